@@ -1,7 +1,7 @@
 /**
- * The storage contract. One method is one step that is atomic and durable before it resolves. Delays and verdicts are passed
- * in; an engine adds its own clock. An error of the store is a `WorkError` with a code that starts with `store_`; nothing of
- * the call was written then. `test/conformance/` is the suite that all implementations pass.
+ * The storage contract. Each method is one atomic step that is durable when it resolves. Callers pass delays and verdicts;
+ * the engine adds its clock. A store error is a `WorkError` whose code starts with `store_`, and means that the call wrote
+ * nothing. All implementations pass the suite in `test/conformance/`.
  */
 
 import type { ErrorEntry, ErrorQuery } from "./item/error-log.ts";
@@ -57,270 +57,271 @@ export * from "./item/letter-query.ts";
 export type * from "./item/settle-and-lease.ts";
 export type * from "./item/store-queries.ts";
 
-/** A store. Every engine passes the one suite of this contract. */
+/** A store. All engines pass the same conformance suite. */
 export interface Engine {
   readonly url: string;
   readonly can: Capabilities;
 
-  /** The store's clock, which times leases and due times. */
+  /** Returns the time of the store's clock, which determines lease expiry and due times. */
   now(): Promise<number>;
-  /** Reports each step of the store's clock that this process finds. The answer ends it. */
+  /** Reports each step of the store's clock that this process detects. Returns a function that stops reporting. */
   watchClock(report: (stepMs: number) => void): () => void;
-  /** Rejects when the opened store is gone, was replaced or changed, or cannot be read. */
+  /** Rejects if the opened store was removed, replaced or changed, or cannot be read. */
   requireUsable(): Promise<void>;
 
   // Jobs
 
   /**
-   * Creates a running job and its queue. `job_changed` when the id or name is taken. Event: `job_started`;
-   * for `STANDING_KINDS` `queue_created`.
+   * Creates a running job and its queue. Throws `job_changed` if the id or name is taken. Event: `job_started`, or
+   * `queue_created` for `STANDING_KINDS`.
    */
   createJob(job: NewJob): Promise<Job>;
   findJob(idOrName: string): Promise<Job | null>;
-  /** Newest first; of all kinds, unless some are named. */
+  /** Lists jobs, newest first, of the given kinds or of all. */
   listJobs(page: {
     readonly limit: number;
     readonly before?: number;
     readonly kinds?: readonly JobKind[];
   }): Promise<readonly Job[]>;
   /**
-   * Changes what is given and writes the event. `job_not_found` when there is no such job. A pause or its end that changes
-   * something first writes `queue_paused` (with `author` and `reason`) or `queue_resumed`.
+   * Changes the given fields and writes the given event. Throws `job_not_found` for an unknown job. A change of the pause
+   * first writes `queue_paused` (with `author` and `reason`) or `queue_resumed`.
    */
   changeJob(id: string, change: JobChange): Promise<Job>;
   /**
-   * Deletes a job that ends, with at most so many of its items; true when nothing of it is left. The first step writes
-   * `job_deleted` (with `name`, `author` and its counts), deletes its other events, operations and counters, and makes its
-   * kind `deleting`. Groups, their records and arrivals stay. `job_running` while a holder is alive or an item is leased;
-   * `illegal_move` while it has letters, waiting or resolved, and for `STANDING_KINDS`.
+   * Deletes at most `itemsMax` items of a job; returns true once the job is completely deleted. The first step writes
+   * `job_deleted` (with `name`, `author` and counts), deletes the job's other events, operations and counters, and sets its
+   * kind to `deleting`. Groups, their records and arrivals remain. Throws `job_running` while a holder is alive or an item
+   * is leased, and `illegal_move` for `STANDING_KINDS` and for a job that has letters, waiting or resolved.
    */
   deleteJob(id: string, step: DeleteJobStep): Promise<boolean>;
 
   // Intake
 
   /**
-   * Adds the items that the queue does not have, ready, in order, and notifies watchers. Event each: `item_queued`. With
-   * `replace`, an existing item with other data that is ready or held gets the new data as a new revision, with its new name,
-   * priority, due time and expiry (the lane stays); event `item_replaced` with `revision` and `author`.
+   * Adds items that are not yet in the queue as ready, in order, and notifies watchers. Event for each: `item_queued`. With
+   * `replace`, an existing ready or held item with other data gets a new revision with the new data, name, priority, due
+   * time and expiry, but keeps its lane; event `item_replaced` with `revision` and `author`.
    */
   add(queue: string, items: readonly NewItem[], options?: AddOptions): Promise<AddReport>;
   /**
-   * Holds ready items; others are refused. Event each: `item_held` with `author` and `reason`. A redriven letter can be
-   * held too; a cancelled operation does not take it back before it is released.
+   * Holds ready items and refuses others. Event for each: `item_held` with `author` and `reason`. A redriven letter can be
+   * held too; cancelling its operation does not affect it until it is released.
    */
   hold(queue: string, itemIds: readonly string[], by: HoldBy): Promise<HoldReport>;
-  /** Makes held items ready again, due when they were. Event each: `item_released` with `author` and `reason`. */
+  /** Makes held items ready again with their old due times. Event for each: `item_released` with `author` and `reason`. */
   unhold(queue: string, itemIds: readonly string[], by: HoldBy): Promise<HoldReport>;
 
   // Lease, attempt, settle
 
-  /** Registers a holder of leases. It has to send a `heartbeat` before `ttlMs` has passed. Once more with the same id is the same. */
+  /** Registers a lease holder, which must call `heartbeat` within `ttlMs`. Registering the same id again is harmless. */
   registerHolder(holder: NewHolder): Promise<Holder>;
-  /** Extends the expiry. False when the holder is unknown: its leases are lost. */
+  /** Extends the expiry. Returns false if the holder is unknown, which means that its leases are lost. */
   heartbeat(holderId: string): Promise<boolean>;
   /**
-   * Ends the right of an expired or dead holder to heartbeat and lease, so that its leases can be settled as lost. False,
-   * and nothing is changed, when it has not expired or is unknown.
+   * Prevents an expired or dead holder from renewing and leasing, so that its leases can be settled as lost. Returns false
+   * without a change if the holder is unknown or has not expired.
    */
   revoke(holderId: string, options: { readonly isProcessDead: boolean }): Promise<boolean>;
-  /** Removes the holder. False, and nothing is changed, while it holds a lease. */
+  /** Removes the holder. Returns false without a change while it holds a lease. */
   unregisterHolder(holderId: string): Promise<boolean>;
   listHolders(): Promise<readonly Holder[]>;
-  /** The leases of a holder, for the reaper to settle as lost. */
+  /** Lists the leases of a holder, for the reaper to settle as lost. */
   listLeases(holderId: string): Promise<readonly LeasedItem[]>;
   /**
-   * The runner's one durable step: settles what has ended, then leases up to `lease.max` due items, each with a new
-   * attempt record. A settlement whose lease is lost changes nothing and is returned in `stale`; its outcome is kept as a
-   * late result. The holder may be null when nothing is leased.
+   * The runner's only durable step: settles ended attempts, then leases up to `lease.max` due items, each with a new attempt
+   * record. A settlement whose lease is lost changes nothing but is returned in `stale` and recorded as a late result. The
+   * holder may be null if nothing is leased.
    *
-   * A letter whose item is done is resolved by the operation that redrove it: as `auto_fix` or `manual_fix` when its data
-   * has a revision that it did not have when it was buried, else as `requeue`. A letter that is buried again gets a new number.
+   * When a redriven item is done, its letter is resolved as `auto_fix` or `manual_fix` if its data was amended after the
+   * burial, else as `requeue`. A letter that is buried again gets a new number.
    *
-   * Items are leased by priority, then due time, then age, one at a time per lane (`NewItem.lane`); none of a paused queue,
-   * within `lease.rate` (item/rate.ts), and none unless `gate.seen` is the version of the queue's gate. Counters:
-   * `countersOf` (item/settlement.ts).
+   * Items are leased by priority, then due time, then age, one at a time per lane (`NewItem.lane`), within `lease.rate`
+   * (item/rate.ts). Nothing is leased if the queue is paused or `gate.seen` is not the version of the queue's gate.
+   * `countersOf` (item/settlement.ts) lists the counters.
    */
   settleAndLease(holderId: string | null, settleAndLease: SettleAndLease): Promise<SettleAndLeaseResult>;
   /**
-   * Notifies when items of the queue may have become leasable; perhaps for nothing, and never where `can.wakes` is false.
-   * The answer ends it.
+   * Notifies when items of the queue may have become leasable. Notifications may be spurious, and are never sent if
+   * `can.wakes` is false. The returned function stops them.
    */
   watch(queue: string, notify: () => void): Promise<() => Promise<void>>;
 
-  // Look
+  // Queries
 
-  /** How many items of the queue are in each state, and how many attempts were started. */
+  /** Counts the items of the queue in each state, and the started attempts. */
   count(queue: string): Promise<QueueCounts>;
-  /** The items with this id or prefix, at most `limit`; of one queue, or of all. */
+  /** Finds up to `limit` items with this id or prefix, in one queue or in all. */
   findItems(
     idOrPrefix: string,
     options: { readonly queue?: string; readonly limit: number },
   ): Promise<readonly Item[]>;
-  /** Items of one queue, oldest first; of all states, unless some are named. */
+  /** Lists items of one queue, oldest first, in the given states or in all. */
   listItems(query: ItemQuery): Promise<readonly Item[]>;
-  /** The notes on an item or its letter, oldest first. */
+  /** Lists the notes on an item or its letter, oldest first. */
   listNotes(ref: number): Promise<readonly LetterNote[]>;
-  /** The error log, newest first: see item/error-log.ts. */
+  /** Lists entries of the error log, newest first; see item/error-log.ts. */
   listErrors(query: ErrorQuery): Promise<readonly ErrorEntry[]>;
   /**
-   * Every counter that is not 0. They only go up, and survive purges and restarts. The store's own, of each queue:
-   * `attempts.OUTCOME`, `retries`, `parks`, `dead.ERROR_TYPE`, `redrives.succeeded`, `redrives.failed`, `store_write_failed`.
+   * Lists all counters that are not 0. They only increase, and survive purges and restarts. The store's own per queue:
+   * `attempts.OUTCOME`, `retries`, `parks`, `dead.ERROR_TYPE`, `redrives.succeeded`, `redrives.failed`,
+   * `store_write_failed`.
    */
   listCounters(): Promise<readonly Counter[]>;
-  /** The results of the done items of a queue, oldest item first; null for an item without one. */
+  /** Lists the results of done items of a queue, oldest item first; null for an item without a result. */
   listResults(
     queue: string,
     page: { readonly after: number; readonly limit: number },
   ): Promise<readonly ItemResult[]>;
-  /** Every attempt of an item, oldest first. */
+  /** Lists all attempts of an item, oldest first. */
   listAttempts(ref: number): Promise<readonly Attempt[]>;
   listLetters(query: LetterQuery): Promise<LetterPage>;
-  /** The letter of an item, also a resolved or discarded one. */
+  /** Reads the letter of an item, including a resolved or discarded one. */
   readLetter(ref: number): Promise<StoredLetter | null>;
-  /** Groups of the waiting letters, largest first. Kept incrementally: no scan. */
+  /** Lists the groups of waiting letters, largest first. Maintained incrementally, so this is not a scan. */
   listGroups(filter: {
     readonly queue?: string;
     readonly states?: readonly GroupState[];
   }): Promise<readonly LetterGroup[]>;
   /**
-   * When letters failed last, in intervals of `bucketMs` counted from the epoch, oldest first, without empty ones. An
-   * imported letter counts at its own time. Kept incrementally by the minute: no scan.
+   * Counts letters by their last failure, in intervals of `bucketMs` from the epoch, oldest first, without empty intervals.
+   * Imported letters count at their original time. Maintained incrementally by the minute, so this is not a scan.
    */
   listArrivals(query: ArrivalQuery): Promise<readonly Arrival[]>;
-  /** The time of the earliest first failure among the waiting letters of the queue. No scan. */
+  /** Returns the earliest first failure among the waiting letters of the queue, without a scan. */
   earliestFailure(queue: string): Promise<number | null>;
-  /** Events after a cursor, oldest first. */
+  /** Lists events after a cursor, oldest first. */
   listEvents(query: EventQuery): Promise<readonly Event[]>;
-  /** The id of the newest event of the store, 0 when there is none. */
+  /** Returns the id of the newest event of the store, or 0. */
   newestEvent(): Promise<number>;
 
   // Groups
 
   /**
-   * The record of a signature; null when the store never saw it. Records change in the step that is the reason: the first
-   * burial opens the group (event `group_opened`); a burial reopens a resolved group as a regression, and an ignored one when
-   * its condition is met (event `group_reopened` with `why`). A redriven letter that succeeds is counted into the fixes; when it
-   * was the last waiting one of its signature in all queues, the group is resolved (event `group_resolved`) unless it is
-   * ignored. The pattern is that of the first letter. A letter that is imported as resolved opens only an unknown group.
+   * Reads the record of a signature; null if the store never saw it. Records change in the same step as their cause: the
+   * first burial opens the group (event `group_opened`); a burial reopens a resolved group as a regression, and an ignored
+   * group if its condition is met (event `group_reopened` with `why`). The success of a redriven letter counts as a fix; if
+   * it was the last waiting letter of its signature in all queues, the group is resolved (event `group_resolved`) unless it
+   * is ignored. The pattern is that of the first letter. A letter imported as resolved can only open an unknown group.
    */
   readGroup(signature: string): Promise<GroupMark | null>;
   /**
-   * The records in one of the states whose signature or pattern begins with the text, in order of their signatures by code
-   * points.
+   * Lists records in one of the states whose signature or pattern begins with the text, ordered by signature in code point
+   * order.
    */
   listMarks(filter: {
     readonly states?: readonly GroupState[];
     readonly prefix?: string;
   }): Promise<readonly GroupMark[]>;
   /**
-   * Records a person's decision. `item_not_found` for an unknown signature. Event `group_changed`. A given state starts now,
-   * also when it is the same, and ends a regression.
+   * Records a person's decision. Throws `item_not_found` for an unknown signature. Event: `group_changed`. A given state
+   * starts now, even if it is the current one, and ends a regression.
    */
   markGroup(signature: string, change: GroupChange): Promise<GroupMark>;
   /**
-   * Later burials follow it (`corrected` in item/group.ts); existing letters move with `regroup`. It replaces one with the same
-   * `from` and `text`, in any case.
+   * Adds a correction for later burials (`corrected` in item/group.ts); `regroup` moves existing letters. Replaces a
+   * correction with the same `from` and `text`, ignoring case.
    */
   correct(correction: Omit<Correction, "at">): Promise<void>;
-  /** False when there is no such correction. */
+  /** Returns false if there is no such correction. */
   removeCorrection(from: string, text?: string): Promise<boolean>;
-  /** Oldest first. */
+  /** Lists all corrections, oldest first. */
   listCorrections(): Promise<readonly Correction[]>;
   /**
-   * Gives letters, by their numbers and in any state, the groups that they would get if they were buried with these
-   * signatures now. Returns how many changed their group. Letters that are gone are skipped; of duplicates the first counts.
-   * It is no burial: it opens unknown signatures only. The group then has the given algorithm.
+   * Moves letters in any state to the groups that a burial with these signatures would select now. Returns the number of
+   * moved letters. Deleted letters are skipped; of duplicates, the first counts. Regrouping is not a burial: it opens only
+   * unknown signatures. The group then has the given algorithm.
    */
   regroup(letters: readonly Regrouped[]): Promise<number>;
 
-  // Letters from elsewhere, and notes
+  // Imported letters and notes
 
   /**
    * Imports letters into an existing queue (`importedLetter` in item/imported-letter.ts). A letter whose item is unknown or
-   * was purged is added as `dead`, or resolved when it has a resolution. A dead letter with fewer attempts gets the missing
-   * ones and the new death record. All others are left unchanged. Each has a new number, the times of its own failures, and
-   * arrived now. Event each: `dlq_item_added` with the reason `imported`; one for all that changed: `dlq_items_imported`.
+   * purged is added as `dead`, or as resolved if it has a resolution. A dead letter with fewer attempts gets the missing
+   * ones and the new death record. Others are unchanged. Imported letters get new numbers and keep their failure times; they
+   * arrive now. Event for each: `dlq_item_added` with reason `imported`; one for all: `dlq_items_imported`.
    */
   importLetters(queue: string, letters: readonly Letter[]): Promise<ImportReport>;
-  /** Writes a note on an item and its letter. False when there is no such item, or it was purged. */
+  /** Adds a note to an item and its letter. Returns false if the item does not exist or was purged. */
   addNote(ref: number, note: NewNote): Promise<boolean>;
-  /** The changes of an item's data, oldest first. */
+  /** Lists the changes of an item's data, oldest first. */
   listAmendments(ref: number): Promise<readonly Amendment[]>;
 
   // Operations
 
   /**
-   * Creates an operation on the letters of its queue that match now, and no later ones. With the selection `enlisted` it is
-   * empty, and the status is `selecting`; with `undoes` it has the letters that the other operation changed. A state that the
-   * filter names is selected even when the kind refuses it later.
+   * Creates an operation on the letters of its queue that match now; later letters are not included. With the selection
+   * `enlisted` it starts empty in the status `selecting`; with `undoes` it has the letters that the other operation changed.
+   * States that the filter names are selected even if the kind refuses them later.
    */
   beginOperation(operation: NewOperation): Promise<Operation>;
   /**
-   * Adds letters by their numbers to an operation that is `selecting`, and stores the cursor of the search. Letters that
-   * are gone, of another queue or buried later are left out, duplicates too. A cursor of null completes the selection and
-   * opens the operation. Changes nothing when it is not `selecting`.
+   * Adds letters by their numbers to an operation that is `selecting`, and stores the cursor of the search. Skips duplicates
+   * and letters that are deleted, in another queue or buried later. A null cursor completes the selection and opens the
+   * operation. Changes nothing if the operation is not `selecting`.
    */
   enlist(
     operationId: string,
     found: { readonly letterSequences: readonly number[]; readonly cursor: string | null },
   ): Promise<Operation>;
-  /** Part of an operation's selection, oldest burial first. */
+  /** Lists part of an operation's selection, oldest burial first. */
   listSelected(
     operationId: string,
     query: { readonly status?: SelectedLetter["status"]; readonly after?: number; readonly limit: number },
   ): Promise<readonly SelectedLetter[]>;
-  /** The reasons of refusals with their counts; the most frequent first, then by text. */
+  /** Lists the reasons for refusals with their counts, most frequent first, then by text. */
   listRefusals(operationId: string): Promise<readonly { readonly reason: string; readonly count: number }[]>;
   /**
-   * Works on the next letters of the selection, or on the named ones, and counts it in the same step. A letter that has
-   * changed since it was selected, or is in no state that the kind works on, is refused; so is one that is not eligible for a
-   * redrive without force. Does nothing unless the operation is open, and nothing twice.
-   * `redrive`: ready again with new attempts, without its expiry. `requeue`: adds an item with its data (or the step's), name,
-   * priority and lane under the first free id of `~2`, `~3` …, and discards the letter; both items name each other. `edit`:
-   * makes an amendment. `discard`, `restore`: with the operation's reason. `purge`, `evict`, `clear`: delete the letter with
-   * data, attempts and notes; the item's bare row stays, discarded and `purged`, so that it is not added again. The item of a
-   * resolved letter keeps what it has.
+   * Processes the next or the named letters of the selection and counts them in the same step. Refuses a letter that changed
+   * since its selection, that is in a state which the kind does not accept, or that is not eligible for a redrive without
+   * force. Does nothing unless the operation is open, and never processes a letter twice. `redrive`: makes the item ready
+   * with new attempts and without expiry. `requeue`: adds an item with the letter's (or the step's) data, name, priority and
+   * lane under the first free id of `~2`, `~3` …, and discards the letter; both items refer to each other. `edit`: adds an
+   * amendment. `discard`, `restore`: use the operation's reason. `purge`, `evict`, `clear`: delete the letter with its data,
+   * attempts and notes; the item's row remains as discarded and `purged`, so that the item is not added again. The item of a
+   * resolved letter keeps its data.
    */
   advance(operationId: string, step: OperationStep): Promise<Operation>;
   /**
-   * Pauses, opens or cancels; keeps progress; refuses pending letters. Cancelling refuses the pending letters, and those that
-   * are ready and not leased, which are dead again. One that has ended stays as it is; one that was paused while `selecting`
-   * continues so. Event, when the status changes: `operation_changed` with `operation_id` and `status`.
+   * Pauses, opens or cancels an operation, stores progress, or refuses pending letters. Cancelling refuses pending letters,
+   * and ready letters that are not leased, which become dead again. An ended operation does not change; one that was paused
+   * while `selecting` resumes selecting. Event on a status change: `operation_changed` with `operation_id` and `status`.
    */
   changeOperation(id: string, change: OperationChange): Promise<Operation>;
   findOperation(id: string): Promise<Operation | null>;
-  /** Oldest first; of one queue or of all, with `open` only those that have not ended (or have). */
+  /** Lists operations of one queue or of all, oldest first. `open` selects those that have not ended (or have). */
   listOperations(filter: { readonly queue?: string; readonly open?: boolean }): Promise<readonly Operation[]>;
   /**
-   * Ends the operation when all its letters have ended. Of a cancelled one it first takes back what was leased then and is
-   * ready now. A redrive that is not cancelled ends by itself, with its last letter.
+   * Ends the operation if all its letters have ended. For a cancelled operation, first takes back letters that were leased
+   * at that time and are ready now. A redrive that is not cancelled ends automatically with its last letter.
    */
   closeOperation(id: string): Promise<Operation>;
 
   // Documents
 
   readDocument(name: string): Promise<SharedDocument | null>;
-  /** Writes it if it still has the version `seen` (0: there was none). False, and nothing changed, if not. */
+  /** Writes a document if its version is still `seen` (0: it does not exist). Otherwise returns false without a change. */
   writeDocument(name: string, document: { readonly seen: number; readonly body: Json }): Promise<boolean>;
 
-  // Keep
+  // Copies and maintenance
 
   /**
-   * Rows of one of `TABLES` (item/tables.ts), in the order of their keys, for a copy into another store; equal in every
-   * engine. `next` is null at the end. Only where `can.copy` is true, as the next two.
+   * Reads rows of one of `TABLES` (item/tables.ts) in key order, for a copy into another store; all engines return the same
+   * form. `next` is null at the end. This and the next two methods require `can.copy`.
    */
   readRows(table: string, page: { readonly after: Json; readonly limit: number }): Promise<RowPage>;
   /**
-   * Adds rows of another store; existing ones are left alone. Writes no event. `copy_differs` when they refer to missing
-   * rows.
+   * Adds rows of another store; existing rows are not changed. Writes no event. Throws `copy_differs` if rows refer to
+   * missing rows.
    */
   writeRows(table: string, rows: readonly JsonObject[]): Promise<void>;
-  /** Deletes every row of every table, for a copy that starts again. */
+  /** Deletes all rows of all tables, for a copy that starts again. */
   deleteRows(): Promise<void>;
 
   /**
-   * Spends about `forMs` on work that makes later answers faster; no answer depends on it. True when there is more. At most
-   * `leaveMax` letters may be left (default 0).
+   * Spends about `forMs` on deferred work that speeds up later queries; no result depends on it. Returns true if work
+   * remains for more than `leaveMax` letters (default 0).
    */
   catchUp(pace: { readonly forMs: number; readonly leaveMax?: number }): Promise<boolean>;
   /** Verifies integrity and every invariant. */
@@ -329,16 +330,16 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** What an engine can do beyond the contract. Code asks for these, never for an engine's name. */
+/** Optional features of an engine. Code checks these, never the name of an engine. */
 export interface Capabilities {
   /** Several processes may open the same store. */
   readonly sharedByProcesses: boolean;
-  /** Several machines may. */
+  /** Processes on several machines may open the same store. */
   readonly sharedByMachines: boolean;
-  /** `watch` notifies of what other processes do. */
+  /** `watch` also notifies of changes by other processes. */
   readonly wakes: boolean;
-  /** Its rows can be read and written as they are. */
+  /** `readRows`, `writeRows` and `deleteRows` are available. */
   readonly copy: boolean;
-  /** The events of one item at a known time are found without a look at those of others. */
+  /** Events of one item at a known time are found without reading the events of other items. */
   readonly findItemEvents: boolean;
 }

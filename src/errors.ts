@@ -1,7 +1,6 @@
 /**
- * The one error class of Redrive. A `WorkError` is an operating error: its code determines the exit status,
- * its message names what happened, and its hint what to do next. A bug is an `AssertionError`
- * (std/assert.ts), which is never caught to be handled.
+ * The only error class of Redrive. A `WorkError` is an operating error: its code sets the exit status, its message describes
+ * what happened, and its hint what to do next. A bug is an `AssertionError` (std/assert.ts), which is never handled.
  */
 
 /** All error codes. A new code does not compile until the CLI assigns it an exit status. */
@@ -15,16 +14,16 @@ export const ERROR_CODES = [
   "log_not_found",
   "operation_not_found",
   "group_not_found",
-  "ambiguous", // a name or prefix matches several things
+  "ambiguous", // a name or prefix matches several jobs, items or groups
   "phase_failed", // a step of setup, reduce or merge failed
-  "job_running", // another process is running it, and the command needs exclusive access
+  "job_running", // another process is running the job, and the command needs exclusive access
   "job_changed", // the name exists already with other settings or other work
   "git_unusable", // git is missing or too old, or the folder is not a usable repository
   "git_refused", // git failed; the message contains its output
   "copy_refused", // the target of a copy contains other data
   "copy_differs", // a copy is not equal to its source
-  "lease_lost", // a stale token; nothing was changed
-  "interrupted", // by a signal, before anything was changed
+  "lease_lost", // the fencing token is stale; nothing was changed
+  "interrupted", // stopped by a signal before anything was changed
   "illegal_move", // the item's state does not allow this
   "receipt_conflict", // a receipt with the same key and another body was sent before
   "target_unreachable", // the receiver does not answer or the target is paused; nothing is lost
@@ -52,7 +51,7 @@ export class WorkError extends Error {
   override readonly name = "WorkError";
   readonly code: ErrorCode;
   readonly hint: string | undefined;
-  /** Whether the opened store was removed or replaced. It will not recover until a person restores it. */
+  /** Whether the opened store was removed or replaced. A retry cannot succeed until a person restores the store. */
   readonly isStoreGone: boolean;
 
   constructor(code: ErrorCode, message: string, options: WorkErrorOptions = {}) {

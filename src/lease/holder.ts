@@ -1,4 +1,4 @@
-/** Identifies this process as a holder, and detects holders that are gone: on this machine at once, else by the TTL. */
+/** Identifies this process as a lease holder, and detects dead holders: on this machine at once, elsewhere by the TTL. */
 import { hostname } from "node:os";
 import type { Engine, Holder, NewHolder } from "../engine.ts";
 import { isStoreError, WorkError } from "../errors.ts";
@@ -6,7 +6,7 @@ import type { Clock } from "../std/clock.ts";
 import { processStart, thisHost } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
 
-/** A holder without a heartbeat for this long loses its leases. Heartbeats are four times as frequent. */
+/** A holder without a heartbeat for this long loses its leases. Four heartbeats are sent in this time. */
 export const HOLDER_TTL_MS = 8000;
 
 export function describeSelf(queue: string, ttlMs: number = HOLDER_TTL_MS): NewHolder {
@@ -21,17 +21,17 @@ export function describeSelf(queue: string, ttlMs: number = HOLDER_TTL_MS): NewH
   };
 }
 
-/** The machine in the id of a holder or a slot; the id itself when it has another form. */
+/** Extracts the machine from the id of a holder or slot; returns the id itself if it has another form. */
 export function machineOf(holderId: string): string {
   return /^(.+):\d+:[^:]+$/.exec(holderId)?.[1] ?? holderId;
 }
 
-/** True when the holder cannot come back: its heartbeats stopped, or its process on this machine is gone. */
+/** Whether the holder is dead: its heartbeats stopped, or its process on this machine has ended. */
 export function isGone(holder: Holder): boolean {
   return holder.expired || isDeadHere(holder);
 }
 
-/** True when the holder was a process of this machine that has ended. */
+/** Whether the holder was a process on this machine that has ended. */
 export function isDeadHere(holder: Holder): boolean {
   return holder.host === thisHost() && !isAlive(holder);
 }
@@ -46,8 +46,8 @@ function isAlive(holder: Holder): boolean {
 }
 
 /**
- * Throws `job_running` if another process has the job. Registers a holder, so that others see the job run even while
- * nothing is leased, as in the setup and reduce of a workflow.
+ * Runs work for a job, or throws `job_running` if another process is running it. Registers a holder, so that the job counts
+ * as running even while nothing is leased, such as in the setup and reduce phases of a workflow.
  */
 export async function runExclusively<T>(
   { engine, clock }: { readonly engine: Engine; readonly clock: Clock },
@@ -58,7 +58,7 @@ export async function runExclusively<T>(
   let holder = await engine.registerHolder(describeSelf(jobId));
   const heartbeat = async () => {
     const isKnown = await engine.heartbeat(holder.id);
-    if (!isKnown) holder = await engine.registerHolder(describeSelf(jobId)); // the machine slept, and others took the holder for dead
+    if (!isKnown) holder = await engine.registerHolder(describeSelf(jobId)); // revoked while the machine slept
   };
   const beating = beatUntil(over.signal, { clock, everyMs: holder.ttlMs / 4, heartbeat });
   try {
@@ -67,11 +67,11 @@ export async function runExclusively<T>(
   } finally {
     over.abort();
     await beating;
-    await engine.unregisterHolder(holder.id).catch(() => false); // the holder expires by itself
+    await engine.unregisterHolder(holder.id).catch(() => false); // the holder expires anyway
   }
 }
 
-/** Holders are listed in the order of their registration, so that of two concurrent processes one is first. */
+/** Throws unless this process registered first. Holders are listed in registration order, so exactly one process wins. */
 async function refuseSecond(engine: Engine, jobId: string, ownId: string): Promise<void> {
   const present = (await engine.listHolders()).filter((one) => one.queue === jobId && !isGone(one));
   const [first] = present;

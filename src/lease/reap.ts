@@ -1,6 +1,6 @@
 /**
- * Takes back the leases of vanished holders. Each lost attempt is settled with the usual decision and fence, so that two
- * reapers do no harm and a holder that returns finds its token stale.
+ * Takes back the leases of dead holders. Each lost attempt is settled by the usual decision and fencing token, so that
+ * concurrent reapers are harmless and a holder that returns finds its token stale.
  */
 import { settlementOf } from "../dead-letter/bury.ts";
 import type { Engine, Holder } from "../engine.ts";
@@ -18,16 +18,16 @@ export interface ReapOptions {
   readonly queue: string;
   readonly policy: Policy;
   readonly random: Random;
-  /** From how many redrives an item may come back before it is poison. */
+  /** The number of redrives after which an item that fails again is marked as poison. */
   readonly poisonAfter?: number;
   readonly groupRules?: readonly GroupRule[];
-  /** The holder that reaps; it does not reap itself. */
+  /** The id of the calling holder, which is never reaped here. */
   readonly selfId: string;
-  /** Ends what commands of dead processes on this machine left running. Default: nothing. */
+  /** Ends the processes that commands of dead runners on this machine left behind. Default: nothing. */
   readonly endOrphans?: () => Promise<void>;
 }
 
-/** Returns how many items were taken back. */
+/** Reaps all dead holders of the queue and returns the number of items taken back. */
 export async function reap(options: ReapOptions): Promise<number> {
   const { engine, queue, selfId } = options;
   const find = async () =>
@@ -36,10 +36,10 @@ export async function reap(options: ReapOptions): Promise<number> {
     );
   let gone = await find();
   if (gone.some(({ expired }) => expired)) {
-    await engine.heartbeat(selfId); // follows the clock first: after a step of it, those that are alive seem expired
+    await engine.heartbeat(selfId); // updates the store's clock: after a clock step, live holders look expired
     gone = await find();
   }
-  // Leftovers of a dead process must not run beside the next attempt of the item.
+  // Processes that a dead runner left behind must not run beside the item's next attempt.
   if (gone.some(isDeadHere)) await options.endOrphans?.();
   let reaped = 0;
   for (const holder of gone) reaped += await reapHolder(holder, options);
@@ -47,8 +47,8 @@ export async function reap(options: ReapOptions): Promise<number> {
 }
 
 /**
- * Revokes the holder first, so that a holder that was only late either keeps all leases or loses all: after a successful
- * heartbeat nobody else has started its items. A lease that commits meanwhile is found in the next round.
+ * Revokes the holder first, so that a late holder keeps either all leases or none: after a successful heartbeat, no other
+ * process has started its items. The loop catches leases that commit meanwhile.
  */
 async function reapHolder(holder: Holder, options: ReapOptions): Promise<number> {
   const { engine } = options;

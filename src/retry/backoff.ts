@@ -1,4 +1,4 @@
-/** How long to wait before a retry, and how a backoff is written on the command line. Pure. */
+/** Computes the wait before a retry, and parses backoffs from the command line. Pure functions. */
 import { WorkError } from "../errors.ts";
 import { parseDuration } from "../std/duration.ts";
 import type { Random } from "../std/random.ts";
@@ -13,7 +13,7 @@ export function backoffMs(backoff: Backoff, retryNumber: number, random: Random)
   return Math.floor(backoff.jitter ? random() * fullMs : fullMs);
 }
 
-/** Limits a delay to what timers and dates can hold: never negative, NaN or above the cap. */
+/** Limits a delay to what timers and dates support: never negative, NaN or above the maximum. */
 export function clampDelayMs(delayMs: number, maxMs = DELAY_MS_MAX): number {
   const cap = maxMs >= 0 ? Math.min(maxMs, DELAY_MS_MAX) : 0;
   return delayMs > 0 ? Math.min(delayMs, cap) : 0; // NaN gives 0
@@ -38,7 +38,7 @@ function capMs(backoff: Backoff): number {
   return "maxMs" in backoff ? backoff.maxMs : DELAY_MS_MAX;
 }
 
-/** 1, 1, 2, 3, 5 … Stops at the longest wait, so that large numbers are cheap. */
+/** Returns 1, 1, 2, 3, 5 … Stops at the longest wait, so that large positions are cheap. */
 function fibonacci(position: number): number {
   let [current, next] = [1, 1];
   for (let index = 1; index < position && current < DELAY_MS_MAX; index++) {
@@ -98,7 +98,7 @@ function firstAndMax(
 ): { initialMs: number; maxMs: number } {
   if (args.length > argsMax) throw invalid(text, "too many parts");
   const initialMs = args[0] === undefined ? DEFAULT_FIRST_MS : delayOf(text, args[0]);
-  // A first wait above the default maximum raises it: `exponential:5m` does not wait only 30 s.
+  // A first wait above the default maximum raises the maximum, so that `exponential:5m` does not wait only 30 s.
   const maxMs = args[1] === undefined ? Math.max(DEFAULT_MAX_MS, initialMs) : delayOf(text, args[1]);
   if (maxMs < initialMs) throw invalid(text, "the maximum is shorter than the first wait");
   return { initialMs, maxMs };

@@ -1,6 +1,6 @@
 /**
- * The circuit breaker admits requests before a lease, so that items wait for the end of an outage. Pure. Every change of
- * state starts a new generation; tickets name it, so that a late result is not mistaken for that of a probe.
+ * A circuit breaker that admits requests before a lease, so that items wait until an outage ends. Pure functions. Each state
+ * change starts a new generation, which is the ticket of a request, so that late results do not count as probes.
  */
 import type { BreakerPolicy } from "./policy.ts";
 
@@ -17,23 +17,23 @@ type Gate =
       readonly kind: "half_open";
       readonly successes: number;
       readonly probesOut: number;
-      /** When the latest probe was admitted: a probe that never reports blocks others for the timeout only. */
+      /** When the latest probe was admitted. A probe that never reports blocks others only until the timeout. */
       readonly probedAtMs: number;
     };
 
-/** The result of a request. `cancelled` says nothing about the service. */
+/** The result of a request. `cancelled` is neither a success nor a failure of the service. */
 export type Report = "success" | "failure" | "cancelled";
 
 export type Admission =
   | { readonly state: Breaker; readonly admitted: true; readonly ticket: number }
-  /** When half open, a request may be admitted sooner, once a probe reports. */
+  /** In the half-open state, a request may be admitted earlier than `retryAtMs`, as soon as a probe reports. */
   | { readonly state: Breaker; readonly admitted: false; readonly retryAtMs: number };
 
 export function breakerOf(policy: BreakerPolicy): Breaker {
   return { policy, generation: 0, gate: { kind: "closed", failures: 0 } };
 }
 
-/** Asks to admit one request. Every ticket should be reported with `report`. */
+/** Requests admission for one request. The caller should pass every ticket to `report`. */
 export function admit(breaker: Breaker, nowMs: number): Admission {
   const { gate, generation } = breaker;
   if (gate.kind === "closed") return { state: breaker, admitted: true, ticket: generation };
@@ -42,7 +42,7 @@ export function admit(breaker: Breaker, nowMs: number): Admission {
   return admit(turn(breaker, { kind: "half_open", successes: 0, probesOut: 0, probedAtMs: nowMs }), nowMs);
 }
 
-/** Probes that do not report in time no longer block others. The generation stays, so that they still can. */
+/** Admits a probe. Probes that time out no longer block others but may still report, as the generation is unchanged. */
 function admitProbe(breaker: Breaker, gate: HalfOpenGate, nowMs: number): Admission {
   const { policy, generation } = breaker;
   const freeAtMs = gate.probedAtMs + policy.timeoutMs;
@@ -62,7 +62,7 @@ export function report(breaker: Breaker, ticket: number, result: Report, nowMs: 
     : reportProbe(breaker, gate, result, nowMs);
 }
 
-/** How long the breaker stays open; 0 when it is not open. */
+/** The remaining time until the breaker half-opens; 0 if it is not open. */
 export function breakerWaitMs({ gate }: Breaker, nowMs: number): number {
   return gate.kind === "open" ? Math.max(0, gate.untilMs - nowMs) : 0;
 }

@@ -3,12 +3,12 @@ import { classOfType, type ErrorClass, type ErrorTypeName } from "../item/error-
 import type { Failure } from "../item/failure.ts";
 import { type RuleMatch, ruleFinders } from "../triage/rule-match.ts";
 
-/** Failures that match get this type, this class, or both. */
+/** Sets the type, the class or both of matching failures. */
 export interface ClassRule {
-  /** `text` and `pattern` match in the message or the kept output. */
+  /** `text` and `pattern` are searched in the message and in the recorded output. */
   readonly match: Omit<RuleMatch, "classes">;
   readonly type?: ErrorTypeName;
-  /** Default: the type's own class. */
+  /** Default: the class of the type. */
   readonly class?: ErrorClass;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Derives the type, class and message of a failure. Structure comes first: timeout, start error, report, signal, exit
- * code, errno, protocol status. Texts are read last, because they change with language and version.
+ * Derives the type, class and message of a failure. Structured facts come first: timeout, start error, report, signal, exit
+ * code, errno, protocol status. Message texts come last, because they vary with language and version.
  */
 import { classOfType, type ErrorClass, type ErrorType, type ErrorTypeName } from "../item/error-type.ts";
 import { formatDuration } from "../std/duration.ts";
@@ -21,7 +21,7 @@ export function printedTrace(message: string, { stderrTail, stdoutTail }: Failur
   return traceTextFor(message, [stderrTail, stdoutTail]);
 }
 
-/** The report of a command overrides its exit code, but not a timeout, which it cannot know of. */
+/** A command's report overrides its exit code, but not a timeout, which the command cannot observe. */
 function reportedKind(facts: FailureFacts): Kind | undefined {
   const { reported } = facts;
   if (!reported || facts.timedOutMs !== undefined || facts.startError !== undefined) return undefined;
@@ -87,7 +87,7 @@ function errnoKind(errno: string): Kind | undefined {
   return name === undefined ? undefined : { name, fields: { errno } };
 }
 
-/** Redrive did not send this SIGKILL. The usual sender is the kernel, when memory runs out. */
+/** Treats SIGKILL as memory exhaustion: Redrive did not send it, and the usual sender is the kernel's OOM killer. */
 function signalKind(signal: string): Kind {
   return signal === "SIGKILL" ? { name: "ResourceExhausted" } : { name: "CommandFailed", fields: { signal } };
 }
@@ -98,8 +98,8 @@ const EX_NOPERM = 77;
 const KILLED_EXIT_CODE = 137;
 
 /**
- * Of sysexits.h only 75 (try again) and 77 (not permitted) are used. Many programs use the others for other reasons, and
- * burying an item that a retry would have saved is the worse mistake. For all other codes the error line decides.
+ * Uses only the sysexits.h codes 75 (try again) and 77 (not permitted). Many programs use the other codes differently, and
+ * burying an item that a retry would have saved is worse than a useless retry. The error line decides about other codes.
  */
 function exitCodeKind(exitCode: number, { stderrTail = "", stdoutTail = "" }: FailureFacts): Kind {
   const fields = { exit_code: exitCode };
@@ -110,7 +110,7 @@ function exitCodeKind(exitCode: number, { stderrTail = "", stdoutTail = "" }: Fa
   return name === null ? { name: "CommandFailed", fields } : { name };
 }
 
-/** The last resort, when there is only a message. */
+/** Classifies by the message, if there is nothing else. */
 function textKind(facts: FailureFacts): Kind {
   const text = (facts.message ?? "").slice(0, TEXT_CHARS_MAX);
   const name = typeOfErrorLine(text);
@@ -135,7 +135,7 @@ export function classifyHttp(status: number): Kind {
 const INVALID_CALL: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602]);
 const INTERNAL_ERROR = -32603;
 
-/** The codes of the JSON-RPC 2.0 specification. All others belong to the application. */
+/** Maps the codes of the JSON-RPC 2.0 specification. All other codes belong to the application. */
 export function classifyJsonRpc(code: number): Kind {
   const fields = { json_rpc_code: code };
   if (INVALID_CALL.has(code)) return { name: "ClientError", fields };
@@ -150,8 +150,8 @@ interface OutputRule {
 }
 
 /**
- * Rules for the error line, the texts of strerror(3) and the error names of runtimes; the first match wins. Warnings
- * above that line are not the reason. docs/11-troubleshooting.md lists them.
+ * Patterns for the error line: texts of strerror(3) and error names of runtimes. The first match wins. Earlier lines, such
+ * as warnings, are not searched. docs/11-troubleshooting.md lists these rules.
  */
 export const OUTPUT_RULES: readonly OutputRule[] = [
   {
@@ -173,7 +173,7 @@ function typeOfErrorLine(line: string): ErrorTypeName | null {
 const KILLED = /\bKilled\b|\bout of memory\b|\boom[-_ ]?kill/i;
 const KILLED_CHARS_MAX = 2000;
 
-/** Shells print "Killed" for a process that was ended by SIGKILL. */
+/** Shells print "Killed" for a process that SIGKILL ended. */
 function mentionsKill(output: string): boolean {
   return KILLED.test(output.slice(-KILLED_CHARS_MAX));
 }
@@ -183,7 +183,7 @@ export interface FailureFacts {
   readonly exitCode?: number;
   /** The signal that ended the command, e.g. `SIGKILL`. */
   readonly signal?: string;
-  /** The errno name with which the command could not be started, e.g. `ENOENT`. */
+  /** The errno name of the failure to start the command, e.g. `ENOENT`. */
   readonly startError?: string;
   /** The errno name of an error that a function threw, e.g. `ECONNRESET`. */
   readonly errno?: string;
@@ -193,20 +193,20 @@ export interface FailureFacts {
   readonly jsonRpcCode?: number;
   readonly stderrTail?: string;
   readonly stdoutTail?: string;
-  /** How the command is shown to people, e.g. `cargo test`. */
+  /** The display form of the command, e.g. `cargo test`. */
   readonly command?: string;
-  /** An existing message, such as that of a thrown error. */
+  /** A message from the source of the failure, such as that of a thrown error. */
   readonly message?: string;
 }
 
 export interface Classified {
   readonly errorType: ErrorType;
   readonly errorClass: ErrorClass;
-  /** One readable line. */
+  /** A one-line message. */
   readonly message: string;
 }
 
-/** The type and fields of a failure. Without a class, that of the type applies. */
+/** The type, class and fields of a failure. Default class: that of the type. */
 export interface Kind {
   readonly name: ErrorTypeName;
   readonly errorClass?: ErrorClass;
@@ -216,7 +216,7 @@ export interface Kind {
 const MESSAGE_CHARS_MAX = 600;
 const COMMAND_CHARS_MAX = 120;
 
-/** One line, never empty: `cargo test failed with exit code 101: …`. A reported message comes first. */
+/** Builds one non-empty line, e.g. `cargo test failed with exit code 101: …`. A reported message takes precedence. */
 function failureMessage(facts: FailureFacts): string {
   const { reported, timedOutMs, startError } = facts;
   const command = oneLine(facts.command ?? "", COMMAND_CHARS_MAX) || "the command";
@@ -225,7 +225,7 @@ function failureMessage(facts: FailureFacts): string {
   const base = timedOutMs === undefined ? (reported?.message ?? facts.message ?? observed) : observed;
   const problem = reported?.problem === undefined ? "" : ` (${reported.problem})`;
   const charsMax = MESSAGE_CHARS_MAX - problem.length;
-  return (oneLine(base, charsMax) || oneLine(observed, charsMax)) + problem; // control characters are removed
+  return (oneLine(base, charsMax) || oneLine(observed, charsMax)) + problem; // empty after removing control characters
 }
 
 function timeoutMessage(command: string, { timedOutMs = 0, message }: FailureFacts): string {

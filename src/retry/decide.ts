@@ -1,4 +1,4 @@
-/** What happens to an item after an attempt: every rule, in order. Pure: it sees no store, clock or data. */
+/** Decides what happens to an item after an attempt. Pure: no access to the store, the clock or the item's data. */
 import type { ErrorType } from "../item/error-type.ts";
 import type { HandlerProblem, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";
@@ -7,29 +7,29 @@ import { backoffMs, clampDelayMs } from "./backoff.ts";
 import { AGENT_OUTAGE_MS_MAX, OUTAGE_MS_MAX, type Policy } from "./policy.ts";
 
 export interface ItemHistory {
-  /** Attempts that count against the policy, without this one. */
+  /** The attempts that count against the policy, without the current one. */
   readonly spent: number;
-  /** How often its worker vanished, without this time. */
+  /** How often the item's worker was lost, without the current loss. */
   readonly losses: number;
 }
 
 export interface DecisionContext {
   readonly random: Random;
   readonly breaker?: {
-    /** How long the breaker stays open; an earlier retry would be useless. */
+    /** The remaining time until the breaker half-opens; an earlier retry would be useless. */
     readonly waitMs: number;
-    /** The breaker was not closed when the attempt ended: the failure is blamed on the outage, not on the item. */
+    /** The breaker was not closed when the attempt ended, so the failure is attributed to the outage and not to the item. */
     readonly isOutage?: boolean;
   };
-  /** The progress of the outage that this failure belongs to. Default: it begins now. */
+  /** The outage that this failure belongs to. Default: an outage that begins now. */
   readonly outage?: OutageProgress;
-  /** The answer of the custom handler; `dlq` when there is none. */
+  /** The decision of the custom handler. Default `dlq`. */
   readonly answer?: HandlerAnswer;
 }
 
 export interface OutageProgress {
   readonly waitedMs: number;
-  /** How often the queue was parked, including this time. From 1. */
+  /** How often the queue was parked during this outage, including the current time; starts at 1. */
   readonly round: number;
 }
 
@@ -40,7 +40,7 @@ export interface HandlerReport {
   readonly problem?: HandlerProblem;
 }
 
-/** Whether the custom handler has to be asked, because the item would be buried otherwise. */
+/** Whether to run the custom handler, because the item would be buried without it. */
 export function needsAnswer(
   history: ItemHistory,
   outcome: Outcome,
@@ -53,7 +53,7 @@ export function needsAnswer(
 
 type Failed = Extract<Outcome, { kind: "failed" }>;
 
-/** Decides what happens to an item after an attempt. Pure: every rule about retries, parking and burying is here. */
+/** Decides what happens to an item: contains every rule about retries, parking and burying, in order. */
 export function decide(
   history: ItemHistory,
   outcome: Outcome,
@@ -74,8 +74,8 @@ export function decide(
 }
 
 /**
- * A vanished worker does not count as an attempt, because the machine may be the cause. But an item that kills its
- * worker every time must end: it is buried, whatever the policy does with failures.
+ * Losing a worker does not count as an attempt, because the machine may be the cause. But an item that kills every worker
+ * must not retry forever: it is buried regardless of `on_item_failure`.
  */
 function decideLost(history: ItemHistory, policy: Policy, context: DecisionContext): Verdict {
   const losses = history.losses + 1;
@@ -85,7 +85,7 @@ function decideLost(history: ItemHistory, policy: Policy, context: DecisionConte
   return { kind: "retry", delayMs: notBefore(backoffMs(policy.backoff, losses, context.random), context) };
 }
 
-/** Whether a failure can be caused by an outage of the service that the work needs. */
+/** Whether an outage of a required service can be the cause of the failure. */
 export function isOutageFailure(outcome: Outcome): outcome is Failed {
   if (outcome.kind !== "failed") return false;
   const { errorClass } = outcome.failure;
@@ -99,23 +99,23 @@ function mayWait(outcome: Failed, policy: Policy, { outage }: DecisionContext): 
   return isKnownReset(outcome) || (outage?.waitedMs ?? 0) < limitMs;
 }
 
-/** How long to wait for an outage; null when its failures count. */
+/** The maximum wait for an outage; null if failures during an outage count as attempts. */
 function waitLimitMs({ isAgent }: Failed, { onOutage, outageMsMax }: Policy): number | null {
   if (onOutage === "wait") return outageMsMax ?? OUTAGE_MS_MAX;
   return onOutage === undefined && isAgent ? AGENT_OUTAGE_MS_MAX : null;
 }
 
-/** A shorter wait is throttling, not a usage limit. */
+/** The minimum delay that counts as a usage limit; shorter delays are throttling. */
 const RESET_MS_MIN = 60_000;
 
-/** The usage limit of an agent's account is reset at a known time; no attempt can succeed before. */
+/** Whether an agent's usage limit is reset at a known time. No attempt can succeed before that. */
 export function isKnownReset({ isAgent, retryAfterMs = 0 }: Failed): boolean {
   return isAgent === true && retryAfterMs >= RESET_MS_MIN;
 }
 
-/** Parking counts no attempts, so without a minimum an item could loop without end. */
+/** Parking does not count attempts, so without a minimum delay an item could loop without pause. */
 const PARK_MS_MIN = 1000;
-/** The end of an outage is noticed within this time. */
+/** The maximum delay after which the service is tried again. */
 const PARK_MS_MAX = 60_000;
 
 function park(outcome: Failed, policy: Policy, context: DecisionContext): Verdict {
@@ -129,7 +129,7 @@ function park(outcome: Failed, policy: Policy, context: DecisionContext): Verdic
   return { kind: "park", delayMs: notBefore(Math.max(PARK_MS_MIN, delayMs), context) };
 }
 
-/** The service may ask for a longer wait, never for a shorter one. */
+/** The service may request a longer delay than the policy's, never a shorter one. */
 function retry(history: ItemHistory, outcome: Failed, policy: Policy, context: DecisionContext): Verdict {
   const delayMs = Math.max(clampDelayMs(outcome.retryAfterMs ?? 0), policyDelayMs(history, policy, context));
   return { kind: "retry", delayMs: notBefore(delayMs, context) };
@@ -143,7 +143,7 @@ function notBefore(delayMs: number, { breaker }: DecisionContext): number {
   return Math.ceil(Math.max(delayMs, clampDelayMs(breaker?.waitMs ?? 0))); // the store uses whole milliseconds
 }
 
-/** Applies `on_item_failure` once the attempts are used up. `retry` then buries the item like `dlq`. */
+/** Applies `on_item_failure` after the last attempt or a permanent failure. `retry` buries the item like `dlq`. */
 function giveUp(
   history: ItemHistory,
   outcome: Failed,
@@ -172,7 +172,7 @@ export interface RunCounts {
 /** The failure rate is ignored below this number of finished items. */
 const FINISHED_MIN = 10;
 
-/** Why the job has to stop, as a sentence for its user; null while it may continue. */
+/** Returns the reason why the job must stop, as a sentence for the user; null if it may continue. */
 export function shouldStop(policy: Policy, { finished, dead }: RunCounts): string | null {
   if (dead < 1) return null;
   if (!policy.continueOnFailure)

@@ -1,4 +1,4 @@
-/** The policy of a queue: how often to try, how long to wait, and what to do then. */
+/** The policy of a queue: the number of attempts, the waits between them, and what to do when they are used up. */
 
 /** How long to wait before each retry. */
 export type Backoff =
@@ -23,53 +23,53 @@ export type Backoff =
       readonly maxMs: number;
       readonly jitter: boolean;
     }
-  /** The n-th retry waits the n-th delay; past the end, the last. */
+  /** The n-th retry waits for the n-th delay; later retries wait for the last one. */
   | { readonly kind: "list"; readonly delaysMs: readonly number[]; readonly jitter: boolean };
 
 export const ITEM_FAILURE_ACTIONS = ["dlq", "retry", "skip", "stop", "custom"] as const;
-/** When attempts are used up; `retry` does not wait until then, `custom` asks a handler. */
+/** What to do when attempts are used up. `retry` skips the backoff before that; `custom` runs a handler. */
 export type OnItemFailure = (typeof ITEM_FAILURE_ACTIONS)[number];
 
 export const OUTAGE_ACTIONS = ["retry", "wait"] as const;
-/** For the classes `throttled` and `outage`: `retry` counts the attempt, `wait` parks the queue and does not. */
+/** What to do for the classes `throttled` and `outage`: `retry` counts the attempt, `wait` parks the queue instead. */
 export type OnOutage = (typeof OUTAGE_ACTIONS)[number];
 
-/** How long `wait` waits through one outage, unless the policy gives another limit: a day. */
+/** The default limit of `wait` for one outage: a day. */
 export const OUTAGE_MS_MAX = 86_400_000;
 
-/** How long a failed agent step waits through throttling and overload, unless the policy names an action: an hour. */
+/** How long a failed agent step waits for throttling and overload to end if the policy has no `onOutage`: an hour. */
 export const AGENT_OUTAGE_MS_MAX = 3_600_000;
 
-/** When the queue pauses because everything fails, and when it resumes. */
+/** When the queue stops leasing because everything fails, and when it starts again. */
 export interface BreakerPolicy {
-  /** Consecutive failures that open it. Default 5. */
+  /** The number of consecutive failures that open the breaker. Default 5. */
   readonly failureThreshold: number;
-  /** How long it stays open before probes. Default 30 s. */
+  /** How long the breaker stays open before it admits probes. Default 30 s. */
   readonly timeoutMs: number;
-  /** Successful probes that close it. Default 3. */
+  /** The number of successful probes that close the breaker. Default 3. */
   readonly successThreshold: number;
-  /** Probes at a time while half open. Default 3. */
+  /** The number of concurrent probes in the half-open state. Default 3. */
   readonly halfOpenRequests: number;
 }
 
-/** How often an item is tried, how long to wait in between, and what to do when it is out of retries. */
+/** How often an item is tried, how long to wait between attempts, and what to do when it is out of retries. */
 export interface Policy {
-  /** Includes the first attempt. At least 1. */
+  /** The number of attempts including the first; at least 1. */
   readonly maxAttempts: number;
   readonly backoff: Backoff;
   readonly onItemFailure: OnItemFailure;
-  /** How often the worker of an item may vanish before the item is buried as WorkerLost. */
+  /** How often the worker of an item may be lost before the item is buried as WorkerLost. */
   readonly lossesMax: number;
-  /** Stop the job when this many items died in this run. */
+  /** Stops the job when this many items died in this run. */
   readonly maxFailures?: number;
-  /** Stop the job when this share of the finished items died, from 10 finished on. 0 to 1. */
+  /** Stops the job when more than this share (0 to 1) of the finished items died, once 10 items have finished. */
   readonly failureThreshold?: number;
   /** False stops the job at the first dead item. */
   readonly continueOnFailure: boolean;
   readonly breaker?: BreakerPolicy;
-  /** Default: `retry`; after a failed agent step `wait` for up to an hour. */
+  /** Default: `retry`, but a failed agent step waits for up to an hour. */
   readonly onOutage?: OnOutage;
-  /** How long `wait` waits through one outage before attempts count again. Default: a day. */
+  /** How long `wait` waits for one outage before attempts count again. Default: a day. */
   readonly outageMsMax?: number;
 }
 

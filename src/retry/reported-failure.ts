@@ -1,4 +1,4 @@
-/** Reads a command's own failure report (REDRIVE_FAILURE_FILE). Never throws: `problem` names invalid fields. */
+/** Reads the failure report that a command wrote to REDRIVE_FAILURE_FILE. Never throws: `problem` names invalid fields. */
 import { type ErrorClass, type ErrorType, errorTypeFromJson, isErrorClass } from "../item/error-type.ts";
 import { type FailureSource, SOURCE_FIELDS, sourceFromJson } from "../item/failure.ts";
 import { fromRfc3339 } from "../std/clock.ts";
@@ -11,10 +11,10 @@ export interface ReportedFailure {
   readonly type?: ErrorType;
   readonly class?: ErrorClass;
   readonly message?: string;
-  /** The trail of operations, outermost first. */
+  /** The chain of operations that led to the failure, outermost first. */
   readonly context?: readonly string[];
   readonly evidence?: readonly string[];
-  /** Where it failed in the caller's own terms. */
+  /** The location of the failure as the command names it. */
   readonly source?: FailureSource;
   /** How long to wait before the next attempt, from the time the report was read. */
   readonly retryAfterMs?: number;
@@ -28,7 +28,7 @@ const STACK_CHARS_MAX = 16_384;
 const ENTRIES_MAX = 50;
 const PATH_CHARS_MAX = 4096;
 
-/** An empty text is no report. `nowMs` turns a `retry_after` date into a delay. */
+/** Returns no fields for an empty text. `nowMs` converts a `retry_after` date to a delay. */
 export function parseReportedFailure(text: string, nowMs: number): ReportedFailure {
   if (text.trim() === "") return {};
   const json = parseJson(text);
@@ -60,12 +60,12 @@ function fieldsOf(json: JsonObject, nowMs: number) {
   };
 }
 
-/** `"Timeout"` or `{"CommandFailed": {"exit_code": 1}}`. */
+/** Accepts `"Timeout"` or `{"CommandFailed": {"exit_code": 1}}`. */
 function isTypeForm(json: Json | undefined): json is string | JsonObject {
   return (typeof json === "string" && json !== "") || (isJsonObject(json) && Object.keys(json).length === 1);
 }
 
-/** The fields of the source are on the top level of the report. */
+/** Reads the source, whose fields are on the top level of the report. */
 function sourceOf(json: JsonObject): FailureSource | undefined {
   const lines = SOURCE_FIELDS.flatMap((name) => {
     const value = json[name];
@@ -84,7 +84,7 @@ function entries(texts: readonly string[] | undefined): readonly string[] | unde
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
-/** Seconds or a date; undefined when it is neither. */
+/** Reads seconds or a date; returns undefined for anything else. */
 function retryAfterMs(json: Json | undefined, nowMs: number): number | undefined {
   if (typeof json === "number") return json >= 0 ? clampDelayMs(json * 1000) : undefined;
   if (typeof json !== "string") return undefined;
@@ -93,7 +93,7 @@ function retryAfterMs(json: Json | undefined, nowMs: number): number | undefined
   return atMs === undefined ? undefined : clampDelayMs(atMs - nowMs);
 }
 
-/** The names of the invalid fields. */
+/** Returns a message with the names of the invalid fields. */
 function problemOf(json: JsonObject): string | undefined {
   const given = (key: string) => json[key] !== undefined && json[key] !== null;
   const isText = (key: string) => typeof json[key] === "string";
@@ -119,7 +119,7 @@ function isPathList(json: Json | undefined): boolean {
   return Array.isArray(json) && json.every((entry) => typeof entry === "string" && isPath(entry));
 }
 
-/** A long path is refused, because a shortened one would name another file. */
+/** Refuses a long path instead of shortening it, because the result would name another file. */
 function isPath(text: string): boolean {
   return text !== "" && text.length <= PATH_CHARS_MAX;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads whatever a handler threw without throwing: null, a symbol, a proxy, circular causes. Exceptions of this library
- * are recognised by name, so that those of another copy of it work too.
+ * Reads any value that a handler threw, without throwing: null, a symbol, a proxy, circular causes. Exceptions of this
+ * library are recognized by name, so that exceptions from a second installed copy work too.
  */
 import type { ErrorTypeName } from "../item/error-type.ts";
 import type { FailureSource } from "../item/failure.ts";
@@ -8,14 +8,14 @@ import { compact, stringifyJson } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import { clampDelayMs } from "./backoff.ts";
 
-/** The description of a thrown value; `classify` takes it as facts, apart from the trace and the context. */
+/** The description of a thrown value. `classify` reads all of it but the trace and the context. */
 export interface Thrown {
-  /** One line, never empty. */
+  /** One line of text; never empty. */
   readonly message: string;
   readonly stackTrace?: string;
   /** The messages of the causes, outermost first. */
   readonly context?: readonly string[];
-  /** The errno name that it or its nearest cause has, e.g. `ECONNRESET`. */
+  /** The errno name of the value or its nearest cause, e.g. `ECONNRESET`. */
   readonly errno?: string;
   readonly httpStatus?: number;
 }
@@ -36,7 +36,7 @@ export function describeThrown(value: unknown): Thrown {
   });
 }
 
-/** The value and its causes, without repetition. */
+/** Returns the value and its causes; a cycle ends the chain. */
 function causesOf(value: unknown): readonly unknown[] {
   const chain = new Set([value]);
   for (
@@ -68,7 +68,7 @@ function describe(value: unknown): string {
   }
 }
 
-/** A property of any value; undefined when reading it throws. */
+/** Reads a property of any value; returns undefined if the getter throws. */
 function read(value: unknown, key: string): unknown {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return undefined;
   try {
@@ -96,11 +96,11 @@ function httpStatusOf(value: unknown): number | undefined {
   return typeof status === "number" && status >= 400 && status <= 599 ? status : undefined;
 }
 
-/** Options of the three exceptions. */
+/** Options of `BusinessException`, `ITException` and `GenericException`. */
 export interface ExceptionOptions extends ErrorOptions, FailureSource {
   /** The step that failed. Default: `handler`. */
   readonly step?: string;
-  /** Files that show what happened; relative paths start at the working directory of the process. */
+  /** Evidence files, such as screenshots. Relative paths are resolved against the working directory of the process. */
   readonly evidence?: readonly string[];
   /** How long to wait before the next attempt. Default: the backoff of the policy. */
   readonly retryAfterMs?: number;
@@ -120,12 +120,12 @@ export class BusinessException extends WorkException {
   override readonly name = "BusinessException";
 }
 
-/** Something that the work needs was unavailable: the item is retried up to Max Retries, then it is dead. */
+/** A required service was unavailable: the item is retried up to Max Retries, then it becomes a dead letter. */
 export class ITException extends WorkException {
   override readonly name = "ITException";
 }
 
-/** Anything else: the item is retried up to Max Retries, then it is dead. */
+/** Any other failure: the item is retried up to Max Retries, then it becomes a dead letter. */
 export class GenericException extends WorkException {
   override readonly name = "GenericException";
 }
@@ -140,13 +140,13 @@ export interface ReadException {
 
 const NAMES = ["BusinessException", "ITException", "GenericException"] as const satisfies ErrorTypeName[];
 
-/** Never throws, whatever was thrown. */
+/** Reads the fields of an exception of this library. Never throws. */
 export function readException(value: unknown): ReadException {
   if (typeof value !== "object" || value === null) return {};
   try {
     return readOptions(value as { name?: unknown; options?: unknown; retryAfterMs?: unknown });
   } catch {
-    return {}; // a property threw: it is ignored
+    return {}; // a getter threw
   }
 }
 

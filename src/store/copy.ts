@@ -1,4 +1,4 @@
-/** Copies a store into another and verifies it. Overwrites nothing but an earlier copy of the same source. */
+/** Copies a store into another and verifies the copy. Overwrites only an earlier copy of the same source. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { TABLES, type Table, tableNamed } from "../item/tables.ts";
@@ -19,7 +19,7 @@ export interface CopyOptions {
 export interface CopyProgress {
   readonly step: "copied" | "verified";
   readonly table: string;
-  /** Rows of this table so far, in this run. */
+  /** The rows of this table that were processed in this run so far. */
   readonly rows: number;
   /** Whether the table is complete. */
   readonly isEnd: boolean;
@@ -27,15 +27,15 @@ export interface CopyProgress {
 
 /** The result of a copy. */
 export interface CopyReport {
-  /** The totals of every table, equal in both stores. */
+  /** The row counts and digests of every table, equal in both stores. */
   readonly tables: readonly TableSum[];
-  /** Rows written in this run; 0 if the copy was already complete. */
+  /** The number of rows written in this run; 0 if the copy was already complete. */
   readonly copied: number;
-  /** `resumed`: after an interruption. `anew`: the source had changed. `none`: the stores were equal. */
+  /** `resumed`: after an interruption. `anew`: restarted because the source had changed. `none`: the stores were equal. */
   readonly how: "fresh" | "resumed" | "anew" | "none";
 }
 
-/** Resolves when both stores have the same rows. */
+/** Copies a store. Resolves when both stores have the same rows. */
 export async function copyStore(options: CopyOptions): Promise<CopyReport> {
   const { from, to } = options;
   requireCopyable(from, to);
@@ -62,7 +62,7 @@ function requireCopyable(from: Engine, to: Engine): void {
   });
 }
 
-/** A store that is in use would change while it is copied. */
+/** Throws if a process uses the store, because the store would change during the copy. */
 async function requireIdle(engine: Engine): Promise<void> {
   const live = (await engine.listHolders()).find((holder) => !isGone(holder));
   if (live === undefined) return;
@@ -88,7 +88,7 @@ async function requireEmpty(to: Engine): Promise<void> {
   }
 }
 
-/** Refuses a half-finished copy that somebody has worked with: copying again would delete that work. */
+/** Refuses a partial copy that has jobs of its own, because copying again would delete them. */
 async function requireOwnJobs(from: Engine, to: Engine): Promise<void> {
   const jobs = tableNamed("jobs");
   const own = new Set<Json>();
@@ -105,7 +105,7 @@ function occupied(to: Engine, why: string): WorkError {
   });
 }
 
-/** Updates a complete copy, unless somebody has worked with it. */
+/** Updates a complete copy, unless the copy itself has changed since. */
 async function copyAgain(
   options: CopyOptions,
   record: CopyRecord,
@@ -126,7 +126,7 @@ async function restartCopy(options: CopyOptions, record: CopyRecord): Promise<Co
 
 type Copying = Extract<CopyState, { readonly status: "copying" }>;
 
-/** Copies from the last stored position to the end. */
+/** Copies from the last stored position to the end and verifies the result. */
 async function finish(
   options: CopyOptions,
   record: CopyRecord,
@@ -167,9 +167,9 @@ async function copyTables(options: CopyOptions, record: CopyRecord, start: Copyi
 }
 
 interface Progress {
-  /** The key of the last row copied before. */
+  /** The key of the last row that an earlier run copied. */
   readonly after: Json;
-  /** Stores the key of the last row copied; null at the end of the table. */
+  /** Stores the key of the last copied row; null at the end of the table. */
   readonly keep: (key: Json) => Promise<void>;
 }
 
@@ -189,7 +189,7 @@ async function copyTable(
   return rows;
 }
 
-/** Reads both stores again, so that a change of the source during the copy is detected too. */
+/** Reads both stores again, which also detects a change of the source during the copy. */
 async function verify({ from, to, onProgress }: CopyOptions): Promise<readonly TableSum[]> {
   const tables: TableSum[] = [];
   for (const table of TABLES) {
@@ -211,13 +211,13 @@ function differing(source: TableSum, target: TableSum): WorkError {
   });
 }
 
-/** `stale`: the source changed during the copy, so it must start again. */
+/** The progress of a copy. `stale`: the source changed during the copy, so the copy must start again. */
 export type CopyState =
   | { readonly status: "copying"; readonly events: number; readonly table: string; readonly after: Json }
   | { readonly status: "stale" }
   | { readonly status: "copied"; readonly tables: readonly TableSum[] };
 
-/** The progress of copying one source, stored in the target. */
+/** Stores the progress of copying one source as a document in the target. */
 export class CopyRecord {
   readonly #engine: Engine;
   readonly #name: string;
@@ -228,7 +228,7 @@ export class CopyRecord {
     this.#name = `${COPY_PREFIX}${sourceId}`;
   }
 
-  /** Returns null if nothing of the source was ever copied here. */
+  /** Returns null if the source was never copied to this target. */
   async read(): Promise<CopyState | null> {
     const document = await this.#engine.readDocument(this.#name);
     this.#version = document?.version ?? 0;
@@ -246,13 +246,13 @@ export class CopyRecord {
     });
   }
 
-  /** Deleting all rows has deleted the record too. */
+  /** Resets the version after `deleteRows`, which has deleted the document too. */
   forget(): void {
     this.#version = 0;
   }
 }
 
-/** An unknown form was written by a later version, so the copy starts again. */
+/** Treats an unknown form as stale: it was written by a later version, so the copy starts again. */
 function stateOf(body: Json): CopyState {
   if (!isJsonObject(body)) return { status: "stale" };
   const { status, events, table, after, tables } = body;

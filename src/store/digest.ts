@@ -1,4 +1,4 @@
-/** Row counts and SHA-256 digests of a store's tables. Equal stores have equal digests in any engine. */
+/** Computes row counts and SHA-256 digests of a store's tables. Equal stores have equal digests in any engine. */
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
 import { TABLES, type Table } from "../item/tables.ts";
@@ -13,7 +13,7 @@ export interface TableSum {
   readonly digest: string;
 }
 
-/** For every table, in the order of `TABLES`. */
+/** Returns the sums of all tables in the order of `TABLES`. */
 export async function sumsOf(engine: Engine): Promise<readonly TableSum[]> {
   const sums: TableSum[] = [];
   for (const table of TABLES) sums.push(await sumOf(engine, table));
@@ -37,7 +37,7 @@ function lineOf(names: readonly string[], row: JsonObject): string {
   return `${JSON.stringify(names.map((name) => row[name] ?? null))}\n`;
 }
 
-/** The names of the tables that differ. */
+/** Returns the names of the tables that differ. */
 export function differences(one: readonly TableSum[], other: readonly TableSum[]): readonly string[] {
   const found = new Map(other.map((sum) => [sum.table, sum]));
   return one
@@ -48,7 +48,7 @@ export function differences(one: readonly TableSum[], other: readonly TableSum[]
     .map(({ table }) => table);
 }
 
-/** A store's first event and first job identify it, also when it is moved or copied; null while it is empty. */
+/** Identifies a store by its first event and first job, which a copy also has; null while the store is empty. */
 export async function identityOf(engine: Engine): Promise<string | null> {
   const first = async (table: string) => (await engine.readRows(table, { after: null, limit: 1 })).rows[0];
   const [event, job] = [await first("events"), await first("jobs")];

@@ -1,22 +1,22 @@
-/** The paths of Redrive's files: its home folder and what it contains. */
+/** The paths of Redrive's home folder and of the files in it. */
 import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileNameOf, jobLogsFolder } from "../item/item.ts";
 
-/** `REDRIVE_HOME`, or else `~/.redrive`. */
+/** Returns `REDRIVE_HOME`, or `~/.redrive`. */
 export function homeOf(env: NodeJS.ProcessEnv): string {
   return env.REDRIVE_HOME || join(homedir(), ".redrive");
 }
 
-/** `--store`, or else `REDRIVE_STORE`, or else a SQLite file in the home folder. */
+/** Returns `--store`, or `REDRIVE_STORE`, or a SQLite file in the home folder. */
 export function storeUrlOf(env: NodeJS.ProcessEnv, option?: string): string {
   return option || env.REDRIVE_STORE || `sqlite:${join(homeOf(env), "redrive.db")}`;
 }
 
 /**
- * Copies of evidence files by the SHA-256 of their content (`ab/abcd…`). Every store but the home's own has a subfolder,
- * so that each can delete copies that it no longer names.
+ * The folder for copies of evidence files, named by SHA-256 (`ab/abcd…`). Every store except the home's default store has a
+ * subfolder, so that each store can delete copies that it no longer references.
  */
 export function evidenceFolder(home: string, storeUrl: string): string {
   const folder = join(home, "evidence");
@@ -25,13 +25,13 @@ export function evidenceFolder(home: string, storeUrl: string): string {
   return join(folder, createHash("sha256").update(store).digest("hex").slice(0, 16));
 }
 
-/** A relative path would mean a different file in every working directory. */
+/** Makes the path absolute, because a relative one depends on the working directory. */
 function absoluteUrl(storeUrl: string): string {
   const path = /^sqlite:(.+)$/.exec(storeUrl)?.[1];
   return path === undefined ? storeUrl : `sqlite:${resolve(path)}`;
 }
 
-/** The log paths of a job. `.running/` has the output of running attempts. */
+/** The log paths of a job. `.running/` contains the output of running attempts. */
 export interface JobLogs {
   readonly folder: string;
   readonly runningFolder: string;

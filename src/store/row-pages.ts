@@ -1,4 +1,4 @@
-/** Reads the rows of a table in pages that adapt to the size of the rows, without the records about copies. */
+/** Reads the rows of a table in pages whose row count adapts to the row size. Skips documents about copies and clocks. */
 import type { Engine, RowPage } from "../engine.ts";
 import { CLOCK_RECORD } from "../item/store-queries.ts";
 import type { Table } from "../item/tables.ts";
@@ -6,10 +6,10 @@ import type { Json, JsonObject } from "../std/json.ts";
 
 const ROWS_MIN = 64;
 const ROWS_MAX = 4096;
-/** The approximate size of a page. */
+/** The approximate size of a page of rows. */
 const PAGE_CHARS = 4 * 1024 * 1024;
 
-/** Reads from the start or after a key. The next page is read while the caller processes the current one. */
+/** Reads the rows from the start or after a key. Prefetches the next page while the caller processes the current one. */
 export async function* rowsOf(engine: Engine, table: Table, after: Json = null): AsyncGenerator<RowPage> {
   let limit = ROWS_MIN;
   let page: RowPage | null = await engine.readRows(table.name, { after, limit });
@@ -23,7 +23,7 @@ export async function* rowsOf(engine: Engine, table: Table, after: Json = null):
   }
 }
 
-/** Documents with the progress of a copy. They and the clock record are not part of a store's content. */
+/** The name prefix of documents with the progress of a copy. Store contents exclude them and the clock record. */
 export const COPY_PREFIX = "copy/";
 
 function isAboutStore(table: Table, row: JsonObject): boolean {
@@ -32,7 +32,7 @@ function isAboutStore(table: Table, row: JsonObject): boolean {
   );
 }
 
-/** Defers the read until the caller has started on the current page: a synchronous engine would delay it. */
+/** Defers the read until the caller has started on the current page, because a synchronous engine blocks the thread. */
 function readDeferred(
   engine: Engine,
   table: Table,
@@ -41,11 +41,11 @@ function readDeferred(
   const reading = new Promise<void>((resolve) => setImmediate(resolve)).then(() =>
     engine.readRows(table.name, page),
   );
-  reading.catch(() => undefined); // awaited with the next page; unused if the copy has failed meanwhile
+  reading.catch(() => undefined); // handled where the page is awaited, or ignored if the copy has already failed
   return reading;
 }
 
-/** Grows at most fourfold, because the next rows may be larger. */
+/** Returns the row limit of the next page. It grows at most fourfold, because the next rows may be larger. */
 function limitAfter(rows: readonly JsonObject[], limit: number): number {
   const chars = rows.reduce((sum, row) => sum + charsOf(row), 1);
   const fitting = Math.floor((rows.length * PAGE_CHARS) / chars);

@@ -1,6 +1,6 @@
 /**
- * Deletes copies of evidence files that no attempt of this store names any more. Recent copies are kept, because an
- * attempt that names them may not have been recorded yet.
+ * Deletes copies of evidence files that no attempt of this store references. Recent copies are kept, because the attempt
+ * that references them may not have been recorded yet.
  */
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,20 +8,20 @@ import type { Engine } from "../engine.ts";
 import { tableNamed } from "../item/tables.ts";
 import { rowsOf } from "./row-pages.ts";
 
-/** The copies that were deleted, or would be in a preview. */
+/** The copies that were deleted, or that would be deleted in a preview. */
 export interface Swept {
   readonly copies: number;
   readonly bytes: number;
 }
 
-/** Naming a copy updates its modification time. */
+/** The age below which copies are kept. Recording an attempt updates the modification time of its copies. */
 const RECENT_MS = 30 * 86_400_000;
 
 export async function sweepEvidence(
   engine: Engine,
   { folder, isPreview = false }: { readonly folder: string; readonly isPreview?: boolean },
 ): Promise<Swept> {
-  if (!engine.can.copy) return { copies: 0, bytes: 0 }; // the rows of this store cannot be read, so it is unknown which copies they name
+  if (!engine.can.copy) return { copies: 0, bytes: 0 }; // the rows cannot be read, so the referenced copies are unknown
   const unnamed = await oldCopies(folder);
   await keepNamed(engine, unnamed);
   let [copies, bytes] = [0, 0];
@@ -38,7 +38,7 @@ interface Copy {
   readonly bytes: number;
 }
 
-/** Copies by digest. */
+/** Returns the copies that are not recent, by digest. */
 async function oldCopies(folder: string): Promise<Map<string, Copy>> {
   const copies = new Map<string, Copy>();
   for (const part of (await namesIn(folder)).filter((name) => /^[0-9a-f]{2}$/.test(name))) {
@@ -54,7 +54,7 @@ async function oldCopies(folder: string): Promise<Map<string, Copy>> {
 
 const DELETING = ".going";
 
-/** Returns undefined for other files. A file that a killed sweep had moved aside is moved back first. */
+/** Returns undefined for files that are not copies. First moves back a file that a killed sweep had moved aside. */
 async function digestOf(folder: string, name: string): Promise<string | undefined> {
   const digest = name.endsWith(DELETING) ? name.slice(0, -DELETING.length) : name;
   if (!/^[0-9a-f]{64}$/.test(digest)) return undefined;
@@ -73,15 +73,15 @@ async function keepNamed(engine: Engine, copies: Map<string, Copy>): Promise<voi
   }
 }
 
-/** The columns that name evidence: failures of attempts, and late results. */
+/** The columns that reference evidence: failures of attempts, and late results. */
 const NAMING_COLUMNS = [
   ["attempts", "failure"],
   ["late_results", "note"],
 ] as const;
 
 /**
- * Moves the copy aside first. An attempt that names the same content meanwhile either finds no copy and creates one, or
- * has updated the time, which is checked after the move.
+ * Moves the copy aside first. A concurrent attempt with the same content either finds no copy and creates one, or has
+ * updated the modification time, which is checked after the move.
  */
 async function remove(path: string): Promise<boolean> {
   const aside = `${path}${DELETING}`;
