@@ -220,7 +220,7 @@ export class Session {
   }
 
   /** Like `tuples`, without an order, for narrow columns: all rows come in one JSON text, because each value costs a call. */
-  packed<Tuple extends readonly Value[]>(
+  packed<Tuple extends readonly unknown[]>(
     columns: string,
     from: string,
     ...values: readonly Given[]
