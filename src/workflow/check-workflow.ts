@@ -1,6 +1,4 @@
-/**
- * Checks rules that the schema cannot express. Parts that violate the schema are skipped, so that all problems are reported.
- */
+/** Checks rules that the schema cannot express. Skips parts that violate the schema, so that the others are still checked. */
 import { type Placeholder, templateParts } from "../attempt/template.ts";
 import {
   compileExpression,

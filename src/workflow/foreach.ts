@@ -1,6 +1,4 @@
-/**
- * The `foreach` step: runs its steps for each element, a few at a time. If elements set the same capture, the last one wins.
- */
+/** The `foreach` step: runs its steps for each element, a few at a time. Of equal captures, the last element's one remains. */
 import type { Filled } from "../attempt/template.ts";
 import { asText, type Json, parseJson } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";

@@ -1,6 +1,4 @@
-/**
- * Runs workflow steps in order, with all their options, until one fails or the run stops. Independent of jobs and the store.
- */
+/** Runs workflow steps in order, with all their options, until one fails or the run stops. Does not use jobs or the store. */
 import { OutputWatch } from "../attempt/output-watch.ts";
 import { backoffMs } from "../retry/backoff.ts";
 import { compileExpression } from "../std/expression.ts";

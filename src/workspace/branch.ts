@@ -1,4 +1,4 @@
-/** Branches that several processes move by compare-and-swap, refs read from files, and merges without a checkout. */
+/** Branches that several processes update by compare-and-swap, refs read from files, and merges without a checkout. */
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
@@ -6,7 +6,7 @@ import { systemClock } from "../std/clock.ts";
 import { tryTo } from "../std/try-to.ts";
 import { type Git, refused } from "./git.ts";
 
-/** What git reads as "it must not be there". */
+/** As the old value of `update-ref`, an empty string means that the ref must not exist. */
 const NO_COMMIT = "";
 const TRIES_MAX = 30;
 const WAIT_MS = 20;
@@ -17,7 +17,9 @@ export class Branch {
   readonly #git: Git;
   readonly #commonDir: string | null;
 
-  /** With `commonDir`, for Redrive's own branches: reads refs from files, and removes the lock of a git that was killed. */
+  /**
+   * `commonDir` is given for Redrive's own branches: refs are read from files, and stale locks of killed processes are removed.
+   */
   constructor(git: Git, name: string, commonDir: string | null = null) {
     this.#git = git;
     this.name = name;
@@ -35,12 +37,12 @@ export class Branch {
     return exitCode === 0 ? stdout.trim() : null;
   }
 
-  /** Makes it; false when it is there already. */
+  /** Creates the branch. Returns false when it already exists. */
   async create(commit: string): Promise<boolean> {
     return this.#change(["update-ref", this.ref, commit, NO_COMMIT], null);
   }
 
-  /** True when it was at `from` and is now at `to`; false when it was elsewhere. */
+  /** Moves the branch from `from` to `to`. Returns false when it does not point at `from`. */
   async move(from: string, to: string, reason = "redrive"): Promise<boolean> {
     return this.#change(["update-ref", "-m", reason, this.ref, to, from], from);
   }
@@ -49,7 +51,7 @@ export class Branch {
     return this.#change(["update-ref", "-d", this.ref, from], from);
   }
 
-  /** A refusal means that it has moved, or that another process holds git's lock for a moment. */
+  /** A refusal means that the branch has moved, or that another process holds git's lock; the latter is retried. */
   async #change(args: readonly string[], from: string | null): Promise<boolean> {
     for (let tries = 1; ; tries += 1) {
       const result = await this.#git.ask(args);
@@ -69,7 +71,7 @@ export class Branch {
   }
 }
 
-/** Somebody else removed it. Its commits may still be found. */
+/** The error for a job branch that was removed by someone else. Its commits may still exist. */
 export function branchGone(name: string): WorkError {
   return new WorkError("git_refused", `The branch ${name} that holds the job's work is gone.`, {
     hint: "`git fsck --lost-found` finds its last commit; `git branch NAME COMMIT` brings it back.",
@@ -83,7 +85,7 @@ export function readLooseRef(commonDir: string, ref: string): string | null {
   return text !== null && COMMIT.test(text) ? text.trim() : null;
 }
 
-/** The commit that HEAD of a linked worktree is at; `gitDir` is git's folder of that worktree. */
+/** Returns the commit of HEAD of a linked worktree. `gitDir` is the git directory of that worktree. */
 export function readHeadFile(gitDir: string): string | null {
   const text = read(join(gitDir, "HEAD"));
   if (text === null) return null;
@@ -93,24 +95,24 @@ export function readHeadFile(gitDir: string): string | null {
   return ref === undefined || common === null ? null : readLooseRef(resolve(gitDir, common.trim()), ref);
 }
 
-/** Detaches HEAD of a linked worktree at the commit. Only where refs are files, and while no git works there. */
+/** Detaches HEAD of a linked worktree at the commit. Only valid for file-based refs, while no git process runs there. */
 export function writeHeadFile(gitDir: string, commit: string): void {
   const draft = join(gitDir, "HEAD.redrive");
   writeFileSync(draft, `${commit}\n`);
   renameSync(draft, join(gitDir, "HEAD"));
 }
 
-/** Null when it is not there, or is no file. */
+/** Null when the path does not exist or is not a file. */
 function read(path: string): string | null {
   return tryTo(() => readFileSync(path, "utf8")) ?? null;
 }
 
-/** `detail` is what git printed, a line each. */
+/** `detail` has the messages of git, one per line. */
 type MergedTree =
   | { readonly kind: "clean"; readonly tree: string }
   | { readonly kind: "conflict"; readonly files: readonly string[]; readonly detail: string };
 
-/** The tree of `ours` and `theirs` together, or the files in which they contradict. */
+/** Merges the trees of `ours` and `theirs`, or returns the conflicting files. */
 export async function mergeTrees(git: Git, ours: string, theirs: string): Promise<MergedTree> {
   const args = ["merge-tree", "--write-tree", "-z", "--name-only", "--messages", ours, theirs];
   const result = await git.ask(args);
@@ -121,7 +123,7 @@ export async function mergeTrees(git: Git, ours: string, theirs: string): Promis
   return { kind: "conflict", files: rest.slice(0, end), detail: messagesOf(rest.slice(end + 1)) };
 }
 
-/** Each message is: a count, that many paths, a short type, the text. Those about conflicts are wanted. */
+/** Each message is a count, that many paths, a type and a text. Only conflict messages are returned. */
 function messagesOf(fields: readonly string[]): string {
   const texts: string[] = [];
   for (let at = 0; at < fields.length - 1; ) {

@@ -1,4 +1,4 @@
-/** Creates or cleans the checkout of one attempt. After `renewCheckout` nothing of the previous item is left but the kept paths. */
+/** Creates or cleans the checkout of one attempt. `renewCheckout` removes everything except the kept paths. */
 import {
   chmodSync,
   copyFileSync,
@@ -23,7 +23,7 @@ import { takingTurns } from "../std/turns.ts";
 import { type Git, type GitResult, refused } from "./git.ts";
 import type { KeepPaths } from "./names.ts";
 
-/** A branch to be made: the second name is for when an earlier run left one of the first. */
+/** A branch to create. The second name is used when an earlier run left a branch with the first. */
 export type NewBranch = readonly [name: string, otherName: string];
 
 export interface NewCheckout {
@@ -32,7 +32,7 @@ export interface NewCheckout {
   readonly branch: NewBranch | null;
 }
 
-/** Makes a worktree: git's books one at a time, the files of several at once. Answers with the branch. */
+/** Creates a worktree and returns its branch. Registration in git is serialized; files of several are written in parallel. */
 export async function addCheckout(git: Git, { path, commit, branch }: NewCheckout): Promise<string> {
   await inTurn(() => git.must(["worktree", "add", "-q", "--no-checkout", "--detach", path, commit]));
   const inside = git.in(path);
@@ -59,12 +59,12 @@ const inTurn = takingTurns();
 export interface RenewedCheckout {
   readonly path: string;
   readonly branch: NewBranch;
-  /** The commit to start from; read while the old files are being removed. */
+  /** The commit to start from. Resolved while the old files are being removed. */
   readonly commit: Promise<string>;
   readonly keep: KeepPaths;
 }
 
-/** Makes a used worktree clean, on a new branch at the commit. Throws when that cannot be done: it is then no good. */
+/** Cleans a used worktree and switches it to a new branch at the commit. If this throws, the worktree cannot be reused. */
 export async function renewCheckout(
   git: Git,
   { path, branch, commit, keep }: RenewedCheckout,
@@ -80,7 +80,7 @@ export async function renewCheckout(
   return { base, branch: name };
 }
 
-/** Puts git's folder of the worktree back in order, whatever an item did to it, and answers where it is. */
+/** Restores the git directory of the worktree, whatever an item changed in it, and returns its path. */
 export async function restoreGitDir(git: Git, path: string): Promise<string> {
   const gitDir = await findGitDir(git, path);
   if (!restorePristine(path, gitDir)) throw new WorkError("git_refused", `${path} was never finished.`);
@@ -89,7 +89,7 @@ export async function restoreGitDir(git: Git, path: string): Promise<string> {
 
 const ROUNDS_MAX = 5;
 
-/** Removes what is untracked, and answers which tracked files have to be written anew. */
+/** Removes untracked files, and returns the tracked files that must be written again. */
 async function clear(git: Git, gitDir: string, keep: KeepPaths): Promise<string[]> {
   const modes = readModes(gitDir);
   for (let round = 1; ; round += 1) {
@@ -100,7 +100,7 @@ async function clear(git: Git, gitDir: string, keep: KeepPaths): Promise<string[
     ]);
     if (odd.folders.length === 0 || round === ROUNDS_MAX) return [...changed, ...odd.files];
     for (const folder of odd.folders) {
-      const path = join(git.cwd, folder); // and look again, behind it too
+      const path = join(git.cwd, folder); // it may hide more entries, so the loop checks again
       if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) chmodSync(path, modes.folder);
     }
   }
@@ -111,7 +111,7 @@ interface OddModes {
   readonly folders: readonly string[];
 }
 
-/** Files and folders with unusual permissions. Git compares only one permission bit. */
+/** Finds files and folders with unusual permissions. Git compares only the executable bit. */
 async function findOddModes(git: Git, { file, folder }: Modes, keep: KeepPaths): Promise<OddModes> {
   const executable = file | ((file & 0o444) >> 2);
   const not = (...modes: number[]) => modes.flatMap((mode) => ["!", "-perm", mode.toString(8)]);
@@ -124,7 +124,7 @@ async function findOddModes(git: Git, { file, folder }: Modes, keep: KeepPaths):
   return { files: found.filter((path) => !isFolder(path)), folders: found.filter(isFolder) };
 }
 
-/** Removes a worktree, whatever state it is in, and what git knows of it. */
+/** Removes a worktree in any state, and its registration in git. */
 export async function removeCheckout(git: Git, path: string): Promise<void> {
   removeTree(path);
   const result = await git.ask(["worktree", "remove", "--force", "--force", path]);
@@ -133,7 +133,7 @@ export async function removeCheckout(git: Git, path: string): Promise<void> {
   }
 }
 
-/** Removes a folder even when an item took the right to do so away from parts of it. */
+/** Removes a folder even if an item made parts of it read-only. */
 export function removeTree(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
@@ -143,7 +143,7 @@ export function removeTree(path: string): void {
   }
 }
 
-/** From the file in the worktree, or from git's list when an item removed that. */
+/** Reads the path from the worktree's `.git` file, or from git's list when an item removed that file. */
 async function findGitDir(git: Git, path: string): Promise<string> {
   const named = tryTo(() => gitDirOf(path));
   if (named !== undefined && existsSync(join(named, "redrive"))) return named;
@@ -160,14 +160,14 @@ async function findGitDir(git: Git, path: string): Promise<string> {
   return found;
 }
 
-/** Every tracked file that is not as it was, also when only its times are others. */
+/** Returns all tracked files that have changed, including those with only a new timestamp. */
 async function touchedFiles(git: Git, gitDir: string): Promise<string[]> {
   const list = await git.must(["diff-files", "--name-only", "-z", "--ignore-submodules=all"]);
   const hidden = existsSync(join(gitDir, "info/sparse-checkout")) ? await hiddenFiles(git) : [];
   return [...list.split("\0").filter(Boolean), ...hidden];
 }
 
-/** What a sparse checkout leaves out. An item may have brought it in. */
+/** Returns the files that a sparse checkout excludes. An item may have created them. */
 async function hiddenFiles(git: Git): Promise<string[]> {
   const list = await git.must(["-c", "sparse.expectFilesOutsideOfPatterns=true", "ls-files", "-t", "-z"]);
   return list.split("\0").flatMap((line) => (line.startsWith("S ") ? [line.slice(2)] : []));
@@ -183,7 +183,7 @@ async function removeUntracked(git: Git, keep: KeepPaths): Promise<void> {
   if (result.exitCode !== 0) throw refused(args, result);
 }
 
-/** Never through a link that leads out of the worktree; git deals with such a path itself. */
+/** Never follows a link that leads outside the worktree; git handles such a path itself. */
 function removeInside(root: string, file: string): void {
   const path = join(root, file);
   const folder = dirname(path);
@@ -202,7 +202,7 @@ function makeWritable(path: string): void {
   }
 }
 
-/** Only those that the user has initialised: their settings are shared by all worktrees. */
+/** Updates only submodules that the user has initialized, because all worktrees share their settings. */
 async function updateSubmodules(git: Git): Promise<void> {
   if (!existsSync(join(git.cwd, ".gitmodules"))) return;
   await git.must(["submodule", "--quiet", "update", "--recursive", "--force"]);
@@ -215,9 +215,9 @@ async function resetSubmodules(git: Git): Promise<void> {
   await git.must(["submodule", "--quiet", "foreach", "--recursive", clean]);
 }
 
-/** What stays: git's pointers, the clones of submodules, and what is kept here. */
+/** Entries that are not replaced: git's pointers, the clones of submodules, and the saved state. */
 const STAYING = new Set(["HEAD", "commondir", "gitdir", "locked", "modules", "reftable", "redrive"]);
-/** Settings that a new worktree may have from the start, as those of a sparse checkout. */
+/** Settings that a new worktree may have from the start, such as those of a sparse checkout. */
 const SETTINGS = ["config.worktree", "info"];
 
 export function gitDirOf(path: string): string {
@@ -238,7 +238,7 @@ export function savePristine(path: string, gitDir: string): void {
   if (!existsSync(place)) {
     mkdirSync(place);
     for (const name of SETTINGS) copyIfThere(join(gitDir, name), join(place, name));
-    const modes: Modes = { file: modeOf(join(path, ".git")), folder: modeOf(path) }; // git has just made both
+    const modes: Modes = { file: modeOf(join(path, ".git")), folder: modeOf(path) }; // git has just created both
     writeFileSync(join(place, "modes.json"), JSON.stringify(modes));
   }
   const draft = join(place, "index.draft");
@@ -255,12 +255,12 @@ export function readModes(gitDir: string): Modes {
   return JSON.parse(readFileSync(join(gitDir, "redrive", "modes.json"), "utf8")) as Modes;
 }
 
-/** False: the checkout was never finished, and no step has worked in it. */
+/** False when the checkout was never completed, so that no step has run in it. */
 export function isFinished(gitDir: string): boolean {
   return existsSync(join(gitDir, "redrive", "index"));
 }
 
-/** Puts git's folder of the worktree back; false when there is nothing to put back from. */
+/** Restores the git directory of the worktree. Returns false when no saved state exists. */
 export function restorePristine(path: string, gitDir: string): boolean {
   const place = join(gitDir, "redrive");
   if (!isFinished(gitDir)) return false;
@@ -274,7 +274,7 @@ export function restorePristine(path: string, gitDir: string): boolean {
   return true;
 }
 
-/** An item may have removed or replaced the file that says where git's folder is. */
+/** Rewrites the worktree's `.git` file, which an item may have removed or replaced. */
 function restorePointer(path: string, gitDir: string): void {
   const pointer = join(path, ".git");
   const stat = lstatSync(pointer, { throwIfNoEntry: false });
@@ -283,7 +283,7 @@ function restorePointer(path: string, gitDir: string): void {
   writeFileSync(pointer, `gitdir: ${gitDir}\n`);
 }
 
-/** With its time, by which git knows which files it has to look at closely. A little too early is safe. */
+/** Copies a file with its timestamp, by which git decides which files to compare. A slightly earlier time is safe. */
 function twin(from: string, to: string): void {
   const { atimeMs, mtimeMs } = statSync(from);
   copyFileSync(from, to);

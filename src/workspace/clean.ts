@@ -1,4 +1,4 @@
-/** Removes worktrees and branches that are no longer needed. Unmerged work and letters are kept unless forced. */
+/** Removes worktrees and branches that are no longer needed. Keeps unmerged work and letters unless forced. */
 import { readdirSync, rmSync } from "node:fs";
 import { thisOwner } from "../std/process-identity.ts";
 import { Branch } from "./branch.ts";
@@ -17,14 +17,14 @@ import { hasProcessIn, MAIN_NAME } from "./registry.ts";
 
 export interface CleanOptions {
   readonly job?: string;
-  /** Also what holds work or belongs to a letter. */
+  /** Also remove unmerged work and worktrees of letters. */
   readonly force?: boolean;
   readonly dryRun?: boolean;
-  /** True while a letter needs the worktree. Default: every one that is kept. */
+  /** Whether a letter needs the worktree. Default: every kept worktree is needed. */
   readonly isNeeded?: (entry: WorktreeEntry) => boolean | Promise<boolean>;
-  /** True when the job runs no more and is not to be resumed. Default: never. */
+  /** Whether the job has ended and will not be resumed. Default: never. */
   readonly hasEnded?: (jobId: string) => boolean | Promise<boolean>;
-  /** True while the job has letters, whose redrive needs its branch. Default: never. */
+  /** Whether the job has letters, whose redrive needs its branch. Default: never. */
   readonly hasLetters?: (jobId: string) => boolean | Promise<boolean>;
 }
 
@@ -65,7 +65,7 @@ async function cleanJob(inventory: JobInventory, options: CleanOptions, report: 
   if (isForgotten && !options.dryRun && !(await hasBranch(inventory))) removeIfBare(registry.folder);
 }
 
-/** The record says where the job's branch belongs, so it stays as long as that. */
+/** The job record stays as long as the branch, because it names the branch to merge into. */
 async function hasBranch({ git, jobId }: JobInventory): Promise<boolean> {
   return git !== null && (await new Branch(git, jobBranch(jobId)).read()) !== null;
 }
@@ -87,7 +87,7 @@ async function whyLeft(
   return lossOf(inventory, entry);
 }
 
-/** False when a record has changed since it was read: the worktree is in new hands. */
+/** Returns false when the record has changed since it was read, which means that another process uses the worktree. */
 async function removeEntry({ registry, git }: JobInventory, entry: WorktreeEntry): Promise<boolean> {
   const record = registry.read(entry.name);
   const isSame =
@@ -120,7 +120,7 @@ async function cleanBranches(
   if (options.isOver) await cleanJobBranch(git, inventory, options, report);
 }
 
-/** Never forced: a job's work goes only when the branch that it started from has it. */
+/** Never forced: a job's branch is removed only when the branch that it started from contains its work. */
 async function cleanJobBranch(
   git: Git,
   { jobId, job, registry }: JobInventory,
@@ -134,7 +134,7 @@ async function cleanJobBranch(
   const start = job?.startBranch ?? null;
   const isMerged = start !== null && (await isInside(git, tip, [start]));
   const why = isUnchanged || isMerged ? null : `it is not merged into ${start ?? "a branch"}`;
-  if (why === null && !options.dryRun) registry.removeJob(); // first: a record without a branch means that work was lost
+  if (why === null && !options.dryRun) registry.removeJob(); // removed first, because a record without a branch means lost work
   await removeBranch(git, branch.ref, why, options, report);
 }
 

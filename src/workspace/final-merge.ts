@@ -1,4 +1,4 @@
-/** Merges a job's branch into the branch that the run started from, or reports the command to merge by hand. */
+/** Merges a job's branch into the branch from which the run started, or returns the command to merge by hand. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../std/clock.ts";
@@ -8,13 +8,13 @@ import { Branch, commitTree, isAncestor, mergeTrees } from "./branch.ts";
 import { type Git, identityEnvironment, listGitWorktrees } from "./git.ts";
 
 type LeftWhy =
-  | "asked" // the caller wanted it so
+  | "asked" // the caller chose not to merge
   | "detached" // the run did not start from a branch
-  | "branch_gone" // the branch that it started from is not there any more
+  | "branch_gone" // the start branch no longer exists
   | "conflict"
-  | "dirty" // uncommitted changes are in the way
-  | "hook" // a hook said no
-  | "refused"; // git said no for another reason
+  | "dirty" // uncommitted changes prevent the merge
+  | "hook" // a hook rejected the merge
+  | "refused"; // git failed for another reason
 
 export type FinalMerge =
   | {
@@ -23,7 +23,7 @@ export type FinalMerge =
       readonly commit: string;
       readonly checkout: string | null;
     }
-  /** The start branch has everything already. */
+  /** The start branch already contains everything. */
   | { readonly kind: "nothing"; readonly into: string }
   | {
       readonly kind: "left";
@@ -36,15 +36,15 @@ export type FinalMerge =
 export interface FinalMergeRequest {
   readonly jobId: string;
   readonly jobBranch: string;
-  /** Null: the run started from a detached HEAD. */
+  /** Null when the run started from a detached HEAD. */
   readonly startBranch: string | null;
-  /** `leave` only says how to merge. */
+  /** `leave` only returns how to merge. */
   readonly mode: "merge" | "leave";
 }
 
 const TRIES_MAX = 5;
 
-/** Merges, or says why not. What another git does there meanwhile is waited for, and seen. */
+/** Merges, or returns the reason why not. Retries when another git process is working in the repository. */
 export async function finalMerge(git: Git, request: FinalMergeRequest): Promise<FinalMerge> {
   for (let tries = 1; ; tries += 1) {
     const end = await tryMerge(git, request, tries === TRIES_MAX);
@@ -92,7 +92,7 @@ interface InCheckout extends FinalMergeRequest {
   readonly isLast: boolean;
 }
 
-/** A merge commit even where the branch could just move on: hooks see it, and one `git revert -m 1` undoes the job. */
+/** Never fast-forwards: hooks see the merge commit, and one `git revert -m 1` undoes the job. */
 async function mergeInCheckout(
   git: Git,
   { jobId, jobBranch, startBranch, left, isLast }: InCheckout,
@@ -113,7 +113,7 @@ async function mergeInCheckout(
   }
   const said = `${result.stderr.trim()}\n${result.stdout.trim()}`.trim();
   if (!isLast && LOCKED.test(result.stderr)) return "again";
-  // Whose merge is half done there: only our own is ours to undo.
+  // Only a merge that was started here may be aborted.
   if (tryTo(() => readFileSync(join(gitDir, "MERGE_HEAD"), "utf8").trim()) !== head) {
     const isDirty = (await git.must(["status", "--porcelain"])) !== "";
     return left(isDirty ? "dirty" : "refused", said);
@@ -128,10 +128,10 @@ async function mergeInCheckout(
   return files.length > 0 ? left("conflict", said, files) : left("hook", said);
 }
 
-/** Git met another one's lock and did nothing. */
+/** Another git process held a lock, and this one changed nothing. */
 const LOCKED = /Unable to create '.*\.lock': File exists|cannot lock ref/;
 
-/** What tells of a git at work in the checkout, or of a merge that a person has begun. */
+/** Returns a file that shows a running git process, or a merge that a person has started. */
 function busyFile(gitDir: string): string | null {
   const paths = ["MERGE_HEAD", "index.lock"].map((name) => join(gitDir, name));
   return paths.find((path) => existsSync(path)) ?? null;
@@ -163,7 +163,7 @@ async function mergeWithoutCheckout(git: Git, request: WithoutCheckout): Promise
     message: `${subject(jobId, jobBranch)}\n`,
     env: await identityEnvironment(git),
   });
-  if (!(await start.move(tip, commit, `merge ${jobBranch}`))) return "again"; // it moved
+  if (!(await start.move(tip, commit, `merge ${jobBranch}`))) return "again"; // the branch has moved
   return { kind: "merged", into: start.name, commit, checkout: null };
 }
 
@@ -172,10 +172,10 @@ function subject(jobId: string, jobBranch: string): string {
 }
 
 const LOCK_POLL_MS = 25;
-/** Hooks of a user may run for long. After this, git's own locks have to do. */
+/** A user's hooks may take long. After this time the merge relies on git's own locks. */
 const WAIT_MS_MAX = 10 * 60_000;
 
-/** Runs the action while no other process, and nobody else in this one, merges into a branch of the repository. */
+/** Runs the action while no other merge into a branch of the repository is running, in this or another process. */
 export async function mergingAlone<T>(commonDir: string, action: () => Promise<T>): Promise<T> {
   const path = join(commonDir, "redrive-merge.lock");
   let giveBack = takeLock(path);

@@ -1,4 +1,4 @@
-/** A workspace of git worktrees: a branch for the job, a worktree for its phases, one from a pool for each attempt. */
+/** A workspace of git worktrees: one branch and one worktree for the job, and a pool of worktrees for its attempts. */
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { WorkError } from "../errors.ts";
@@ -24,7 +24,7 @@ export async function openGitWorkspace(
   spec: WorkflowSpec,
   needs: GitWorkspaceNeeds,
 ): Promise<Workspace> {
-  // Git sets these for its hooks; in a run that a hook started they would send the agents to another repository.
+  // Git sets these variables for hooks. In a run that a hook started, they would point agents at another repository.
   for (const name of GIT_LOCATION_VARIABLES) delete process.env[name];
   const repository = await openRepository(spec.cwd);
   const worktrees = await JobWorktrees.open(repository, job.id, {
@@ -58,7 +58,7 @@ export async function openGitWorkspace(
     },
     finish: (mode = "configured") => finish(worktrees, spec, mode),
     tidy: async () => {
-      // Leaves everything as it is while another process runs the job.
+      // Another process that runs the job still needs everything.
       if (await needs.hasOtherRunner()) return;
       await worktrees.tidy({ isNeeded, hasLetters: needs.hasLetters });
     },
@@ -66,7 +66,7 @@ export async function openGitWorkspace(
   };
 }
 
-/** The user's folder of the repository, in a worktree; made when no commit has it. */
+/** Returns the user's subfolder in a worktree. Creates it if no commit contains it. */
 function folderIn(top: string, prefix: string): string {
   const folder = resolve(top, prefix);
   mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER });
@@ -79,7 +79,7 @@ function phaseRefused(top: string, detail: string): WorkError {
   });
 }
 
-/** Of the first line of the commits that Redrive makes for an item. */
+/** Length limit for the item's name in the subject of commits. */
 const TITLE_CHARS_MAX = 60;
 
 function checkoutOf(
@@ -98,13 +98,13 @@ function checkoutOf(
       return merge;
     },
     artifacts: () => worktrees.artifacts(worktree),
-    // The commits of an attempt that failed or was stopped are dropped: its item runs again.
+    // Commits of a failed or stopped attempt are dropped, because its item runs again.
     release: () => worktrees.release(worktree, { discard: !isMerged }),
     keep: async (why) => worktrees.keep(worktree, why),
   };
 }
 
-/** Commits changes that no step committed, as the user would: hooks run. */
+/** Commits uncommitted changes with the user's hooks, then merges. */
 async function mergeAll(worktrees: JobWorktrees, worktree: AgentWorktree, title: string): Promise<Merge> {
   const committed = await worktrees.commitAll(worktree, title);
   if (committed.kind === "refused") return { kind: "refused", detail: committed.detail };
@@ -131,7 +131,7 @@ async function finish(
   };
 }
 
-/** Letters need their worktrees. With `keep_worktrees: always` every kept one stays until `redrive worktrees clean`. */
+/** Letters need their worktrees. With `keep_worktrees: always`, every kept one stays until `redrive worktrees clean`. */
 function neededBy(spec: WorkflowSpec, { isKeptForLetter }: GitWorkspaceNeeds): TidyOptions["isNeeded"] {
   if (keepWorktreesOf(spec) !== "always") return isKeptForLetter;
   return async (kept) => kept.state === "kept" || isKeptForLetter(kept);

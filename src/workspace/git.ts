@@ -1,10 +1,10 @@
-/** Runs git so that the caller's environment (a hook's GIT_DIR, a prompt, a language) changes nothing. */
+/** Runs git independently of the caller's environment: a hook's GIT_DIR, prompts or the language. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { WorkError } from "../errors.ts";
 import { systemClock } from "../std/clock.ts";
 
-/** How a process (git, and `find` beside it) is started. The default is Node's; a runner with much memory hands in its launcher. */
+/** Starts git or `find`. The default uses Node; a runner with much memory passes its launcher instead. */
 export type RunGit = (argv: readonly string[], options: RunGitOptions) => Promise<GitResult>;
 
 export interface RunGitOptions {
@@ -15,21 +15,21 @@ export interface RunGitOptions {
 }
 
 export interface GitResult {
-  /** Null when it could not be started or a signal ended it. */
+  /** Null when the process could not be started or was killed by a signal. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
   readonly startError?: string;
 }
 
-/** Variables that point git at another repository than the folder's own. Steps of agents must not inherit them either. */
+/** Variables that point git at a repository other than the folder's own. Steps of agents must not inherit them either. */
 export const GIT_LOCATION_VARIABLES: readonly string[] =
   `DIR WORK_TREE INDEX_FILE COMMON_DIR OBJECT_DIRECTORY ALTERNATE_OBJECT_DIRECTORIES NAMESPACE PREFIX INTERNAL_SUPER_PREFIX
   LITERAL_PATHSPECS GLOB_PATHSPECS NOGLOB_PATHSPECS ICASE_PATHSPECS`
     .split(/\s+/)
     .map((name) => `GIT_${name}`);
 
-/** Settings of the user that would change what plumbing does, or let a changed file pass for an unchanged one. */
+/** Overrides user settings that change the behavior of plumbing commands, or that hide changes to files. */
 const STEADY =
   `core.hooksPath=/dev/null core.fsmonitor=false core.untrackedCache=false core.splitIndex=false core.trustctime=true
   core.checkStat=default core.quotePath=false core.logAllRefUpdates=false submodule.recurse=false checkout.workers=0
@@ -55,7 +55,7 @@ export class Git {
     return new Git(cwd, this.#run);
   }
 
-  /** Plumbing: without hooks, in git's own language. Answers whatever the exit code; throws when there is no git. */
+  /** Runs a plumbing command without hooks, in English. Returns any exit code; throws when git cannot be started. */
   async ask(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
     for (let tries = 1; ; tries += 1) {
       const environment = { GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C", ...env };
@@ -65,14 +65,14 @@ export class Git {
     }
   }
 
-  /** Plumbing that must succeed: its stdout without the last line end. */
+  /** Runs a plumbing command that must succeed. Returns stdout without the last line end. */
   async must(args: readonly string[], call: GitCall = {}): Promise<string> {
     const result = await this.ask(args, call);
     if (result.exitCode !== 0) throw refused(args, result);
     return result.stdout.replace(/\n$/, "");
   }
 
-  /** As the user would call it: hooks, settings and language are the user's. */
+  /** Runs git as the user would, with the user's hooks, settings and language. */
   asUser(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
     return this.#start(args, { GIT_EDITOR: ":", GIT_MERGE_AUTOEDIT: "no", ...env }, stdin);
   }
@@ -100,7 +100,7 @@ export class Git {
 const TORN_TRIES_MAX = 6;
 const TORN_WAIT_MS = 10;
 
-/** Git met the books of a worktree that another git was just making or removing, and gave up before it did anything. */
+/** Git read the metadata of a worktree that another git process was creating or removing, and failed before any change. */
 function isTorn({ exitCode, stderr }: GitResult): boolean {
   return exitCode === 128 && /failed to read .*worktrees\/[^/]+\/(commondir|gitdir|HEAD)/.test(stderr);
 }
@@ -134,14 +134,14 @@ export const runWithNode: RunGit = ([file = "git", ...args], { cwd, env, unset, 
         else resolve({ exitCode: error === null ? 0 : (error.code ?? null), stdout, stderr });
       },
     );
-    child.stdin?.on("error", () => undefined); // it may end before it has read everything
+    child.stdin?.on("error", () => undefined); // the process may end before it has read everything
     child.stdin?.end(stdin ?? "");
   });
 
 const NAME = "Redrive";
 const EMAIL = "redrive@localhost";
 
-/** What is added to git's environment so that a commit can be made: nothing when the user has a name and an address. */
+/** Returns an environment in which git can commit. It is empty when the user has configured a name and an address. */
 export async function identityEnvironment(git: Git): Promise<Readonly<Record<string, string>>> {
   const [author, committer] = await Promise.all([isKnown(git, "AUTHOR"), isKnown(git, "COMMITTER")]);
   return {
@@ -150,7 +150,7 @@ export async function identityEnvironment(git: Git): Promise<Readonly<Record<str
   };
 }
 
-/** A name that git would make up from the machine's does not count. */
+/** A name that git derives from the machine's name does not count. */
 async function isKnown(git: Git, role: "AUTHOR" | "COMMITTER"): Promise<boolean> {
   const result = await git.ask(["-c", "user.useConfigOnly=true", "var", `GIT_${role}_IDENT`]);
   return result.exitCode === 0;
@@ -158,7 +158,7 @@ async function isKnown(git: Git, role: "AUTHOR" | "COMMITTER"): Promise<boolean>
 
 export interface GitWorktree {
   readonly path: string;
-  /** Null when git cannot tell. */
+  /** Null when git does not report it. */
   readonly head: string | null;
   /** The full ref; null when HEAD is detached. */
   readonly branch: string | null;
@@ -191,7 +191,7 @@ const SETTINGS = [
   ["maintenance.auto", "false"],
 ] as const;
 
-/** Added after the settings that the environment brings already. */
+/** Appends to the git settings that the environment already has. */
 export function agentEnvironment(outside: NodeJS.ProcessEnv): Record<string, string> {
   const before = Number(outside.GIT_CONFIG_COUNT) || 0;
   const entries = SETTINGS.flatMap(([key, value], index): [string, string][] => [

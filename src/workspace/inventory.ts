@@ -1,4 +1,4 @@
-/** Every worktree that Redrive made, also folders without a record and entries of git whose folder is gone. Reads, never writes. */
+/** Lists all worktrees that Redrive created, including folders without a record and records without a folder. Read-only. */
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { WorktreeArtifacts } from "../item/letter.ts";
@@ -17,7 +17,7 @@ import {
   type WorktreeRecord,
 } from "./registry.ts";
 
-/** `orphan`: a folder without a record. `missing`: known to git or to a record, but the folder is gone. */
+/** `orphan` is a folder without a record. `missing` is an entry of git or a record whose folder does not exist. */
 export type EntryState = WorktreeRecord["state"] | "orphan" | "missing";
 
 export interface WorktreeEntry {
@@ -30,11 +30,11 @@ export interface WorktreeEntry {
   readonly itemId?: string;
   readonly attempt?: number;
   readonly why?: string;
-  /** The process that has it open, when it is not gone. */
+  /** The process that uses the worktree; null when it has ended. */
   readonly pid: number | null;
-  /** False: that process is on another machine, and may be gone. */
+  /** False when that process is on another machine, where it may have ended. */
   readonly isOwnerHere: boolean;
-  /** The folder that all worktrees of the repository share; null when that cannot be told. */
+  /** The git directory shared by all worktrees of the repository; null when unknown. */
   readonly commonDir: string | null;
 }
 
@@ -115,7 +115,7 @@ function commonDirOf(path: string): string | null {
   return lstatSync(join(commonDir, "HEAD"), { throwIfNoEntry: false })?.isFile() ? commonDir : null;
 }
 
-/** Entries of git's list that lie in the job's folder, but not on the disk and not in the records. */
+/** Adds worktrees that git lists in the job's folder, but that have neither a folder nor a record. */
 async function addMissing(inventory: JobInventory): Promise<JobInventory> {
   const { git, registry, jobId, entries } = inventory;
   if (git === null) return inventory;
@@ -131,25 +131,25 @@ async function addMissing(inventory: JobInventory): Promise<JobInventory> {
   return { ...inventory, entries: [...entries, ...missing] };
 }
 
-/** What would be lost with the worktree, in words; null when nothing would. What cannot be looked at counts as lost. */
+/** Describes what would be lost with the worktree; null when nothing would. If git cannot read it, it counts as lost. */
 export async function lossOf(inventory: JobInventory, entry: WorktreeEntry): Promise<string | null> {
   const { git } = inventory;
-  if (entry.state === "missing") return null; // its branch is looked at with the others
+  if (entry.state === "missing") return null; // its branch is checked separately
   if (git === null) return "its repository is gone";
-  const isWorkedIn = tryTo(() => isFinished(gitDirOf(entry.path))) ?? true; // an agent broke it
+  const isWorkedIn = tryTo(() => isFinished(gitDirOf(entry.path))) ?? true; // an agent may have damaged it
   if (!isWorkedIn) return null;
   const inside = git.in(entry.path);
   try {
     const head = await readHead(inside);
     if (!(await isInside(git, head, homesOf(inventory)))) return "it has commits that are not merged";
-    if (entry.state === "free") return null; // what an item left there was given up with its release
+    if (entry.state === "free") return null; // changes left there were given up when it was released
     return (await changesIn(inside, keepPaths([]))) === "" ? null : "it has uncommitted changes";
   } catch (error) {
     return entry.name === MAIN_NAME || entry.state !== "free" ? `git cannot read it: ${String(error)}` : null;
   }
 }
 
-/** True when the commit is in one of the branches. Those that are not there have nothing. */
+/** Whether one of the branches contains the commit. Missing branches are skipped. */
 export async function isInside(git: Git, commit: string, branches: readonly string[]): Promise<boolean> {
   for (const name of branches) {
     const ref = `refs/heads/${name}`;
@@ -159,7 +159,7 @@ export async function isInside(git: Git, commit: string, branches: readonly stri
   return false;
 }
 
-/** Where the work of a job's agents belongs: its own branch, and the branch that it started from. */
+/** The branches that may contain the work of agents: the job's branch and the branch it started from. */
 export function homesOf({ jobId, job }: JobInventory): string[] {
   const start = job?.startBranch ?? null;
   return start === null ? [jobBranch(jobId)] : [jobBranch(jobId), start];
@@ -168,16 +168,16 @@ export function homesOf({ jobId, job }: JobInventory): string[] {
 const CHANGES_CHARACTERS_MAX = 8000;
 
 export async function readHead(git: Git): Promise<string> {
-  const fromFile = tryTo(() => readHeadFile(gitDirOf(git.cwd))); // of a linked worktree
+  const fromFile = tryTo(() => readHeadFile(gitDirOf(git.cwd))); // for a linked worktree
   return fromFile ?? git.must(["rev-parse", "--verify", "HEAD^{commit}"]);
 }
 
-/** One line for each changed or new file; ignored files and kept paths are not among them. Empty: nothing to commit. */
+/** Returns one line per changed or new file, without ignored files and kept paths. Empty when there is nothing to commit. */
 export async function changesIn(git: Git, keep: KeepPaths): Promise<string> {
   return git.must(["status", "--short", "--untracked-files=normal", "--", ...keep.pathspecs]);
 }
 
-/** For the letter. Nothing here fails: an agent can leave a worktree that git cannot read. */
+/** Describes the worktree for a letter. Never throws: an agent can leave a worktree that git cannot read. */
 export async function artifactsOf(git: Git, branch: string, keep: KeepPaths): Promise<WorktreeArtifacts> {
   const [head, changes] = await Promise.all([
     readHead(git).catch(() => null),
@@ -209,7 +209,7 @@ function cut(text: string): string {
 export type Committed =
   | { readonly kind: "committed"; readonly head: string }
   | { readonly kind: "nothing" }
-  /** A hook or a setting of the user said no; everything is still there, uncommitted. */
+  /** A hook or a setting of the user prevented the commit. All changes remain uncommitted. */
   | { readonly kind: "refused"; readonly detail: string };
 
 export interface CommitAll {
@@ -218,9 +218,9 @@ export interface CommitAll {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Commits what the agent left, as the user would: hooks run. */
+/** Commits the agent's uncommitted changes with the user's hooks. */
 export async function commitAll(git: Git, { message, keep, env }: CommitAll): Promise<Committed> {
-  rmSync(join(gitDirOf(git.cwd), "index.lock"), { force: true }); // its process has ended with the agent
+  rmSync(join(gitDirOf(git.cwd), "index.lock"), { force: true }); // the agent's processes have ended, so the lock is stale
   if ((await changesIn(git, keep)) === "") return { kind: "nothing" };
   const added = await git.ask(["add", "-A", "--", ...keep.pathspecs]);
   if (added.exitCode !== 0) throw refused(["add"], added);

@@ -1,4 +1,4 @@
-/** A job's part of a repository: its branch, worktrees and merge queue. After a crash, refs and registry restore everything. */
+/** A job's branch, worktrees and merge queue in a repository. After a crash, refs and registry restore everything. */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { WorkError } from "../errors.ts";
@@ -18,12 +18,12 @@ import type { Repository } from "./repository.ts";
 
 export interface JobWorktreesOptions {
   readonly home: string;
-  /** Paths that one item leaves for the next, from the top of the worktree, such as `node_modules`. Default: none. */
+  /** Paths kept from one item to the next, relative to the top of the worktree, such as `node_modules`. Default: none. */
   readonly keep?: readonly string[];
 }
 
 export type MergeEnd = Merged & {
-  /** The agent changed files and did not commit them; they are not in the merge. */
+  /** Whether the agent left uncommitted changes, which are not part of the merge. */
   readonly uncommitted: boolean;
 };
 
@@ -34,9 +34,8 @@ export type PhaseEnd = {
 };
 
 export class JobWorktrees extends Pool {
-  /** Where the job started from, when it was new. */
+  /** The commit and branch from which the job started. */
   readonly start: JobRecord;
-  /** `redrive/<job>`. */
   readonly branchName: string;
   readonly #home: string;
   readonly #env: Readonly<Record<string, string>>;
@@ -53,7 +52,7 @@ export class JobWorktrees extends Pool {
     this.#queue = new MergeQueue(git, branch, env);
   }
 
-  /** Begins the job at the start commit, or continues it. A job that was cleaned after its merge begins at the merged work. */
+  /** Starts the job at the start commit, or continues it. A job that was merged and cleaned continues from the merged work. */
   static async open(
     repository: Repository,
     jobId: string,
@@ -69,13 +68,13 @@ export class JobWorktrees extends Pool {
     return new JobWorktrees({ git, commonDir, jobId, start, home, registry, branch, keep, env });
   }
 
-  /** The worktree of setup, reduce and merge, with HEAD detached; made when it is first asked for. */
+  /** Returns the worktree of setup, reduce and merge, with a detached HEAD. Created on first use. */
   async jobWorktree(): Promise<string> {
     this.#main ??= this.#openMain();
     return this.#main;
   }
 
-  /** Moves the job's branch to what the phase committed. The phase must have built on the branch. */
+  /** Moves the job's branch to the commits of the phase, which must be based on the branch. */
   async commitPhase(): Promise<PhaseEnd> {
     const { git, keep, branch } = this.options;
     const inside = git.in(await this.jobWorktree());
@@ -93,7 +92,7 @@ export class JobWorktrees extends Pool {
     });
   }
 
-  /** Moves the job's worktree to the tip of the branch. Untracked files stay; changed ones too, or git refuses. */
+  /** Moves the job's worktree to the tip of the branch. Untracked and changed files stay, or git refuses. */
   async refreshJobWorktree(): Promise<string> {
     const path = await this.jobWorktree();
     await this.options.git.in(path).must(["checkout", "-q", "--detach", await this.tip()]);
@@ -108,13 +107,13 @@ export class JobWorktrees extends Pool {
     return readHead(this.options.git.in(path));
   }
 
-  /** Commits what an agent changed and did not commit; hooks run. */
+  /** Commits the agent's uncommitted changes with the user's hooks. */
   commitAll({ path }: Pick<AgentWorktree, "path">, message: string): Promise<Committed> {
     const { git, keep } = this.options;
     return commitAll(git.in(path), { message, keep, env: this.#env });
   }
 
-  /** Brings the agent's commits into the job's branch, when its turn comes. `isClean`: `commitAll` has just been called. */
+  /** Merges the agent's commits into the job's branch, one agent at a time. `isClean`: `commitAll` was just called. */
   async merge(
     worktree: AgentWorktree,
     message: string,
@@ -130,13 +129,13 @@ export class JobWorktrees extends Pool {
     return { ...merged, uncommitted };
   }
 
-  /** The items whose work is in the branch, whatever the store knows of it. */
+  /** Returns the items whose work is in the branch, whatever the store has recorded. */
   mergedItems(): Promise<Set<string>> {
     const { git, branch, jobId } = this.options;
     return readMergedItems(git, `${this.start.startCommit}..${branch.ref}`, jobId);
   }
 
-  /** Merges the job's branch into the branch that the run started from, or returns why not and how. */
+  /** Merges the job's branch into the branch from which the run started, or returns the reason and the command. */
   finishInto({
     startBranch = this.start.startBranch,
     mode = "merge",
@@ -146,7 +145,7 @@ export class JobWorktrees extends Pool {
     return mergingAlone(commonDir, () => finalMerge(git, request));
   }
 
-  /** The job is over: removes its worktrees and branches, except what letters need and what is merged nowhere. */
+  /** Removes the worktrees and branches of an ended job, except unmerged work and what letters need. */
   async tidy({ isNeeded, hasLetters }: TidyOptions): Promise<CleanReport> {
     await this.adopt({ isNeeded });
     await this.close();
@@ -154,7 +153,7 @@ export class JobWorktrees extends Pool {
     return cleanWorktrees(this.#home, { job, isNeeded, hasLetters, hasEnded: () => true });
   }
 
-  /** Lets go of everything, so that another runner can pick it up. */
+  /** Gives up ownership of all worktrees, so that another runner can use them. */
   async close(): Promise<void> {
     this.releaseFree();
     if (this.#main === undefined) return;
@@ -164,7 +163,7 @@ export class JobWorktrees extends Pool {
     if (record?.owner?.pid === process.pid) registry.write({ ...record, owner: null });
   }
 
-  /** One that a runner of the same job has open may be shared; one that it is still making may not. */
+  /** A worktree that another runner of the job has open may be shared, but not one that it is still creating. */
   async #openMain(): Promise<string> {
     const { git, registry, jobId, commonDir } = this.options;
     const path = registry.path(MAIN_NAME);
@@ -174,7 +173,7 @@ export class JobWorktrees extends Pool {
       ...{ name: MAIN_NAME, jobId, commonDir, state: "in_use", owner, branch: null, base },
     });
     const isUsable = isWhole(path) && (await this.head({ path }).catch(() => null)) !== null;
-    if (isOurs && isUsable) rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // of a git that was killed
+    if (isOurs && isUsable) rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // left by a killed git process
     if (isUsable) return path;
     if (!isOurs) throw new WorkError("git_refused", `Another process is making ${path}; try again.`);
     await removeCheckout(git, path);
@@ -191,7 +190,7 @@ export class JobWorktrees extends Pool {
   }
 }
 
-/** A checkout that a crash left half made is not: the files that are missing would count as removed. */
+/** False for a checkout that a crash interrupted: its missing files would count as removed. */
 function isWhole(path: string): boolean {
   return existsSync(join(path, ".git")) && isFinished(gitDirOf(path));
 }
@@ -201,7 +200,7 @@ export interface TidyOptions {
   readonly hasLetters: NonNullable<CleanOptions["hasLetters"]>;
 }
 
-/** What a worktree's record and its entry in the inventory both know. */
+/** The fields that a worktree's record and its inventory entry have in common. */
 export type Kept = Pick<WorktreeRecord, "itemId" | "branch"> & { readonly state: string };
 
 interface Parts extends PoolOptions {
@@ -210,7 +209,7 @@ interface Parts extends PoolOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The branch comes first: a record without one means that somebody removed the work. */
+/** The branch is created before the record, because a record without a branch means that the work was removed. */
 async function beginJob(
   repository: Repository,
   jobId: string,
@@ -225,14 +224,14 @@ async function beginJob(
     return known;
   }
   if (tip === null) await branch.create(startCommit);
-  // A branch without a record: a crash between the two, or a home that was removed.
+  // A branch without a record results from a crash between the two, or from a removed home folder.
   const base = tip === null ? startCommit : await git.must(["merge-base", tip, startCommit]);
   const record = { jobId, commonDir, top, startBranch, startCommit: base };
   registry.writeJob(record);
   return record;
 }
 
-/** A user may remove the branch once its work is merged; the branch that it was merged into has it then. */
+/** A user may remove the branch after its work is merged. It is then restored from the branch it was merged into. */
 async function restoreBranch({ git }: Repository, known: JobRecord, branch: Branch): Promise<void> {
   const { jobId, startBranch, startCommit } = known;
   const tip = startBranch === null ? null : await new Branch(git, startBranch).read();

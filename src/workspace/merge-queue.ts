@@ -9,16 +9,16 @@ export interface MergeRequest {
   readonly itemId: string;
   readonly attempt: number;
   readonly jobId: string;
-  /** The first line of the merge commit, and more after it. */
+  /** The subject of the merge commit, optionally with a body. */
   readonly message: string;
 }
 
 export type Merged =
-  /** `commit` is the tip that has the work. */
+  /** `commit` is the new tip of the branch. */
   | { readonly kind: "merged"; readonly commit: string }
-  /** Nothing that the branch does not have. */
+  /** The branch already contains everything. */
   | { readonly kind: "empty" }
-  /** Nothing was changed. */
+  /** The branch was not changed. */
   | { readonly kind: "conflict"; readonly files: readonly string[]; readonly detail: string };
 
 export class MergeQueue {
@@ -27,10 +27,10 @@ export class MergeQueue {
   readonly #env: Readonly<Record<string, string>>;
   /** Runs the action while no merge of this process is running. */
   readonly alone = takingTurns();
-  /** Where this queue last moved the branch to, and the tree there. */
+  /** The tip to which this queue last moved the branch, and its tree. */
   #own: { readonly tip: string; readonly tree: string } | undefined;
 
-  /** `env` names who commits. */
+  /** `env` has the identity of the committer. */
   constructor(git: Git, branch: Branch, env: Readonly<Record<string, string>>) {
     this.#git = git;
     this.#branch = branch;
@@ -67,13 +67,13 @@ export class MergeQueue {
     return { kind: "merged", commit };
   }
 
-  /** A merge that changes something brings something new; git need not be asked then. */
+  /** A merge that changes the tree is not in the branch yet, so git need not be called. */
   async #isThere(tip: string, head: string, tree: string): Promise<boolean> {
     if (this.#own?.tip === tip && this.#own.tree !== tree) return false;
     return isAncestor(this.#git, head, tip);
   }
 
-  /** A runner that slept while its leases went to another one must not bring in the same item again. */
+  /** A runner that was suspended while another took over its leases must not merge the same item again. */
   async #isDone(tip: string, { base, itemId, jobId }: MergeRequest): Promise<boolean> {
     if (tip === this.#own?.tip || tip === base) return false;
     return (await readMergedItems(this.#git, `${base}..${tip}`, jobId)).has(itemId);
@@ -89,12 +89,12 @@ function messageOf({ message, itemId, attempt, jobId }: MergeRequest): string {
   return `${message.trim() || "Merge an agent's work"}\n\n${trailers.join("\n")}\n`;
 }
 
-/** JSON, in which a line end cannot be. */
+/** JSON contains no line ends. */
 function oneLine(text: string): string {
   return JSON.stringify(text);
 }
 
-/** The ids of the items whose work is there: what the trailers of merges say, also those that came with a merge. */
+/** Reads the ids of merged items from the trailers of merge commits, including nested ones. */
 export async function readMergedItems(git: Git, range: string, jobId: string): Promise<Set<string>> {
   const field = (key: string) => `%(trailers:key=${key},valueonly,separator=%x1f)`;
   const format = `--format=${field(JOB)}%x1e${field(ITEM)}%x00`;
@@ -113,6 +113,6 @@ function parse(text: string): string | null {
     const value: unknown = JSON.parse(text);
     return typeof value === "string" ? value : null;
   } catch {
-    return null; // not ours
+    return null; // written by something else
   }
 }

@@ -1,4 +1,4 @@
-/** Names that git accepts and that are unique: branches, keys of items, repositories, patterns of paths to keep. */
+/** Builds names that git accepts and that are unique: branches, item keys, repositories, and patterns of kept paths. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
@@ -10,12 +10,12 @@ export function jobBranch(jobId: string): string {
   return `redrive/${refPart(jobId)}`;
 }
 
-/** The folder of refs for a job's agents. It is not below `redrive/<job>`, because that is a branch. */
+/** The ref folder of a job's agents. It cannot be below `redrive/<job>`, because that is a branch. */
 export function agentBranches(jobId: string): string {
   return `redrive-agent/${refPart(jobId)}`;
 }
 
-/** One attempt's branch. `tag` tells a second try of the same attempt apart, after a crash. */
+/** The branch of one attempt. After a crash, `tag` distinguishes a second run of the same attempt. */
 export function agentBranch(jobId: string, itemId: string, attempt: number, tag = ""): string {
   return `${agentBranches(jobId)}/${itemKey(itemId)}-${attempt}${tag && `-${tag}`}`;
 }
@@ -23,7 +23,7 @@ export function agentBranch(jobId: string, itemId: string, attempt: number, tag 
 const KEY_CHARACTERS_MAX = 40;
 const HASH_CHARACTERS = 10;
 
-/** An item's id as a part of a name: short, readable, and unique even where case is ignored. */
+/** Converts an item id to a short, readable name that is unique even on case-insensitive file systems. */
 export function itemKey(itemId: string): string {
   const slug = itemId
     .toLowerCase()
@@ -37,7 +37,7 @@ export function hashOf(text: string): string {
   return toBase32(createHash("sha256").update(text).digest()).slice(0, HASH_CHARACTERS);
 }
 
-/** Letters, digits, `-`, `_` and dots inside stay; every other byte becomes `%XX`. */
+/** Keeps letters, digits, `-`, `_` and inner dots; encodes every other byte as `%XX`. */
 function refPart(text: string): string {
   if (text === "") throw new WorkError("usage", "A job without an id cannot have a branch.");
   return text.replace(/^[.-]|\.(?=\.|$|lock$)|[^A-Za-z0-9._-]/gu, (character) =>
@@ -47,16 +47,16 @@ function refPart(text: string): string {
   );
 }
 
-/** What one item leaves for the next: paths from the top of the worktree, `*` stands for a part of a name. */
+/** Paths that are kept from one item to the next, relative to the top of the worktree. `*` matches part of a name. */
 export interface KeepPaths {
   readonly cleanArgs: readonly string[];
-  /** For `find`, which starts at `.`. */
+  /** Patterns for `find` with the start folder `.`. */
   readonly findPatterns: readonly string[];
-  /** Pathspecs of everything else, for `status`, `add` and `diff`. */
+  /** Pathspecs for everything else, for `status`, `add` and `diff`. */
   readonly pathspecs: readonly string[];
 }
 
-/** Refuses what would not be a path inside of the worktree. */
+/** Throws for paths that are not inside the worktree. */
 export function keepPaths(paths: readonly string[]): KeepPaths {
   const clean = paths.map(checkedPath);
   return {
@@ -85,7 +85,7 @@ function checkedPath(path: string): string {
   return trimmed;
 }
 
-/** `top` is the top folder of a checkout. */
+/** Returns the repository name of a checkout. `top` is its top folder. */
 export function repositoryNameOf(top: string): string {
   const commonDir = linkedCommonDir(top);
   if (commonDir === null) return basename(top) || "root";
@@ -93,16 +93,16 @@ export function repositoryNameOf(top: string): string {
   return name === ".git" ? basename(dirname(commonDir)) || "root" : name.replace(/\.git$/, "");
 }
 
-/** The folder that a linked worktree shares with its repository; null for every other kind of checkout. */
+/** Returns the git directory that a linked worktree shares with its repository; null for any other checkout. */
 function linkedCommonDir(top: string): string | null {
   const gitDir = /^gitdir: (.+)$/m.exec(textOf(resolve(top, ".git")) ?? "")?.[1];
   if (gitDir === undefined) return null;
   const folder = resolve(top, gitDir.trim());
-  const shared = textOf(resolve(folder, "commondir")); // a submodule has none
+  const shared = textOf(resolve(folder, "commondir")); // a submodule has no commondir
   return shared === null ? null : resolve(folder, shared.trim());
 }
 
-/** Null when it is no file that can be read: `.git` is a folder in most checkouts. */
+/** Null when the path is not a readable file: `.git` is a folder in most checkouts. */
 function textOf(path: string): string | null {
   return tryTo(() => readFileSync(path, "utf8")) ?? null;
 }

@@ -1,4 +1,4 @@
-/** The pool of agents' worktrees of one job. Free ones are cleaned and reused, because a new checkout costs far more. */
+/** The pool of worktrees for one job's agents. Free ones are cleaned and reused, because a new checkout takes far longer. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { WorkError } from "../errors.ts";
@@ -12,13 +12,12 @@ import { agentBranch, agentBranches, type KeepPaths } from "./names.ts";
 import { hasProcessIn, type JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
 import { currentBranch } from "./repository.ts";
 
-/** A worktree that an attempt uses. */
 export type AgentWorktree = Required<Pick<WorktreeRecord, "name" | "base" | "itemId" | "attempt">> & {
   readonly path: string;
   readonly branch: string;
 };
 
-/** The worktrees that came into the pool, and the work of attempts that never ended. Its items run again. */
+/** The worktrees added to the pool, and the commits of unfinished attempts that were dropped. Their items run again. */
 export interface Adopted {
   readonly names: readonly string[];
   readonly dropped: readonly Dropped[];
@@ -27,7 +26,7 @@ export interface Adopted {
 type Dropped = Pick<WorktreeRecord, "itemId"> & { readonly branch: string; readonly head: string };
 
 export interface AdoptOptions {
-  /** True: a letter names the worktree, and it is kept. Default: those are needed that were kept. */
+  /** Whether a letter refers to the worktree, which is then kept. Default: kept worktrees are needed. */
   readonly isNeeded?: (record: WorktreeRecord) => boolean | Promise<boolean>;
 }
 
@@ -43,7 +42,7 @@ export interface PoolOptions {
 export class Pool {
   protected readonly options: PoolOptions;
   readonly #owner = thisOwner();
-  /** Part of the names of the worktrees made here, so that runners of the same job never make the same one. */
+  /** Part of the names of new worktrees, so that runners of the same job never use the same name. */
   readonly #tag = randomName(5);
   #made = 0;
   readonly #free: string[] = [];
@@ -60,7 +59,7 @@ export class Pool {
     return tip;
   }
 
-  /** A clean worktree at the tip of the job's branch, on a branch of its own. */
+  /** Returns a clean worktree at the tip of the job's branch, on its own branch. */
   async acquire(itemId: string, attempt: number): Promise<AgentWorktree> {
     for (let name = this.#free.pop(); name !== undefined; name = this.#free.pop()) {
       const worktree = await this.#renew(name, itemId, attempt);
@@ -70,7 +69,7 @@ export class Pool {
     return this.#make(`agent-${this.#made}-${this.#tag}`, itemId, attempt);
   }
 
-  /** Gives it back. Its branch is removed when its commits are merged or not wanted (`discard`); uncommitted changes are lost. */
+  /** Returns the worktree to the pool. Removes its branch if merged or `discard` is set; uncommitted changes are lost. */
   async release(
     worktree: AgentWorktree,
     { discard = false }: { readonly discard?: boolean } = {},
@@ -82,21 +81,21 @@ export class Pool {
       await detach(inside, await restoreGitDir(git, inside.cwd), worktree.base);
       await this.#dropBranch(worktree.branch, worktree.base, discard);
     } catch {
-      await this.#discard(worktree.name, discard); // an agent broke it beyond repair
+      await this.#discard(worktree.name, discard); // an agent damaged it beyond repair
       return;
     }
     this.#write(worktree.name, { state: "free", branch: null, base: worktree.base });
     this.#free.push(worktree.name);
   }
 
-  /** Takes it out of the pool for good: it belongs to a letter. To be called before the letter is stored. */
+  /** Removes the worktree from the pool for a letter. Must be called before the letter is stored. */
   keep(worktree: AgentWorktree, why: string): void {
     this.#inUse.delete(worktree.name);
     const { name, branch, base, itemId, attempt } = worktree;
     this.#write(name, { state: "kept", owner: null, branch, base, itemId, attempt, why });
   }
 
-  /** Takes over what runners that are gone left. Never one in which a process still works. */
+  /** Takes over the worktrees of ended runners, except those in which a process is still running. */
   async adopt({ isNeeded = ({ state }) => state === "kept" }: AdoptOptions = {}): Promise<Adopted> {
     const { registry } = this.options;
     const names: string[] = [];
@@ -111,17 +110,17 @@ export class Pool {
         continue;
       }
       if (hasProcessIn(registry.path(name))) continue;
-      // It names its branch until that is gone, or a crash in between would leave it to nobody.
+      // The record names the branch until it is removed, so that a crash in between leaves no orphaned branch.
       if (!registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
       const lost = await this.#takeOver(record).catch(onlyRefused);
-      if (lost === "refused") continue; // its record still says all; the next runner tries again
+      if (lost === "refused") continue; // its record is unchanged; the next runner tries again
       if (lost !== null) dropped.push(lost);
       names.push(name);
     }
     return { names, dropped };
   }
 
-  /** Lets go of the free ones, so that the next runner finds them. */
+  /** Gives up ownership of free worktrees, so that the next runner can use them. */
   protected releaseFree(): void {
     const { registry } = this.options;
     for (const name of this.#free.splice(0)) {
@@ -130,7 +129,7 @@ export class Pool {
     }
   }
 
-  /** The record names no branch before it is made: until then one of that name may belong to a letter. */
+  /** The record names no branch until it is created: before that, a branch with this name may belong to a letter. */
   async #renew(name: string, itemId: string, attempt: number): Promise<AgentWorktree | null> {
     const { git, registry, keep } = this.options;
     const path = registry.path(name);
@@ -171,7 +170,7 @@ export class Pool {
     return worktree;
   }
 
-  /** What the attempt committed is dropped, because it never ended and its item runs again. */
+  /** Drops the commits of the attempt, because it never ended and its item runs again. */
   async #takeOver({ name, branch, base, itemId }: WorktreeRecord): Promise<Dropped | null> {
     const { git, registry } = this.options;
     const inside = git.in(registry.path(name));
@@ -190,7 +189,7 @@ export class Pool {
     return own === null || !isLost ? null : compact({ branch: own, head, itemId });
   }
 
-  /** The branch that HEAD is on, when it is one that was made for an attempt. */
+  /** Returns the branch of HEAD if it was created for an attempt. */
   async #ownBranch(inside: Git): Promise<string | null> {
     const current = await currentBranch(inside);
     return current?.startsWith(`${agentBranches(this.options.jobId)}/`) ? current : null;
@@ -207,7 +206,7 @@ export class Pool {
     return head === base || isAncestor(this.options.git, head, this.options.branch.ref);
   }
 
-  /** Removes a worktree that cannot be used. False when even that cannot be done; its record stays for `worktrees clean`. */
+  /** Removes an unusable worktree. If that fails, returns false and leaves the record for `worktrees clean`. */
   async #discard(name: string, isForced = false): Promise<boolean> {
     const { git, registry } = this.options;
     try {
@@ -235,7 +234,7 @@ function onlyRefused(error: unknown): "refused" {
   throw error;
 }
 
-/** Leaves the files as they are; they are made those of another commit when the worktree is used again. */
+/** Moves only HEAD. The files are updated when the worktree is used again. */
 async function detach(inside: Git, gitDir: string, commit: string): Promise<void> {
   if (existsSync(join(gitDir, "reftable"))) await inside.must(["update-ref", "--no-deref", "HEAD", commit]);
   else writeHeadFile(gitDir, commit);

@@ -1,13 +1,13 @@
 /**
- * What Redrive knows of its worktrees, as files that outlive it:
+ * Records of Redrive's worktrees, as files that survive the process:
  *
- *   $REDRIVE_HOME/worktrees/{repo}/repository.json         which repository has this folder
- *   $REDRIVE_HOME/worktrees/{repo}/{job}/job.json          the job: where it started from
+ *   $REDRIVE_HOME/worktrees/{repo}/repository.json         the repository to which this folder belongs
+ *   $REDRIVE_HOME/worktrees/{repo}/{job}/job.json          the job: the commit and branch from which it started
  *   $REDRIVE_HOME/worktrees/{repo}/{job}/{name}/           a worktree: `main`, or an agent's
- *   $REDRIVE_HOME/worktrees/{repo}/{job}/{name}.json       its record: whose it is, for which item, in what state
+ *   $REDRIVE_HOME/worktrees/{repo}/{job}/{name}.json       its record: owner, item and state
  *
- * A record is replaced as a whole and never half there. One whose owner is gone is taken over by renaming its file, which
- * succeeds for one process only.
+ * Records are replaced atomically. A record whose owner has ended is taken over by renaming its file, which succeeds for
+ * one process only.
  */
 import {
   closeSync,
@@ -37,11 +37,11 @@ import { hashOf } from "./names.ts";
 export interface WorktreeRecord {
   readonly name: string;
   readonly jobId: string;
-  /** The folder that all worktrees of the repository share. */
+  /** The git directory shared by all worktrees of the repository. */
   readonly commonDir: string;
-  /** `kept`: for a letter; never used again. */
+  /** `kept` worktrees belong to a letter and are not reused. */
   readonly state: "free" | "in_use" | "kept";
-  /** Null: nobody has it open. */
+  /** Null when no process uses it. */
   readonly owner: Owner | null;
   /** The agent's branch; null when HEAD is detached. */
   readonly branch: string | null;
@@ -51,7 +51,7 @@ export interface WorktreeRecord {
   readonly why?: string;
 }
 
-/** Where a job started from. */
+/** The commit and branch from which a job started. */
 export interface JobRecord {
   readonly jobId: string;
   readonly commonDir: string;
@@ -61,7 +61,7 @@ export interface JobRecord {
   readonly startCommit: string;
 }
 
-/** The name of the worktree in which setup, reduce and merge run. */
+/** The worktree in which setup, reduce and merge run. */
 export const MAIN_NAME = "main";
 
 export class JobRegistry {
@@ -71,14 +71,14 @@ export class JobRegistry {
     this.folder = folder;
   }
 
-  /** The folder of the job below the home; the repository's own when another one has the same base name. */
+  /** Returns the job's registry below the home folder. Repositories with the same base name get separate folders. */
   static of(
     home: string,
     repository: { readonly name: string; readonly commonDir: string },
     jobId: string,
   ): JobRegistry {
     mkdirSync(home, { recursive: true });
-    const folder = repositoryFolder(realpathSync(home), repository); // git names worktrees by their real paths
+    const folder = repositoryFolder(realpathSync(home), repository); // git lists worktrees by their real paths
     return new JobRegistry(join(folder, fileNameOf(jobId)));
   }
 
@@ -107,7 +107,7 @@ export class JobRegistry {
       .filter((record) => record !== null);
   }
 
-  /** Folders of worktrees without a record, such as after a crash in between. */
+  /** Folders of worktrees without a record, for example after a crash. */
   orphans(): string[] {
     const known = new Set(this.list().map((record) => record.name));
     return entriesOf(this.folder).filter(
@@ -119,12 +119,12 @@ export class JobRegistry {
     return readJson<WorktreeRecord>(this.#file(name), isWorktreeRecord);
   }
 
-  /** Writes the record unless there is one. */
+  /** Writes the record unless one exists. */
   add(record: WorktreeRecord): boolean {
     return writeFirst(this.#file(record.name), record);
   }
 
-  /** Not synced: after a power cut nobody uses a worktree, and which one a letter needs is what the letter says. */
+  /** Not synced: after a power failure no process uses a worktree, and letters name the ones they need. */
   write(record: WorktreeRecord): void {
     writeWhole(this.#file(record.name), record, false);
   }
@@ -146,14 +146,14 @@ export class JobRegistry {
     rmSync(this.#file(name), { force: true });
   }
 
-  /** Puts back the records that a process hid and did not live to write anew, and removes its drafts. */
+  /** Restores records that a killed process had renamed to claim them, and removes its temporary files. */
   recover(): void {
     for (const file of entriesOf(this.folder)) {
       const left = PASSING.exec(file);
       if (left === null || !isLeft(join(this.folder, file), left)) continue;
       const [, name = "", , , kind] = left;
       const path = join(this.folder, file);
-      if (kind === "claim") tryTo(() => linkSync(path, this.#file(name))); // unless there is a newer one
+      if (kind === "claim") tryTo(() => linkSync(path, this.#file(name))); // fails if there is a newer record
       rmSync(path, { force: true });
     }
   }
@@ -163,23 +163,23 @@ export class JobRegistry {
   }
 }
 
-/** A file that is there for a moment only, with the name of the process that makes it: `.{name}.{host}.{pid}.{random}.{kind}`. */
+/** A temporary file name that identifies its process: `.{name}.{host}.{pid}.{random}.{kind}`. */
 function passing(name: string, kind: "tmp" | "draft" | "claim"): string {
   return `.${name}.${hashOf(thisHost())}.${process.pid}.${randomName(8)}.${kind}`;
 }
 
 const PASSING = /^\.(.*)\.([a-z0-9]+)\.(\d+)\.[a-z0-9]+\.(tmp|draft|claim)$/;
-/** Nobody takes this long, on whatever machine. */
+/** A file of another machine that is older than this counts as abandoned. */
 const PASSING_MS_MAX = 10 * 60_000;
 
-/** Whether the process that made the file cannot finish any more. */
+/** Whether the process that created the file has ended. */
 function isLeft(path: string, [, , host, pid]: RegExpExecArray): boolean {
   if (host === hashOf(thisHost())) return processStart(Number(pid)) === null;
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat !== undefined && Date.now() - stat.ctimeMs > PASSING_MS_MAX;
 }
 
-/** `{home}/worktrees/{repo}`, or with a hash when that folder belongs to another repository. */
+/** `{home}/worktrees/{repo}`, with a hash appended when that folder belongs to another repository. */
 function repositoryFolder(
   home: string,
   { name, commonDir }: { readonly name: string; readonly commonDir: string },
@@ -225,7 +225,7 @@ function writeWhole(path: string, value: object, isSynced: boolean): void {
   if (isSynced) syncFolder(dirname(path));
 }
 
-/** True for the one of several processes that wrote it. */
+/** Returns true for the process that created the file first. */
 function writeFirst(path: string, value: object): boolean {
   const draft = join(dirname(path), passing("record", "draft"));
   writeWhole(draft, value, true);
@@ -264,11 +264,11 @@ function hasTexts(value: unknown, ...keys: readonly string[]): value is JsonObje
   return isJsonObject(value) && keys.every((key) => typeof value[key] === "string");
 }
 
-/** True when a process of this machine works in the folder: what a killed runner left running may still write there. */
+/** Whether a process of this machine works in the folder: processes left by a killed runner may still write there. */
 export function hasProcessIn(folder: string): boolean {
   if (process.platform !== "linux") return false;
   return readdirSync("/proc").some((pid) => {
-    // Nothing of a process that has ended or belongs to another user.
+    // Fails for processes that have ended or belong to another user.
     const cwd = /^\d+$/.test(pid) ? tryTo(() => readlinkSync(`/proc/${pid}/cwd`)) : undefined;
     return cwd === folder || cwd?.startsWith(`${folder}/`);
   });

@@ -1,4 +1,4 @@
-/** The user's repository, inspected when a run starts, and refused with a reason if no work can start from it. */
+/** Inspects the user's repository when a run starts, and rejects it if no work can start from it. */
 import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { WorkError } from "../errors.ts";
@@ -6,23 +6,23 @@ import { Git, type RunGit } from "./git.ts";
 import { repositoryNameOf } from "./names.ts";
 
 export interface Repository {
-  /** The top folder of the user's checkout (which may be a linked worktree). */
+  /** The top folder of the user's checkout, which may be a linked worktree. */
   readonly top: string;
   readonly name: string;
-  /** The folder that all worktrees of the repository share, usually `.git`. It is what tells repositories apart. */
+  /** The git directory shared by all worktrees, usually `.git`. Identifies the repository. */
   readonly commonDir: string;
-  /** From `top` to the folder that was asked for, `""` at the top, else with a slash at the end. */
+  /** The path from `top` to the requested folder: `""` at the top, else with a trailing slash. */
   readonly prefix: string;
   readonly startBranch: string | null;
   readonly startCommit: string;
-  /** What the user should know before the run; each a sentence. */
+  /** Notices for the user before the run, one sentence each. */
   readonly notes: readonly string[];
   readonly git: Git;
 }
 
-const OLDEST_GIT = [2, 38] as const; // `merge-tree --write-tree`
+const OLDEST_GIT = [2, 38] as const; // the first with `merge-tree --write-tree`
 
-/** Looks at the repository of a folder. Every reason not to start is a `git_unusable` error. */
+/** Inspects the repository of a folder. Throws `git_unusable` when no work can start from it. */
 export async function openRepository(
   cwd: string,
   { run }: { readonly run?: RunGit } = {},
@@ -84,7 +84,7 @@ function noRepository(cwd: string, said: string): WorkError {
       hint: "Run `git init` and commit, go to a repository, or use `isolation: none`.",
     });
   }
-  return new WorkError("git_unusable", `git cannot use the repository of ${cwd}: ${said}`); // such as safe.directory
+  return new WorkError("git_unusable", `git cannot use the repository of ${cwd}: ${said}`); // e.g. safe.directory
 }
 
 async function findCommit(git: Git): Promise<string> {

@@ -1,41 +1,41 @@
-/** Where the steps of a workflow run: the project's folder as it is, or worktrees of its repository. */
+/** Where the steps of a workflow run: in the project's folder itself, or in worktrees of its repository. */
 import type { WorktreeArtifacts } from "../item/letter.ts";
 import type { JsonObject } from "../std/json.ts";
 
 export interface Workspace {
   readonly root: string;
-  /** The commit that `root` is at; absent where there is no git. */
+  /** Returns the commit of `root`. Absent without git. */
   readonly head?: () => Promise<string>;
   readonly env: Readonly<Record<string, string>>;
-  /** What a person should know before the run, e.g. that uncommitted changes are not seen. */
+  /** Notices for the user before the run, e.g. that agents do not see uncommitted changes. */
   readonly notes: readonly string[];
-  /** A checkout for one attempt; `name` is what people call the item. */
+  /** Returns a checkout for one attempt. `name` is the item's display name. */
   acquire(itemId: string, attempt: number, name: string): Promise<Checkout>;
-  /** Items that are merged into the job's branch already, whatever the store says. */
+  /** Items that are already merged into the job's branch, whatever the store has recorded. */
   mergedItems(): Promise<ReadonlySet<string>>;
-  /** After setup, reduce or merge: what was committed at `root` becomes part of the job. */
+  /** Adds commits made at `root` to the job's branch. Called after setup, reduce and merge. */
   commitPhase(): Promise<void>;
-  /** Before reduce: brings the agents' work to `root`. */
+  /** Updates `root` with the agents' commits. Called before reduce. */
   refresh(): Promise<void>;
-  /** Merges the job's work into the branch that the run started from, or returns why it is left where it is. */
+  /** Merges the job's branch into the branch from which the run started, or returns why it was not merged. */
   finish(mode?: FinishMode): Promise<Finish>;
-  /** Removes what the job no longer needs. Nothing can be acquired afterwards. */
+  /** Removes what the job no longer needs. `acquire` must not be called afterwards. */
   tidy(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** `configured` (default): as the job's merge mode says. `merge`: a person agreed. `leave`: only returns where the work is. */
+/** `configured` (default) follows the job's merge mode, `merge` always merges, `leave` only returns where the work is. */
 export type FinishMode = "configured" | "merge" | "leave";
 
 export interface Checkout {
   readonly root: string;
-  /** The name of the worktree; absent where there is none. */
+  /** The name of the worktree. Absent without git. */
   readonly name?: string;
   readonly head?: () => Promise<string>;
   merge(): Promise<Merge>;
   artifacts(): Promise<WorktreeArtifacts | undefined>;
   release(): Promise<void>;
-  /** Keeps the checkout for a person, unless it is released after all. */
+  /** Keeps the checkout for inspection. A later `release` revokes that. */
   keep(why: string): Promise<void>;
 }
 
@@ -48,15 +48,15 @@ export type Merge =
   | { readonly kind: "merged"; readonly commit: string }
   | { readonly kind: "empty" }
   | { readonly kind: "conflict"; readonly files: readonly string[] }
-  /** A hook or a setting of the user refused the commit of what no step had committed. */
+  /** A hook or a setting of the user prevented the commit of uncommitted changes. */
   | { readonly kind: "refused"; readonly detail: string };
 
 export interface Finish {
   readonly note?: string;
   readonly branch?: string;
-  /** The work was to be merged, and was not. */
+  /** Set when the work should have been merged, but was not. */
   readonly isRefused?: true;
-  /** What to ask a person before the work is merged. */
+  /** The question to ask the user before merging. */
   readonly question?: string;
 }
 
@@ -65,7 +65,7 @@ export function finishToJson({ note, branch }: Finish): JsonObject {
   return { merged: false, branch, message: note ?? "" };
 }
 
-/** The project's folder itself: `isolation: none`. */
+/** The workspace for `isolation: none`: the project's folder itself. */
 export function openPlainWorkspace(root: string): Workspace {
   const checkout: Checkout = {
     root,
