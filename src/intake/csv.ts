@@ -1,4 +1,4 @@
-/** Reads CSV with a header row: every row is an item, an object of strings. */
+/** Reads CSV with a header row. Every other row is an item: an object of strings. */
 import { type CsvError, type InfoRecord, type Parser, parse } from "csv-parse";
 import type { WorkError } from "../errors.ts";
 import { wholeLines } from "./lines.ts";
@@ -22,7 +22,7 @@ async function* runsOf(chunks: AsyncIterable<Buffer>, origin: Origin): AsyncGene
   try {
     for await (const block of wholeLines(chunks, origin, 0x0a)) yield await rows.push(block.bytes);
   } catch (error) {
-    // The parser reads ahead and still has the last valid row.
+    // The parser reads ahead and has not returned the last valid row yet.
     yield { rows: (await rows.end()).rows };
     throw error;
   }
@@ -74,11 +74,11 @@ const PROBLEMS: Readonly<Record<string, Problem>> = {
 
 export interface Row {
   readonly fields: readonly string[];
-  /** The line where it starts. */
+  /** The line where the row starts. */
   readonly line: number;
 }
 
-/** The completed rows, and the error that ended the reading. */
+/** The completed rows, and the error that stopped reading. */
 export interface RowRun {
   readonly rows: Row[];
   readonly failure?: RowFailure;
@@ -94,12 +94,12 @@ export interface RowFailure {
 export class CsvRows {
   readonly #parser: Parser;
   #rows: Row[] = [];
-  /** csv-parse counts a carriage return inside a value as a line. */
+  /** How many lines csv-parse counted too many: it counts each carriage return inside a value. */
   #linesTooMany = 0;
   #lastRowEnd = 0;
   #emptyLines = 0;
 
-  /** `anyLength` allows rows with fewer or more fields than the first. Default: that is an error. */
+  /** `anyLength` allows rows with fewer or more fields than the first row. Default: such rows are errors. */
   constructor({ anyLength = false }: { readonly anyLength?: boolean } = {}) {
     this.#parser = parse({
       relax_column_count: anyLength,
@@ -109,7 +109,7 @@ export class CsvRows {
       // Rows are collected here as they are parsed; the output of the parser stays empty.
       on_record: (fields: string[], info: InfoRecord) => this.#keep(fields, info),
     });
-    // Errors are handled in the callback of their write.
+    // Errors are handled in the callback of each write; this prevents an unhandled error event.
     this.#parser.on("error", () => {});
     this.#parser.resume();
   }

@@ -8,9 +8,9 @@ import { type IntakeRecord, invalidInput, type Origin } from "./origin.ts";
 import { KEY_BYTES, SeenTable } from "./seen-table.ts";
 
 export interface IdentityOptions {
-  /** The field with the id; `a.b` is a nested field. Default: the id is a hash of the content. */
+  /** The field that contains the id; `a.b` is a nested field. Default: the id is a hash of the content. */
   readonly idField?: string;
-  /** true drops records with the same content; a field drops records with the same value there. Default: keep all. */
+  /** `true` drops records with equal content, a field name those with equal values in the field. Default: keep all. */
   readonly distinct?: boolean | string;
 }
 
@@ -20,7 +20,7 @@ export class Identity {
   readonly #distinct: boolean | string;
   readonly #contents = new SeenTable();
   readonly #values = new SeenTable();
-  /** Reused for every record, to avoid a buffer per record. */
+  /** Reused for every record, to avoid allocations. */
   readonly #key = new Uint8Array(KEY_BYTES);
 
   constructor(origin: Origin, options: IdentityOptions) {
@@ -29,7 +29,7 @@ export class Identity {
     this.#distinct = options.distinct ?? false;
   }
 
-  /** The item of a record, or undefined when `distinct` drops it. */
+  /** Returns the item of a record, or undefined if `distinct` drops it. */
   itemOf(record: IntakeRecord): NewItem | undefined {
     if (this.#isRepeated(record)) return undefined;
     const { data } = record;
@@ -44,7 +44,7 @@ export class Identity {
     return this.#values.count(this.#hash(fieldOf(record, this.#distinct, this.#origin))) > 1;
   }
 
-  /** The hash; the second record of the same content gets `-2`, the third `-3`. */
+  /** Returns a hash of the content. The second record with the same content gets the suffix `-2`, the third `-3`. */
   #contentId(data: Json): string {
     const nth = this.#contents.count(this.#hash(data));
     return nth === 1 ? toBase32(this.#key) : `${toBase32(this.#key)}-${nth}`;
@@ -55,12 +55,12 @@ export class Identity {
   }
 }
 
-/** The id of the first item with this content. */
+/** Returns the id of the first item with this content. */
 export function contentId(data: Json): string {
   return toBase32(hashInto(new Uint8Array(KEY_BYTES), data));
 }
 
-/** Whether an id has the form of a generated one, from the content or at random. */
+/** Whether an id has the form of a generated one, derived from the content or random. */
 export function isGeneratedId(id: string): boolean {
   return GENERATED.test(id);
 }
@@ -68,13 +68,13 @@ export function isGeneratedId(id: string): boolean {
 const GENERATED = /^[0-9a-hjkmnp-tv-z]{16}(?:-\d+)?$/;
 
 function hashInto(key: Uint8Array, value: Json): Uint8Array {
-  // A binary string, because a buffer for each digest costs four times as much.
+  // A binary string is used, because a buffer for each digest costs four times as much.
   const digest = hash("sha256", canonicalJson(value), "binary");
   for (let index = 0; index < KEY_BYTES; index++) key[index] = digest.charCodeAt(index);
   return key;
 }
 
-/** The value of the field. A record without it is an error, because skipping it would lose work. */
+/** Returns the value of the field. Throws if it is missing, because skipping the record would lose work. */
 export function fieldOf(record: IntakeRecord, path: string, origin: Origin): Json {
   const value = findField(record.data, path);
   if (value !== undefined) return value;
@@ -86,7 +86,7 @@ export function fieldOf(record: IntakeRecord, path: string, origin: Origin): Jso
 
 export const ID_BYTES_MAX = 512;
 
-/** The id in the field: a text, or a number or boolean as text. */
+/** Returns the field's value as an id: a string, or a number or boolean as text. */
 export function idFrom(record: IntakeRecord, path: string, origin: Origin): string {
   const value = fieldOf(record, path, origin);
   if (value === null || typeof value === "object") {
@@ -98,7 +98,7 @@ export function idFrom(record: IntakeRecord, path: string, origin: Origin): stri
   return id;
 }
 
-/** The value of the field, if it exists. A key that contains the dots itself, as in CSV headers, comes first. */
+/** Returns the value of the field, if it exists. A key that itself contains the dots, as in CSV headers, has precedence. */
 export function findField(data: Json, path: string): Json | undefined {
   if (!isJsonObject(data)) return undefined;
   if (Object.hasOwn(data, path)) return data[path];
@@ -114,11 +114,11 @@ function kindOf(value: null | object): string {
   return Array.isArray(value) ? "an array" : "an object";
 }
 
-/** Why an id is invalid, to be read after "the id"; undefined when it is valid. */
+/** Returns why an id is invalid, as the end of a sentence that begins with "the id"; undefined if it is valid. */
 export function idProblem(id: string): string | undefined {
   if (id === "") return "is empty";
   if (Buffer.byteLength(id) > ID_BYTES_MAX) return `is longer than ${ID_BYTES_MAX} bytes`;
-  // A lone surrogate is not text: two such ids could become one in the store.
+  // The store could convert two ids with lone surrogates into the same id.
   if (/[\p{Cc}\p{Cs}]/u.test(id)) return "contains a control character or a lone surrogate";
   return undefined;
 }

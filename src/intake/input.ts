@@ -6,9 +6,9 @@ import { WorkError } from "../errors.ts";
 import { BYTE, isMark, skipMark, skipSpace, VALUE_START } from "./parse-json.ts";
 
 export interface Input {
-  /** Its name in messages. */
+  /** The name of the input in messages. */
   readonly name: string;
-  /** False for a pipe or a device, whose name has no format. */
+  /** False for a pipe or a device, whose name does not show its format. */
   readonly isFile: boolean;
   readonly chunks: AsyncIterable<Buffer>;
 }
@@ -17,12 +17,12 @@ export interface Input {
 export async function openInput(path: string, stdin: Readable, signal?: AbortSignal): Promise<Input> {
   if (path === "-") return { name: "stdin", isFile: false, chunks: bytesOf(stdin, "stdin", signal) };
   const { file, isFile } = await openFile(path);
-  if (!isFile) return { name: path, isFile, chunks: bytesOf(streamOf(file), path, signal) }; // a pipe is opened once
+  if (!isFile) return { name: path, isFile, chunks: bytesOf(streamOf(file), path, signal) }; // a pipe opens only once
   await file.close();
   return { name: path, isFile, chunks: bytesOfFile(path, signal) };
 }
 
-/** Opens the file when it is read, so that a caller that fails before leaves none open. */
+/** Opens the file only when it is read, so that a caller that fails earlier leaves no file open. */
 async function* bytesOfFile(path: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
   signal?.throwIfAborted();
   yield* bytesOf(streamOf((await openFile(path)).file), path, signal);
@@ -32,7 +32,7 @@ function streamOf(file: FileHandle): Readable {
   return file.createReadStream({ highWaterMark: READ_BYTES });
 }
 
-/** Throws like `openInput`. A pipe is not opened, because its writer would lose its reader. */
+/** Throws like `openInput` for an unreadable input. Does not open a pipe, because closing it would end its writer. */
 export async function requireInput(path: string): Promise<void> {
   if (path === "-" || (await isPipe(path))) return;
   await (await openFile(path)).file.close();
@@ -43,7 +43,7 @@ const READ_BYTES = 64 * 1024;
 const CHUNK_BYTES_MAX = 1024 * 1024;
 
 async function isPipe(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined); // opening it reports the error
+  const found = await stat(path).catch(() => undefined); // opening the path later reports errors
   return found?.isFIFO() ?? false;
 }
 
@@ -95,7 +95,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Every format an input can have. `null` is text whose records end with a NUL byte, as `find -print0` writes. */
+/** All input formats. `null` is text whose records end with a NUL byte, as `find -print0` writes. */
 export const INPUT_FORMATS = ["json", "jsonl", "csv", "lines", "null"] as const;
 /** One of `INPUT_FORMATS`. */
 export type InputFormat = (typeof INPUT_FORMATS)[number];
@@ -141,7 +141,7 @@ async function sniff(
   return { format: formatOf(head), chunks: replay(head, rest) };
 }
 
-/** The detection reads no more than this. */
+/** The maximum number of bytes that format detection reads. */
 const HEAD_BYTES_MAX = 1024 * 1024;
 
 function isEnough(head: Buffer): boolean {
@@ -161,8 +161,8 @@ function formatOfHead(head: Buffer): InputFormat | undefined {
 }
 
 /**
- * An object on one line is JSON Lines. An object over several lines, or an invalid one, is read as JSON, whose reader reports
- * that an array is expected; as plain lines each fragment would become an item.
+ * An object on one line is JSON Lines. An object over several lines, or an invalid one, is read as JSON, and that reader
+ * reports that an array is expected. Reading plain lines would make each fragment an item.
  */
 function formatOfObject(head: Buffer, start: number): InputFormat | undefined {
   const end = head.indexOf(BYTE.lineFeed, start);
@@ -173,7 +173,7 @@ function formatOfObject(head: Buffer, start: number): InputFormat | undefined {
   return next === line.length || line[next] === BYTE.quote ? "json" : undefined;
 }
 
-/** Log lines may begin with a bracket too, but rarely with a value after it. */
+/** Requires a JSON value after the bracket, because log lines may also begin with a bracket. */
 function formatOfArray(head: Buffer): InputFormat | undefined {
   const next = skipSpace(head, 1);
   const byte = head[next];
@@ -189,7 +189,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** A stream whose beginning was read already. */
+/** Yields the bytes that were already read, then the rest of the stream. */
 export async function* replay(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   try {
     if (head.length > 0) yield head;

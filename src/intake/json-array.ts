@@ -29,11 +29,11 @@ function* recordsOf(elements: Iterable<Element>, origin: Origin): Generator<Inta
 export interface Element {
   readonly bytes: Buffer;
   readonly line: number;
-  /** Counted in bytes. */
+  /** The column, counted in bytes. */
   readonly column: number;
 }
 
-/** What may come next: the array, its first value or end, a value, the rest of a value, or nothing. */
+/** What the scanner expects next: the array, its first value or end, a value, the rest of a value, or nothing. */
 type State = "array" | "first" | "value" | "inside" | "nothing";
 
 /** Finds the elements of a top-level array by counting brackets; the parser decides whether an element is valid. */
@@ -41,11 +41,11 @@ export class ArrayScanner {
   readonly #origin: Origin;
   readonly #onRest: ((bytes: Buffer) => void) | undefined;
   #state: State = "array";
-  /** The number of bytes in earlier chunks. */
+  /** The total size of the earlier chunks, in bytes. */
   #offset = 0;
   #line = 1;
   #lineStart = 0;
-  // The current element.
+  // State of the current element.
   #pieces: Buffer[] = [];
   #piecesBytes = 0;
   #elementLine = 1;
@@ -54,7 +54,7 @@ export class ArrayScanner {
   #inString = false;
   #escaped = false;
 
-  /** `onRest` gets what follows the array, without leading white space. Without it, more input is an error. */
+  /** `onRest` receives the bytes after the array, without leading white space. If absent, such bytes are an error. */
   constructor(origin: Origin, onRest?: (bytes: Buffer) => void) {
     this.#origin = origin;
     this.#onRest = onRest;
@@ -136,7 +136,7 @@ export class ArrayScanner {
     this.#depth = 0;
   }
 
-  /** The index of the comma or bracket that ends the element, or the length when it continues. The hot loop. */
+  /** Returns the index of the comma or bracket that ends the element, or the length if it continues. The hot loop. */
   #toEndOfElement(chunk: Buffer, from: number): number {
     let depth = this.#depth;
     let inString = this.#inString;

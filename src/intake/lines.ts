@@ -33,7 +33,7 @@ export async function* readNullSeparated(
   for await (const block of wholeLines(chunks, origin, 0x00)) yield recordsOf(block, "\0");
 }
 
-/** The non-empty lines of a block, without line ends. */
+/** Yields the non-empty lines of a block, without line ends. */
 export function* linesOf(block: LineBlock): Generator<Line> {
   for (const { data, line } of recordsOf(block, "\n")) {
     const text = data.endsWith("\r") ? data.slice(0, -1) : data;
@@ -41,7 +41,7 @@ export function* linesOf(block: LineBlock): Generator<Line> {
   }
 }
 
-/** An argument cannot contain a NUL byte; most likely the records are separated by NUL. */
+/** Refuses lines with a NUL byte, which an argument cannot contain. Most likely NUL separates the records. */
 function* untilNull(lines: Iterable<Line>, origin: Origin): Generator<Line> {
   for (const line of lines) {
     if (!line.data.includes("\0")) yield line;
@@ -65,7 +65,7 @@ function* recordsOf(block: LineBlock, separator: "\n" | "\0"): Generator<Line> {
 }
 
 export interface LineBlock {
-  /** Whole lines with their separators; only the last line of the input may lack one. */
+  /** Complete lines with their separators; only the last line of the input may have none. */
   readonly bytes: Buffer;
   /** The number of the first line, from 1. */
   readonly firstLine: number;
@@ -73,7 +73,7 @@ export interface LineBlock {
 
 export type Separator = 0x0a | 0x00;
 
-/** Splits a stream into blocks of whole lines of valid UTF-8; large blocks make checking and decoding cheap per line. */
+/** Splits a stream into blocks of complete lines. Large blocks reduce the cost per line of checking and decoding UTF-8. */
 export async function* wholeLines(
   chunks: AsyncIterable<Buffer>,
   origin: Origin,
@@ -96,7 +96,7 @@ interface Joined {
   readonly tooLong: boolean;
 }
 
-/** Joins a line that continues in the next chunk. */
+/** Joins lines that span several chunks. */
 async function* joinLines(chunks: AsyncIterable<Buffer>, separator: Separator): AsyncGenerator<Joined> {
   let open: Buffer[] = [];
   let openBytes = 0;

@@ -1,4 +1,4 @@
-/** Records and where they come from, and the error that every reader reports for an invalid input. */
+/** Records and their origin, and the error that all readers throw for invalid input. */
 import { isAscii, isUtf8 } from "node:buffer";
 import { WorkError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
@@ -8,7 +8,7 @@ export interface Origin {
   /** The path of the input, or `stdin`. */
   readonly name: string;
   readonly format: InputFormat;
-  /** The format was detected from the first bytes, which can be wrong. */
+  /** Whether the format was detected from the first bytes, which may be wrong. */
   readonly sniffed: boolean;
 }
 
@@ -18,10 +18,10 @@ export interface Position {
   readonly column?: number | undefined;
 }
 
-/** The limit of a record, which must fit into memory several times. */
+/** The maximum size of a record; several copies of it must fit into memory. */
 export const RECORD_BYTES_MAX = 64 * 1024 * 1024;
 
-/** An `input_invalid` error whose message starts with `path:line:column`. */
+/** Creates an `input_invalid` error whose message starts with `path:line:column`. */
 export function invalidInput(
   origin: Origin,
   position: Position,
@@ -50,28 +50,28 @@ function positionText({ name, format }: Origin, { line, column }: Position): str
 
 export interface IntakeRecord {
   readonly data: Json;
-  /** The line where it starts, from 1; for NUL-separated input the number of the record. */
+  /** The line where the record starts, from 1; for NUL-separated input the number of the record. */
   readonly line: number;
 }
 
-/** Turns bytes into runs of records, one per chunk. A run throws at an invalid record, after the records before it. */
+/** Reads bytes as runs of records, one run per chunk. A run throws at the first invalid record, after the valid ones. */
 export type RecordReader = (
   chunks: AsyncIterable<Buffer>,
   origin: Origin,
 ) => AsyncIterable<Iterable<IntakeRecord>>;
 
 export function decodeUtf8(bytes: Buffer): string {
-  // Latin-1 is several times faster than UTF-8, and the same for ASCII.
+  // Decoding Latin-1 is several times faster than UTF-8, and the result is the same for ASCII.
   return bytes.toString(isAscii(bytes) ? "latin1" : "utf8");
 }
 
-/** The text of a record that starts at the line. */
+/** Decodes a record that starts at this line. Throws if it is not UTF-8. */
 export function decodeRecord(bytes: Buffer, origin: Origin, line: number): string {
   if (!isUtf8(bytes)) throw notUtf8(origin, line);
   return decodeUtf8(bytes);
 }
 
-/** Invalid UTF-8 is an error, because replacing bytes could turn two names into one item. */
+/** Creates the error for invalid UTF-8. Replacing bytes instead could turn two names into one item. */
 export function notUtf8(origin: Origin, line: number): WorkError {
   return invalidInput(origin, { line }, "not valid UTF-8", {
     hint: mayNameFiles(origin)

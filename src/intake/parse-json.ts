@@ -3,11 +3,11 @@ import type { WorkError } from "../errors.ts";
 import { INTEGER_DIGITS_MAX, type Json, mayHaveLongInteger, numbersIn, parseJson } from "../std/json.ts";
 import { invalidInput, type Origin, type Position } from "./origin.ts";
 
-/** Parses a text that starts at the given position of the input. */
+/** Parses JSON. `start` is the position of the text in the input, for error messages. */
 export function parseInputJson(text: string, origin: Origin, start: Position): Json {
   const value = parse(text, origin, start);
   if (LARGE_EXPONENT.test(text) || mayHaveLongInteger(text)) refuseTooLarge(text, origin, start);
-  // Each level has two brackets, so a short text cannot be too deep.
+  // Each level needs two brackets, so a short text cannot be too deep.
   if (text.length > 2 * DEPTH_MAX && isDeeper(value, DEPTH_MAX)) throw tooDeep(origin, start);
   return value;
 }
@@ -24,7 +24,7 @@ function parse(text: string, origin: Origin, start: Position): Json {
   }
 }
 
-/** Only some messages of the engine have an offset; otherwise the start of the text is used. */
+/** Derives the position from the engine's message; without an offset, returns the start of the text. */
 function positionOf(message: string, text: string, start: Position): Position {
   const offset = /at position (\d+)/.exec(message)?.[1];
   if (offset === undefined) return { line: start.line };
@@ -51,7 +51,7 @@ function refuseTooLarge(text: string, origin: Origin, start: Position): void {
   }
 }
 
-/** Deeper values overflow the stack when they are written as JSON. */
+/** The maximum nesting depth. Deeper values would overflow the stack when they are written as JSON. */
 const DEPTH_MAX = 500;
 
 function isDeeper(value: Json, levels: number): boolean {
@@ -76,7 +76,7 @@ export const BYTE = {
   closeObject: 0x7d,
 } as const;
 
-/** Space, tab, line feed, carriage return. */
+/** White space in JSON: space, tab, line feed, carriage return. */
 export const JSON_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /** The bytes that a JSON value can start with. */
@@ -84,17 +84,17 @@ export const VALUE_START: ReadonlySet<number> = new Set(Buffer.from('{["-0123456
 
 const MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Whether a byte at this offset of the input is part of the byte order mark. */
+/** Whether the byte is the part of the byte order mark at this offset of the input. */
 export function isMark(byte: number | undefined, offset: number): boolean {
   return byte !== undefined && MARK[offset] === byte;
 }
 
-/** The length of the byte order mark: 3, or 0 without one. */
+/** Returns the length of the byte order mark: 3, or 0 without one. */
 export function skipMark(bytes: Buffer): 0 | 3 {
   return bytes.subarray(0, 3).equals(MARK) ? 3 : 0;
 }
 
-/** The index of the next byte that is not white space; the length when there is none. */
+/** Returns the index of the next byte that is not white space, or the length. */
 export function skipSpace(bytes: Buffer, from: number): number {
   let index = from;
   while (index < bytes.length && JSON_SPACE.has(bytes[index] ?? 0)) index++;

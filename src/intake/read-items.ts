@@ -1,4 +1,4 @@
-/** Stage 1: reads an input as batches of items with ids, only as fast as batches are consumed. */
+/** Reads an input as batches of items with ids. Reads no faster than the batches are consumed. */
 import type { Readable } from "node:stream";
 import type { NewItem } from "../item/item.ts";
 import { Identity, type IdentityOptions } from "./identity.ts";
@@ -12,31 +12,31 @@ import {
 } from "./input.ts";
 import type { IntakeRecord, Origin, RecordReader } from "./origin.ts";
 
-/** The input, its format, and how ids are made. */
+/** The input, its format, and how ids are derived. */
 export interface InputSource extends IdentityOptions {
-  /** A file; `-` is stdin. */
+  /** The path of a file; `-` is stdin. */
   readonly path: string;
   /** Default: detected by the file name, or by the first bytes of a stream. */
   readonly format?: InputFormat;
 }
 
 export interface ReadOptions {
-  /** The stream for `-`. Default: the stdin of the process. */
+  /** The stream for `-`. Default: the process's stdin. */
   readonly stdin?: Readable;
   /** The maximum number of items in a batch. Default 500. */
   readonly batchMax?: number;
-  /** Ends the reading: the iteration throws the reason of the signal. */
+  /** Aborting the signal ends the iteration with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Streams the items of an input in bounded memory. Items before an invalid record come before the error. */
+/** Streams the items of an input in bounded memory. Yields the items before an invalid record, then throws. */
 export async function* readItems(
   source: InputSource,
   options: ReadOptions = {},
 ): AsyncGenerator<IntakeBatch> {
   const { origin, runs } = await openRecords(source, options);
   const batcher = new Batcher(new Identity(origin, source), options.batchMax ?? BATCH_MAX);
-  // A batch ends with the available bytes, so that items from a slow pipe do not wait for a full batch.
+  // A batch ends with the bytes that are available, so that items from a slow pipe do not wait for a full batch.
   for await (const records of runs) yield* batcher.batchesOf(records);
   yield* batcher.rest();
 }
@@ -73,7 +73,7 @@ async function withFormat(
   return { origin: { name, format: detected.format, sniffed }, chunks: detected.chunks };
 }
 
-/** Readers are loaded when needed, to keep the start fast. */
+/** Loads readers on demand, so that commands start fast. */
 async function readerOf(format: InputFormat): Promise<RecordReader> {
   switch (format) {
     case "json":
@@ -111,7 +111,7 @@ class Batcher {
     this.#batchMax = batchMax;
   }
 
-  /** Yields valid items before an error of the records is thrown. */
+  /** Yields all valid items before it throws the error of an invalid record. */
   *batchesOf(records: Iterable<IntakeRecord>): Generator<IntakeBatch> {
     const rest = records[Symbol.iterator]();
     for (;;) {
@@ -122,7 +122,7 @@ class Batcher {
     }
   }
 
-  /** Yields the final counts when the last records were all dropped. */
+  /** Yields the final counts if the last records were all dropped. */
   *rest(): Generator<IntakeBatch> {
     if (this.#read > this.#readReported) yield this.#batch([]);
   }

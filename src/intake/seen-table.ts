@@ -1,7 +1,7 @@
 /**
- * Counts how often each content occurred, for millions of contents in little memory: a hash table with open addressing
- * over typed arrays, 11 bytes per slot. The key is the whole hash of an id, so that contents share a count only if they
- * would share an id.
+ * Counts how often each content occurs, for millions of contents in little memory: a hash table with open addressing over
+ * typed arrays, 11 bytes per slot. The key is the full hash of an id, so that contents share a count only if they would
+ * share an id.
  */
 import { assert } from "../std/assert.ts";
 
@@ -16,7 +16,7 @@ const COUNT_IN_SLOT_MAX = 255;
 
 export class SeenTable {
   #keys = new Uint8Array(SLOTS_AT_FIRST * KEY_BYTES);
-  /** 0 is an empty slot. */
+  /** The count in each slot; 0 means that the slot is empty. */
   #counts = new Uint8Array(SLOTS_AT_FIRST);
   #used = 0;
   readonly #manyCounts = new Map<string, number>();
@@ -51,10 +51,10 @@ export class SeenTable {
     return count;
   }
 
-  /** The slot with the key at this offset of the bytes, or the empty slot where it belongs. */
+  /** Returns the slot that contains the key at this offset, or the empty slot for it. */
   #slotOf(bytes: Uint8Array, at: number): number {
     const slots = this.#counts.length;
-    // The key is a hash, so its leading bits are evenly distributed; scaled to the table they are the position.
+    // The key is a hash, so its leading bits are evenly distributed and can be scaled to a slot number.
     let slot = Math.floor((leadingBits(bytes, at) / 2 ** 32) * slots);
     while (this.#counts[slot] !== 0 && !this.#holds(slot, bytes, at))
       slot = slot + 1 === slots ? 0 : slot + 1;

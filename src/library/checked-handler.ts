@@ -1,4 +1,4 @@
-/** Validates the outcome that a caller's handler returns. An invalid one fails the attempt, not the runner. */
+/** Validates the outcome that a caller's handler returns. An invalid outcome fails the attempt, not the runner. */
 import * as z from "zod";
 import type { Handler } from "../attempt/handler.ts";
 import type { Outcome } from "../item/settlement.ts";

@@ -5,7 +5,7 @@ import { checkInput } from "../std/check-input.ts";
 /** The schema of each argument by its name, in order. */
 export type ArgumentSchemas = Readonly<Record<string, z.ZodType>>;
 
-/** An asynchronous function, which rejects with the error. */
+/** Wraps an asynchronous function. Invalid arguments reject with the error. */
 export function checked<Arguments extends unknown[], Result>(
   caller: string,
   call: (...given: Arguments) => Promise<Result>,
@@ -17,7 +17,7 @@ export function checked<Arguments extends unknown[], Result>(
   };
 }
 
-/** A synchronous function, which throws the error. */
+/** Wraps a synchronous function. Invalid arguments throw the error. */
 export function checkedNow<Arguments extends unknown[], Result>(
   caller: string,
   call: (...given: Arguments) => Result,

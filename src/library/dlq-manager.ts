@@ -1,4 +1,4 @@
-/** The dead letter queue of one job for library callers, with argument checks. */
+/** The dead letter queue of one job, with argument checks. */
 import type { FailureReport } from "../dead-letter/reported-letter.ts";
 import type { Engine } from "../engine.ts";
 import type { NewItem } from "../item/item.ts";

@@ -1,4 +1,4 @@
-/** Validates items before they are added. Written by hand instead of as a schema, because one call may add thousands. */
+/** Validates items before they are added. Does not use a schema, which is too slow for thousands of items per call. */
 import { type NewItem, PRIORITIES } from "../item/item.ts";
 import type { QueueItem } from "../queue/add-items.ts";
 import { describeValue, invalidInput } from "../std/check-input.ts";

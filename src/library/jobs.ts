@@ -1,4 +1,4 @@
-/** Functions for library callers that run jobs and read their results, with argument checks. */
+/** Library functions that run jobs and read their results, with argument checks. */
 import * as intake from "../intake/read-items.ts";
 import * as errors from "../queue/error-log.ts";
 import * as find from "../queue/find-job.ts";

@@ -1,10 +1,10 @@
-/** Checks that data can be stored as JSON. Values that JSON would change silently, such as NaN or a Map, are refused. Pure. */
+/** Checks that data can be stored as JSON. Refuses values that JSON would change silently, such as NaN or a Map. Pure. */
 import { copyJson, type Json } from "../std/json.ts";
 
-/** Deeper than any sensible data; also detects cycles. */
+/** The maximum nesting depth. The limit also detects cycles. */
 const DEPTH_MAX = 1000;
 
-/** Why the value cannot be stored as JSON; undefined if it can. */
+/** Returns why the value cannot be stored as JSON; undefined if it can. */
 export function jsonProblem(value: unknown): string | undefined {
   const found = inspect(value, 0);
   return found === "plain" || found === "convertible" ? undefined : found.problem;

@@ -1,4 +1,4 @@
-/** Enforces the limits of dead letter queues for workers and jobs that library callers start, as the commands do. */
+/** Enforces the limits of dead letter queues for workers and jobs of library callers, as the CLI does for its own. */
 import type { TargetOptions as DeliveryOptions } from "../delivery/target.ts";
 import type { Engine } from "../engine.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
@@ -11,13 +11,13 @@ import { type StartService, startServices } from "../service/service.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { homeOf } from "../store/home.ts";
 
-/** The limits of a dead letter queue while a worker runs. All options are optional. */
+/** The limits that a worker enforces on its dead letter queue. All options are optional. */
 export interface LetterLimitOptions {
   /** The size and age limits. Letters beyond them are archived and deleted. Default: 10,000 letters, 30 days. */
   readonly limits?: LimitSettings;
   /** The folder for archives. Default: `REDRIVE_HOME`, or else `~/.redrive`. */
   readonly home?: string;
-  /** Called with notices for a person, for example about a nearly full dead letter queue. Default: a Node warning. */
+  /** Called with messages for people, for example about a nearly full dead letter queue. Default: a Node warning. */
   readonly onNotice?: (notice: string) => void;
 }
 
@@ -26,11 +26,11 @@ export interface ProcessOptions
   extends Omit<WorkerOptions, "observer">,
     Pick<QueuePlan, "alongside">,
     LetterLimitOptions {
-  /** An attempt that takes longer fails; its signal is aborted. Default: no limit. */
+  /** The time limit of an attempt. An attempt that exceeds it fails, and its signal is aborted. Default: no limit. */
   readonly timeoutMs?: number;
-  /** Called after every attempt, once the store has its end. */
+  /** Called after every attempt, once its result is stored. */
   readonly onSettled?: (item: LeasedItem, settlement: Settlement) => void;
-  /** Called when the store does not answer, and when the worker ended because it could not continue. */
+  /** Called when the store does not respond, and when the worker stops because it cannot continue. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -40,10 +40,10 @@ export interface WorkPlan extends QueuePlan, LetterLimitOptions {}
 /** The options of a target. Given settings create or change it; without settings the target must exist. */
 export interface TargetOptions extends DeliveryOptions, LetterLimitOptions {}
 
-/** What a job runs with. */
+/** The dependencies and limits of a running job. */
 export interface RunDeps extends JobDeps, Pick<LetterLimitOptions, "limits"> {}
 
-/** The options of a worker without the limits, which become a service beside it. */
+/** Replaces the limits in a worker's options by a service that enforces them. */
 export function withLetterService<Options extends LetterLimitOptions & { readonly clock?: Clock }>(
   engine: Engine,
   options: Options,
@@ -59,7 +59,7 @@ export function withLetterService<Options extends LetterLimitOptions & { readonl
   return { alongside: (job) => startServices([maintainer], job, context), ...others };
 }
 
-/** The service that enforces the limits while a job runs. */
+/** Returns the service that enforces the limits while a job runs. */
 export function limitsOfJob(limits: LimitSettings = {}): StartService {
   return letterRetention({ limits: limitsOf(limits), author: "library" });
 }

@@ -1,4 +1,4 @@
-/** Argument schemas of the functions about letters: selections, changes and reported failures. */
+/** Argument schemas of the library functions for letters: selections, changes and reported failures. */
 import * as z from "zod";
 import type { ExportOptions } from "../dead-letter/import-export/export.ts";
 import { EXPORT_FORMATS, IMPORT_FORMATS } from "../dead-letter/import-export/format.ts";
@@ -21,7 +21,7 @@ import type { RetryOptions } from "../run/retry.ts";
 import * as t from "../std/check-input.ts";
 import * as s from "./schemas.ts";
 
-/** Which letters, besides their queue. */
+/** The conditions of a letter filter, except the queue. */
 export const FILTER = {
   ...t.optional(t.texts, "itemIds", "signatures"),
   ...t.optional(t.listOf(s.errorTypeName), "types"),
@@ -102,7 +102,7 @@ export const failureReport = t.objectOf<FailureReport>({
   ...t.optional(t.durationMs, "durationMs"),
 });
 
-/** The complete record, as a handler returns it. */
+/** A complete failure, as a handler returns it. */
 export const failure = t.objectOf<Failure>({
   ...FAILURE,
   attemptNumber: t.positive,
@@ -193,7 +193,7 @@ export const importOptions = t.objectOf<ImportOptions>({
 });
 
 export const date = t.anyThat((value) => value instanceof Date && !Number.isNaN(value.getTime()), "a Date");
-/** Letters to export. */
+/** An async iterable of letters to export. */
 export const letters = t.anyThat(
   (value) => typeof value === "object" && value !== null && Symbol.asyncIterator in value,
   "an async iterable of letters",

@@ -1,4 +1,4 @@
-/** Functions for library callers about letters and their groups, with argument checks. */
+/** Library functions for letters and their groups, with argument checks. */
 
 import * as capsules from "../dead-letter/capsule.ts";
 import * as directory from "../dead-letter/directory.ts";

@@ -1,4 +1,4 @@
-/** Named queues for library callers, as an object and as functions, with argument checks. */
+/** Named queues of the library, as an object and as functions, with argument checks. */
 import type { Engine, HoldReport } from "../engine.ts";
 import type { Job } from "../item/job.ts";
 import * as add from "../queue/add-items.ts";
@@ -23,10 +23,10 @@ import { checkQueueItems } from "./item-check.ts";
 import { type ProcessOptions, type WorkPlan, withLetterService } from "./letter-limits.ts";
 import * as s from "./schemas.ts";
 
-/** A function that ignores a stop is abandoned after this time. */
+/** How long a worker that is stopped waits for a handler that ignores its signal. */
 const ABANDON_AFTER_MS = 5000;
 
-/** A named queue of a store. It need not exist yet. */
+/** A named queue of a store. The object can be created before the queue exists. */
 export class Queue extends StandingQueue {
   #intake: Promise<add.QueueIntake> | undefined;
 
@@ -35,12 +35,12 @@ export class Queue extends StandingQueue {
     super(engine, queue, requireQueue);
   }
 
-  /** Creates it. An existing queue with the same settings is returned; other settings are a `job_changed` error. */
+  /** Creates the queue. Returns an existing queue with the same settings; other settings are a `job_changed` error. */
   create(given: settings.QueueSettings = {}): Promise<Job> {
     return settings.createQueue(this.engine, this.name, given);
   }
 
-  /** Changes the given settings. They apply to new items at once, and to workers within seconds. */
+  /** Changes only the given settings. They apply to new items at once, and to workers within seconds. */
   change(given: settings.QueueSettings): Promise<Job> {
     return settings.changeQueue(this.engine, this.name, given);
   }
@@ -62,7 +62,7 @@ export class Queue extends StandingQueue {
     return (await this.#intake).add(valid, options);
   }
 
-  /** Kept, unless the queue does not exist yet. */
+  /** Opens the queue for adding. Forgets a failed result, because the queue may be created later. */
   async #openIntake(): Promise<add.QueueIntake> {
     try {
       return await add.openQueueIntake(this.engine, await requireQueue(this.engine, this.name));
@@ -72,7 +72,7 @@ export class Queue extends StandingQueue {
     }
   }
 
-  /** Processes it with a function, until the worker is stopped. */
+  /** Processes the queue's items with a function until the worker is stopped. */
   process(handler: ItemHandler, options: ProcessOptions = {}): UncheckedWorker {
     checkArguments([handler, options], "queue.process", { handler: s.callback, options: s.processOptions });
     const { timeoutMs, onSettled, onError, onItemFailure, ...plan } = options;
@@ -88,7 +88,7 @@ export class Queue extends StandingQueue {
     return worker;
   }
 
-  /** Holds ready items back, by their ids. */
+  /** Holds ready items by their ids, so that no worker leases them. */
   hold(itemIds: readonly string[], { author = "redrive", reason }: QueueAct = {}): Promise<HoldReport> {
     return this.engine.hold(this.name, itemIds, { author, ...(reason !== undefined && { reason }) });
   }
@@ -115,16 +115,16 @@ export class Worker extends UncheckedWorker {
 }
 
 const { engine } = s;
-/** Checked with the settings themselves. */
+/** Accepts any value, because the wrapped function validates it. */
 const later = anyThat(() => true, "settings");
 
 /**
- * Creates a queue. If it exists with the same settings, it is returned; with other settings the call throws
- * `job_changed`. Letters imported under the name become the queue's.
+ * Creates a queue. Returns an existing queue with the same settings; with other settings it throws `job_changed`. Letters
+ * that were imported under this name then belong to the queue.
  */
 export const createQueue = checked("createQueue", settings.createQueue, { engine, name, settings: later });
 
-/** Changes the given settings. Writes an event with the changed ones, or none if nothing changed. */
+/** Changes only the given settings. Writes an event with the changed ones, or none if nothing changed. */
 export const changeQueue = checked("changeQueue", settings.changeQueue, { engine, name, settings: later });
 
 /** Adds items and returns a result for each, in the same order. */
@@ -139,7 +139,7 @@ function addChecked(...[store, queue, items, options]: Parameters<typeof add.add
   return add.addItems(store, queue, checkQueueItems(items, "addItems"), options);
 }
 
-/** Reads the whole file (`-` is stdin). Rows with keys are added only once, also if the file is imported again. */
+/** Adds the items of a file (`-` is stdin). Rows with keys are added only once, also if the file is imported again. */
 export const importItems = checked("importItems", imports.importItems, {
   engine,
   queue: name,

@@ -1,4 +1,4 @@
-/** Argument schemas of the library: stores, jobs, queues and targets. Value ranges of settings are checked with them. */
+/** Argument schemas of the library for stores, jobs, queues and targets. They include the value ranges of settings. */
 import * as z from "zod";
 import type { CapsuleOptions } from "../dead-letter/make-capsule.ts";
 import { targetSettings } from "../delivery/settings-schema.ts";
@@ -49,7 +49,7 @@ export const operation = t.anyThat(
   (value) => hasAll<Operation>(value, "string", "id", "kind"),
   "an operation of the store",
 );
-/** Streams, environments, letters and other objects that are not checked further. */
+/** An object that is not checked further, such as a stream, an environment or a letter. */
 export const thing = t.anyThat((value) => typeof value === "object" && value !== null, "an object");
 
 function hasAll<T>(value: unknown, kind: "function" | "string", ...names: readonly (keyof T)[]): boolean {
@@ -107,7 +107,7 @@ export const copyOptions = t.objectOf<CopyOptions>({
   ...t.optional(callback, "onProgress"),
 });
 
-/** The options of everything that runs attempts. */
+/** The options of all functions that run attempts. */
 const RUNNING = {
   ...t.optional(signal, "drain"),
   ...t.optional(thing, "observer"),
@@ -234,7 +234,7 @@ export const rebuildOptions = t.objectOf<RebuildOptions>({
   ...t.optional(callback, "onProgress"),
 });
 
-/** Which errors, besides their queues. */
+/** The conditions of an error query, except the queues. */
 export const ERROR_QUERY = {
   limit: t.positive,
   ...t.optional(t.text, "itemId"),

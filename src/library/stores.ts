@@ -1,4 +1,4 @@
-/** A store for library callers: the engine with its queues and receipt targets. */
+/** Opens stores for library callers: an engine with its queues and receipt targets. */
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore as openEngine } from "../engines/open.ts";
 import { WorkError } from "../errors.ts";
@@ -13,11 +13,11 @@ import { Target } from "./targets.ts";
 
 /** An engine with the queues and targets of its store. */
 export interface Store extends Engine {
-  /** The queue with this name, which need not exist yet. */
+  /** Returns the queue with this name, which need not exist yet. */
   queue(name: string): Queue;
   /**
-   * Opens a target and starts delivering. Settings create or change it; without settings it must exist. Until
-   * it is closed, further calls return the same object. Closing the store closes it.
+   * Opens a target and starts delivering. Settings create or change the target; without settings it must exist. Further
+   * calls return the same object until it is closed. Closing the store closes its targets.
    */
   target(name: string, options?: TargetOptions): Target;
 }

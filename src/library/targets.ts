@@ -1,4 +1,4 @@
-/** Receipt targets for library callers, with argument checks. */
+/** Receipt targets of the library, with argument checks. */
 import { Target as UncheckedTarget } from "../delivery/target.ts";
 import { setTarget as setUnchecked } from "../delivery/target-settings.ts";
 import type { Engine } from "../engine.ts";
@@ -21,5 +21,5 @@ checkMethods(Target, "target.", {
   drain: { withinMs: durationMs.optional() },
 });
 
-/** Creates the target or changes the given settings. Letters imported under the name become the target's. */
+/** Creates the target or changes the given settings. Letters imported under this name then belong to the target. */
 export const setTarget = checked("setTarget", setUnchecked, { engine: s.engine, name });
