@@ -8,17 +8,17 @@ import { assert } from "../../std/assert.ts";
 import { nearest } from "../../std/nearest.ts";
 
 export interface Address {
-  /** For `pg`: the URL without our own parameters, once for each host. Never empty. */
+  /** The connection strings for `pg`, one per host, without our own parameters. Never empty. */
   readonly connectionStrings: readonly string[];
   /** Whether a read-only server is refused, as with `target_session_attrs=read-write`. */
   readonly mustWrite: boolean;
-  /** For people: without the password. */
+  /** The URL for output, without the password. */
   readonly shown: string;
   readonly schema: string;
   readonly poolMax: number;
-  /** Whether statements are prepared by name; undefined: unless a pooler is found in between. */
+  /** Whether statements are prepared by name; if undefined, only without a pooler. */
   readonly prepares: boolean | undefined;
-  /** Whether a connection listens for others' work; undefined: unless a pooler is found in between. */
+  /** Whether a connection listens for notifications; if undefined, only without a pooler. */
   readonly listens: boolean | undefined;
 }
 
@@ -31,7 +31,7 @@ export function readAddress(url: string): Address {
   const [first] = addresses;
   assert(first !== undefined, "a URL has a host");
   const connectionStrings = addresses.flatMap((address) => address.connectionStrings);
-  // Of several servers only one can be written, and Redrive always writes.
+  // Redrive always writes, and of several servers only one accepts writes.
   const mustWrite = first.mustWrite ?? connectionStrings.length > 1;
   return { ...first, connectionStrings, mustWrite, shown: maskPassword(url) };
 }
@@ -89,7 +89,7 @@ function nameUser(url: URL): void {
     });
 }
 
-/** Undefined for a user without an entry in the system's list, as in many containers. */
+/** Undefined if the system has no entry for the user, as in many containers. */
 function systemUser(): string | undefined {
   try {
     return userInfo().username;
@@ -111,7 +111,7 @@ function refuseMisspelt(names: readonly string[]): void {
   }
 }
 
-/** `pg` treats these alike today, but warns in nine lines at every start that this will change. */
+/** `pg` treats these modes like `verify-full` today, but warns in nine lines at every start that this will change. */
 function checkCertificatesAsNow({ searchParams }: URL): void {
   if (searchParams.has("uselibpqcompat")) return;
   const mode = searchParams.get("sslmode") ?? "";
@@ -129,7 +129,7 @@ function parse(url: string): URL {
   try {
     return new URL(url);
   } catch {
-    // `user@/database` has no host: the socket of this machine.
+    // `user@/database` has no host and means the local socket.
     const local = url
       .replace(/^(\w+:\/\/[^/?#]*@)(?=\/)/, "$1localhost")
       .replace(/^(\w+:\/\/)(?=\/)/, "$1localhost");

@@ -12,7 +12,7 @@ export function storable(value: Value): Scalar {
   return isList(value) ? arrayOf(value) : value;
 }
 
-/** The values of all items; null if no item has one: then nothing is sent, and `unnest` fills in nulls. */
+/** The values of all items as one parameter; null if no item has a value, so that `unnest` fills in nulls. */
 export function column<One>(
   ones: readonly One[],
   of: (one: One) => string | number | undefined,
@@ -24,10 +24,10 @@ function isList(value: Value): value is readonly Scalar[] {
   return Array.isArray(value);
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression has to find them
 const SPECIAL = /[\0-\x1f]|\p{Surrogate}/u;
 
-/** The JSON form of the list with braces, unless a text contains characters that JSON escapes differently. */
+/** The JSON form of the list in braces, unless a text contains characters that JSON escapes differently. */
 function arrayOf(list: readonly Scalar[]): string {
   const isPlain = list.every((value) => typeof value !== "string" || !SPECIAL.test(value));
   return isPlain ? `{${JSON.stringify(list).slice(1, -1)}}` : `{${list.map(literalOf).join(",")}}`;

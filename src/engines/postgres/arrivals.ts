@@ -1,11 +1,11 @@
-/** When letters came, kept by group and minute with every burial, so that the course of failures needs no scan. */
+/** Counts letters by burial time from the per-minute counters in `arrivals`, without a scan of all letters. */
 import type { LetterFilter } from "../../engine.ts";
 import { groupConditions } from "../sql/conditions.ts";
 import { MINUTE_MS, minuteOf } from "../sql/deltas.ts";
 import { DIALECT } from "./dialect.ts";
 import type { Tx } from "./session.ts";
 
-/** How many letters of the chosen groups wait that were buried at that time or before: whole minutes, and a part of one. */
+/** Counts waiting letters of the filter's groups buried by `at`: whole minutes from counters, the last minute row by row. */
 export async function countBuriedBy(tx: Tx, filter: LetterFilter, at: number): Promise<number> {
   const { sql, values } = groupConditions(DIALECT, filter);
   const [minutes, letters] = ["a", "l"].map((table) =>

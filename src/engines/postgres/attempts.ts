@@ -1,12 +1,12 @@
-/** What failed attempts left, as a text that one statement reads for many items. */
+/** Encodes the failed attempts of an item as one text, so that one statement reads them for many items. */
 import { type FailureHistory, readFailure } from "../sql/attempts.ts";
 
-/** Stands between attempts: a character that is nowhere in JSON as it is written. */
+/** Separates attempts. JSON text never contains this character unescaped. */
 const BETWEEN = "\u001e";
 
 /**
- * The attempts of an item that failed, as one text for `historyOf`; null when there are none. Text is much of a failure,
- * and is left out where it is not wanted, as where no failure was described.
+ * An expression for the failed attempts of an item as one text; null if there are none. Failures are large, so they are
+ * optional.
  */
 export function attemptsSql(ref: string, withFailures: boolean): string {
   const columns = withFailures ? "a.ended_at, a.failure" : "a.ended_at";
@@ -14,7 +14,7 @@ export function attemptsSql(ref: string, withFailures: boolean): string {
              FROM attempts a WHERE a.ref = ${ref} AND a.outcome IN ('failed', 'lost'))`;
 }
 
-/** What is not told is empty. */
+/** Decodes the text of `attemptsSql`. Parts that were not read are empty. `lastFailure` replaces all failures. */
 export function historyOf(attempts: string | null, lastFailure: string | null): FailureHistory {
   const failed = attempts === null ? [] : attempts.split(BETWEEN).map(attemptIn);
   const texts = lastFailure === null ? failed.map(({ failure }) => failure) : [lastFailure];

@@ -1,6 +1,6 @@
 /**
- * Burying and unburying in PostgreSQL, a whole batch by a few statements: the rows of `letters`, always counted in the
- * same transaction. Only under the lock of letters, which makes burials rise in number in the order in which they are committed.
+ * Writes letters in batches with a few statements and counts them in the same transaction. Requires the letter lock, so that
+ * letters are committed in the order of their numbers.
  */
 
 import type { DeathRecord } from "../../item/item.ts";
@@ -16,15 +16,15 @@ import type { Tx } from "./session.ts";
 export interface Burial {
   readonly ref: number;
   readonly queue: number;
-  /** As `groupAll` gave it. */
+  /** The result of `groupAll`. */
   readonly death: DeathRecord;
-  /** Of the failure that it died of. */
+  /** The error message of the last failure. */
   readonly message: string;
   /** When the item failed for the first time. */
   readonly firstAt: number;
 }
 
-/** Numbered in the order given. The marks of the groups are told by the caller, one by one, with `groups.buried`. */
+/** Numbers the letters in the given order. The caller updates the group records with `groups.buried`, one by one. */
 export async function buryAll(
   { tx, deltas, groups }: { tx: Tx; deltas: CounterDeltas; groups: GroupCache },
   burials: readonly Burial[],
@@ -59,7 +59,7 @@ const TAKE = `
   UPDATE letter_numbers SET last = last + ?1::bigint, latest_at = greatest(latest_at, ?2::bigint),
          unordered = CASE WHEN ?2::bigint < latest_at THEN last + ?1::bigint ELSE unordered END RETURNING last`;
 
-/** Of those that died here; the columns of imported letters follow. */
+/** Columns of letters that died in this store; the two others are only set for imported letters. */
 const BURIED = Object.entries(DIALECT.letterHeader).filter(
   ([column]) => column !== "arrived_at" && column !== "source_signature",
 );
@@ -72,7 +72,7 @@ const BURY = `
     FROM taken t CROSS JOIN unnest(?3::bigint[], ?4::bigint[], ${BURIED.map(([, type], at) => `?${at + 5}::${type}[]`).join(", ")})
                             WITH ORDINALITY AS b (ref, grp, ${COLUMNS}, place)`;
 
-/** Letters on their way whose attempts failed and are made again: they are found by what was said last. */
+/** Updates the message of letters in retry that failed again, because text search uses the last message. */
 export async function failedAgain(
   tx: Tx,
   failures: readonly { readonly ref: number; readonly message: string }[],
@@ -86,7 +86,7 @@ export async function failedAgain(
   );
 }
 
-/** Letters that came in as bare rows of another store get their messages from the attempts, which came before them. */
+/** Sets the messages of letters copied from another store. Their attempts are copied before them. */
 export async function recallMessages(tx: Tx, table: LetterTable, numbers: readonly number[]): Promise<void> {
   const rows = await tx.all<{ ref: number; failure: string }>(
     `SELECT l.ref, a.failure FROM ${table} l CROSS JOIN LATERAL

@@ -1,4 +1,4 @@
-/** `store check` for PostgreSQL: every invariant as a query that must find nothing, all on one view of the store. */
+/** `store check` for PostgreSQL: each invariant is a query that must return no rows. All queries read one snapshot. */
 import type { Problem, StoreInfo } from "../../engine.ts";
 import { findProblems, PROBLEMS_MAX, storeTotals } from "../sql/check.ts";
 import { type Rules, sharedRules } from "../sql/check-rules.ts";
@@ -6,7 +6,7 @@ import { runOn } from "./db.ts";
 import { SCHEMA_VERSION } from "./schema-version.ts";
 import type { Tx } from "./session.ts";
 
-/** Columns that name a row of another table. No foreign key checks them, because it would cost every worker. */
+/** Columns that reference other tables without a foreign key, which would slow down every worker. */
 const POINTERS: readonly (readonly [from: string, column: string, to: string, key: string])[] = [
   ["items", "queue", "queues", "no"],
   ["items", "holder", "holders", "no"],
@@ -29,11 +29,11 @@ const POINTERS: readonly (readonly [from: string, column: string, to: string, ke
   ["lanes", "ref", "items", "ref"],
 ];
 
-/** A row of `ready_items` as the item says it must be. */
+/** Whether the row `n` of `ready_items` matches its item `i`. */
 const OWN_PLACE = `n.queue = i.queue AND n.priority = i.priority AND n.due_at = i.due_at AND n.ref = i.ref
   AND n.operation IS NOT DISTINCT FROM i.operation`;
 
-/** Another item with the ordering key of `i` that has to come first. */
+/** Another item `o` with the same ordering key as `i` that must be processed first. */
 const FIRST = "o.queue = i.queue AND o.lane = i.lane AND o.ref <> i.ref AND (o.ref < i.ref OR o.leased = 1)";
 
 const RULES: Rules = {
@@ -78,7 +78,7 @@ export async function checkStore(tx: Tx): Promise<Problem[]> {
   return problems.slice(0, PROBLEMS_MAX);
 }
 
-/** The caller knows where it is, and the version that it was found with. */
+/** The caller passes the store's location and the schema version found when it was opened. */
 export async function storeInfo(
   tx: Tx,
   { location, foundVersion }: Pick<StoreInfo, "location" | "foundVersion">,

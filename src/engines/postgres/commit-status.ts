@@ -27,9 +27,9 @@ const CLOCK_SLACK_MS = 1000;
 /** A transaction whose outcome is not known. */
 interface Unheard {
   readonly xid: string;
-  /** By `performance.now`. */
+  /** The start of the transaction, by `performance.now`. */
   readonly beganAt: number;
-  /** How long to ask. */
+  /** How long to ask the server. */
   readonly doubtMsMax: number;
 }
 

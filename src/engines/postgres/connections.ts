@@ -55,7 +55,7 @@ export class Connections {
   readonly #busyMsMax: number | undefined;
   readonly #ownsPool: boolean;
   readonly #spoiled = new WeakSet<pg.PoolClient>();
-  /** Connections that lead to the store of `keepStore`. */
+  /** Connections that were verified to lead to the store of `keepStore`. */
   readonly #verified = new WeakSet<pg.PoolClient>();
   #store: string | undefined;
   #pool: pg.Pool;
@@ -108,7 +108,7 @@ export class Connections {
     }
   }
 
-  /** From here on every connection must lead to the store that is there now: an address can move to another server. */
+  /** From now on, refuses connections that lead to another store: an address can move to another server. */
   async keepStore(): Promise<void> {
     this.#store ??= await this.lend((client) => storeBehind(client, this.#address.schema));
   }
@@ -116,7 +116,7 @@ export class Connections {
   async #requireSameStore(client: pg.PoolClient): Promise<void> {
     if (this.#store === undefined || this.#verified.has(client)) return;
     const found = await storeBehind(client, this.#address.schema);
-    if (found === undefined) return; // renamed for a while, perhaps; statements report it
+    if (found === undefined) return; // the schema may be renamed; statements report it
     if (found === this.#store) {
       this.#verified.add(client);
       return;

@@ -1,4 +1,4 @@
-/** Writes the counters that one transaction changes, once at its end, by one statement for each table. */
+/** Writes the counters that a transaction changes, once at its end, with one statement for each table. */
 import { ITEM_STATES } from "../../item/state.ts";
 import {
   type ArrivalSum,
@@ -32,7 +32,7 @@ export class CounterDeltas extends Deltas<CountedLetter> {
   }
 }
 
-/** Both ends of the time: the clock may have been put back. */
+/** Updates both `first_at` and `last_at`, because the clock may have been set back. */
 async function countGroups(tx: Tx, sums: readonly GroupSum[]): Promise<void> {
   if (sums.length === 0) return;
   await tx.run(
@@ -74,7 +74,7 @@ async function countQueues(tx: Tx, sums: Sums<QueueCounter>): Promise<void> {
 async function countOperations(tx: Tx, sums: Sums<OperationCounter>): Promise<void> {
   if (sums.length === 0) return;
   const of = (counter: OperationCounter) => sums.map(([, counters]) => counters.get(counter) ?? 0);
-  // Both are sent at once: the transaction may be ended right behind them.
+  // Both are sent without waiting, because COMMIT may be sent right after them.
   const counted = tx.run(
     `UPDATE operations o SET succeeded = o.succeeded + s.succeeded, failed = o.failed + s.failed,
             returned = o.returned + s.returned
@@ -90,7 +90,7 @@ async function countOperations(tx: Tx, sums: Sums<OperationCounter>): Promise<vo
   await Promise.all([counted, ended]);
 }
 
-/** Counts those of one transaction in. A minute that letters leave is there already; a new one has only come. */
+/** Updates existing minutes and inserts the others. Only an existing minute can have a negative delta. */
 async function countArrivals(tx: Tx, sums: readonly ArrivalSum[]): Promise<void> {
   const changed = sums.filter(({ waiting, ever }) => waiting !== 0 || ever !== 0);
   if (changed.length === 0) return;
@@ -110,13 +110,13 @@ async function countArrivals(tx: Tx, sums: readonly ArrivalSum[]): Promise<void>
 const ARRIVALS =
   "unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS s (grp, minute, waiting, ever)";
 
-/** What only goes up, in shards that are summed when they are read. A name that is there twice counts twice. */
+/** Adds to counters that never decrease. They are sharded and summed on read. Repeated names add up. */
 export async function countUp(
   tx: Tx,
   counts: readonly { readonly queue: number; readonly name: string; readonly by: number }[],
 ): Promise<void> {
   if (counts.length === 0) return;
-  // In one order for everybody, so that no two wait for each other.
+  // All transactions lock the rows in the same order, so that they cannot deadlock.
   await tx.run(
     `INSERT INTO counters (queue, name, shard, value)
      SELECT queue, name, ?::integer, sum(by) FROM unnest(?::bigint[], ?::text[], ?::bigint[]) AS c (queue, name, by)

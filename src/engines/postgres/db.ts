@@ -1,4 +1,4 @@
-/** PostgreSQL behind the port of `engines/sql/`: a step yields each statement's promise. */
+/** Implements the `Db` port of `engines/sql/` on PostgreSQL: each step yields the promise of its statement. */
 import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
 import type { Work, Worked } from "../sql/advance.ts";
@@ -27,7 +27,7 @@ import { lostRace } from "./trouble.ts";
 export class PostgresDb implements Db {
   readonly sql = DIALECT;
   readonly tx: Tx;
-  /** It has no index of texts. */
+  /** A PostgreSQL store has no text index. */
   readonly reindexTexts = () => wait(undefined);
 
   constructor(tx: Tx) {
@@ -117,7 +117,7 @@ export class PostgresDb implements Db {
     return row.last;
   }
 
-  /** The times need not rise with the numbers. */
+  /** Sets `unordered`, because imported letters need not be numbered in the order of their burial times. */
   *takeBurials(count: number, latestAt: number): Step<number> {
     const row = yield* this.get<{ last: number }>(
       `UPDATE letter_numbers SET last = last + ?1::bigint, latest_at = greatest(latest_at, ?2::bigint),
@@ -141,7 +141,7 @@ export class PostgresDb implements Db {
     yield takeFromLine(this.tx, refs);
   }
 
-  /** A retry that was written after the step has its time by the new clock already. */
+  /** A retry scheduled after the clock step already has the new time and is not moved. */
   *moveDueTimes({ stepMs, now }: ClockStep): Step<number> {
     const moved = yield* this.get<{ count: number }>(
       `WITH found AS (

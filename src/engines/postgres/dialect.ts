@@ -1,8 +1,8 @@
-/** How PostgreSQL writes what the two databases write differently. */
+/** The SQL fragments in which PostgreSQL differs from SQLite. */
 import type { Dialect } from "../sql/db.ts";
 import { ERRORS } from "./migrations/version-2.ts";
 
-/** The leased items `i` by the leases of their holders; an item may appear twice. */
+/** Leased items `i`, found by the rows of their holders in `leases`; an item may appear twice. */
 export const HELD = `leases l CROSS JOIN LATERAL unnest(l.refs) AS r (ref)
   JOIN items i ON i.ref = r.ref AND i.holder = l.holder AND i.state = 'leased'`;
 
@@ -41,7 +41,7 @@ export const DIALECT: Dialect = {
   lastMessage: "l.message",
 };
 
-/** OFFSET 0 keeps it at one seek for each row: a join would be free to read the whole table. */
+/** OFFSET 0 forces one index lookup per row: the planner could turn a plain join into a scan of the table. */
 function seek(table: string, key: string, value: string): string {
   const [name, alias] = table.split(" ");
   return `LATERAL (SELECT * FROM ${name} WHERE ${key} = ${value} OFFSET 0) ${alias}`;

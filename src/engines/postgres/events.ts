@@ -1,8 +1,7 @@
 /**
- * Events in PostgreSQL: appended in the transaction of the change they tell of, read in order by cursor. Numbers are drawn
- * before a transaction ends, and transactions end in any order; whoever writes therefore holds a mark from its beginning
- * to its end that says which numbers it may yet use (`Session.write`), and nobody is shown an event beyond such a mark. So
- * a reader with a cursor never misses one.
+ * Appends events in the transaction of their change, and reads them in order by cursor. Ids are drawn before a transaction
+ * commits, and transactions commit in any order. So each writer holds an advisory lock that names the lowest id it may still
+ * use (`markIn` in tx.ts), and readers stop below the lowest such lock. A cursor never skips an event.
  */
 
 import type { EventQuery } from "../../engine.ts";
@@ -16,7 +15,7 @@ import { countUp } from "./counter-deltas.ts";
 import type { Session } from "./session.ts";
 import { eventsLock, type Tx } from "./tx.ts";
 
-/** Those that are added afterwards are written by the next call. */
+/** Writes the events collected so far. Events added later need another call. */
 export async function writeEvents(tx: Tx, log: EventLog): Promise<void> {
   const runs = log.take();
   if (runs.length === 0) return;
@@ -42,21 +41,21 @@ export async function writeEvents(tx: Tx, log: EventLog): Promise<void> {
   ]);
 }
 
-/** A run comes as the text of a list, because lists of lists must be of one length. */
+/** The refs of a run are passed as text, because the elements of a nested array must have the same length. */
 const WRITE = `
   INSERT INTO events (id, at, type, queue, ref, attempt, span, data, refs)
   SELECT nextval('event_ids') + span - 1, ?::bigint, type, queue, ref, attempt, span, data, run::bigint[]
     FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::integer[], ?::integer[], ?::text[], ?::text[])
          AS e (type, queue, ref, attempt, span, data, run)`;
 
-/** The items that are told of: a relation (queue, ref, attempt), in which order, and when. */
+/** The items of the events as a relation (queue, ref, attempt), their order, and the time of the events. */
 interface Told {
   readonly relation: string;
   readonly order: string;
   readonly at: string;
 }
 
-/** A statement that tells the same of all items: as runs when they have one queue and one attempt, as most have, else one by one. */
+/** A statement that records the same event for all items: as runs if they share queue and attempt number, else as rows. */
 export function tellAll(type: EventType, told: Told): string {
   const { relation, order, at } = told;
   const isMixed = "min(queue) < max(queue) OR min(attempt) < max(attempt)";
@@ -69,7 +68,7 @@ export function tellAll(type: EventType, told: Told): string {
   );
 }
 
-/** The same for items that are known to be alike. */
+/** Like `tellAll`, for items that are known to share queue and attempt number. */
 export function tellAlike(type: EventType, told: Told): string {
   return tell(type, told.at, runsIn(told, "HAVING count(*) > 0"));
 }
@@ -88,12 +87,12 @@ function runsIn({ relation, order }: Told, having: string): string {
            CROSS JOIN LATERAL generate_series(0, (cardinality(refs) - 1) / ${RUN_MAX}) AS part`;
 }
 
-/** Nobody belongs to the queue 0. */
+/** Events without a queue have the queue number 0. */
 const EVERY_QUEUE = "(SELECT 0 AS no UNION ALL SELECT no FROM queues)";
 
 /**
- * The index (queue, id) serves one queue; of all, each is asked for as many as are wanted. Runs are opened only as far as
- * that needs; the cursor may be in the middle of the first.
+ * Without a queue, reads up to the limit from each queue with the index (queue, id). Expands only the runs that the page
+ * needs; the cursor may point into the middle of the first run.
  */
 export async function listEvents(session: Session, query: EventQuery): Promise<Event[]> {
   const { queue } = query;
@@ -119,7 +118,7 @@ export async function listEvents(session: Session, query: EventQuery): Promise<E
   });
 }
 
-/** The ends of the index: no scan. */
+/** Reads only the last index entry of each queue. */
 export async function newestEvent(session: Session): Promise<number> {
   return afterHorizon(session, async (tx, horizon) => {
     const row = await tx.get<{ id: number | null }>(
@@ -131,11 +130,11 @@ export async function newestEvent(session: Session): Promise<number> {
   });
 }
 
-/** Transactions are short: what was written just now is waited for, so that who wrote it finds it. */
+/** Open transactions hide newer events. They are short, so readers wait: a caller then finds its own recent events. */
 const HORIZON_TRIES = 10;
 const HORIZON_PAUSE_MS = 4;
 
-/** Reads up to the number beyond which somebody may yet write. */
+/** Calls `read` with the highest id up to which no open transaction can still add events. */
 async function afterHorizon<T>(session: Session, read: (tx: Tx, horizon: number) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     const answer = await session.readCommitted(async (tx) => {
@@ -147,7 +146,7 @@ async function afterHorizon<T>(session: Session, read: (tx: Tx, horizon: number)
   }
 }
 
-/** First the newest number, then the marks: who has drawn a number up to it either has its mark there, or has ended. */
+/** Reads the newest id before the locks: a transaction that drew an id up to it still holds its lock or has ended. */
 async function horizonOf(tx: Tx): Promise<{ newest: number; horizon: number }> {
   const [newest, mark] = await Promise.all([
     tx.get<{ id: number }>(

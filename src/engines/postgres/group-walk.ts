@@ -1,7 +1,7 @@
 /**
- * Pages of letters by their groups, in one statement. Groups count their letters, so that totals need no scan; the page is
- * read in the order of the burials where the chosen groups have their letters close together, and group by group where they
- * are far apart. Which of it holds is told by the same statement's look at the groups.
+ * Reads a page of letters by group in one statement. Totals come from the groups' counters, without a scan. The page is read
+ * by letter number if the filter matches all letters or enough letters near the start, otherwise group by group. The same
+ * statement decides which, from the groups.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
@@ -13,28 +13,28 @@ import { DIALECT } from "./dialect.ts";
 import type { Tx } from "./session.ts";
 
 export interface Walk {
-  /** One whose letters are counted by their groups. */
+  /** Must have `counted`. */
   readonly source: Source;
   readonly filter: LetterFilter;
   readonly order: "newest" | "oldest";
-  /** The letter before the page. */
+  /** The number of the last letter before the page. */
   readonly after: number | undefined;
   readonly limit: number;
-  /** Which letters `l` are old and young enough. Default: all. */
+  /** A condition on the age of the letters `l`. Default: all letters. */
   readonly age?: Fragment | undefined;
-  /** Only letters that failed last by then: those that are younger are passed by at once. */
+  /** The latest burial time that `age` allows, so that newer letters are skipped by index. */
   readonly buriedBy?: number | undefined;
 }
 
-/** With more groups than this, the letters near by are looked at before each group is. */
+/** With more groups than this, the letters near the start are searched before each group is read. */
 const FEW_GROUPS = 64;
 
-/** How many letters near by are looked at. */
+/** How many letter numbers count as near the start. */
 const NEAR = 4096;
 
 /**
- * The beginning of a statement: `sums` has one row with the `total` of letters of any age, and `found` the numbers of the
- * page in no order.
+ * Returns the WITH clause of a statement: `sums` has one row with the `total` of letters of any age, `found` has the letter
+ * numbers of the page, unordered.
  */
 export function walkSql(walk: Walk): Fragment {
   const sums = sumsOf(walk);
@@ -58,8 +58,8 @@ export function walkSql(walk: Walk): Fragment {
 }
 
 /**
- * What groups say of the letters that the filter means: `is_whole` when it leaves out no letter of the table, so that the
- * order of the numbers is enough; `is_apart` when the chosen groups are many; and the number beyond which the page lies.
+ * Summarizes the groups: `is_whole` if the filter excludes no letter of the table, so that reading by number is enough;
+ * `is_apart` if many groups are chosen; `start`, the number after which the page begins.
  */
 function sumsOf({ source, filter, order, after, buriedBy: at }: Walk): Fragment {
   const { sql, values } = groupConditions(DIALECT, filter);
@@ -80,8 +80,8 @@ function sumsOf({ source, filter, order, after, buriedBy: at }: Walk): Fragment 
 }
 
 /**
- * A number from which on all letters are younger: that of the first letter that was buried later. Those up to
- * `unordered` are out of order, because the clock was put back or letters with times of their own were imported.
+ * The number from which on all letters are newer than `at`: that of the first letter buried later. Letters up to `unordered`
+ * are not ordered by time, because the clock was set back or they were imported with older times.
  */
 function firstAfter(start: number, at: number): Fragment {
   const younger = "SELECT no FROM letters WHERE buried_at > ? ORDER BY buried_at, no LIMIT 1";
@@ -89,7 +89,7 @@ function firstAfter(start: number, at: number): Fragment {
   return condition(`coalesce(${sql}, ?::bigint)`, start, at, start);
 }
 
-/** The nearest letters in the order of the walk, whichever group they are of. */
+/** Selects letters of all groups by number, beginning at `start`. */
 function inOrder(walk: Walk, gate: string, columns = "l.no"): Fragment {
   const { source, order } = walk;
   const { sql, values } = aged(walk);
@@ -100,7 +100,7 @@ function inOrder(walk: Walk, gate: string, columns = "l.no"): Fragment {
   );
 }
 
-/** Those near by that are of chosen groups: letter by letter, until there are enough. */
+/** Selects letters of the chosen groups near the start, up to a page. */
 function nearOf(walk: Walk): Fragment {
   const { source, order, filter, limit } = walk;
   const edge = (end: string) => `(SELECT ${end}(no) FROM ${source.table})`;
@@ -118,8 +118,7 @@ function nearOf(walk: Walk): Fragment {
 }
 
 /**
- * Only as many groups as the page has letters can be in it: those whose first letters come first. Of each of them no
- * more than a page is read.
+ * A page of n letters has letters of at most n groups: those whose first letters come first. Reads at most a page of each.
  */
 function groupByGroup(walk: Walk): Fragment {
   const { source, filter, order, limit } = walk;
@@ -137,7 +136,7 @@ function groupByGroup(walk: Walk): Fragment {
   );
 }
 
-/** Served by the index (grp, no) of the table, or by the partial one of the closed letters' kind. */
+/** Uses the index (grp, no) of the table, or the partial one of `resolved_letters`. */
 function firstOf(walk: Walk, grp: string, limit: number): Fragment {
   const { source, order } = walk;
   const { sql, values } = aged(walk);
@@ -149,7 +148,7 @@ function firstOf(walk: Walk, grp: string, limit: number): Fragment {
   );
 }
 
-/** Where no letter is on its way all are dead, and no item is looked at. */
+/** If no chosen letter is in retry, all are dead, and no item is read. */
 function conditionOf(source: Source): string {
   if (source !== DEAD) return source.condition;
   return "((SELECT away FROM sums) = 0 OR (SELECT it.state FROM items it WHERE it.ref = l.ref) = 'dead')";
@@ -167,14 +166,14 @@ function direction(order: Walk["order"]): string {
   return order === "newest" ? "DESC" : "ASC";
 }
 
-/** What groups say of the letters that a filter means. */
+/** How many letters match a filter, from the counters of the groups. */
 export interface Survey {
-  /** Where they lie: with none on its way, the dead are all that wait. */
+  /** The source to read; `WAITING` instead of `DEAD` if no letter is in retry, because then all waiting letters are dead. */
   readonly source: Source;
   readonly total: number;
 }
 
-/** Null when a question of age is put to letters whose ages cannot be counted quickly. */
+/** Returns null if the source has no counters or the age cannot be counted quickly. */
 export async function survey(tx: Tx, source: Source, filter: LetterFilter): Promise<Survey | null> {
   const { counted } = source;
   if (counted === undefined) return null;
@@ -191,7 +190,7 @@ export async function survey(tx: Tx, source: Source, filter: LetterFilter): Prom
   return { source: place, total: await count(tx, filter) };
 }
 
-/** What failed last by the end of the span, less what did so by its beginning. */
+/** Letters buried by the end of the time span, minus those buried by its beginning. */
 async function countByLastFailure(tx: Tx, filter: LetterFilter): Promise<number> {
   const { after, until = Number.MAX_SAFE_INTEGER } = ageBounds(filter, tx.now);
   if (after !== undefined && after >= until) return 0;
@@ -199,7 +198,7 @@ async function countByLastFailure(tx: Tx, filter: LetterFilter): Promise<number>
   return (await countBuriedBy(tx, filter, until)) - before;
 }
 
-/** Group by group, from the index that has the first failures of each. */
+/** Counts in each group with the index (grp, first_at, no). */
 async function countByFirstFailure(tx: Tx, filter: LetterFilter): Promise<number> {
   const { after = -Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = ageBounds(filter, tx.now);
   const { sql, values } = groupConditions(DIALECT, filter);
@@ -214,7 +213,7 @@ async function countByFirstFailure(tx: Tx, filter: LetterFilter): Promise<number
   return row?.n ?? 0;
 }
 
-/** Null when no letter of the queue waits. */
+/** The earliest first failure of the queue's waiting letters; null if no letter waits. */
 export async function earliestFailure(tx: Tx, queue: string): Promise<number | null> {
   const row = await tx.get<{ at: number | null }>(
     `SELECT min((SELECT min(l.first_at) FROM letters l WHERE l.grp = g.no)) AS at
@@ -224,7 +223,7 @@ export async function earliestFailure(tx: Tx, queue: string): Promise<number | n
   return row?.at ?? null;
 }
 
-/** The numbers of a page. */
+/** Returns the letter numbers of a page, unordered. */
 export async function walkGroups(tx: Tx, walk: Walk): Promise<Found[]> {
   const { sql, values } = walkSql(walk);
   const rows = await tx.all<{ no: number }>(`${sql} SELECT no FROM found`, ...values);

@@ -21,7 +21,7 @@ const SILENT_SHARE = 1 / 4;
 const SILENCE_MS_MIN = 1_000;
 
 export class Heartbeats {
-  /** The server's clock as this engine has seen it. */
+  /** Detects steps of the server's clock. */
   readonly watch = new ClockWatch();
   readonly #session: Session;
   /** The timeout of heartbeats, by holder. */
@@ -64,7 +64,7 @@ export class Heartbeats {
     return this.#session.write((tx) => runOn(tx, step), { timeoutMs: STEP_MS_MAX });
   }
 
-  /** Runs the step after a check for clock steps, in the same transaction. The record is read only if the clock seems changed. */
+  /** Checks for a clock step and runs `step` in one transaction. Reads the stored record only if the clock seems changed. */
   async #follow<T>(step: (db: Db) => Step<T>, limits: Limits): Promise<T> {
     const { clock } = this.#session;
     const upFrom = uptimeOf(clock);

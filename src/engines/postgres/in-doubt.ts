@@ -1,6 +1,6 @@
 /**
- * Handles steps whose COMMIT was sent but not answered, when the server cannot be asked for their status. The runner repeats the step
- * with the same settlements: those that were committed are neither stale nor applied twice, and leases of the lost answer are returned.
+ * Handles steps whose COMMIT was sent but not answered, if the server cannot report their status. The runner repeats the
+ * step: committed settlements are neither stale nor applied twice, and leases of the lost answer are part of the new one.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
@@ -23,11 +23,11 @@ const STEP_MS_MAX = 30_000;
 
 export class SettleAndLeaseSteps {
   readonly #session: Session;
-  /** By lease, because the runner may repeat the step as another holder. */
+  /** Settlements in doubt by lease, because the runner may repeat the step as another holder. */
   readonly #settled = new Map<string, Settlement>();
-  /** By holder. */
+  /** Leases in doubt, by holder. */
   readonly #leased = new Map<string, readonly LeasedItem[]>();
-  /** By holder: the number of its last step if that was not answered. */
+  /** The number of each holder's last step without a transaction, if it was not answered. */
   readonly #unheard = new Map<string, number>();
   readonly #plain = new PlainLeases();
   #turn = 0;
@@ -68,7 +68,7 @@ export class SettleAndLeaseSteps {
         timeoutMs: STEP_MS_MAX,
       });
     } catch (error) {
-      // After any error items may have been leased. A holder that is gone has no leases.
+      // After any error items may have been leased, unless the holder no longer exists.
       if (!isGone(error)) this.#unheard.set(lessee.holderId, asked.turn);
       throw error;
     }
@@ -111,7 +111,7 @@ async function resolve(
   const max = Math.max(0, (lease?.max ?? 0) - leased.length);
   const answer = await settleAndLease(tx, holderId, {
     ...request,
-    // Leases of a lost answer are not running anywhere; if the runner wants no more items, they are released.
+    // Items leased by a lost answer are not running; if the runner wants no more items, they are released.
     settle: [
       ...request.settle.filter((settlement) => !isSettled.has(keyOf(settlement.lease))),
       ...(lease ? [] : leased.map(givenBack)),

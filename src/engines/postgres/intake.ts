@@ -54,7 +54,7 @@ async function addMadeUp(
   return { ...report, added: report.added + report.existing, existing: 0 };
 }
 
-/** For `Session.writeAutocommit`. */
+/** Runs in `Session.writeAutocommit`, so it sends everything in one round trip. */
 async function addAtOnce(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
   const part = { items, skipped: 0, shard: tx.shard };
   const row = await insert(tx, INSERT_NEW, intake, part);
@@ -72,7 +72,7 @@ interface Intake {
   readonly spec: string | null;
 }
 
-/** The transaction need not have begun. */
+/** May be called before BEGIN is answered. */
 async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
   const { queueName, replacer, areNew } = intake;
   const runs = replacer === undefined || areNew ? [items] : await runsOf(tx, queueName, items);
@@ -191,7 +191,7 @@ async function insertUnknown(tx: Tx, intake: Intake, items: readonly NewItem[]):
   return [row];
 }
 
-/** The server works on the first part while the next one is written. */
+/** Sends the items in parts: the server works on one part while the next one is serialized. */
 async function insertNew(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<InsertedPart[]> {
   const sent: Promise<InsertedPart>[] = [];
   for (let at = 0; at === 0 || at < items.length; at += PART_MAX) {

@@ -1,6 +1,6 @@
 /**
- * Lanes: of the ready items of a lane one at most stands in line, the oldest, and none while another one of the lane is
- * leased or an older one is held. The others are known to `lanes` alone, so that leasing never looks at them.
+ * Ordering keys (column `lane`). Of the ready items with the same key, only the oldest has a row in `ready_items`, and none
+ * while another one is leased or an older one is held. The others are only in `lanes`, so that leasing never reads them.
  */
 import type { Tx } from "./session.ts";
 
@@ -9,7 +9,7 @@ export interface Lane {
   readonly lane: string;
 }
 
-/** Puts the right item of each lane into the line, after something of the lane has changed. */
+/** Puts the right item of each ordering key into `ready_items` after items with that key have changed. */
 export async function alignLanes(tx: Tx, lanes: readonly Lane[]): Promise<void> {
   const changed = distinct(lanes);
   if (changed.length === 0) return;
@@ -24,21 +24,21 @@ export async function alignLanes(tx: Tx, lanes: readonly Lane[]): Promise<void> 
 
 const GIVEN = "unnest(?1::bigint[], ?2::text[]) AS g (queue, lane)";
 
-/** From here on nobody else changes the lanes, except who leases their heads. */
+/** Locks the ordering keys: until the end of the transaction others can only lease their current heads. */
 const LOCK_LANES = `
   INSERT INTO lane_heads (queue, lane) SELECT * FROM ${GIVEN} ORDER BY queue, lane COLLATE "C"
   ON CONFLICT (queue, lane) DO UPDATE SET ref = lane_heads.ref RETURNING ref`;
 
 /**
- * Whoever is leasing a head at this moment has its place locked: it is waited for, and from here on nobody begins to. A head
- * that is on its way would else look ready, and be put into the line for a second one.
+ * A worker that leases a head has locked its row in `ready_items`: this waits for it and blocks the next one. Otherwise a
+ * head that is being leased would look ready and be inserted again.
  */
 const LOCK_PLACES = `
   SELECT 1 FROM ${GIVEN} JOIN lane_heads h ON h.queue = g.queue AND h.lane = g.lane JOIN items i ON i.ref = h.ref
          JOIN ready_items l ON l.queue = i.queue AND l.priority = i.priority AND l.due_at = i.due_at AND l.ref = i.ref
      FOR UPDATE OF l`;
 
-/** A statement of its own, which sees what those committed who were waited for. */
+/** A separate statement, so that it sees what the transactions it waited for have committed. */
 const FIND_HEADS = `
   SELECT g.queue, g.lane, CASE WHEN i.state = 'ready' AND b.ref IS NULL THEN i.ref END AS ref
     FROM ${GIVEN}
@@ -75,7 +75,7 @@ async function replaceHeads(
   ]);
 }
 
-/** Of leases that have just begun: nobody else of their lanes may. */
+/** Marks leased items in `lanes`, so that no other item with the same ordering key becomes leasable. */
 export async function leaseInLanes(tx: Tx, refs: readonly number[]): Promise<void> {
   if (refs.length === 0) return;
   await tx.run(
@@ -85,7 +85,7 @@ export async function leaseInLanes(tx: Tx, refs: readonly number[]): Promise<voi
   );
 }
 
-/** Of leases that have ended: those that are ready again stay in the way, all others leave. */
+/** Updates `lanes` after leases have ended: items that are ready again still block younger ones, all others are removed. */
 export async function settleInLanes(
   tx: Tx,
   settled: readonly (Lane & { readonly ref: number; readonly isReady: boolean })[],

@@ -1,11 +1,11 @@
-/** The rows of `leases`, which only PostgreSQL has. Holders are in `sql/holders.ts`. */
+/** Maintains the table `leases`, which only PostgreSQL has. Holders are in `sql/holders.ts`. */
 import { WorkError } from "../../errors.ts";
 import type { LeasedItem } from "../../item/item.ts";
 import { listLeases } from "../sql/holders.ts";
 import { runOn } from "./db.ts";
 import type { Tx } from "./session.ts";
 
-/** Leases of a step whose answer was lost. If the step has not run yet, it is refused from now on. */
+/** Returns the leases of a step whose answer was lost. If the step has not run yet, it will be refused. */
 export async function takeUnheard(tx: Tx, holderId: string, settleAndLease: number): Promise<LeasedItem[]> {
   await tx.run("SELECT 1 FROM holders WHERE id = ? FOR UPDATE", holderId); // waits for a concurrent lease
   await tx.run("UPDATE holders SET turn = ? WHERE id = ?", settleAndLease + 1, holderId);

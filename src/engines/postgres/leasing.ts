@@ -23,7 +23,7 @@ type Leased = Pick<SettleAndLeaseResult, "leased" | "nextDueAt" | "isPaused">;
 
 export const NOTHING: Leased = { leased: [], nextDueAt: null, isPaused: false };
 
-/** The holder and the queue of a lease, as they were read. */
+/** The holder and the queue of a lease request, as read from the store. */
 export interface Lessee extends KnownLessee {
   readonly spentUntil: number;
   readonly isPaused: boolean;
@@ -114,7 +114,7 @@ export async function leaseAutocommit(
   return { lessee: found, leased, nextDueAt: leased.length === max ? null : found.coming, isPaused };
 }
 
-/** The transaction need not have begun, unless there is a rate. */
+/** May be called before BEGIN is answered, unless there is a rate. */
 export async function leaseDue(
   { tx, deltas, plain, coming, expectsFew, seen }: Leasing,
   lessee: KnownLessee & Partial<Lessee>,
@@ -281,7 +281,7 @@ async function begin(
   tx.part(gatherLeases(tx, holder));
 }
 
-/** Records which of them are plain. Returns those with an ordering key. */
+/** Records which leases are plain. Returns the items with an ordering key. */
 function note(plain: PlainLeases, holder: number, rows: readonly TakenRow[]): number[] {
   const laned: number[] = [];
   if (rows.length > 0) plain.countGiven(holder);

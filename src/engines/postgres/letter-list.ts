@@ -1,6 +1,6 @@
 /**
- * A page of letters and the exact total. Nearly every filter is a choice of groups: then the page is a walk over groups
- * that are counted already. What only a look at each letter can tell is searched for in SQL. No OFFSET anywhere.
+ * Lists a page of letters and the exact total. Most filters choose whole groups, whose counters give the total. Other
+ * filters are checked for each letter in SQL. No query uses OFFSET.
  */
 import type { LetterPage, LetterQuery } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
@@ -44,7 +44,7 @@ export async function listLetters(session: Session, query: LetterQuery): Promise
   return page;
 }
 
-/** One for each place, when groups and numbers alone tell what is in the page. */
+/** Returns one walk per source if groups and letter numbers alone determine the page, otherwise null. */
 function walksOf({ filter, order, after, limit }: Search): readonly Walk[] | null {
   if (order !== "newest" && order !== "oldest") return null;
   if (!isOfGroups(filter) || dependsOnAge(filter)) return null;
@@ -53,7 +53,7 @@ function walksOf({ filter, order, after, limit }: Search): readonly Walk[] | nul
   return sources.map((source) => ({ source, filter, order, after: after?.no, limit }));
 }
 
-/** One statement for each place tells all of its letters that may be in the page. */
+/** Reads each source with one statement and merges the results. */
 async function walkLetters(tx: Tx, query: LetterQuery, walks: readonly Walk[]): Promise<LetterPage> {
   const places = await Promise.all(walks.map((walk) => walkPlace(tx, walk, query.parts)));
   const found = places
@@ -82,12 +82,12 @@ async function walkPlace(
   return { rows: rows.filter(isLetter), total: rows[0]?.total ?? 0 };
 }
 
-/** Where there are no letters, the total stands alone. */
+/** A source without letters returns one row that has only the total. */
 function isLetter<Row extends Partial<PageRow>>(row: Row): row is Row & PageRow {
   return typeof row.no === "number";
 }
 
-/** Of what was found, which is one more than the page when there is a next one. */
+/** The cursor of the next page; null on the last page. `found` has one letter more than the page if there is a next one. */
 function nextAfter({ order = "newest", limit }: LetterQuery, found: readonly Pick<Found, "no" | "key">[]) {
   const last = found[limit - 1];
   return found.length > limit && last !== undefined ? cursorOf(order, last) : null;
@@ -120,7 +120,7 @@ async function lookInto(
   return { found: await searchIn(tx, source, search), total: 0 };
 }
 
-/** So few letters of an age are found sooner among all of that age than on the way through the letters. */
+/** Up to this many letters of an age, reading all of them is faster than walking the letters in order. */
 const FEW = 5000;
 
 async function findCounted(tx: Tx, { source, total }: Survey, search: Search): Promise<readonly Found[]> {
@@ -141,13 +141,13 @@ async function findCounted(tx: Tx, { source, total }: Survey, search: Search): P
   return order === "item" ? searchByItem(tx, source, search) : searchIn(tx, source, search);
 }
 
-/** A page of the letters in one place. */
+/** Searches one source for a page without counting all matches. */
 function searchIn(tx: Tx, source: Source, search: Search): Promise<Found[]> {
   const letters = matching(tx, source, search.filter, KEY[search.order]);
   return runOn(tx, (db) => searchEach(db, source, search, letters));
 }
 
-/** The page and the number of all that fit. */
+/** Searches one source for a page and counts all matches. */
 function countIn(tx: Tx, source: Source, search: Search): Promise<Part> {
   const letters = matching(tx, source, search.filter, KEY[search.order]);
   return runOn(tx, (db) => searchAndCount(db, source, search, letters));

@@ -1,6 +1,6 @@
 /**
- * Which letters a filter means, in SQL. The letters of each state lie in a place of their own: those that wait in one
- * table, the closed ones in another. A search asks each place that the filter names, and what it asks is written once, here.
+ * Translates letter filters to SQL. Waiting and resolved letters are in different tables, so a search queries every source
+ * that the states of the filter need.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
@@ -20,7 +20,7 @@ import {
 import { DIALECT } from "./dialect.ts";
 import type { Tx } from "./session.ts";
 
-/** FROM and WHERE of the letters `l` in a place that fit the filter; with their items `i`, groups `g` where the columns are of those. */
+/** FROM and WHERE for letters `l` of a source. Joins items `i` and groups `g` only if the filter or `columns` use them. */
 export function matching(
   { now }: { readonly now: number },
   source: Source,
@@ -40,7 +40,7 @@ export function matching(
   return { sql: `FROM ${source.table} l ${joinsFor(columns, sql)} WHERE ${sql}`, values };
 }
 
-/** Where no letter of the chosen groups is in retry all are dead, and no item is looked at. */
+/** If no letter of the chosen groups is in retry, all are dead, and no item is read. */
 export function* lettersMatching(db: Db, filter: LetterFilter): Step<readonly MatchingLetters[]> {
   const found: MatchingLetters[] = [];
   for (const source of sourcesOf(filter)) {
@@ -60,7 +60,7 @@ function* countAway(db: Db, filter: LetterFilter): Step<number> {
   return row?.away ?? 0;
 }
 
-/** Only the tables that are asked about. */
+/** Joins only the tables that the given SQL uses. */
 export function joinsFor(...asked: readonly string[]): string {
   const isAsked = (table: RegExp) => asked.some((sql) => table.test(sql));
   const group = isAsked(/\bg\./) ? "JOIN groups g ON g.no = l.grp" : "";
@@ -68,7 +68,7 @@ export function joinsFor(...asked: readonly string[]): string {
   return `${group} ${item}`;
 }
 
-/** The index of item ids is one for each queue, so each is asked. */
+/** The index on item ids starts with the queue, so the condition names all queues. */
 function ofItems({ queue }: LetterFilter, itemIds: readonly string[]): Fragment {
   const queues =
     queue === undefined
@@ -80,19 +80,19 @@ function ofItems({ queue }: LetterFilter, itemIds: readonly string[]): Fragment 
   ]);
 }
 
-/** The letters `l` whose age the filter allows. */
+/** A condition on the age of the letters `l`. */
 export function aged(filter: LetterFilter, now: number): Fragment {
   const time = TIME_OF[filter.ageOf ?? "first"];
   const { after, until } = ageBounds(filter, now);
   return allOf([
     after !== undefined && condition(`${time} > ?`, after),
     until !== undefined && condition(`${time} <= ?`, until),
-    // An index has the last failures: a letter arrives after its last failure.
+    // A letter arrives after its burial, so this condition is true and allows the index on `buried_at`.
     until !== undefined && filter.ageOf === "arrival" && condition("l.buried_at <= ?", until),
   ]);
 }
 
-/** A page in the order of the items' ids, queue by queue: each has them in the order of its index. */
+/** A page in the order of item ids. Reads each queue in index order and merges the results. */
 export async function searchByItem(tx: Tx, source: Source, search: Search): Promise<Found[]> {
   const { queue, ...filter } = search.filter;
   const { sql, values } = matching(tx, source, filter, "i.item_id");

@@ -1,4 +1,4 @@
-/** Reading letters from PostgreSQL: the rows under their numbers with everything that their items keep, in one statement. */
+/** Reads letters by number with the requested parts of their items, in one statement per table. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
 import type { LateResult, LetterNote } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
@@ -8,7 +8,7 @@ import { LETTER_TABLES, type LetterRow, type LetterTable, letterOf } from "../sq
 import { attemptsSql, historyOf } from "./attempts.ts";
 import type { Tx } from "./session.ts";
 
-/** The letter of an item, also a closed one; null when it has none. */
+/** The letter of an item, waiting or resolved; null if there is none. */
 export async function readLetter(tx: Tx, ref: number): Promise<StoredLetter | null> {
   const found = await Promise.all(
     LETTER_TABLES.map((table) =>
@@ -19,7 +19,7 @@ export async function readLetter(tx: Tx, ref: number): Promise<StoredLetter | nu
   return row === undefined ? null : letterFrom(row);
 }
 
-/** The letters with these numbers, which were just found there, in the same order. */
+/** Reads letters that were found in the same transaction, in the given order. */
 export async function readLetters(
   tx: Tx,
   found: readonly { readonly table: LetterTable; readonly no: number }[],
@@ -40,7 +40,7 @@ export async function readLetters(
   });
 }
 
-/** A letter with lists of what else its item keeps as far as it is wanted. */
+/** A letter row with the requested parts of its item. */
 export interface PageRow extends LetterRow {
   readonly attempts?: string | null;
   readonly last_failure?: string | null;
@@ -50,8 +50,8 @@ export interface PageRow extends LetterRow {
 }
 
 /**
- * Selects rows of a table by their numbers, which a relation names. The subqueries with OFFSET 0 keep it at one seek for
- * each letter: a join would be free to read the whole table.
+ * Selects letters whose numbers are in a relation. OFFSET 0 forces one index lookup per letter: the planner could turn a
+ * plain join into a scan of the table.
  */
 export function lettersIn(
   table: LetterTable,
@@ -90,7 +90,7 @@ const NOTES = `(SELECT json_agg(json_build_object('at', n.at, 'author', n.author
   FROM notes n WHERE n.ref = l.ref)`;
 const AMENDMENTS = `(SELECT json_agg(a ORDER BY a.revision) FROM amendments a WHERE a.ref = l.ref)`;
 
-/** Most letters have none: each table is asked for the whole page first. */
+/** Most letters have no additions, so each table is checked once for the whole page first. */
 const ADDITIONS = [
   `${ifAnyHas("late_results", LATE_RESULTS)} AS late_results`,
   `${ifAnyHas("notes", NOTES)} AS notes`,

@@ -27,7 +27,7 @@ export async function migrate(
   });
 }
 
-/** Throws when the store that was opened is gone or has another version. */
+/** Throws if the opened store no longer exists or has another version. */
 export async function requireVersion(session: Session): Promise<void> {
   const found = await session.prepare(versionOf);
   if (found === SCHEMA_VERSION) return;
@@ -83,12 +83,12 @@ async function makeSchema(tx: Tx): Promise<void> {
   await tx.script(`COMMENT ON TABLE store IS ${pg.escapeLiteral(originOf(tx.schema))}`);
 }
 
-/** The comment moves with the table, so that a store is known by the name under which it was made. */
+/** A table comment survives the renaming of a schema, so it identifies the store by its original schema. */
 function originOf(schema: string): string {
   return `Redrive store, made in the schema ${schema}`;
 }
 
-/** Work that finds its schema renamed waits for it to come back: an empty store in its place would be taken for it. */
+/** Refuses a second store if the schema was renamed: running work waits and must not find an empty store. */
 async function refuseRenamed(tx: Tx): Promise<void> {
   const renamed = await tx.get<{ name: string }>(
     `SELECT n.nspname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

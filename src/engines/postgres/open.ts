@@ -20,13 +20,13 @@ import { migrate, requireVersion } from "./migrate.ts";
 import { deleteRows, readRows, writeRows } from "./rows.ts";
 import { type Limits, Session, type SessionOptions, type Tx } from "./session.ts";
 
-/** How long a wait for the letter lock stays silent. */
+/** A longer wait for the letter lock is reported to `onWait`. */
 const SILENCE_MS_MAX = 1_000;
 
 export interface PostgresOptions extends SessionOptions {
-  /** A store that is not there is not made. */
+  /** Throws if the store does not exist, instead of creating it. */
   readonly mustExist?: boolean;
-  /** Called when something has waited for longer than a second, with the reason. */
+  /** Called with the reason when a write has waited for the letter lock for more than a second. */
   readonly onWait?: (reason: string) => void;
 }
 
@@ -107,7 +107,7 @@ function transactionsOf(session: Session, options: PostgresOptions): Transaction
   };
 }
 
-/** A store that cannot be used leaves no connection behind. */
+/** Closes all connections if the store cannot be used. */
 async function openSession(options: PostgresOptions) {
   const session = new Session(options);
   try {

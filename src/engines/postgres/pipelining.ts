@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import type pg from "pg";
 import type { Tx } from "./tx.ts";
 
-/** Steps that start when BEGIN is answered. */
+/** Wraps steps so that they start when BEGIN is answered. */
 export function afterStart<T>(steps: (tx: Tx) => Promise<T>): (tx: Tx) => Promise<T> {
   return async (tx) => {
     await tx.begun();
@@ -11,7 +11,7 @@ export function afterStart<T>(steps: (tx: Tx) => Promise<T>): (tx: Tx) => Promis
   };
 }
 
-/** Statements that are sent together are written to the socket together: each write wakes the server. */
+/** Writes statements of the same tick to the socket together, because each write wakes the server. */
 export function send(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
   const stream = streamOf(client);
   if (stream !== undefined && stream.writableCorked === 0) {

@@ -1,13 +1,14 @@
 /**
- * A cache of the leases that this engine gave: whether their items are no letters and have no ordering key, which does not change
- * during a lease, and the numbers of the holders. With it, most settlements need not read the items. It may forget anything.
+ * Caches the leases that this engine gave: whether their items are no letters and have no ordering key, which is fixed
+ * during a lease, and the numbers of holders. So most settlements need not read the items. Entries may be dropped at any
+ * time.
  */
 import type { Settlement } from "../../item/item.ts";
 
-/** Far more than runners hold at a time. */
+/** Far more leases than runners hold at a time. */
 const KEPT_MAX = 100_000;
 const LESSEES_MAX = 1000;
-/** Merging a holder's rows of `leases` after this many is cheap for reapers and workers. */
+/** A holder's rows in `leases` are merged after this many: rare enough for workers, few enough rows for reapers. */
 const GATHER_AFTER = 64;
 
 /** The numbers of a holder and a queue, which never change. */
@@ -24,7 +25,7 @@ export class PlainLeases {
   /** Leases of each holder since its rows were last merged. */
   readonly #given = new Map<number, number>();
 
-  /** Records a lease that is being given. If the transaction fails, the attempt is never asked for. */
+  /** Records a new lease. If its transaction fails, the attempt is never settled, so the entry does no harm. */
   note(ref: number, attempt: number, isPlain: boolean): void {
     if (this.#attempts.size >= KEPT_MAX) this.#attempts.clear();
     if (isPlain) this.#attempts.set(ref, attempt);

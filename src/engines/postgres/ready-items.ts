@@ -1,14 +1,14 @@
 /**
- * The line: the ready items that may be leased, in a table of their own. Whoever makes an item ready puts it in, and whoever
- * takes a ready item away takes it out first; so an item that stands in line is ready, and who has locked its place has it.
+ * Maintains `ready_items`, the ready items that may be leased. A step that makes an item ready inserts its row; a step that
+ * changes a ready item deletes the row first. So an item with a row is ready, and whoever locks the row owns the item.
  */
 import { alignLanes, type Lane } from "./lanes.ts";
 import type { Tx } from "./session.ts";
 
-/** The columns of a place, in the order of the key. */
+/** The columns of `ready_items`. */
 const PLACE = "queue, priority, due_at, ref, operation";
 
-/** Of items that are ready now. Notifies for their queues. */
+/** Inserts ready items and notifies the workers of their queues. */
 export async function joinLine(tx: Tx, refs: readonly number[]): Promise<void> {
   if (refs.length === 0) return;
   const joined = await tx.all<{ queue: number; name: string; lane: string | null }>(
@@ -23,7 +23,7 @@ export async function joinLine(tx: Tx, refs: readonly number[]): Promise<void> {
   for (const name of new Set(joined.map((one) => one.name))) await tx.notify(name);
 }
 
-/** Of items that are ready and will be something else, in which they are in nobody's way. */
+/** Removes ready items that are about to change to a state in which they do not block their ordering key. */
 export async function leaveLine(tx: Tx, refs: readonly number[]): Promise<void> {
   if (refs.length === 0) return;
   await takeFromLine(tx, refs);
@@ -35,7 +35,7 @@ export async function leaveLine(tx: Tx, refs: readonly number[]): Promise<void> 
   await alignLanes(tx, left);
 }
 
-/** Takes their places away, and nothing else. Waits for who is leasing them. */
+/** Deletes rows of `ready_items` only. Waits for workers that are leasing them. */
 export async function takeFromLine(tx: Tx, refs: readonly number[]): Promise<void> {
   await tx.run(
     `DELETE FROM ready_items l USING items i WHERE i.ref = ANY (?::bigint[]) AND l.queue = i.queue AND l.priority = i.priority

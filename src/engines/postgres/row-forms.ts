@@ -1,14 +1,14 @@
-/** The tables that PostgreSQL keeps in another form than rows are given and taken in: how each is read, and written. */
+/** How copies between stores read and write tables that PostgreSQL stores in another form than the common rows. */
 import { type Table, tableNamed } from "../../item/tables.ts";
 import { ATTEMPT_COLUMNS, RUNNING } from "../sql/attempts.ts";
 import { HELD } from "./dialect.ts";
 
 export interface Form {
-  /** A relation that has the rows as they are given; default: the table. */
+  /** A relation with the common rows. Default: the table. */
   readonly relation?: string;
-  /** Statements that take the rows in, each with a list for every column. Default: into the columns of these names. */
+  /** Statements that insert the rows, with an array parameter per column. Default: one insert into the same columns. */
   readonly inserts?: readonly string[];
-  /** An expression that names the sequence which numbers the rows. */
+  /** An expression for the sequence that numbers the rows. */
   readonly sequence?: string;
 }
 
@@ -16,7 +16,7 @@ const QUEUE_COUNTERS = namesOf("queues", ["no", "name", "spent_until"]);
 
 const ATTEMPT = namesOf("attempts", []).join(", ");
 
-/** By table. */
+/** Forms by table name. A table without a form is copied as it is. */
 export const FORMS: Readonly<Record<string, Form>> = {
   queues: {
     relation:
@@ -41,7 +41,7 @@ export const FORMS: Readonly<Record<string, Form>> = {
     sequence: serial("items", "ref"),
   },
   attempts: {
-    // Of the running ones there are few; they are found by what holders were given.
+    // Running attempts are few, and are found by the leases of their holders.
     relation: `(SELECT ${ATTEMPT_COLUMNS} FROM attempts
                 UNION ALL ${RUNNING} WHERE i.ref IN (SELECT i.ref FROM ${HELD})) attempts`,
     inserts: [
@@ -76,7 +76,7 @@ export const FORMS: Readonly<Record<string, Form>> = {
   sequences: {
     relation: "(SELECT 'letters' AS name, last FROM letter_numbers WHERE last > 0) sequences",
     inserts: [
-      // Whether the times of those burials rise with their numbers is not known.
+      // The numbers of the copied letters may not follow the order of their burial times.
       `UPDATE letter_numbers SET last = greatest(letter_numbers.last, r.last), unordered = greatest(letter_numbers.unordered, r.last),
               latest_at = greatest(latest_at, (SELECT max(buried_at) FROM letters), (SELECT max(buried_at) FROM resolved_letters))
          FROM ${givenRows("sequences")} WHERE r.name = 'letters'`,
@@ -93,7 +93,7 @@ function into(table: string, place: string, select: string, where = ""): string 
   return `INSERT INTO ${place} SELECT ${select} FROM ${givenRows(table)} ${where} ON CONFLICT DO NOTHING`;
 }
 
-/** The rows as a relation `r`; each column is a list. */
+/** The given rows as a relation `r`, with one array parameter per column. */
 function givenRows(table: string): string {
   return rowsOf(tableNamed(table).columns);
 }

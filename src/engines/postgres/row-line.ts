@@ -1,9 +1,9 @@
-/** The line and the lanes of items that came in as bare rows of another store. */
+/** Fills `ready_items` and `lanes` for items that were copied from another store. */
 import type { JsonObject } from "../../std/json.ts";
 import { alignLanes } from "./lanes.ts";
 import type { Tx } from "./session.ts";
 
-/** Twice makes no difference. Nobody is notified: nobody works with a store while it is copied. */
+/** Idempotent. Notifies no workers, because none uses a store while it is being copied. */
 export async function lineUp(tx: Tx, rows: readonly JsonObject[]): Promise<void> {
   const refs = rows.map(({ ref }) => Number(ref));
   await tx.run(

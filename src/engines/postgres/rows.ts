@@ -1,6 +1,6 @@
 /**
- * The rows of a PostgreSQL store as every engine gives and takes them, for a copy from one store into another. What is kept
- * in another form here (counters in shards, the line) is put together when it is read, and worked out when it comes in.
+ * Reads and writes the common rows of a store, for copies between stores. What PostgreSQL stores in another form (sharded
+ * counters, `ready_items`) is converted when it is read and derived when it is written.
  */
 import type { RowPage } from "../../engine.ts";
 import { TABLES, type Table, tableNamed } from "../../item/tables.ts";
@@ -12,7 +12,7 @@ import { FORMS, rowsOf } from "./row-forms.ts";
 import { lineUp } from "./row-line.ts";
 import type { Tx } from "./session.ts";
 
-/** In the order of the key, from the one after the given key on. */
+/** Returns rows in the order of the key, starting after the given key. */
 export async function readRows(
   tx: Tx,
   name: string,
@@ -31,7 +31,7 @@ export async function readRows(
   return rowPage(table, tuples, limit);
 }
 
-/** Rows that are there are left alone. */
+/** Skips rows that exist already. */
 export async function writeRows(tx: Tx, name: string, rows: readonly JsonObject[]): Promise<void> {
   if (rows.length === 0) return;
   const table = tableNamed(name);
@@ -65,7 +65,7 @@ function largest(rows: readonly JsonObject[], column: string): number {
   return rows.reduce((most, row) => Math.max(most, Number(row[column])), 0);
 }
 
-/** New rows get higher numbers than those that came in. */
+/** Raises the sequence, so that new rows get higher numbers than the copied ones. */
 async function raise(tx: Tx, sequence: string, to: number): Promise<void> {
   await tx.run(
     `SELECT setval(s, greatest(?::bigint, coalesce(pg_sequence_last_value(s), 0)))
@@ -74,7 +74,7 @@ async function raise(tx: Tx, sequence: string, to: number): Promise<void> {
   );
 }
 
-/** The class of errors that say that a rule of the tables is broken. */
+/** The SQLSTATE class of constraint violations. */
 const RULE_BROKEN = "23";
 
 function asDiffering(error: unknown, table: string): unknown {
@@ -82,7 +82,7 @@ function asDiffering(error: unknown, table: string): unknown {
   return typeof code === "string" && code.startsWith(RULE_BROKEN) ? copyDiffers(table, error) : error;
 }
 
-/** With the numbers that were given away. */
+/** Deletes all rows and restarts all sequences. */
 export async function deleteRows(tx: Tx): Promise<void> {
   const names = TABLES.map(({ name }) => name).filter((name) => name !== "sequences");
   await tx.run(

@@ -1,6 +1,6 @@
 /**
- * The redrive of many letters in PostgreSQL by one statement: the next of the selection are judged, sent back to ready, put
- * into the line and marked, and only sums come back. It goes from letter to letter by index, however large the store is.
+ * Redrives many letters with one statement: it checks the next letters of the selection, makes their items ready, inserts
+ * them into `ready_items`, and returns only sums. It finds each letter by index, however large the store is.
  */
 
 import { rankOf } from "../../item/item.ts";
@@ -14,14 +14,14 @@ interface Sum {
   readonly grp: number | null;
   readonly refusal: "gone" | "ineligible" | null;
   readonly count: number;
-  /** Of the refused. */
+  /** The numbers of the refused letters. */
   readonly numbers: readonly number[] | null;
-  /** Of all that were sent. */
+  /** The ordering keys of all items that were sent back. */
   readonly lanes: readonly string[] | null;
   readonly last: number;
 }
 
-/** Attempts start anew for the policy; the history stays, and so does the letter until its item is done. */
+/** The retry policy counts attempts from 0 again. The history stays, and the letter stays until its item is done. */
 export async function sendBack(tx: Tx, { operation, step, deltas }: Work): Promise<Worked> {
   const { no, nextNo: worked, force, queueNo: queue } = operation;
   const due = tx.now + (step.due?.delayMs ?? 0);
@@ -51,19 +51,18 @@ function refusedOf(sums: readonly Sum[]): Refused {
   return refused;
 }
 
-/** What is told of letters as they were judged, together for those that are alike. */
+/** The columns of the result, summed by group and refusal. */
 const SUMS = `grp, refusal, count(*) AS count, array_agg(no) FILTER (WHERE refusal IS NOT NULL) AS numbers,
          (SELECT array_agg(DISTINCT lane::text) FROM sent WHERE lane IS NOT NULL) AS lanes, (SELECT max(no) FROM next) AS last`;
 
-/** The groups whose letters need a person's word first; none when that was given. */
+/** Groups whose letters are not eligible; none if the operation is forced. */
 const INELIGIBLE = "(SELECT no FROM groups WHERE eligible = 0 AND ?4::integer = 0)";
 
 /**
- * Nearly always all that were selected are there and go: then they are counted, and not one is judged by itself. A letter whose
- * item is not dead is found out by the change, which passes it over. The rows of the selection are left as they are: `next_no`
- * says of them that they are done. The arrays and the subqueries with OFFSET 0 keep it at one seek for each letter: a join
- * would be free to read the whole table. Not before the wait after its burial is over, which is the longer the oftener a letter
- * was redriven.
+ * Usually all selected letters can be sent back; then they are counted and not checked one by one. The UPDATE skips items
+ * that are no longer dead. The rows of the selection stay unchanged: `next_no` marks them as done. The arrays and OFFSET 0
+ * force one index lookup per letter, because the planner could turn a join into a scan. An item is not due before its
+ * backoff since the burial has passed, which grows with the number of redrives.
  */
 const SEND_BACK = `
   WITH next AS MATERIALIZED (

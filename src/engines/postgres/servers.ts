@@ -1,4 +1,4 @@
-/** The servers of a store's URL. One is used until it cannot be reached or does not accept writes. */
+/** The servers of a store's URL. All connections go to one of them until it cannot be reached or does not accept writes. */
 import { Socket } from "node:net";
 import pg from "pg";
 import type { Address } from "./address.ts";
@@ -14,7 +14,7 @@ const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_tra
  */
 const FIRST_BYTES = Buffer.from("SNREv");
 
-/** `pg` throws on unreadable bytes where nobody can catch it. This socket treats such a connection as lost. */
+/** `pg` throws on unreadable bytes where no caller can catch it. This socket treats such a connection as lost. */
 class ReadableOrLost extends Socket {
   #isFirst = true;
 

@@ -89,9 +89,9 @@ export class Session {
   }
 
   /**
-   * Like `write`, for steps that send everything before they wait: it takes one round trip, and each statement commits by itself (behind a
-   * pooler, all of them in one transaction). A statement with events takes the event lock itself (`MARKED`). If the connection is lost,
-   * the outcome is unknown: a `CommitInDoubt` without an answer.
+   * Like `write`, for steps that send everything before they wait. It takes one round trip, and each statement commits
+   * separately (behind a pooler, all in one transaction). A statement with events takes the event lock itself (`MARKED`). If
+   * the connection is lost, the outcome is unknown: it throws a `CommitInDoubt` without an answer.
    */
   writeAutocommit<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
     const given = { timeoutMs: WRITE_MS_MAX, ...limits };
@@ -123,8 +123,8 @@ export class Session {
   }
 
   /**
-   * For reads that send everything before they wait: one round trip and one snapshot. They do not know the time. Their plans are
-   * independent of the values.
+   * For reads that send everything before they wait: one round trip and one snapshot. They cannot use `tx.now`. Their plans
+   * are independent of the values.
    */
   readPipelined<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
     return this.#told(() => this.#attemptAtOnce(this.#starts.pipelinedRead, steps, limits));

@@ -20,7 +20,7 @@ import type { Tx } from "./session.ts";
 import { keepLate, type Step, settleAll } from "./settle.ts";
 import { isPlainSuccess, settleSuccesses } from "./successes.ts";
 
-/** The transaction need not have begun. */
+/** May be called before BEGIN is answered. */
 export async function settleAndLease(
   tx: Tx,
   holderId: string | null,
@@ -55,7 +55,7 @@ export function lesseeAutocommit(
   return lessee !== undefined && plain.isTimeToGather(lessee.holder) ? undefined : lessee;
 }
 
-/** For `Session.writeAutocommit`. The number identifies the step of the holder. */
+/** Runs in `Session.writeAutocommit`. `turn` identifies the step of the holder. */
 export async function settleAndLeaseAutocommit(
   tx: Tx,
   lessee: KnownLessee,
@@ -154,7 +154,7 @@ function stepOf(tx: Tx): Step {
   return { tx, db, deltas: new CounterDeltas(), events, groups: new GroupCache(db, events) };
 }
 
-/** Sent together with BEGIN. */
+/** Whether an item was redriven, so that settling it may change a letter. The query is sent together with BEGIN. */
 async function touchesLetters(tx: Tx, settlements: readonly Settlement[]): Promise<boolean> {
   const [found] = await Promise.all([
     tx.get(
@@ -166,7 +166,7 @@ async function touchesLetters(tx: Tx, settlements: readonly Settlement[]): Promi
   return found !== undefined;
 }
 
-/** A breaker that is only read was read with its queue. */
+/** If the breaker is only read, uses the version that was read together with the queue. */
 async function pass(
   { tx, events }: Step,
   { gate: asked, lease }: SettleAndLease,

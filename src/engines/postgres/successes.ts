@@ -16,7 +16,7 @@ export function isPlainSuccess({ verdict, notes, mergedCommit }: Settlement): bo
   return verdict.kind === "done" && notes === undefined && mergedCommit === undefined;
 }
 
-/** Returns the settlements whose leases were lost. Each lease is named once. The transaction need not have begun. */
+/** Returns settlements whose leases were lost. Each lease may occur only once. May be called before BEGIN is answered. */
 export async function settleSuccesses(
   tx: Tx,
   deltas: CounterDeltas,
@@ -42,7 +42,7 @@ export async function settleSuccesses(
   return held === null ? [] : settlements.filter((settlement) => !isHeld(settlement));
 }
 
-/** Returns the items only if some are missing or of several queues. */
+/** Returns the settled items only if some are missing or they belong to several queues. */
 const SUCCEED = `
   WITH moved AS (
          UPDATE items i SET state = 'done'

@@ -28,7 +28,7 @@ export class TransactionStarts {
   readonly committedRead: TransactionStart;
   /** All statements see one snapshot. */
   readonly snapshotRead: TransactionStart;
-  /** The same, with generic plans. */
+  /** All statements see one snapshot and use generic plans. */
   readonly pipelinedRead: TransactionStart;
   /** For creating tables. */
   readonly preparation: TransactionStart;
@@ -36,7 +36,7 @@ export class TransactionStarts {
   readonly kept: string;
   readonly #settings: Settings;
   readonly #mark: string;
-  /** By statement timeout; there are few. */
+  /** The starts of writes by statement timeout; only a few timeouts are used. */
   readonly #writing = new Map<number, TransactionStart>();
 
   constructor(schema: string, busyMsMax: number) {

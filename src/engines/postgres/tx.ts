@@ -13,7 +13,7 @@ interface Answer {
 
 export interface TxOptions {
   readonly send: (sql: string, values: readonly Scalar[], asTuples: boolean) => Promise<Answer>;
-  /** Several statements at once, without values. */
+  /** Sends several statements without values in one text. */
   readonly script: (sql: string) => Promise<unknown>;
   /** Resolves to the server's time when BEGIN is answered; undefined if no step needs it. */
   readonly begun?: Promise<number>;
@@ -26,7 +26,7 @@ export interface TxOptions {
 
 /** The server's time, in milliseconds. */
 const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-/** The same, when the transaction began. */
+/** The server's time when the transaction began, in milliseconds. */
 export const BEGAN_AT = "(extract(epoch FROM now()) * 1000)::bigint";
 
 /** The time in a statement that was given `Tx.timeIfKnown` as this parameter: `timeIn("?2")`. */
@@ -94,14 +94,14 @@ export class Tx {
     return this.#now;
   }
 
-  /** The same, or null while BEGIN is not answered: then the statement reads the clock itself; see `timeIn`. */
+  /** Like `now`, but null while BEGIN is not answered: then the statement reads the clock itself; see `timeIn`. */
   get timeIfKnown(): number | null {
     return this.#now ?? this.#options.clock?.now() ?? null;
   }
 
   /**
-   * Statements whose answers are not needed: later statements, also COMMIT, are sent without waiting for them. The transaction id must be
-   * known by then.
+   * Adds statements whose answers are not needed: later statements, also COMMIT, are sent without waiting for them. The
+   * transaction id must be known by then.
    */
   part(...statements: readonly Promise<unknown>[]): void {
     for (const statement of statements) {
@@ -138,7 +138,7 @@ export class Tx {
     return (await this.#send(sql, values)).rowCount ?? 0;
   }
 
-  /** Several statements, without values. */
+  /** Runs several statements without values. */
   async script(sql: string): Promise<void> {
     await this.#options.script(sql);
   }
@@ -180,7 +180,7 @@ export class Tx {
     return [this.#options.channel, Buffer.byteLength(queue) > RING_BYTES_MAX ? "" : queue];
   }
 
-  /** The same for queues known by their numbers. */
+  /** Like `notify`, for queue numbers. */
   async ringFor(queues: readonly number[]): Promise<void> {
     if (queues.length === 0) return;
     await this.run(

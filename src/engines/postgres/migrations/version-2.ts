@@ -1,6 +1,6 @@
 /**
- * From version 1 to 2: a letter has the time of its first failure, by which its age is counted, and an imported letter
- * also the time of its arrival and the signature that it came with. A failed attempt may be counted without a description.
+ * Migrates from version 1 to 2: letters get the time of their first failure, and imported letters also their arrival time
+ * and original signature. A failed attempt may have no description.
  */
 import { ERROR_EVENTS } from "../../../item/error-log.ts";
 
@@ -14,7 +14,7 @@ const LETTER_COLUMNS = ["letters", "closed"]
   )
   .join("\n");
 
-/** The events that report errors. The index is used only by a query that names them just so. */
+/** The condition for error events. Queries must use exactly this text, or the partial index is not used. */
 export const ERRORS = `type IN (${ERROR_EVENTS.map((type) => `'${type}'`).join(", ")})`;
 
 export const VERSION_2 = `

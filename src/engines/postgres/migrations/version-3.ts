@@ -1,4 +1,4 @@
-/** From version 2 to 3: tables and columns get plain names. PostgreSQL follows them in views and indexes. */
+/** Migrates from version 2 to 3: renames tables and columns. PostgreSQL adapts views and indexes. */
 export const VERSION_3 = `
   ALTER TABLE closed   RENAME TO resolved_letters;
   ALTER TABLE evidence RENAME TO late_results;
