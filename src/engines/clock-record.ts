@@ -1,38 +1,37 @@
 /**
- * Detects steps of the store's clock. The store records the difference between its clock and the uptime of each machine, which
- * cannot be set. Another difference means a step, even if it happened while no process was running. The record changes in the
- * transaction that adjusts the due times, so that one of many processes does it.
+ * Detects steps of the store's clock by its lead over each machine's uptime, which nobody can set: if the lead changes, the
+ * clock was stepped. The lead is recorded in the transaction that adjusts due times, so only one process adjusts them.
  */
 import { readlinkSync } from "node:fs";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { thisHost } from "../std/process-identity.ts";
 
-/** Smaller differences are drift or slow answers. */
+/** Smaller differences are treated as drift or slow responses, not as a step. */
 export const STEP_MS_MIN = 5_000;
-/** How far two clocks may drift apart. */
+/** The tolerated drift between two clocks, as a fraction of the elapsed time. */
 const DRIFT = 1 / 1000;
-/** Older records are ignored: the machine may have slept, been copied or restored. */
+/** Records older than this are ignored: the machine may have slept or been copied or restored. */
 const RECORD_MS_MAX = 30 * 86_400_000;
-/** The smallest difference that is recorded. */
+/** The smallest change of the difference that is recorded. */
 const NOTED_MS_MIN = 1_000;
 
-/** The store's time, which was read between two moments of the machine's uptime. */
+/** A reading of the store's clock, with the machine's uptime before and after it. */
 export interface ClockSample {
   readonly now: number;
   readonly upFrom: number;
   readonly upTo: number;
 }
 
-/** The record of one machine. */
+/** The entry of one machine in the clock record. */
 interface Noted extends JsonObject {
   /** How far the store's clock was ahead of the machine's uptime. */
   readonly aheadMs: number;
-  /** The uptime when that was noted. */
+  /** The uptime when `aheadMs` was recorded. */
   readonly upMs: number;
 }
 
-/** By machine. */
+/** Entries by the name that `machine()` returns. */
 export type ClockRecord = Readonly<Record<string, Noted>>;
 
 export function readRecord(body: Json | undefined): ClockRecord {
@@ -51,11 +50,11 @@ function timeSpace(): string {
   try {
     return readlinkSync("/proc/self/ns/time");
   } catch {
-    return ""; // not on this system
+    return ""; // this system has no time namespaces
   }
 }
 
-/** Samples a clock of this machine, again if the process was stopped in between. */
+/** Samples a clock of this machine; repeats the reading if the process was suspended in the middle. */
 export function sampleOf(clock: Clock): ClockSample {
   for (let tries = 0; ; tries += 1) {
     const upFrom = clock.uptimeNow();
@@ -65,7 +64,7 @@ export function sampleOf(clock: Clock): ClockSample {
   }
 }
 
-/** The size of the step since the record; 0 if there was none. */
+/** Returns the size of the step since the record, or 0 if there was none. */
 export function stepSince(noted: Noted | undefined, { now, upFrom, upTo }: ClockSample): number {
   if (noted === undefined) return 0;
   const agedMs = upTo - noted.upMs;
@@ -77,7 +76,7 @@ export function stepSince(noted: Noted | undefined, { now, upFrom, upTo }: Clock
   return 0;
 }
 
-/** The new record after a step, or null if it need not change. Other machines use the same clock, and so have the same step. */
+/** Returns the new record, or null if it need not change. The entries of all machines move by the same step. */
 export function nextRecord(record: ClockRecord, sample: ClockSample, stepMs: number): ClockRecord | null {
   const own = notedOf(sample);
   const before = record[machine()];
@@ -96,11 +95,11 @@ function notedOf({ now, upFrom, upTo }: ClockSample): Noted {
   return { aheadMs: Math.round(now - (upFrom + upTo) / 2), upMs: Math.round(upTo) };
 }
 
-/** The store's clock as one process has seen it. */
+/** Watches the store's clock for one process. */
 export class ClockWatch {
   readonly #reports = new Set<ClockReport>();
   #seen: Noted | undefined;
-  /** The reference for the cheap check. */
+  /** How far the clock was ahead of the monotonic clock at the last check. */
   #fastAheadMs = Number.NaN;
 
   /** Whether the clock may have been stepped since the last check. Needs no system call. */
@@ -132,12 +131,12 @@ export class ClockWatch {
 /** Receives by how many milliseconds the clock was stepped, forward or back. */
 export type ClockReport = (stepMs: number) => void;
 
-/** The uptime, if the store's time comes from another machine. */
+/** Returns this machine's uptime. `clock` is undefined if the store's time comes from a database server. */
 export function uptimeOf(clock: Clock | undefined): number {
   return (clock ?? systemClock).uptimeNow();
 }
 
-/** The times of a breaker after a step, or null if none changes. They are waits and keep their remaining time. */
+/** Returns the gate with its times moved by a clock step, or null if none changes. Waits keep their remaining time. */
 export function movedGate(
   body: Json,
   { before, stepMs }: { before: number; stepMs: number },

@@ -8,13 +8,13 @@ export interface OpenOptions {
   readonly clock?: Clock;
   /** How long a write waits for another process that has the store locked. Default: the engine's own. */
   readonly busyMsMax?: number;
-  /** Called when something has waited for longer than a second, with the reason. */
+  /** Called with the reason when an operation has waited for more than a second. */
   readonly onWait?: (reason: string) => void;
   /** Refuses a store that does not exist (`input_invalid`) instead of creating it. Default false. */
   readonly mustExist?: boolean;
 }
 
-/** `memory:`, `sqlite:PATH`, or `postgres://USER@HOST/DATABASE`. */
+/** Opens a store by its URL: `memory:`, `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. */
 export async function openStore(url: string, options: OpenOptions = {}): Promise<Engine> {
   const scheme = /^([a-z][a-z0-9+.-]*):/.exec(url)?.[1];
   const rest = url.slice((scheme?.length ?? -1) + 1);
@@ -34,13 +34,13 @@ export async function openStore(url: string, options: OpenOptions = {}): Promise
   });
 }
 
-/** Lists the damage of a store and what can be read of it; null when the store is no SQLite file. Changes nothing. */
+/** Lists the damage of a SQLite file and what can still be read, without changing it. Returns null for other stores. */
 export async function findDamage(url: string): Promise<DamageReport | null> {
   const path = pathOf(url);
   return path === undefined ? null : (await import("./sqlite/salvage.ts")).findDamage(path);
 }
 
-/** Copies what can be read of a damaged store into a new one. */
+/** Copies everything that can be read of a damaged store into a new one. */
 export async function salvageStore(fromUrl: string, toUrl: string): Promise<SalvageReport> {
   const { salvageSqlite } = await import("./sqlite/salvage.ts");
   return salvageSqlite(requirePath(fromUrl), requirePath(toUrl));

@@ -1,7 +1,7 @@
-/** What every engine reports when another Redrive has changed the schema of an open store. */
+/** The error that every engine throws when another version of Redrive has changed the schema of an open store. */
 import { WorkError } from "../errors.ts";
 
-/** Two versions of Redrive never write the same schema: the older process ends. */
+/** The older process must stop: two versions of Redrive never write to the same store. */
 export function storeChanged(store: string, opened: number, found: number): WorkError {
   return new WorkError(
     "store_newer",

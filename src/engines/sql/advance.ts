@@ -1,6 +1,6 @@
 /**
- * The work of an operation, one step at a time: which letters are next, which of them are refused, and what is done to the
- * others. The totals change in the same transaction. However many letters a step has, it takes the same few statements.
+ * Carries out an operation step by step: reads the next letters, refuses those that cannot be processed and processes the
+ * others. The totals change in the same transaction. A step takes the same few statements, however many letters it has.
  */
 import { rankOf } from "../../item/item.ts";
 import {
@@ -38,12 +38,12 @@ import {
   restoreLetters,
 } from "./resolved-letters.ts";
 
-/** What became of the letters of a step. */
+/** The outcome of a step. */
 export interface Worked {
   readonly done: number;
-  /** They are still pending. */
+  /** Letters whose rows the caller must still mark as refused. */
   readonly refused: Refused;
-  /** No letter up to this one is pending, also where the rows of the selection do not say so. */
+  /** No letter up to this number is pending, even where the rows of `selections` were not updated. */
   readonly workedTo?: number;
 }
 
@@ -51,7 +51,7 @@ export interface Work {
   readonly db: Db;
   readonly operation: StoredOperation;
   readonly step: OperationStep;
-  /** The letters that the step names, by number. */
+  /** The letters named in the step, by number. */
   readonly named: ReadonlyMap<number, LetterStep>;
   readonly deltas: Deltas;
   readonly events: EventLog;
@@ -61,7 +61,7 @@ export function* advance(db: Db, id: string, step: OperationStep): Step<Operatio
   const operation = yield* requireRow(db, id);
   assertStep(operation, step);
   if (operation.status !== "open") return operationOf(operation);
-  // Of a letter that is named twice, the first one counts.
+  // If a letter is named twice, the first entry wins.
   const named = new Map([...(step.letters ?? [])].reverse().map((letter) => [letter.letterSequence, letter]));
   const work = { db, operation, step, named, deltas: db.newDeltas(), events: new EventLog(db.now) };
   const isMany = operation.kind === "redrive" && step.letters === undefined;
@@ -91,7 +91,7 @@ function* workOn(work: Work): Step<Worked> {
 
 type Candidate = CandidateRow & BulkLetter;
 
-/** Oldest burial first; nothing up to `next_no` is pending. The group is the current one: the letter may have been regrouped. */
+/** Reads the next pending letters, oldest first, with their current groups, because letters may have been regrouped. */
 function* nextCandidates({ db, operation: { no, nextNo }, step }: Work): Step<Candidate[]> {
   const { among, lookUp, lookUpAny, joinInOrder } = db.sql;
   if (step.letters === undefined && step.max === undefined) return [];
@@ -138,13 +138,13 @@ function bulkOf({ db, deltas, operation }: Work, letters: readonly Candidate[]):
   return { db, deltas, queue: operation.queueNo, letters };
 }
 
-/** Attempts are counted from 0 again; the history stays, and so does the letter until its item is done. */
+/** Resets the attempt count. The history stays, and the letter stays until its item is done. */
 function* redrive({ db, operation, step }: Work, { deltas, queue, letters }: Bulk): Step<void> {
   const { among, typed, larger, smaller, element } = db.sql;
   const since = step.due?.sinceBurialMs ?? [];
   const refs = letters.map(({ ref }) => ref);
   const now = typed("?2", "bigint");
-  // Not before the wait after its burial is over, which is longer the more often it was redriven.
+  // Not due before its wait since the burial is over; the wait depends on the number of redrives.
   const waited = `(SELECT buried_at FROM letters l WHERE l.ref = items.ref)
     + ${element("?4", smaller("redrives", String(since.length - 1)))}`;
   yield* db.run(
@@ -176,7 +176,7 @@ function* edit({ db, operation, named, events }: Work, letters: readonly Candida
   }
 }
 
-/** Each new item has its event before that of its letter. */
+/** The event of each new item comes before the event of its letter. */
 function* requeue(work: Work, letters: readonly Candidate[]): Step<void> {
   const { operation, named, events } = work;
   const { author, id: operationId, queueNo: queue } = operation;

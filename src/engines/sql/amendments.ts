@@ -1,12 +1,12 @@
-/** Amendments: new data for items, with what it replaced. The newest data is the item's payload. */
+/** Amendments replace the data of an item and keep the data before. The payload always holds the newest data. */
 import type { Amendment } from "../../item/letter.ts";
 import { canonicalJson, compact, type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
 
-/** Where an amendment belongs. Those that were made in another store belong to no letter of this one. */
+/** The item and letter that an amendment belongs to. */
 interface Subject {
   readonly ref: number;
-  /** The number of the letter that it is made for. */
+  /** The letter's number; null if the item had none or the amendment was imported. */
   readonly letter: number | null;
 }
 
@@ -16,7 +16,7 @@ export interface NewAmendment
   readonly data: Json;
 }
 
-/** Of several items, each once. Null where the data is what it was: then there is no new revision. */
+/** Amends several items, each at most once. Returns null for an item whose data is unchanged: it gets no new revision. */
 export function* amendAll(db: Db, changes: readonly NewAmendment[]): Step<(Amendment | null)[]> {
   const rows = yield* db.all<Current>(
     `SELECT i.ref, i.revision, (SELECT p.data FROM payloads p WHERE p.ref = i.ref) AS data FROM items i
@@ -57,7 +57,7 @@ function amendmentFor(change: NewAmendment, current: Current | undefined): (Amen
   return compact({ ref, letter, revision, at, author, rule, note, operationId, before });
 }
 
-/** Writes them down as they are. */
+/** Inserts amendments without updating items or payloads. */
 export function insertAmendments(db: Db, amendments: readonly (Amendment & Subject)[]): Step<number> {
   return db.insert(
     "amendments (ref, revision, at, author, rule, note, operation, letter, before)",
@@ -78,7 +78,7 @@ export interface AmendmentRow {
   readonly before: string;
 }
 
-/** Oldest first. */
+/** Lists an item's amendments, oldest first. */
 export function* listAmendments(db: Db, ref: number): Step<Amendment[]> {
   const rows = yield* db.all<AmendmentRow>(
     "SELECT revision, at, author, rule, note, operation, before FROM amendments WHERE ref = ? ORDER BY revision",

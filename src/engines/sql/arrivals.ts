@@ -1,4 +1,4 @@
-/** When letters came, kept by group and minute with every burial, so that the course of failures needs no scan. */
+/** Counts of burials by group and minute, updated with every burial, so that a timeline of failures needs no scan. */
 import type { Arrival, ArrivalQuery } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
 import { groupConditions } from "./conditions.ts";

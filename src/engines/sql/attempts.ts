@@ -8,7 +8,7 @@ import { objectOf } from "./row.ts";
 /** The columns of `attempts` in the order of `RUNNING`. */
 export const ATTEMPT_COLUMNS = "ref, number, holder, started_at, ended_at, outcome, failure, log, result";
 
-/** A running attempt as a row of `attempts`: of items `i` that are leased. */
+/** Selects the running attempts of leased items `i`, as rows of `attempts`. */
 export const RUNNING = `SELECT i.ref, i.attempts AS number, i.holder, i.started_at, CAST(NULL AS bigint) AS ended_at,
   'running' AS outcome, NULL AS failure, NULL AS log, NULL AS result FROM items i`;
 
@@ -26,19 +26,19 @@ export function* listAttempts(db: Db, ref: number): Step<Attempt[]> {
   }));
 }
 
-/** What the attempts of an item left, as its letter shows it. */
+/** The failures of an item's attempts, as its letter shows them. */
 export interface FailureHistory {
   readonly lastAttempt: number;
   readonly failureCount: number;
   readonly failures: readonly Failure[];
 }
 
-/** The failure of the item's last attempt that failed, as it is stored. */
+/** SQL for the stored failure of the item's last failed attempt. */
 export function lastFailureOf(ref: string): string {
   return `(SELECT a.failure FROM attempts a WHERE a.ref = ${ref} AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
 }
 
-/** A failure has no data of the item: its numbers are small, and a page of letters has very many failures. */
+/** Uses the faster `JSON.parse`: a failure contains no item data and so no numbers that need `parseJson`. */
 export function readFailure(text: string): Failure {
   return failureFromJson(JSON.parse(text) as JsonObject);
 }

@@ -1,4 +1,4 @@
-/** The rows of `letters`: what is written on them, and how they are taken away, always counted in the same transaction. */
+/** Writes and deletes rows of `letters`; the counters change in the same transaction. */
 import type { DeathRecord } from "../../item/item.ts";
 import { artifactsToJson } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
@@ -8,7 +8,7 @@ import type { Deltas, LetterPlace } from "./deltas.ts";
 import { EventLog } from "./event-log.ts";
 import { GroupCache } from "./group-cache.ts";
 
-/** What a transaction writes into, and what it sums up until its end. */
+/** The counters, events and groups that a transaction collects and writes at its end. */
 export interface Ledger {
   readonly db: Db;
   readonly deltas: Deltas;
@@ -21,20 +21,20 @@ export function newLedger(db: Db): Ledger {
   return { db, deltas: db.newDeltas(), events, groups: new GroupCache(db, events) };
 }
 
-/** The counters first, which show whether letters of a group still wait. */
+/** Writes the counters first, because the groups read them to see whether letters still wait. */
 export function* writeLedger({ db, deltas, events, groups }: Ledger): Step<void> {
   yield* db.writeDeltas(deltas);
   yield* groups.write();
   yield* db.writeEvents(events);
 }
 
-/** The columns of letters, of a table with this name if one is given. */
+/** The columns of `letters`, qualified with a table name if one is given. */
 export function letterColumns(sql: Dialect, table?: string): string {
   const columns = ["no", "ref", "grp", "buried_at", ...Object.keys(sql.letterHeader)];
   return columns.map((column) => (table === undefined ? column : `${table}.${column}`)).join(", ");
 }
 
-/** The values of `Dialect.letterHeader`, in its order. `arrivedAt`: when the letter was imported; none for one that died here. */
+/** The values of `Dialect.letterHeader`, in its order. `arrivedAt` is set only for imported letters. */
 export function headerValues(
   sql: Dialect,
   { reason, worktreeArtifacts, poison, sourceSignature }: DeathRecord,
@@ -48,12 +48,12 @@ export function headerValues(
   return values;
 }
 
-/** As letters are searched by it: PostgreSQL's own `lower` depends on the server's locale. */
+/** Folds the case for searches, in JavaScript because PostgreSQL's `lower` depends on the server's locale. */
 export function foldMessage(message: string): string {
   return message.toLowerCase();
 }
 
-/** A letter that was taken out of those that wait, with the columns of its header. */
+/** A row that was deleted from `letters`, with the columns of its header. */
 export interface Unburied extends LetterPlace, Readonly<Record<string, Scalar>> {
   readonly no: number;
   readonly ref: number;
@@ -63,7 +63,7 @@ export interface Unburied extends LetterPlace, Readonly<Record<string, Scalar>> 
   readonly signature: string;
 }
 
-/** Takes the letters of these items away; their attempts and failures stay with the items. By item. */
+/** Deletes the letters of these items and returns them by item. Attempts and failures stay with the items. */
 export function* unburyAll(
   db: Db,
   deltas: Deltas,

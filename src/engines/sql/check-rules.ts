@@ -1,14 +1,14 @@
 /**
- * Every invariant that both SQL stores hold, as queries that find what breaks it; a clean store gives no rows. What is kept
- * incrementally is counted again and compared.
+ * The invariants of both SQL stores, as queries that return one row per violation. Incremental counters are counted again
+ * and compared.
  */
 import { ITEM_STATES } from "../../item/state.ts";
 import type { Dialect } from "./db.ts";
 
-/** Queries by the name of the rule that they check. Each gives a row with a `detail` for what breaks it. */
+/** Queries by rule name. Each returns a row with a `detail` per violation. */
 export type Rules = Readonly<Record<string, readonly string[]>>;
 
-/** The rules of both stores. `selections` is the table or view of the letters of operations. */
+/** The rules of both stores. `selections` is the table or view that holds the letters of operations. */
 export function sharedRules(sql: Dialect, selections: string): readonly Rules[] {
   const { queueTotals } = sql;
   return [
@@ -63,7 +63,7 @@ function itemRules(queueTotals: string): Rules {
   };
 }
 
-/** A letter exists while its item is dead or in retry, keeps everything, and leaves nothing when it is purged. */
+/** A letter exists while its item is dead or in retry, keeps all its data, and leaves no data behind when it is purged. */
 const LETTER_RULES: Rules = {
   "a letter keeps everything": [
     `SELECT 'dead item ' || i.item_id || ' has no letter' AS detail FROM items i
@@ -166,7 +166,7 @@ export const COUNTED_EVENTS: readonly (readonly [counter: string, type: string])
   ["store_write_failed", "store_write_failed"],
 ];
 
-/** Compares a counter with what it must be, as (queue, n). Both may be missing. */
+/** Compares a counter with its expected values, a query for (queue, n). A queue may be missing on either side. */
 function counterIs(counter: string, sums: string): string {
   return `
     SELECT 'queue ' || coalesce(c.queue, s.queue) || ' counts ' || coalesce(c.value, 0) || ' ${counter}, there were '

@@ -1,4 +1,4 @@
-/** `store check` and `store info` as far as both SQL stores do the same. */
+/** The parts of `store check` and `store info` that both SQL stores share. */
 import type { Problem, StoreInfo } from "../../engine.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 import type { Rules } from "./check-rules.ts";
@@ -6,7 +6,7 @@ import type { Db, Step } from "./db.ts";
 
 export const PROBLEMS_MAX = 100;
 
-/** What breaks the rules, up to `PROBLEMS_MAX` for each query. */
+/** Returns the violations of the rules, at most `PROBLEMS_MAX` per query. */
 export function* findProblems(db: Db, rules: readonly Rules[]): Step<Problem[]> {
   const problems: Problem[] = [];
   for (const [rule, queries] of rules.flatMap((some) => Object.entries(some))) {

@@ -1,19 +1,19 @@
-/** Follows steps of the store's clock: waits keep what was left of them. */
+/** Adjusts stored times after a step of the store's clock, so that waits keep their remaining time. */
 import { CLOCK_RECORD, gateName } from "../../item/store-queries.ts";
 import { parseJson, stringifyJson } from "../../std/json.ts";
 import { type ClockSample, machine, movedGate, nextRecord, readRecord, stepSince } from "../clock-record.ts";
 import type { Db, Step } from "./db.ts";
 import { writeEvent } from "./event-log.ts";
 
-/** A step of the clock, to `now`. */
+/** A step of the clock; `now` is the time after it. */
 export interface ClockStep {
   readonly stepMs: number;
   readonly now: number;
 }
 
 /**
- * Returns by how much the clock was stepped since it was recorded, and whether the waits were moved; `mayMove` decides. Who finds
- * the step first moves the waits of all, under a lock of the record.
+ * Returns the clock's step since the record, and whether the waits were moved; `mayMove` decides. The record is locked, so
+ * that the first process that finds a step moves the waits for all processes.
  */
 export function* followClock(
   db: Db,
@@ -37,7 +37,7 @@ export function* followClock(
   return { stepMs, isFollowed: true };
 }
 
-/** What was due stays due, retries keep their waits, leases keep their time; a time that a person set stays. */
+/** Due items stay due, retries and leases keep their remaining time, and times that a person set do not change. */
 function* moveWaits(db: Db, step: ClockStep): Step<void> {
   const { now, stepMs } = step;
   const expiry = db.sql.larger("1", `expires_at + ${db.sql.typed("?", "bigint")}`);

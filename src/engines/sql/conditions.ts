@@ -1,8 +1,8 @@
-/** Conditions of a WHERE clause, put together from what a filter asks for. */
+/** Builds conditions of WHERE clauses from filters. */
 import type { LetterFilter } from "../../engine.ts";
 import type { Dialect, Fragment, SqlValue } from "./db.ts";
 
-/** What a filter asks of a group `g`. */
+/** The conditions of a filter on a group `g`. */
 export function groupConditions(
   sql: Dialect,
   filter: Pick<LetterFilter, "queue" | "types" | "classes" | "signatures" | "eligible">,
@@ -16,7 +16,7 @@ export function groupConditions(
   ]);
 }
 
-/** That all hold which are given. */
+/** Joins conditions with AND; skips those that are false or undefined. */
 export function allOf(conditions: readonly (Fragment | false | undefined)[]): Fragment {
   const given = conditions.filter((one) => one !== undefined && one !== false);
   return {

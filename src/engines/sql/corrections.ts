@@ -1,10 +1,10 @@
-/** Where people want letters of a group to go. There are few corrections: they are read together. */
+/** Corrections by which people move letters of one group to another. There are few, so all are read at once. */
 import type { Correction } from "../../item/group.ts";
 import { assert } from "../../std/assert.ts";
 import { compact } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
 
-/** Replaces the correction with the same origin and text, and becomes the newest. */
+/** Adds a correction as the newest one; it replaces the correction with the same origin and text. */
 export function* correct(db: Db, { from, text, to, pattern, author }: Omit<Correction, "at">): Step<void> {
   assert(from !== to, `group ${from} is corrected to itself`);
   assert(text !== "", `group ${from} is split by an empty text`);
@@ -14,7 +14,7 @@ export function* correct(db: Db, { from, text, to, pattern, author }: Omit<Corre
   ]);
 }
 
-/** False when there is no such correction. */
+/** Returns false if there is no such correction. */
 export function* removeCorrection(db: Db, from: string, text?: string): Step<boolean> {
   const sql = "DELETE FROM corrections WHERE origin = ? AND folded = ?";
   return (yield* db.run(sql, from, foldedOf(text))) > 0;
@@ -33,7 +33,7 @@ interface CorrectionRow {
   readonly at: number;
 }
 
-/** Oldest first: a new one gets the highest number. */
+/** Lists all corrections, oldest first. */
 export function* listCorrections(db: Db): Step<Correction[]> {
   const rows = yield* db.all<CorrectionRow>(
     "SELECT origin, text, target, pattern, author, at FROM corrections ORDER BY no",

@@ -1,8 +1,8 @@
-/** What only goes up. */
+/** Reads the counters of queues, which never decrease. */
 import type { Counter } from "../../engine.ts";
 import type { Db, Step } from "./db.ts";
 
-/** By queue, in the order of their creation, then by name. What belongs to no queue is left out. */
+/** Lists counters by queue, in order of creation, then by name. Counters that belong to no queue are left out. */
 export function listCounters(db: Db): Step<Counter[]> {
   return db.all<Counter>(
     `SELECT q.name AS queue, c.name, sum(c.value) AS value FROM counters c JOIN queues q ON q.no = c.queue

@@ -1,7 +1,7 @@
 /**
- * The port that SQL code written once goes through. A step is a generator: on SQLite it runs to its end without a pause, on
- * PostgreSQL it yields the promises that it waits for. Statements are written with `?` or `?1`; what the two databases write
- * differently comes from the dialect.
+ * The database interface of the SQL code that both engines share. A step is a generator: SQLite runs it to the end
+ * synchronously, PostgreSQL awaits the promises that it yields. Statements use `?` or `?1`; the dialect provides what the
+ * two databases write differently.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
@@ -14,80 +14,80 @@ import type { EventLog } from "./event-log.ts";
 export type Step<T> = Generator<Promise<unknown>, T, unknown>;
 
 export type Scalar = string | number | boolean | null;
-/** A list is one parameter; see `Dialect.among`. */
+/** A list is bound as one parameter; see `Dialect.among`. */
 export type SqlValue = Scalar | readonly Scalar[];
 
 /** One transaction of a store. */
 export interface Db {
   readonly sql: Dialect;
-  /** The store's clock. */
+  /** The store's time. */
   readonly now: number;
   get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined>;
   all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]>;
   /** Returns how many rows were written. */
   run(sql: string, ...values: readonly SqlValue[]): Step<number>;
-  /** Writes many rows, in their order: `insert("notes (ref, at, author, text)", rows)`. */
+  /** Inserts rows in order: `insert("notes (ref, at, author, text)", rows)`. */
   insert(into: string, rows: readonly (readonly Scalar[])[], onConflict?: string): Step<number>;
-  /** Notifies who watches the queue, once the transaction is over. */
+  /** Notifies watchers of the queue after the transaction has ended. */
   notify(queue: { readonly no: number; readonly name: string }): Step<void>;
   writeEvents(events: EventLog): Step<void>;
-  /** Sums of counters for `writeDeltas`. */
+  /** Creates an empty collection of counter changes for `writeDeltas`. */
   newDeltas(): Deltas;
   writeDeltas(deltas: Deltas): Step<void>;
-  /** The letters of the ready items that an operation has sent; nobody leases them before the transaction ends. */
+  /** Locks the ready items that an operation has sent, so that no worker leases them, and returns their letters. */
   lockReadyLetters(
     operation: number,
   ): Step<readonly { readonly no: number; readonly grp: number; readonly ref: number }[]>;
-  /** Before ready items get another state in which they block nobody: takes them out of what can be leased. */
+  /** Makes ready items unavailable for leasing, before they get a state in which they block no other items. */
   beforeUnready(refs: readonly number[]): Step<void>;
-  /** Before items are deleted: deletes what only this engine has of them. */
+  /** Deletes the rows that only this engine keeps for items, before the items are deleted. */
   beforeDelete(refs: readonly number[]): Step<void>;
-  /** Moves the due times of items by a step of the clock. Returns how many. */
+  /** Moves the due times of items by a clock step. Returns how many items were moved. */
   moveDueTimes(step: ClockStep): Step<number>;
-  /** Deletes the record of what a holder was given, which only PostgreSQL has. */
+  /** Deletes the lease records of a holder, which only PostgreSQL has. */
   deleteLeases(holder: number): Step<void>;
-  /** Deletes what only this engine has of the queue of a job that is being deleted. */
+  /** Deletes the rows that only this engine keeps for a queue, when its job is deleted. */
   deleteQueueState(queue: number): Step<void>;
-  /** Before ready items get a state in which they still block younger ones of their ordering keys. */
+  /** Makes ready items unavailable for leasing, before they get a state in which they still block their ordering keys. */
   withdraw(refs: readonly number[]): Step<void>;
-  /** After ready items got another state: the right items of their ordering keys can be leased. */
+  /** Makes the next items of the ordering keys available for leasing, after ready items got another state. */
   realign(refs: readonly number[]): Step<void>;
-  /** After items became ready: they can be leased, and workers are notified. */
+  /** Makes items available for leasing and notifies workers, after the items became ready. */
   offer(refs: readonly number[]): Step<void>;
-  /** Numbers for new items, rising. */
+  /** Allocates numbers for new items, in ascending order. */
   takeRefs(count: number): Step<readonly number[]>;
-  /** The number of the newest burial, also when its letter has left. */
+  /** The number of the newest burial, even if its letter no longer exists. */
   lastBurial(): Step<number>;
-  /** Takes the next numbers, for letters with times of their own. Returns the first. */
+  /** Allocates numbers for letters that were buried elsewhere, at the latest at `latestAt`. Returns the first number. */
   takeBurials(count: number, latestAt: number): Step<number>;
-  /** Where the letters are that a filter means. */
+  /** The letters that match a filter, as one query per table or state. */
   lettersMatching(filter: LetterFilter): Step<readonly MatchingLetters[]>;
-  /** The error by which the transaction is tried again because another one was faster. */
+  /** The error that makes the engine retry the transaction because a concurrent one was faster. */
   lostRace(what: string): Error;
-  /** Redrives the next letters of a selection by one statement, where the engine has it; else null. */
+  /** Redrives the next selected letters with one statement; returns null if the engine cannot. */
   redriveNext(work: Work): Step<Worked | null>;
-  /** After the last failures of letters may have changed: their texts are indexed again where there is an index. */
+  /** Updates the text index, if the engine has one, after the last failures of letters may have changed. */
   reindexTexts(letterSequences: readonly number[]): Step<void>;
 }
 
 export type ColumnType = "bigint" | "text";
 
-/** FROM and WHERE of letters `l`, and the expression of their items' state. */
+/** The FROM and WHERE clauses of letters `l`, and an expression for the state of their items. */
 export interface MatchingLetters extends Fragment {
   readonly state: string;
 }
 
-/** Part of a statement, with what is bound to its question marks. */
+/** Part of a statement, with the values of its parameters. */
 export interface Fragment {
   readonly sql: string;
   readonly values: readonly SqlValue[];
 }
 
-/** What the two databases write differently. */
+/** SQL that the two databases write differently. */
 export interface Dialect {
-  /** Whether the column has one of the values of a parameter that is a list. */
+  /** A condition: the column has one of the values of a list parameter. */
   among(column: string, parameter: string, type?: "bigint" | "text"): string;
-  /** A parameter whose type PostgreSQL cannot infer. */
+  /** A parameter with an explicit type, where PostgreSQL cannot infer it. */
   typed(parameter: string, type: "bigint" | "text" | "boolean" | "text[]"): string;
   /** The larger of two values. */
   larger(a: string, b: string): string;
@@ -99,38 +99,38 @@ export interface Dialect {
     columns: Readonly<Record<string, ColumnType>>,
     rows: readonly (readonly Scalar[])[],
   ): Fragment;
-  /** Whether the column has one of the values of a SELECT, which may name columns of tables before it. */
+  /** A condition: the column has one of the values of a SELECT, which may use columns of preceding tables. */
   amongSelected(column: string, select: string): string;
-  /** A JSON array, as text, of the values of a group of rows: `jsonArray("item_id ORDER BY ref")`. */
+  /** An aggregate that returns the values of a group of rows as JSON text: `jsonArray("item_id ORDER BY ref")`. */
   jsonArray(values: string): string;
-  /** The text of a key of a JSON object, compared by code points. */
+  /** The text at a key of a JSON object, compared by code points. */
   jsonText(column: string, key: string): string;
-  /** Joins the row of a table that has this value in its key: `lookUp("items i", "ref", "s.ref")`. One seek for each row before it. */
+  /** Joins the row of a table by its key, with one seek per preceding row: `lookUp("items i", "ref", "s.ref")`. */
   lookUp(table: string, key: string, value: string): string;
-  /** The same where there may be no such row. */
+  /** Like `lookUp`, as a left join. */
   lookUpAny(table: string, key: string, value: string): string;
-  /** The number at an index, from 0, of a parameter that is a list. */
+  /** The number at a zero-based index of a list parameter. */
   element(list: string, index: string): string;
-  /** A SELECT of the numbers `ref` of the items that a holder has leased. */
+  /** A SELECT of the `ref` of all items that a holder has leased. */
   heldBy(holder: string): string;
-  /** Names the index where the planner would choose another one. */
+  /** Forces an index where the planner would choose another one. */
   indexedBy(index: string): string;
-  /** Joins in the order written where the planner would choose another one. */
+  /** The join that keeps the written order where the planner would choose another one. */
   readonly joinInOrder: string;
-  /** The condition of the index of errors, which is used by a query that has exactly this text. */
+  /** The condition of the partial index of errors, which only queries with exactly this text use. */
   readonly errors: string;
-  /** Whether a statement for each row is faster than one for all of a few rows: it costs no round trip. */
+  /** Whether one statement per row is faster than one statement for a few rows, because there is no round trip. */
   readonly isRowByRow: boolean;
-  /** A text column in the order of its bytes. */
+  /** Sorts a text column by its bytes. */
   inBytes(column: string): string;
-  /** Ends a SELECT whose rows must not change before the transaction ends. */
+  /** The end of a SELECT that locks its rows until the transaction ends. */
   readonly forUpdate: string;
   readonly forShare: string;
-  /** The column by which notes and late results are numbered. */
+  /** The column that numbers notes and late results. */
   readonly serial: string;
   /** Queues with their counters. */
   readonly queueTotals: string;
-  /** The relation that has each selected letter with its status. */
+  /** The relation of selected letters with their status. */
   readonly selected: string;
   /** The columns of a letter besides its number, item, group and time of burial. */
   readonly letterHeader: Readonly<Record<string, ColumnType>>;
@@ -138,7 +138,7 @@ export interface Dialect {
   readonly lastMessage: string;
 }
 
-/** Runs a step that never waits. */
+/** Runs a step that never yields a promise. */
 export function runNow<T>(step: Step<T>): T {
   const result = step.next();
   assert(result.done, "a step of SQLite waits for nothing");
@@ -170,7 +170,7 @@ async function settle<T>(
   return step.next(answer);
 }
 
-/** Runs steps of which none needs what another one answers: their statements are sent without a wait in between. */
+/** Runs independent steps at the same time: their statements are sent without waiting in between. */
 export function* together<Steps extends readonly Step<unknown>[]>(
   ...steps: Steps
 ): Step<{ [At in keyof Steps]: Steps[At] extends Step<infer T> ? T : never }> {
@@ -184,7 +184,7 @@ function begin<T>(step: Step<T>): T | Promise<T> {
   return result.done ? result.value : finish(step, result.value);
 }
 
-/** What one engine does at once and the other one asynchronously, as part of a step. */
+/** Awaits a value inside a step, for calls that are synchronous in one engine and asynchronous in the other. */
 export function* wait<T>(value: T | Promise<T>): Step<T> {
   return (value instanceof Promise ? yield value : value) as T;
 }

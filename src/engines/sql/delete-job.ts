@@ -1,4 +1,4 @@
-/** Deletes a job with its items, some at a time. Groups and their arrivals stay, and so does the queue's bare row. */
+/** Deletes a job and its items in batches. Groups, their arrivals and the queue's row stay. */
 import type { DeleteJobStep, QueueCounts } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { EventDraft } from "../../item/event.ts";
@@ -8,7 +8,7 @@ import type { Db, Step } from "./db.ts";
 import { writeEvent } from "./event-log.ts";
 import { countQueue, queueNo, requireJob } from "./jobs.ts";
 
-/** True when nothing of it is left. Runs under the lock of letters and operations, because it deletes the latter. */
+/** Returns true when nothing is left to delete. Needs the lock of letters and operations, because it deletes operations. */
 export function* deleteJob(db: Db, id: string, step: DeleteJobStep): Step<boolean> {
   const job = yield* requireJob(db, id, db.sql.forUpdate);
   const queue = yield* queueNo(db, job.id);
@@ -22,7 +22,7 @@ export function* deleteJob(db: Db, id: string, step: DeleteJobStep): Step<boolea
   return true;
 }
 
-/** Refuses a job that is running or has letters: these are archived and purged first, by an operation of their own. */
+/** Refuses a job that is running or has letters: a separate operation must archive and purge these first. */
 function* requireDeletable(db: Db, job: Job, queue: number): Step<QueueCounts> {
   const counts = yield* countQueue(db, job.id);
   if (isStanding(job))
@@ -53,7 +53,7 @@ interface Deletion {
   readonly author: string;
 }
 
-/** The event is written before older ones are deleted: numbers of events are never used again. */
+/** Writes the event before older ones are deleted, because event numbers are never reused. */
 function* begin(db: Db, queue: number, deletion: Deletion): Step<void> {
   yield* writeEvent(db, deletedEvent(deletion), { queue });
   yield* db.run(
@@ -70,14 +70,14 @@ function* begin(db: Db, queue: number, deletion: Deletion): Step<void> {
     "UPDATE items SET operation = NULL, origin = NULL WHERE queue = ? AND (operation IS NOT NULL OR origin IS NOT NULL)",
     queue,
   );
-  // Items with an ordering key depend on one another.
+  // Items with an ordering key depend on one another, so all of them are deleted at once.
   yield* deleteItems(db, queue, "queue = ? AND lane IS NOT NULL", Number.MAX_SAFE_INTEGER);
   yield* db.deleteQueueState(queue);
   yield* db.run("DELETE FROM operations WHERE queue = ?", queue);
   yield* db.run("UPDATE jobs SET kind = 'deleting' WHERE id = ?", deletion.job.id);
 }
 
-/** What the job had, because nothing else has it afterwards. */
+/** Records the counts of the job, which nothing else keeps after its deletion. */
 function deletedEvent({ job, counts, author }: Deletion): EventDraft {
   const { total, done, attempts, purged, evicted } = counts;
   return {

@@ -1,11 +1,11 @@
-/** The counters that one transaction changes, summed up until its end. `store check` counts again and compares. */
+/** The counter changes of one transaction, summed until its end. `store check` counts again and compares. */
 import type { ItemState } from "../../item/state.ts";
 
 export type QueueCounter = ItemState | "letters" | "resolved" | "purged" | "evicted" | "attempts";
 export type GroupCounter = "away" | "resolved" | "discarded";
 export type OperationCounter = "succeeded" | "failed" | "returned";
 
-/** Where a letter is, and when its item failed for the last and for the first time. */
+/** A letter's number and group, and when its item failed for the last and for the first time. */
 export interface LetterPlace {
   readonly no: number;
   readonly grp: number;
@@ -13,18 +13,18 @@ export interface LetterPlace {
   readonly first_at: number;
 }
 
-/** What is counted of it. */
+/** The fields of a letter that counters depend on. */
 export type CountedLetter = Omit<LetterPlace, "no">;
 
-/** What came into a group, less what left it. */
+/** The net changes of a group's counters. */
 export interface GroupSum extends Record<GroupCounter | "count", number> {
   readonly group: number;
-  /** The times of those that came in. */
+  /** The earliest and latest failure among the letters that were added. */
   firstAt: number;
   lastAt: number;
 }
 
-/** The burials of a group in one minute: those that wait, and all; what came less what left. */
+/** The net changes of a group's burials in one minute: letters that wait, and all letters. */
 export interface ArrivalSum {
   readonly group: number;
   readonly minute: number;
@@ -46,7 +46,7 @@ export class Deltas<Letter extends CountedLetter = LetterPlace> {
   protected readonly operations = new Map<number, Map<OperationCounter, number>>();
   protected readonly counters = new Map<number, Map<string, number>>();
 
-  /** An item went from one state to another; `null` is "was not there". */
+  /** Counts a state change of an item; `from` is null for a new item. */
   move(queue: number, from: ItemState | null, to: ItemState): void {
     if (from !== null) this.queue(queue, from, -1);
     this.queue(queue, to, 1);
@@ -56,7 +56,7 @@ export class Deltas<Letter extends CountedLetter = LetterPlace> {
     count(this.queues, queue, counter, by);
   }
 
-  /** Letters of the group that are in retry, or closed. */
+  /** Counts letters of the group that are in retry, resolved or discarded. */
   group(group: number, counter: GroupCounter, by: number): void {
     this.#group(group)[counter] += by;
   }
@@ -65,17 +65,17 @@ export class Deltas<Letter extends CountedLetter = LetterPlace> {
     count(this.operations, operation, counter, 1);
   }
 
-  /** What only goes up; see item/counter.ts. */
+  /** Increments a counter that never decreases; see counters.ts. */
   counter(queue: number, name: string): void {
     count(this.counters, queue, name, 1);
   }
 
-  /** A letter came into the group. */
+  /** Counts a letter that was added to its group. */
   buried(letter: Letter): void {
     this.restored(letter, 1);
   }
 
-  /** A letter came back to where it was; `arrivals` is 1 for one that is new. */
+  /** Counts a letter that returned to its group; `arrivals` is 1 for a new letter. */
   restored(letter: Letter, arrivals = 0): void {
     const sum = this.#group(letter.grp);
     sum.count += 1;
@@ -86,13 +86,13 @@ export class Deltas<Letter extends CountedLetter = LetterPlace> {
     arrival.ever += arrivals;
   }
 
-  /** A letter left the group; the times stay. */
+  /** Counts a letter that left its group. The group's first and last times do not change. */
   unburied(letter: Letter): void {
     this.#group(letter.grp).count -= 1;
     this.#arrival(letter).waiting -= 1;
   }
 
-  /** A letter changed its group: what was counted of its burial is counted there now. */
+  /** Moves the counts of a letter's burial to its new group. */
   regrouped(from: Letter, to: Letter, isWaiting: boolean): void {
     this.#arrival(from).ever -= 1;
     this.buried(to);
@@ -114,7 +114,7 @@ export class Deltas<Letter extends CountedLetter = LetterPlace> {
   }
 }
 
-/** The hottest of all: nothing is made that is there already. */
+/** Allocates nothing for existing counters, because every write calls this for each item. */
 function count<Counter>(sums: Map<number, Map<Counter, number>>, no: number, counter: Counter, by: number) {
   const counters = sums.get(no);
   if (counters === undefined) sums.set(no, new Map([[counter, by]]));

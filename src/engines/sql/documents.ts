@@ -10,7 +10,7 @@ export function* readDocument(db: Db, name: string): Step<SharedDocument | null>
   return row === undefined ? null : { version: row.version, body: parseJson(row.body) as Json };
 }
 
-/** False when another process has written the document since it was read. */
+/** Returns false if another process has written the document since it was read. */
 export function* writeDocument(
   db: Db,
   name: string,
@@ -20,15 +20,15 @@ export function* writeDocument(
   return yield* writeSeen(db, name, { seen, body });
 }
 
-/** A queue's gate before and after a step. */
+/** The state of a queue's gate in a step. */
 export interface Passage {
-  /** Whether it is the version that the runner has seen: only then anything may be leased. */
+  /** Whether the runner has seen the current version of the gate. Otherwise nothing may be leased. */
   readonly isOpen: boolean;
   readonly isWritten: boolean;
   readonly gate: SettleAndLeaseResult["gate"];
 }
 
-/** Writes the next version of the gate if the runner has seen the current one. The event is the caller's. */
+/** Writes the next version of the gate if the runner has seen the current one. The caller writes the event. */
 export function* passGate(db: Db, asked: SettleAndLease["gate"]): Step<Passage> {
   if (asked === undefined) return { isOpen: true, isWritten: false, gate: null };
   const { seen, next } = asked;

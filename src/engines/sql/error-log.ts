@@ -1,4 +1,4 @@
-/** The error log: the events of errors, with what their attempts left. They have an index of their own. */
+/** The error log: error events with the failures of their attempts, found by a partial index. */
 import {
   ERROR_EVENTS,
   type ErrorEntry,
@@ -11,7 +11,7 @@ import { readFailure } from "./attempts.ts";
 import type { Db, Step } from "./db.ts";
 import { eventOf } from "./event-log.ts";
 
-/** Newest first: the newest of each queue, which its part of the index has in order, and of those the newest. */
+/** Lists errors, newest first: reads the newest errors of each queue in index order, then the newest of these. */
 export function* listErrors(db: Db, query: ErrorQuery): Step<ErrorEntry[]> {
   const { typed, among, amongSelected, jsonText, indexedBy, joinInOrder, errors } = db.sql;
   const newestOfQueue = `

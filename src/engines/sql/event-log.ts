@@ -1,4 +1,4 @@
-/** The events of one step, in their order, until they are written together. */
+/** Collects the events of one step, in order, until they are written together. */
 import {
   addToRuns,
   type Event,
@@ -21,7 +21,7 @@ export class EventLog {
     addToRuns(this.#runs, draft, subject);
   }
 
-  /** The events since the last call, for who writes them. */
+  /** Returns the events since the last call. */
   take(): readonly EventRun[] {
     const runs = this.#runs;
     this.#runs = [];
@@ -29,7 +29,7 @@ export class EventLog {
   }
 }
 
-/** For a step that has one event. */
+/** Writes one event, for steps that have no more. */
 export function* writeEvent(
   db: Db,
   draft: EventDraft,
@@ -41,7 +41,6 @@ export function* writeEvent(
   yield* db.writeEvents(events);
 }
 
-/** An event from its row. */
 export function eventOf(row: object): Event {
   return objectOf<Event>(row, { json: ["data"] });
 }

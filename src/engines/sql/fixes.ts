@@ -1,13 +1,13 @@
-/** What helped against a failure: one row for each signature, redrive and way, counted as letters succeed. */
+/** Fixes: what resolved a failure. There is one row per signature, redrive and kind, counted as letters succeed. */
 import type { GroupFix } from "../../item/group.ts";
 import type { ResolutionKind } from "../../item/letter.ts";
 import { compact } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
 
-/** The successes of one transaction that are one fix. The last of them says which edit it was. */
+/** The successes of one transaction that count as one fix. `edit` and `rule` are those of the last success. */
 export interface FixSum {
   readonly signature: string;
-  /** The number of the redrive. */
+  /** The number of the redrive operation. */
   readonly operation: number | null;
   readonly kind: ResolutionKind;
   readonly count: number;
@@ -16,7 +16,7 @@ export interface FixSum {
   readonly waitedMs: number;
 }
 
-/** The records of their groups must be there. In the order of their first success, which the numbers keep. */
+/** Adds fixes in the order of their first success, which their numbers keep. The records of their groups must exist. */
 export function* countFixes(db: Db, fixes: readonly FixSum[]): Step<void> {
   if (fixes.length === 0) return;
   const sums = db.sql.relation(
@@ -54,7 +54,7 @@ interface FixRow {
 
 const FIXES_MAX = 10;
 
-/** Of each signature, newest first. */
+/** The latest fixes of each signature, newest first. */
 export function* fixesOf(
   db: Db,
   signatures: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * The groups that one transaction has to do with. Signatures and rows of groups are looked up for a whole batch in one
- * statement; records and fixes that changed are written at the end. Only under the lock of letters, so nobody changes them meanwhile.
+ * The groups that one transaction uses. Looks up signatures and groups for a whole batch in one statement, and writes
+ * changed records and fixes at the end. Requires the lock of letters, so that no other transaction changes them.
  */
 import type { EventSubject } from "../../item/event.ts";
 import {
@@ -23,7 +23,7 @@ import type { EventLog } from "./event-log.ts";
 import { countFixes, type FixSum } from "./fixes.ts";
 import { readLives, writeLives } from "./group-records.ts";
 
-/** What makes the letters of a queue one row of `groups`, and what is written there of the first. */
+/** The fields that identify a row of `groups` in a queue, and those that are stored from its first letter. */
 export type LetterHeader = Pick<
   DeathRecord,
   | "signature"
@@ -35,14 +35,14 @@ export type LetterHeader = Pick<
   | "manualReviewRequired"
 >;
 
-/** A row of `groups` that is wanted, and when it was first seen if it is new. */
+/** A row of `groups` to find or create; `at` is its first time if it is new. */
 interface AskedRow {
   readonly queue: number;
   readonly at: number;
   readonly header: LetterHeader;
 }
 
-/** What is known of a signature. A burial needs no more of an open group than that it is open. */
+/** The record of a signature. `life` is not read for open groups, because their burials do not need it. */
 interface KnownGroup {
   readonly pattern: string;
   readonly isOpen: boolean;
@@ -52,15 +52,15 @@ interface KnownGroup {
 export class GroupCache {
   readonly #db: Db;
   readonly #events: EventLog;
-  /** Records as the transaction found or made them; null when there is none. */
+  /** Records that the transaction found or created; null for a signature without a record. */
   readonly #records = new Map<string, KnownGroup | null>();
-  /** The records that are to be written. */
+  /** The records that `write` stores. */
   readonly #changed = new Map<string, { signature: string; pattern: string; life: GroupLife }>();
   /** The patterns of signatures that get their first letter in this transaction. */
   readonly #patterns = new Map<string, string>();
   readonly #rows = new Map<string, number>();
   readonly #fixes = new Map<string, FixSum>();
-  /** Where the last success of each signature was. */
+  /** The event subject of the last success of each signature. */
   readonly #succeeded = new Map<string, EventSubject>();
   #corrections: readonly Correction[] | undefined;
 
@@ -70,8 +70,8 @@ export class GroupCache {
   }
 
   /**
-   * The groups of failures with these messages, by the corrections and under the patterns that their signatures have. A
-   * signature that is new has the pattern of the first of them.
+   * Returns the groups of failures with these messages, after corrections. A known signature keeps its pattern; a new one
+   * gets the pattern of its first failure.
    */
   *groupAll<Group extends Grouping>(
     asked: readonly { readonly group: Group; readonly message: string }[],
@@ -89,7 +89,7 @@ export class GroupCache {
     return found.map((group) => this.#underItsPattern(group));
   }
 
-  /** Looks up, all at once, what the burials of these will most likely need. Nothing is changed. */
+  /** Prefetches in one batch what the burials of these letters will most likely need. */
   *foresee(queue: number, headers: readonly LetterHeader[]): Step<void> {
     if (headers.length === 0) return;
     yield* together(
@@ -99,7 +99,7 @@ export class GroupCache {
     );
   }
 
-  /** A letter is in the group, which `groupAll` gave: it is opened when it is the first of its signature. */
+  /** Returns the record of a group that `groupAll` returned. The first letter of a signature opens its group. */
   know({ signature, pattern }: Grouping, subject: EventSubject): KnownGroup {
     const known = this.#records.get(signature);
     assert(known !== undefined, `signature ${signature} was never looked up`);
@@ -109,7 +109,7 @@ export class GroupCache {
     return opened;
   }
 
-  /** A letter was buried, and waits: a group that was resolved or ignored may be open again. */
+  /** Records a burial, which may reopen a resolved or ignored group. */
   buried(group: Grouping, subject: EventSubject): void {
     const known = this.know(group, subject);
     if (known.isOpen) return;
@@ -119,7 +119,7 @@ export class GroupCache {
     if (why !== undefined) this.#events.add(reopenedEvent(group.signature, why), subject);
   }
 
-  /** A redriven letter succeeded. */
+  /** Records the success of a redriven letter. */
   succeeded(fix: Omit<FixSum, "count">, subject: EventSubject): void {
     const key = `${fix.signature}\n${fix.operation}\n${fix.kind}`;
     const before = this.#fixes.get(key);
@@ -128,7 +128,7 @@ export class GroupCache {
     this.#succeeded.set(fix.signature, subject);
   }
 
-  /** The numbers of the rows of `groups`, in the order asked; those that are not there are made, with rising numbers. */
+  /** Returns the numbers of the rows of `groups`, in the order asked. Creates missing rows, with ascending numbers. */
   *numbersOf(asked: readonly AskedRow[]): Step<number[]> {
     const keys = asked.map(rowKey);
     const missing = yield* this.#findRows(asked, keys);
@@ -143,12 +143,12 @@ export class GroupCache {
     });
   }
 
-  /** Whether something is written only after a look at the counters. */
+  /** Whether `write` must read the counters to see which groups are resolved. */
   get hasEnds(): boolean {
     return this.#succeeded.size > 0;
   }
 
-  /** After the counters, which show whether letters wait, and before the events. Without ends it is sent at once. */
+  /** Call after the counters are written, which show whether letters wait, and before the events. */
   *write(): Step<void> {
     if (this.hasEnds) yield* this.#resolveThoseOver();
     yield* together(
@@ -157,7 +157,7 @@ export class GroupCache {
     );
   }
 
-  /** Looks up those that were not looked up yet. Returns the ones that are not there, each once. */
+  /** Looks up rows that are not cached. Returns the missing ones, each once. */
   *#findRows(asked: readonly AskedRow[], askedKeys = asked.map(rowKey)): Step<readonly AskedRow[]> {
     const unknown = new Map<string, AskedRow>();
     for (const [at, one] of asked.entries()) {
@@ -254,7 +254,7 @@ function* findRecords(db: Db, signatures: readonly string[]): Step<readonly Foun
 const GROUP_OF = `SELECT no FROM groups WHERE queue = ? AND signature = ? AND error_type = ? AND error_class = ? AND eligible = ?
   AND review = ?`;
 
-/** Those that are there, with their places in what is asked. */
+/** Returns the numbers of existing groups, with their indexes in `asked`. */
 function* findGroups(
   db: Db,
   asked: readonly AskedRow[],
@@ -283,7 +283,7 @@ function* findGroups(
   );
 }
 
-/** Under the lock of letters, so that nobody else makes the same. */
+/** Needs the lock of letters, so that no other transaction creates the same groups. */
 function insertGroups(db: Db, asked: readonly AskedRow[]): Step<number> {
   return db.insert(
     "groups (queue, signature, error_type, error_class, eligible, review, pattern, algorithm, first_at, last_at)",
@@ -294,7 +294,7 @@ function insertGroups(db: Db, asked: readonly AskedRow[]): Step<number> {
   );
 }
 
-/** Those that have letters in any queue. The newest groups first: they are the likeliest to have letters. */
+/** Returns the signatures that have letters in any queue. Checks the newest groups first: they most likely have letters. */
 function* waitingOf(db: Db, signatures: readonly string[]): Step<ReadonlySet<string>> {
   const asked = db.sql.relation(
     "a",

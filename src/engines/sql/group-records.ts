@@ -1,6 +1,6 @@
 /**
- * What is known of signatures beyond their letters: read, listed, and changed by people. How the burials and successes of a
- * transaction change it is in group-cache.ts.
+ * Reads, lists and edits the records of signatures. group-cache.ts updates them for the burials and successes of a
+ * transaction.
  */
 import { WorkError } from "../../errors.ts";
 import {
@@ -45,12 +45,12 @@ export function* readGroup(db: Db, signature: string): Step<GroupMark | null> {
   return (yield* recordsOf(db, rows))[0] ?? null;
 }
 
-/** By signature. Everything that is given must hold. There are as many as groups ever were, not as letters. */
+/** Lists the records that match all given conditions, by signature. Their number grows with groups, not with letters. */
 export function* listMarks(
   db: Db,
   { states, prefix }: { readonly states?: readonly GroupState[]; readonly prefix?: string },
 ): Step<GroupMark[]> {
-  // Not LIKE, to which some characters are patterns.
+  // Not LIKE, because the prefix may contain its wildcards.
   const begins = (column: string) => `substr(${column}, 1, length(${db.sql.typed("?", "text")})) = ?`;
   const { sql, values } = allOf([
     states && condition(db.sql.among("state", "?", "text"), states),
@@ -83,13 +83,13 @@ export function* markGroup(db: Db, signature: string, change: GroupChange): Step
   return changed;
 }
 
-/** The part of a record that a transaction changes, and the pattern that it never does. */
+/** The part of a record that transactions change, and the pattern, which never changes. */
 interface KnownRecord {
   readonly pattern: string;
   readonly life: GroupLife;
 }
 
-/** Those of the signatures that are known. */
+/** Reads the records of the given signatures; omits signatures without a record. */
 export function* readLives(db: Db, signatures: readonly string[]): Step<ReadonlyMap<string, KnownRecord>> {
   const rows = yield* db.all<RecordRow>(
     `SELECT ${COLUMNS} FROM group_records WHERE ${db.sql.among("signature", "?", "text")}`,
@@ -117,7 +117,7 @@ function standingOf(row: RecordRow): Omit<GroupLife, "newLetters" | "recent"> {
   });
 }
 
-/** Makes the records that are not there; of the others the pattern stays. */
+/** Inserts or updates records. Existing records keep their patterns. */
 export function writeLives(
   db: Db,
   records: readonly (KnownRecord & { readonly signature: string })[],

@@ -1,4 +1,4 @@
-/** The groups of letters, as they are listed. */
+/** Lists groups of letters. */
 import type { LetterGroup } from "../../engine.ts";
 import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
 import type { GroupState } from "../../item/group.ts";
@@ -19,7 +19,7 @@ interface GroupRow {
   readonly is_regression: number;
 }
 
-/** Groups of one queue that differ only in judgement are one group to a reader; the first burial names it. */
+/** Merges groups of one queue and signature that differ only in classification; the first one names the result. */
 export function* listGroups(
   db: Db,
   filter: { readonly queue?: string; readonly states?: readonly GroupState[] },

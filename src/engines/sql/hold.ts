@@ -1,4 +1,4 @@
-/** Items that a person takes out of the line, and puts back. */
+/** Holds ready items for a person, and makes them ready again. */
 import type { HoldBy, HoldReport } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
 import { compact, type JsonObject } from "../../std/json.ts";
@@ -13,7 +13,7 @@ interface HoldMove {
   readonly to: "ready" | "held";
 }
 
-/** Held items still block younger ones of their ordering keys. An id that is named twice is refused the second time. */
+/** Held items still block younger items of their ordering keys. If an id is given twice, the second one is refused. */
 export function* moveHeld(db: Db, { queue: name, itemIds, by, to }: HoldMove): Step<HoldReport> {
   const queue = yield* queueNo(db, name);
   const from = to === "held" ? "ready" : "held";
@@ -23,7 +23,7 @@ export function* moveHeld(db: Db, { queue: name, itemIds, by, to }: HoldMove): S
     return row?.state === from ? [row.ref] : [];
   });
   if (to === "held") yield* db.withdraw(asked);
-  // One that was leased meanwhile is not moved.
+  // An item that was leased in the meantime is not moved.
   const rows = yield* db.all<Row>(
     `UPDATE items SET state = ?1 WHERE ${db.sql.among("ref", "?2")} AND state = ?3 RETURNING ref, item_id, state`,
     ...[to, asked, from],

@@ -5,7 +5,7 @@ import type { Db, SqlValue, Step } from "./db.ts";
 import { queueNo } from "./jobs.ts";
 import { objectOf } from "./row.ts";
 
-/** Repeatable, because the answer to a commit can be lost: the id is known to nobody else. */
+/** Idempotent, because the response to a commit can get lost. No other process uses the same id. */
 export function* registerHolder(db: Db, holder: NewHolder): Step<Holder> {
   const { id, host, pid, processStart, ttlMs } = holder;
   const expiresAt = db.now + ttlMs;
@@ -25,8 +25,8 @@ export function* heartbeat(db: Db, holderId: string): Step<boolean> {
 }
 
 /**
- * A revoked holder expired at time 0, which no heartbeat changes. `unregisterHolder` waits for a lease that commits at the same
- * moment; the holder starts nothing, because its heartbeat is too old.
+ * Sets the expiry to 0, which no heartbeat changes. `unregisterHolder` waits for a lease that commits at the same time; the
+ * holder does not start that item, because its heartbeat is too old.
  */
 export function* revoke(
   db: Db,
@@ -60,7 +60,7 @@ export function* listHolders(db: Db): Step<Holder[]> {
   });
 }
 
-/** All that it holds; `also` is a further condition on what it was given, whose first value is `?2`. */
+/** Lists the items that a holder has leased; `also` is a further condition, whose first parameter is `?2`. */
 export function* listLeases(
   db: Db,
   holderId: string,

@@ -1,6 +1,6 @@
 /**
- * What letters from elsewhere are to become, worked out before anything is written: they come in one after the other, so
- * that the second of the same item finds the first. Pure; the store's part is in import.ts.
+ * Plans an import before anything is written. Letters are taken one after another, so that the second letter of an item
+ * finds the first. Pure; import.ts reads and writes the store.
  */
 import type { ImportReport } from "../../engine.ts";
 import { type ImportedLetter, lastMessageOf, releasedElsewhere } from "../../item/imported-letter.ts";
@@ -8,7 +8,7 @@ import type { Attempt, DeathRecord } from "../../item/item.ts";
 import type { Letter, Resolution } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 
-/** What the queue knows of an item. */
+/** An item that the queue already has. */
 export interface KnownItem {
   readonly itemId: string;
   readonly ref: number;
@@ -17,21 +17,21 @@ export interface KnownItem {
   readonly isPurged: boolean;
 }
 
-/** An item that the import makes, fills again or extends. */
+/** An item that the import creates, extends, or fills again after a purge. */
 export interface Admission {
   readonly itemId: string;
   readonly known: KnownItem | undefined;
-  /** What it came in with; undefined when it was there and is only extended. */
+  /** The letter that creates or refills the item; undefined if the item is only extended. */
   readonly came: { readonly letter: Letter; readonly given: ImportedLetter } | undefined;
   readonly state: ItemState;
-  /** 0 until a new item has got its number. */
+  /** 0 until a new item is numbered. */
   ref: number;
-  /** How many attempts it has in the end, and those that are written. */
+  /** The number of attempts after the import; `records` are the ones to insert. */
   attempts: number;
   readonly records: Attempt[];
 }
 
-/** A letter is buried, in the order of the import. */
+/** A letter to bury. Burials are kept in the order of the import. */
 export interface PlannedBurial {
   readonly item: Admission;
   readonly death: DeathRecord;
@@ -39,7 +39,7 @@ export interface PlannedBurial {
   readonly firstAt: number;
   readonly lastAt: number;
   readonly resolution: Resolution | undefined;
-  /** The attempts that the store did not know, whose failures are reported to the error log. */
+  /** Attempts that are new to the store; their failures are added to the error log. */
   readonly news: readonly Attempt[];
 }
 
@@ -56,7 +56,7 @@ export class Admissions {
     return [...this.#items.values()];
   }
 
-  /** Items that were dead here and get another death record. */
+  /** Existing dead items that get a new death record. */
   get reburied(): readonly Admission[] {
     return this.items.filter(({ came }) => came === undefined);
   }
@@ -74,7 +74,7 @@ export class Admissions {
     return "extended";
   }
 
-  /** A new item, or one whose bare row was left: it keeps the number of attempts that it had. */
+  /** Creates an item, or refills a purged one, which keeps at least the number of attempts that it had. */
   #comeIn(letter: Letter, given: ImportedLetter, known: KnownItem | undefined): void {
     const records = [...given.attempts];
     const last = records.at(-1)?.endedAt ?? 0;
@@ -94,7 +94,7 @@ export class Admissions {
     return item;
   }
 
-  /** It was dead with less of a history: it gets the rest, and dies of what it died of in the end. */
+  /** Adds the missing attempts to a dead item with a shorter history, and buries it again with the imported death record. */
   #extend(item: Admission, given: ImportedLetter): void {
     const news = given.attempts.slice(item.attempts);
     item.records.push(...news);

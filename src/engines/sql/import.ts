@@ -1,6 +1,6 @@
 /**
- * Letters from elsewhere come in. They are looked up together, judged one after the other in memory, and written together,
- * a few statements for each table: an import is as fast as the store, not as the calls.
+ * Imports letters. Looks them up together, decides on each one in memory, and writes them with a few statements per table,
+ * so that the time does not depend on round trips.
  */
 import type { ImportReport } from "../../engine.ts";
 import { importedFailures } from "../../item/event.ts";
@@ -39,7 +39,7 @@ export function* importLetters(db: Db, queueName: string, letters: readonly Lett
   return report;
 }
 
-/** What the queue knows of them. They are locked: one that is dead stays so until this is over. */
+/** Reads and locks the items that the queue already has, so that a dead item stays dead until the import commits. */
 function* knownItems(db: Db, queue: number, ids: readonly string[]): Step<readonly KnownItem[]> {
   const rows = yield* db.all<{
     readonly item_id: string;
@@ -84,7 +84,7 @@ function* writeItems(db: Db, queue: number, items: readonly Admission[]): Step<v
 
 const NORMAL = rankOf("normal");
 
-/** The bare rows of purged items have something again. */
+/** Fills the bare rows of purged items again. */
 function* refill(db: Db, items: readonly Admission[]): Step<void> {
   if (items.length === 0) return;
   const rows = db.sql.relation(
@@ -115,7 +115,7 @@ function* extend(db: Db, items: readonly Admission[]): Step<void> {
   );
 }
 
-/** One row stands for whoever held the attempts that were made elsewhere. It has left. */
+/** One unregistered holder stands for all holders of imported attempts. */
 function* holderElsewhere(db: Db, queue: number): Step<number> {
   yield* db.run(
     `INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at, gone)
@@ -126,7 +126,7 @@ function* holderElsewhere(db: Db, queue: number): Step<number> {
   return (yield* db.get<{ no: number }>("SELECT no FROM holders WHERE id = ?", ELSEWHERE))?.no ?? 0;
 }
 
-/** What the items hold besides their bare rows. */
+/** Inserts the payloads, attempts, late results, notes and amendments of the items. */
 function* writeRecords(db: Db, items: readonly Admission[], holder: number): Step<void> {
   const came = items.flatMap(({ ref, came: one }) => (one === undefined ? [] : [{ ref, ...one }]));
   yield* db.insert(
@@ -166,7 +166,7 @@ interface Buried extends PlannedBurial {
   readonly place: LetterPlace;
 }
 
-/** The items have their rows, and those that are new their numbers. */
+/** The rows of the items must exist, and new items must be numbered. */
 function* buryAdmitted(ledger: Ledger, queue: number, plan: Admissions): Step<void> {
   const { db, deltas } = ledger;
   const burials = yield* numberBurials(ledger, queue, plan.burials);
@@ -175,7 +175,7 @@ function* buryAdmitted(ledger: Ledger, queue: number, plan: Admissions): Step<vo
     deltas,
     plan.reburied.map(({ ref }) => ({ ref, queue })),
   );
-  // Of an item that is buried several times in this import, the last burial stays.
+  // If an item is buried several times in this import, only the last burial is kept.
   const last = new Map<Admission, Buried>();
   for (const burial of burials) {
     const earlier = last.get(burial.item);
@@ -209,7 +209,7 @@ function* numberBurials(
   });
 }
 
-/** One that comes in closed is no new failure of its group. */
+/** A letter that is imported with a resolution is not a new failure of its group. */
 function buryOne({ deltas, groups, events }: Ledger, queue: number, burial: Buried): void {
   const { item, death, place: at, resolution, news } = burial;
   const where = { queue, ref: item.ref };
@@ -227,7 +227,7 @@ function buryOne({ deltas, groups, events }: Ledger, queue: number, burial: Buri
   groups.know(death, where);
 }
 
-/** Each has its own times; one that has a resolution is closed at once. */
+/** Inserts letters with their original times. Letters with a resolution are inserted as resolved. */
 function* writeDeaths(db: Db, burials: readonly Buried[]): Step<void> {
   const rowOf = ({ item, death, message, place: { no, grp, buried_at, first_at } }: Buried) => [
     ...[no, item.ref, grp, buried_at],

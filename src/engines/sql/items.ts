@@ -1,4 +1,4 @@
-/** Items as people read them: found by id, listed by age, and what the done ones left. */
+/** Finds items by id, lists them by age, and lists the results of done items. */
 import type { ItemQuery, ItemResult } from "../../engine.ts";
 import { type Item, priorityOf } from "../../item/item.ts";
 import { type Json, parseJson } from "../../std/json.ts";
@@ -21,7 +21,7 @@ function itemOf(row: object): Item {
   };
 }
 
-/** Reads the items that a statement names by its columns `ref` and `rank`, in the order of both. */
+/** Reads the items that a statement selects, ordered by its columns `rank` and `ref`. */
 function* readItems(db: Db, chosen: string, ...values: readonly SqlValue[]): Step<Item[]> {
   const rows = yield* db.all<object>(
     `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.state, i.priority, i.due_at, i.expires_at, i.lane,
@@ -35,7 +35,7 @@ function* readItems(db: Db, chosen: string, ...values: readonly SqlValue[]): Ste
   return rows.map(itemOf);
 }
 
-/** A prefix is a range of the unique index, sought once per queue. */
+/** Finds items by id or prefix: a range of the unique index, sought once per queue. */
 export function findItems(
   db: Db,
   idOrPrefix: string,
@@ -69,7 +69,7 @@ export function* listItems(db: Db, query: ItemQuery): Step<Item[]> {
   );
 }
 
-/** What is found quickest: the ids, SQLite's index of held items, or a walk by number. A column behind `+` uses no index. */
+/** Chooses the fastest access: by ids, by SQLite's index of held items, or by number. A column behind `+` uses no index. */
 function seek(db: Db, { states, itemIds }: ItemQuery): string {
   if (itemIds !== undefined) {
     return `+i.ref > ?1 AND i.queue = ?2 AND ${db.sql.among("i.item_id", "?5", "text")}`;
@@ -78,7 +78,7 @@ function seek(db: Db, { states, itemIds }: ItemQuery): string {
   return isHeld ? "i.ref > ?1 AND i.state = 'held' AND i.queue = ?2" : "i.ref > ?1 AND +i.queue = ?2";
 }
 
-/** By the number of the item, which the primary key orders. */
+/** Lists the results of done items by item number, the order of the primary key. */
 export function* listResults(
   db: Db,
   queue: string,

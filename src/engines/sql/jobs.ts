@@ -8,7 +8,7 @@ import type { Db, Step } from "./db.ts";
 import { writeEvent } from "./event-log.ts";
 import { objectOf } from "./row.ts";
 
-/** When two create the same job at once, the first row of `jobs` decides. The queue of a deleted job still exists. */
+/** If two processes create the same job, the first row of `jobs` wins. The queue of a deleted job still exists. */
 export function* createJob(db: Db, job: NewJob): Step<Job> {
   const isTaken = (yield* findJob(db, job.id)) !== null || (yield* findJob(db, job.name)) !== null;
   if (isTaken) throw taken(job);
@@ -69,7 +69,7 @@ export function* listJobs(
   return rows.map(jobOf);
 }
 
-/** The row is locked: two changes of one job come one after the other. */
+/** Locks the row, so that concurrent changes of one job are applied one after the other. */
 export function* changeJob(db: Db, id: string, change: JobChange): Step<Job> {
   const job = yield* requireJob(db, id, db.sql.forUpdate);
   const status = change.status ?? job.status;
@@ -92,7 +92,7 @@ export function* changeJob(db: Db, id: string, change: JobChange): Step<Job> {
   return yield* requireJob(db, job.id);
 }
 
-/** A paused queue stays paused as it was. */
+/** A queue that is already paused keeps its original pause. */
 function pauseAfter(job: Job, { pause }: JobChange, now: number): Pause | undefined {
   if (pause === null) return undefined;
   return job.pause ?? (pause && { ...pause, at: now });
@@ -119,7 +119,7 @@ function* tell(db: Db, { job, pause, change }: Changed): Step<void> {
   if (change.event) yield* writeEvent(db, change.event, { queue: no });
 }
 
-/** The number of a queue. Adding to one that does not exist is an error. */
+/** Returns the number of a queue; throws if it does not exist. */
 export function* queueNo(db: Db, name: string): Step<number> {
   const row = yield* db.get<{ no: number }>("SELECT no FROM queues WHERE name = ?", name);
   if (row === undefined) throw noQueue(name);

@@ -1,21 +1,21 @@
-/** Which letters of a step are worked on, and why the others are not: the same in both SQL stores. */
+/** Decides which letters of a step are processed, and why the others are refused, for both SQL stores. */
 import { KIND_RULES, type LetterStep, REFUSAL } from "../../item/operation.ts";
 import type { ItemState } from "../../item/state.ts";
 import type { StoredOperation } from "./operations.ts";
 
-/** A pending letter, where it was and where it is. */
+/** A pending letter: its state when it was selected (`was`), and its current state. */
 export interface CandidateRow {
   readonly no: number;
   readonly was: ItemState;
   readonly state: ItemState;
-  /** False or 0 when there is no such letter any more. */
+  /** False or 0 if the letter no longer exists. */
   readonly here: boolean | number;
   readonly revision: number;
   readonly eligible: number;
   readonly signature: string;
 }
 
-/** The numbers of those that are not worked on, by reason. */
+/** The numbers of refused letters, by reason. */
 export type Refused = ReadonlyMap<string, readonly number[]>;
 
 interface Judged<Candidate> {
@@ -23,7 +23,7 @@ interface Judged<Candidate> {
   readonly refused: Refused;
 }
 
-/** `named` has the letters that the step names, by number. */
+/** `named` holds the letters named in the step, by number. */
 export function judge<Candidate extends CandidateRow>(
   work: { readonly operation: StoredOperation; readonly named: ReadonlyMap<number, LetterStep> },
   candidates: readonly Candidate[],
@@ -41,7 +41,7 @@ export function judge<Candidate extends CandidateRow>(
   return { accepted, refused };
 }
 
-/** Why the letter cannot be worked on, if so. */
+/** Returns why the letter cannot be processed, or undefined. */
 function obstacle(
   { kind, force }: StoredOperation,
   candidate: CandidateRow,

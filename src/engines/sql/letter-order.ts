@@ -61,7 +61,7 @@ export const KEY: Readonly<Record<LetterOrder, string>> = {
   type: "g.error_type",
 };
 
-/** The columns of a page in its order. */
+/** The ORDER BY clause of each order. */
 export const ROWS: Readonly<Record<LetterOrder, string>> = {
   newest: "no DESC",
   oldest: "no",
@@ -82,7 +82,7 @@ interface PageSql {
   readonly values: readonly (string | number)[];
 }
 
-/** Selects from a relation with the columns `no` and `key`. */
+/** Selects a page from a relation with the columns `no` and `key`. */
 export function pageOf({ order, after, limit }: PagePlace, from: string): PageSql {
   const place = after === undefined ? { sql: "true", values: [] } : placeAfter(order, after);
   const sql = `SELECT no, key FROM ${from} WHERE ${place.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
@@ -97,7 +97,7 @@ function placeAfter(order: LetterOrder, { no, key }: Place): PageSql {
   return { sql: `key ${beyond}= ? AND (key ${beyond} ? OR no < ?)`, values: [key, key, no] };
 }
 
-/** Letters are counted by groups: without any, every filter would answer that there are none. */
+/** Finds letters in a store that has lost its groups: counts come from groups, so every filter would find nothing. */
 export const LETTERS_WITHOUT_GROUPS =
   "SELECT 1 AS found FROM letters WHERE NOT EXISTS (SELECT 1 FROM groups) LIMIT 1";
 

@@ -1,6 +1,6 @@
 /**
- * Which letters a filter means. The letters of each state are in a place of their own: those that wait in one table, the
- * closed ones in another, and those in retry are found by their items. A search asks each place that the filter names.
+ * Finds the letters that match a filter. Waiting letters are in one table, closed ones in another, and letters in retry are
+ * found through their items. A search queries each of these sources that the filter needs.
  */
 import type { LetterFilter } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
@@ -9,18 +9,18 @@ import type { Db, Fragment, Step } from "./db.ts";
 import { KEY, type PagePlace, type Place, pageOf } from "./letter-order.ts";
 import type { LetterTable } from "./letters.ts";
 
-/** A place where letters of some states are. */
+/** A table and condition that select the letters of some states. */
 export interface Source {
   readonly table: LetterTable;
-  /** What the rows `l` and `i` must be. */
+  /** The condition on the rows `l` and `i`. */
   readonly condition: string;
-  /** How many of a group's letters are there, when the group `g` counts them. */
+  /** The number of a group's letters in this source, if the group `g` counts them. */
   readonly counted?: string;
-  /** The index of items by which those in retry are few enough to be looked at one by one, where there is one. */
+  /** The index of items in retry, if there are few enough to check one by one. */
   readonly index?: string;
 }
 
-/** All that wait, whichever state they are in. */
+/** All letters that wait, in any state. */
 export const WAITING: Source = { table: "letters", condition: "true", counted: "g.count" };
 export const DEAD: Source = { table: "letters", condition: "i.state = 'dead'", counted: "g.count - g.away" };
 export const READY: Source = {
@@ -51,7 +51,7 @@ const SOURCE_OF: Partial<Record<ItemState, Source>> = {
   discarded: DISCARDED,
 };
 
-/** Where the letters of the filter's states are. */
+/** The sources of the filter's states. */
 export function sourcesOf({ states = WAITING_STATES }: LetterFilter): Source[] {
   const isAll = WAITING_STATES.every((state) => states.includes(state));
   if (!isAll) return sourcesApart({ states });
@@ -59,12 +59,12 @@ export function sourcesOf({ states = WAITING_STATES }: LetterFilter): Source[] {
   return [WAITING, ...sourcesApart({ states: rest })];
 }
 
-/** The same with those that wait apart by their state. */
+/** Like `sourcesOf`, with a separate source for each state of waiting letters. */
 export function sourcesApart({ states = WAITING_STATES }: LetterFilter): Source[] {
   return [...new Set(states)].flatMap((state) => SOURCE_OF[state] ?? []);
 }
 
-/** Whether the filter chooses by group and state alone, or by age: what is counted as letters come and go. */
+/** Whether the filter uses only groups, states and times, which counters cover. */
 export function isOfGroups(filter: LetterFilter): boolean {
   return (
     filter.itemIds === undefined &&
@@ -80,7 +80,7 @@ export const TIME_OF = {
   arrival: "coalesce(l.arrived_at, l.buried_at)",
 } as const;
 
-/** A letter that was found, with what it is ordered by besides its number. */
+/** A letter that was found, with its sort key. */
 export interface Found extends Place {
   readonly table: LetterTable;
 }
@@ -89,7 +89,7 @@ export interface Search extends PagePlace {
   readonly filter: LetterFilter;
 }
 
-/** A page of the letters in one place for which FROM and WHERE are given. */
+/** Reads a page from one source, for the given FROM and WHERE clauses. */
 export function* searchEach(
   db: Db,
   { table }: Source,
@@ -101,13 +101,13 @@ export function* searchEach(
   return rows.map((row) => ({ ...row, table }));
 }
 
-/** What was found in one place, and how many there are. */
+/** The letters of a page from one source, and the number of all matches. */
 export interface Part {
   readonly found: readonly Found[];
   readonly total: number;
 }
 
-/** The page and the number of all that fit, in one look at each letter that the filter may mean. */
+/** Reads a page and counts all matches in one pass. */
 export function* searchAndCount(
   db: Db,
   { table }: Source,
@@ -128,16 +128,16 @@ export function* searchAndCount(
   };
 }
 
-/** A page of letters by their types. */
+/** A page of letters that is ordered by error type. */
 export interface TypeWalk {
   readonly source: Source;
   readonly filter: LetterFilter;
   readonly limit: number;
-  /** The letter before the page. */
+  /** The last letter of the previous page. */
   readonly after: Place | undefined;
 }
 
-/** Type by type, from that of the letter before the page on: `walk` finds the newest letters after one with a number. */
+/** Reads type by type, starting with the type of `after`; `walk` finds the newest letters of one type. */
 export function* walkTypes<Walk extends TypeWalk>(
   db: Db,
   asked: Walk,

@@ -1,16 +1,16 @@
-/** A letter as it is read from a store: its row, what its item has, and what its group says. */
+/** Builds a letter from its row and the records of its item and group. */
 import type { StoredLetter } from "../../engine.ts";
 import { artifactsFromJson, type Resolution, type ResolutionKind } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
 import type { FailureHistory } from "./attempts.ts";
 
-/** Where letters are: those that wait, and those that are closed. */
+/** The tables of letters that wait and of those that are closed. */
 export type LetterTable = "letters" | "resolved_letters";
 
 export const LETTER_TABLES: readonly LetterTable[] = ["letters", "resolved_letters"];
 
-/** As far as it is wanted. */
+/** The columns of a letter; optional ones are read only when needed. */
 export interface LetterRow extends Partial<LetterRecord>, Partial<ResolutionRow> {
   readonly no: number;
   readonly ref: number;
@@ -42,12 +42,12 @@ interface ResolutionRow {
   readonly operation: string | null;
 }
 
-/** What the item has besides its failures; null where there is none. */
+/** The records of the item besides its failures; null if there are none. */
 export type Additions = {
   readonly [Key in "lateResults" | "amendments" | "notes"]?: StoredLetter[Key] | null;
 };
 
-/** Written out, not by `compact`: a search comes here for every letter. */
+/** Does not use `compact`, because a search calls this for every letter. */
 export function letterOf(
   row: LetterRow,
   history: FailureHistory | undefined,

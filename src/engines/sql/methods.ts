@@ -24,11 +24,11 @@ import { beginOperation, enlist, listRefusals, listSelected } from "./selection.
 
 /** The transactions of an engine. */
 export interface Transactions {
-  /** One statement, or several that need not be of one moment. The clock is not to be asked. */
+  /** For one statement, or several that need no common snapshot. Must not use `db.now`. */
   readOnce<T>(steps: (db: Db) => Step<T>): Promise<T>;
-  /** As `readOnce`, for what runners ask for all the time. */
+  /** Like `readOnce`, for reads that runners repeat all the time. */
   readOften<T>(steps: (db: Db) => Step<T>): Promise<T>;
-  /** One unchanging view of the store for several statements. */
+  /** One consistent snapshot for several statements. */
   readSnapshot<T>(steps: (db: Db) => Step<T>): Promise<T>;
   write<T>(steps: (db: Db) => Step<T>): Promise<T>;
   /** For everything that changes letters, groups or operations: one such transaction at a time. */

@@ -1,9 +1,9 @@
-/** What people and workers write on items, and so on letters. Never rewritten; a letter that is purged loses its notes. */
+/** Notes that people and workers add to items and so to letters. Notes never change; purging a letter deletes them. */
 import type { NewNote } from "../../item/item.ts";
 import type { LetterNote } from "../../item/letter.ts";
 import type { Db, Step } from "./db.ts";
 
-/** The item is locked meanwhile, so that a purge of the same moment comes before the note or takes it along. */
+/** Locks the item, so that a concurrent purge either prevents the note or deletes it. */
 export function* addNote(db: Db, ref: number, { author, text }: NewNote): Step<boolean> {
   const { typed } = db.sql;
   const written = yield* db.run(
@@ -15,7 +15,7 @@ export function* addNote(db: Db, ref: number, { author, text }: NewNote): Step<b
   return written > 0;
 }
 
-/** Those of settlements, whose items are leased and locked. */
+/** Inserts the notes of settlements, whose items are already leased and locked. */
 export function insertNotes(db: Db, notes: readonly (NewNote & { readonly ref: number })[]): Step<number> {
   return db.insert(
     "notes (ref, at, author, text)",
@@ -23,7 +23,7 @@ export function insertNotes(db: Db, notes: readonly (NewNote & { readonly ref: n
   );
 }
 
-/** Oldest first. */
+/** Lists an item's notes, oldest first. */
 export function listNotes(db: Db, ref: number): Step<LetterNote[]> {
   return db.all<LetterNote>(
     `SELECT at, author, text FROM notes WHERE ref = ? ORDER BY ${db.sql.serial}`,

@@ -1,4 +1,4 @@
-/** Operations: their records and totals, and what a person may change about them. */
+/** Reads and changes operations: records, totals and status. */
 import { WorkError } from "../../errors.ts";
 import {
   type Operation,
@@ -12,11 +12,11 @@ import type { Db, Dialect, Step } from "./db.ts";
 import { writeEvent } from "./event-log.ts";
 import { objectOf } from "./row.ts";
 
-/** An operation with what only the store knows of it. */
+/** An operation with the columns that only the store uses. */
 export interface StoredOperation extends Operation {
   readonly no: number;
   readonly queueNo: number;
-  /** Letters of the selection up to this one are done or refused. */
+  /** All selected letters up to this number are done or refused. */
   readonly nextNo: number;
   /** Whether all letters are selected. */
   readonly complete: boolean;
@@ -26,7 +26,7 @@ function storedOf(row: object): StoredOperation {
   return objectOf(row, { json: ["filter", "plan", "progress"], flags: ["force", "complete"] });
 }
 
-/** The operation as others see it. */
+/** Removes the columns that only the store uses. */
 export function operationOf({ no, queueNo, nextNo, complete, ...operation }: StoredOperation): Operation {
   return operation;
 }
@@ -60,7 +60,7 @@ export function* requireOperation(db: Db, id: string): Step<Operation> {
   return operationOf(yield* requireRow(db, id));
 }
 
-/** The row of an operation that must be there. */
+/** Returns the row of an operation; throws if there is none. */
 export function* requireRow(db: Db, id: string): Step<StoredOperation> {
   const row = yield* db.get<object>(`${OPERATION_SQL} WHERE o.id = ?1`, id);
   if (row !== undefined) return storedOf(row);
@@ -89,13 +89,13 @@ export function* changeOperation(db: Db, id: string, change: OperationChange): S
   return yield* requireOperation(db, id);
 }
 
-/** One that was paused while its letters were searched for continues to search when it is opened. */
+/** An operation that was paused during its selection continues to select when it is reopened. */
 function statusAfter(row: StoredOperation, change: OperationChange): OperationStatus {
   if (change.status === undefined) return row.status;
   return change.status === "open" && !row.complete ? "selecting" : change.status;
 }
 
-/** Nothing up to `next_no` is pending. */
+/** Refuses all pending letters. No letter up to `next_no` is pending. */
 function* refuseRest(db: Db, { no, nextNo: worked }: StoredOperation, reason: string): Step<void> {
   const refused = yield* db.run(
     "UPDATE selections SET status = 'refused', reason = ?1 WHERE operation = ?2 AND no > ?3 AND status = 'pending'",
@@ -104,7 +104,7 @@ function* refuseRest(db: Db, { no, nextNo: worked }: StoredOperation, reason: st
   yield* db.run("UPDATE operations SET refused = refused + ?1 WHERE no = ?2", refused, no);
 }
 
-/** Leased items end by themselves; without any, the operation ends now. */
+/** Does not interrupt leased items; if there are none, the operation ends now. */
 function* cancel(db: Db, row: StoredOperation): Step<void> {
   yield* db.run("UPDATE operations SET complete = 1 WHERE no = ?1", row.no);
   yield* refuseRest(db, row, REFUSAL.cancelled);
@@ -112,7 +112,7 @@ function* cancel(db: Db, row: StoredOperation): Step<void> {
   yield* endWhenOver(db, row);
 }
 
-/** Items that the operation sent and that are ready become dead again, also those that wait for a retry. */
+/** Makes the ready items of the operation dead again, including those that wait for a retry. */
 function* recall(db: Db, { no, queueNo: queue }: StoredOperation): Step<void> {
   const rows = yield* db.lockReadyLetters(no);
   if (rows.length === 0) return;
@@ -133,7 +133,7 @@ function* recall(db: Db, { no, queueNo: queue }: StoredOperation): Step<void> {
     no,
   );
   yield* db.realign(refs);
-  yield* db.reindexTexts(letterSequences); // those that were begun may have failed in another way
+  yield* db.reindexTexts(letterSequences); // letters that were attempted may have a new last failure
   const deltas = db.newDeltas();
   for (const { grp } of rows) deltas.group(grp, "away", -1);
   deltas.queue(queue, "ready", -rows.length);
@@ -152,19 +152,19 @@ function endWhenOver(db: Db, { no }: StoredOperation): Step<number> {
   return db.run(`${endSql(db.sql)} AND (kind <> 'redrive' OR succeeded + failed = done)`, db.now, [no]);
 }
 
-/** Ends redrives in the step that leaves nothing of them to do: the last letter is settled, or was refused. */
+/** Ends redrives in the step that settles or refuses their last letter. */
 export function endRedrives(db: Db, operations: readonly number[]): Step<number> {
   return db.run(endRedrivesSql(db.sql), db.now, operations);
 }
 
-/** With the time and the numbers of the operations. */
+/** The parameters are the time and the numbers of the operations. */
 export function endRedrivesSql(sql: Dialect): string {
   return `${endSql(sql)} AND kind = 'redrive' AND succeeded + failed = done`;
 }
 
 /**
- * Nothing while letters are pending or at work. A cancelled one stays cancelled. Every step that changes the counts locks the
- * operation's row, so the last one sees them all.
+ * Changes nothing while letters are pending or in progress. A cancelled operation stays cancelled. Every step that changes
+ * the counts locks the operation's row, so the last one sees them all.
  */
 function endSql(sql: Dialect): string {
   return `UPDATE operations SET ended_at = ?1, status = CASE status WHEN 'cancelled' THEN status ELSE 'ended' END

@@ -1,4 +1,4 @@
-/** Letters change their group while everything else about them stays: the counters of groups follow in the same transaction. */
+/** Moves letters to other groups. The counters of groups change in the same transaction. */
 import type { Regrouped } from "../../engine.ts";
 import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
 import { assert } from "../../std/assert.ts";
@@ -6,7 +6,7 @@ import { type Ledger, newLedger, writeLedger } from "./bury.ts";
 import { type Db, type Step, together } from "./db.ts";
 import type { GroupCounter, LetterPlace } from "./deltas.ts";
 
-/** How many changed their group. Of one that is named twice, the first naming counts. */
+/** Returns how many letters changed their group. If a letter is named twice, the first entry wins. */
 export function* regroup(db: Db, letters: readonly Regrouped[]): Step<number> {
   const ledger = newLedger(db);
   const asked = yield* groupsFor(ledger, letters);
@@ -18,7 +18,7 @@ export function* regroup(db: Db, letters: readonly Regrouped[]): Step<number> {
   return moving.length;
 }
 
-/** A letter that is there, and the group where it belongs. */
+/** An existing letter, and the group where it belongs. */
 interface Asked {
   readonly row: Row;
   readonly algorithm: string;
@@ -34,12 +34,12 @@ interface Row extends LetterPlace {
   readonly eligible: number;
   readonly review: number;
   readonly message: string | null;
-  /** What the group counts it as besides, if anything. */
+  /** The group counter that also includes the letter, if any. */
   readonly counted: GroupCounter | null;
   readonly is_waiting: number;
 }
 
-/** In the order in which they are named. */
+/** Finds the group of each letter, in the order given. */
 function* groupsFor({ db, groups }: Ledger, letters: readonly Regrouped[]): Step<Asked[]> {
   const numbers = letters.map(({ letterSequence }) => letterSequence);
   const [waiting, closed] = yield* together(
@@ -109,7 +109,7 @@ function judgementOf({ error_type, error_class, eligible, review }: Row) {
   };
 }
 
-/** The group that a letter has or gets was grouped by this algorithm from now on. */
+/** Records the algorithm in the group of each letter, whether the letter moved or not. */
 function* writeAlgorithms(db: Db, asked: readonly Asked[]): Step<void> {
   const last = new Map(
     asked.map(({ row: { queue }, found: { signature }, algorithm }) => [

@@ -9,7 +9,7 @@ import { amendAll } from "./amendments.ts";
 import type { Db, Step } from "./db.ts";
 import type { EventLog } from "./event-log.ts";
 
-/** Where items come into. */
+/** The queue that items are added to, and the events of the transaction. */
 interface Intake {
   readonly db: Db;
   readonly queue: number;
@@ -26,7 +26,7 @@ export class AddTotals {
   replaced = 0;
   readonly #changedIds: string[] = [];
 
-  /** The outcomes of items whose ids exist. */
+  /** Counts the outcomes of items whose ids exist. */
   met(items: readonly NewItem[], fates: readonly Fate[]): void {
     this.replaced += fates.filter((fate) => fate === "replaced").length;
     this.#changedIds.push(...items.flatMap(({ itemId }, at) => (fates[at] === "changed" ? [itemId] : [])));
@@ -81,7 +81,7 @@ function* findKnown({ db, queue }: Intake, itemIds: readonly string[]): Step<Rea
   return new Map(rows.map((row) => [row.item_id, row]));
 }
 
-/** Compares with the data that the item was added with, not with later edits. The data of a purged item is not known. */
+/** Compares with the data that the item was added with, not with later edits. Purged items have no data to compare. */
 function compare({ purged, data, first }: Known, item: NewItem): Fate {
   if (purged === 1) return "existing";
   return textOf(first ?? data) === canonicalJson(item.data) ? "existing" : "changed";
@@ -106,7 +106,7 @@ function isReplaceable({ purged, state, data }: Known, item: NewItem): boolean {
   return waits && purged === 0 && textOf(data) !== canonicalJson(item.data);
 }
 
-/** The outcome for an item that is not replaced also depends on its current state. */
+/** The outcome for an item that is not replaced: `existing` if it has the current or the original data. */
 function fateOf(known: Known, item: NewItem): Fate {
   return textOf(known.data) === canonicalJson(item.data) ? "existing" : compare(known, item);
 }
@@ -117,7 +117,7 @@ function* requireKnown(intake: Intake, itemId: string): Step<Known> {
   return known;
 }
 
-/** Keeps the old data as an amendment. Everything else is replaced by what the new item has; the ordering key stays. */
+/** Keeps the old data as an amendment. The new item replaces everything else except the ordering key. */
 function* rewrite({ db, queue, events }: Intake, ref: number, item: NewItem, author: string): Step<void> {
   const letter = yield* db.get<{ no: number }>("SELECT no FROM letters WHERE ref = ?", ref);
   const change = { ref, letter: letter?.no ?? null, data: item.data, at: db.now, author };

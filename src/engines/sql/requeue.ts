@@ -1,4 +1,4 @@
-/** Letters that are requeued as new: another item with the data of each becomes ready, and the letter is discarded. */
+/** Requeues letters as new: creates a ready item with the data of each letter, and discards the letter. */
 import { rankOf } from "../../item/item.ts";
 import type { Resolution } from "../../item/letter.ts";
 import { type LetterStep, newIdOf, newNameOf, sentAnewAs } from "../../item/operation.ts";
@@ -16,7 +16,7 @@ export interface Requeued {
 
 type Given = Pick<LetterStep, "data" | "priority">;
 
-/** In the order of the letters; `given` has what each new item has instead of what the letter's has. */
+/** Returns the new items in the order of the letters; `given` overrides their data and priority. */
 export function* requeueLetters(
   bulk: Bulk,
   given: readonly Given[],
@@ -37,7 +37,7 @@ export function* requeueLetters(
   return items;
 }
 
-/** A letter's item, and what the new one takes over from it. */
+/** A letter's item, with the fields that the new item takes over. */
 interface Origin {
   readonly origin: number;
   readonly item_id: string;
@@ -61,7 +61,7 @@ function* readOrigins(db: Db, refs: readonly number[]): Step<readonly Origin[]> 
   });
 }
 
-/** The ids of the queue that begin as those of these items, with a `~` after it. */
+/** The ids in the queue that continue one of these items' ids with `~`. */
 function* takenIds(db: Db, queue: number, origins: readonly Origin[]): Step<Set<string>> {
   const ranges = db.sql.relation(
     "o",

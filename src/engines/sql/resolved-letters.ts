@@ -1,13 +1,10 @@
-/**
- * Letters that are resolved, and those that are restored or deleted. A closed letter keeps its number and all that is
- * known of it; many at a time are moved by a few statements.
- */
+/** Resolves, restores and deletes letters, many with a few statements. A closed letter keeps its number and all its data. */
 import type { Resolution, ResolutionKind } from "../../item/letter.ts";
 import { type Ledger, letterColumns, type Unburied } from "./bury.ts";
 import { type Db, type Step, together } from "./db.ts";
 import type { Deltas, LetterPlace } from "./deltas.ts";
 
-/** The item of a redriven letter succeeded. */
+/** A redriven letter whose item succeeded. */
 export interface LetterEnd {
   readonly letter: Unburied;
   readonly queue: number;
@@ -15,7 +12,7 @@ export interface LetterEnd {
   readonly revision: number;
 }
 
-/** In the order given. */
+/** Resolves letters in the order given. */
 export function* resolveLetters(
   { db, deltas, groups }: Omit<Ledger, "events">,
   ends: readonly LetterEnd[],
@@ -46,7 +43,7 @@ interface Edit {
   readonly operation: string | null;
 }
 
-/** By the number of the letter. */
+/** The last edit of each letter, by letter number. */
 function* lastEdits(db: Db, letters: readonly Unburied[]): Step<ReadonlyMap<number, Edit>> {
   if (letters.length === 0) return new Map();
   const asked = db.sql.relation(
@@ -93,12 +90,12 @@ function* insertResolved(
   );
 }
 
-/** A letter that a bulk step works on. */
+/** A letter of a bulk step. */
 export interface BulkLetter extends LetterPlace {
   readonly ref: number;
 }
 
-/** Letters of one queue, and where what is done to them is counted. */
+/** Letters of one queue, and the counters that a bulk step changes. */
 export interface Bulk {
   readonly db: Db;
   readonly deltas: Deltas;
@@ -106,7 +103,7 @@ export interface Bulk {
   readonly letters: readonly BulkLetter[];
 }
 
-/** Dead letters are given up, all for one reason or each for its own. */
+/** Discards dead letters, all for one reason or each for its own. */
 export function* discardLetters(
   bulk: Bulk,
   {
@@ -139,7 +136,7 @@ export function* discardLetters(
   deltas.queue(queue, "discarded", letters.length);
 }
 
-/** Discarded letters are dead again, under the numbers that they had. */
+/** Makes discarded letters dead again, with their old numbers. */
 export function* restoreLetters(bulk: Bulk): Step<void> {
   const { db, deltas, queue, letters } = bulk;
   if (letters.length === 0) return;
@@ -161,7 +158,7 @@ export function* restoreLetters(bulk: Bulk): Step<void> {
   deltas.queue(queue, "dead", letters.length);
 }
 
-/** Dead letters are deleted with all that their items hold. */
+/** Deletes dead letters with all data of their items. */
 export function* purgeDead(bulk: Bulk): Step<void> {
   const { deltas, queue, letters } = bulk;
   if (letters.length === 0) return;
@@ -171,14 +168,14 @@ export function* purgeDead(bulk: Bulk): Step<void> {
   deltas.queue(queue, "discarded", letters.length);
 }
 
-/** The same for discarded ones. */
+/** Deletes discarded letters with all data of their items. */
 export function* purgeDiscarded(bulk: Bulk): Step<void> {
   if (bulk.letters.length === 0) return;
   yield* forget(bulk, "discarded");
   yield* empty(bulk);
 }
 
-/** Of a resolved letter only the record goes: its item was done, and stays so. */
+/** Deletes only the record of resolved letters: their items are done and stay. */
 export function* purgeResolved(bulk: Bulk): Step<void> {
   if (bulk.letters.length === 0) return;
   yield* forget(bulk, "resolved");
@@ -204,10 +201,10 @@ function deleteRows({ db, letters }: Bulk, table: "letters" | "resolved_letters"
   );
 }
 
-/** What an item holds besides its bare row. */
+/** The tables with the data of an item besides its bare row. */
 const HELD = ["payloads", "attempts", "late_results", "notes", "amendments"] as const;
 
-/** The items first: whoever writes a note locks its item, so that the note is there before or never. */
+/** Updates the items first, which locks them: a concurrent note is either deleted here or refused. */
 function* empty({ db, letters }: Bulk): Step<void> {
   const refs = letters.map(({ ref }) => ref);
   const chosen = `WHERE ${db.sql.among("ref", "?")}`;

@@ -1,4 +1,4 @@
-/** From a row to the object that it stores. */
+/** Converts database rows to objects. */
 import { parseJson } from "../../std/json.ts";
 
 const propertyNames = new Map<string, string>();
@@ -13,8 +13,8 @@ function propertyOf(column: string): string {
 }
 
 /**
- * The object that a row stores: `created_at` becomes `createdAt`, a null is left out, texts of the `json` columns are
- * parsed, and the numbers of the `flags` columns are booleans.
+ * Converts a row to an object: `created_at` becomes `createdAt`, nulls are left out, `json` columns are parsed and `flags`
+ * columns become booleans.
  */
 export function objectOf<T>(
   row: object,

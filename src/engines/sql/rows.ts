@@ -1,4 +1,4 @@
-/** The rows of a store as every engine exports and imports them, for a copy from one store into another. */
+/** Pages of rows, which every engine exports and imports when one store is copied into another. */
 import type { RowPage } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { rowOf, type Table } from "../../item/tables.ts";
@@ -7,9 +7,9 @@ import type { Json } from "../../std/json.ts";
 
 export type Tuple = readonly (string | number | null)[];
 
-/** Which rows are read, in the order of their keys. */
+/** Which rows are read, in key order. */
 export interface Page {
-  /** The key of the row before; empty at the beginning. */
+  /** The key of the last row of the previous page; empty at the beginning. */
   readonly after: Tuple;
   readonly limit: number;
 }
@@ -28,7 +28,7 @@ export function rowPage({ columns, key }: Table, tuples: readonly Tuple[], limit
   return { rows, next: isEnd ? null : key.map((column) => last[column] ?? null) };
 }
 
-/** A row without its referenced row was written after the referenced table was read. */
+/** The error for a row that was written after the table that it references had been read. */
 export function copyDiffers(table: string, cause: unknown): WorkError {
   return new WorkError("copy_differs", `Rows of ${table} do not fit those that are there.`, {
     cause,

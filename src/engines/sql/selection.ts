@@ -1,6 +1,6 @@
 /**
- * The selection of an operation: written down letter by letter when it begins, or as it is enlisted, so that
- * "selected = done + refused + pending" is a fact of rows, and nothing that is buried later is ever among them.
+ * The selection of an operation: one row per letter, written when the operation begins or while letters are enlisted. So
+ * "selected = done + refused + pending" always holds, and letters that are buried later are never included.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { KIND_RULES, type NewOperation, type Operation, type SelectedLetter } from "../../item/operation.ts";
@@ -16,7 +16,7 @@ import {
   type StoredOperation,
 } from "./operations.ts";
 
-/** The newest letter of this moment is the bound: whatever is buried later gets a higher number. */
+/** The newest letter is the bound of the selection: letters that are buried later get higher numbers. */
 export function* beginOperation(db: Db, operation: NewOperation): Step<Operation> {
   const { undoes } = operation;
   const undone = undoes === undefined ? null : yield* requireRow(db, undoes);
@@ -56,7 +56,7 @@ function* select(db: Db, no: number, operation: NewOperation, undone: StoredOper
 
 const INTO = "INSERT INTO selections (operation, no, ref, grp, state)";
 
-/** In the order of their numbers, which is the order of the rows. The operation's queue must hold, and the filter's. */
+/** Selects matching letters in order of their numbers. Selects none if the filter names another queue. */
 function* selectMatching(db: Db, no: number, { kind, queue, filter }: NewOperation): Step<number> {
   if (filter.queue !== undefined && filter.queue !== queue) return 0;
   const states = filter.states ?? KIND_RULES[kind].states.slice(0, 1);
@@ -99,7 +99,7 @@ export function* enlist(
   return yield* requireOperation(db, id);
 }
 
-/** A letter waits or is closed; its number is in one of the two tables. */
+/** Looks in both tables, because a letter either waits or is closed. */
 function enlistAll(db: Db, row: StoredOperation, letterSequences: readonly number[]): Step<number> {
   const { among, joinInOrder, typed } = db.sql;
   const from = (table: string) => `SELECT no, ref, grp FROM ${table} WHERE ${among("no", "?2")}`;
@@ -120,7 +120,7 @@ interface SelectedRow {
   readonly reason: string | null;
 }
 
-/** Nothing up to `next_no` is pending, so that what is done need not be walked to find it. */
+/** Starts after `next_no` when only pending letters are asked for: none before it is pending. */
 export function* listSelected(
   db: Db,
   id: string,
