@@ -1,4 +1,4 @@
-/** Adds items to a named queue by its settings. Returns a result for every item; a refused one does not affect the others. */
+/** Adds items to a named queue by its settings. Each item gets a result; a refused item does not affect the others. */
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
@@ -11,37 +11,37 @@ import { nameSeries } from "../std/random.ts";
 import { requireQueue } from "./find-job.ts";
 import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
-/** An item as the caller gives it. */
+/** An item to add. */
 export interface QueueItem {
   readonly data: Json;
-  /** The unique key of the item in the queue. Default: a random name. */
+  /** The unique key of the item in the queue. Default: a generated one. */
   readonly key?: string;
-  /** A name for people. */
+  /** A display name. */
   readonly name?: string;
-  /** Default: the queue's own. */
+  /** Default: the priority from the queue's settings. */
   readonly priority?: Priority;
-  /** Not before this time, in milliseconds since the epoch. Default: now. */
+  /** The earliest start time, in milliseconds since the epoch. Default: now. */
   readonly dueAt?: number;
-  /** The item expires at this time. Default: by the queue's settings. */
+  /** The expiry time, in milliseconds since the epoch. Default: from the queue's settings. */
   readonly expiresAt?: number;
-  /** Items of one lane are worked one at a time, oldest first. Default: no lane. */
+  /** The ordering key: items with the same key run one at a time, oldest first. Default: none. */
   readonly lane?: string;
 }
 
-/** The result for one item. */
+/** The result of adding one item. */
 export interface AddedItem {
-  /** `existing`: the queue already has the key and keeps its item. */
+  /** `existing`: the queue already has an item with this key and keeps it. */
   readonly outcome: "added" | "existing" | "replaced" | "refused";
-  /** Its id in the queue; of a refused one the key that it came with, if any. */
+  /** The id of the item. For a refused item, the key that the caller gave, if any. */
   readonly itemId?: string;
-  /** Why it was refused, and whether that is about its key or about what was given. */
+  /** Why the item was refused. `because` is the machine-readable reason. */
   readonly reason?: string;
   readonly because?: "key_taken" | "invalid";
 }
 
-/** The author of the items. */
+/** The options for adding items. */
 export interface AddItemsOptions {
-  /** Who brings them: kept with data that they replace. Default `redrive`. */
+  /** Recorded as the author when an item replaces the data of another. Default `redrive`. */
   readonly author?: string;
 }
 
@@ -55,7 +55,7 @@ export async function addItems(
   return (await openQueueIntake(engine, await requireQueue(engine, queue))).add(items, options);
 }
 
-/** Opens a queue for callers that add many items. It uses the settings that the queue has when items are added. */
+/** Opens a queue for callers that add many items. Changes to the queue's settings take effect while it is open. */
 export async function openQueueIntake(engine: Engine, job: Job): Promise<QueueIntake> {
   return new QueueIntake(engine, await rulesOf(job));
 }
@@ -63,7 +63,7 @@ export async function openQueueIntake(engine: Engine, job: Job): Promise<QueueIn
 interface Rules {
   readonly job: Job;
   readonly spec: QueueSpec;
-  /** Returns why data does not match the schema. */
+  /** Returns the reason why the data does not match the schema, or undefined when it does. */
   readonly check: (data: Json) => string | undefined;
 }
 
@@ -74,26 +74,25 @@ async function rulesOf(job: Job): Promise<Rules> {
   return { job, spec, check: compileSchema(spec.schema) };
 }
 
-/** Small enough that other writers get their turn. */
+/** Keeps transactions short, so that other writers are not blocked for long. */
 const BATCH_MAX = 10_000;
 
-/** An item to add: its position among the results, and the stored item with the same key. */
+/** An item to add, its position among the results, and the stored item with the same key. */
 interface Entry {
   readonly position: number;
   readonly item: NewItem;
   readonly stored: Pick<Item, "state" | "data"> | null;
 }
 
-/** If the settings change more often during one call, the last ones that were read apply. */
+/** After this many tries, items are added even if the settings changed again. */
 const TRIES_MAX = 3;
 
-/** Adds items to one queue. */
 export class QueueIntake {
   readonly #engine: Engine;
   readonly #queue: string;
   #rules: Rules;
   readonly #nextName = nameSeries();
-  /** Digests of the keys that a preview has accepted: a second item with the same key would find the first. */
+  /** Digests of the keys that a preview has accepted, so that a second item with the same key counts as a duplicate. */
   readonly #previewed = new SeenTable();
 
   constructor(engine: Engine, rules: Rules) {
@@ -102,7 +101,7 @@ export class QueueIntake {
     this.#rules = rules;
   }
 
-  /** Adds in runs without repeated keys, so that a second item with a key finds the first. */
+  /** Splits the items into batches without repeated keys, so that the second item with a key finds the first. */
   async add(
     items: readonly QueueItem[],
     { author = "redrive" }: AddItemsOptions = {},
@@ -122,14 +121,14 @@ export class QueueIntake {
     return answers;
   }
 
-  /** The entry as if the items before it had been added. */
+  /** Treats items that were previewed before as stored. */
   #afterPreviewed(entry: Entry): Entry {
     const { itemId, data } = entry.item;
     if (entry.stored !== null || this.#previewed.count(digestOf(itemId)) === 1) return entry;
-    return { ...entry, stored: { state: "ready", data: [data] } }; // its data most likely differs
+    return { ...entry, stored: { state: "ready", data: [data] } }; // assumes that the data differs
   }
 
-  /** The store adds nothing when the settings have changed meanwhile: then all is repeated with the new ones. */
+  /** The store adds nothing if the settings have changed. The batch is then repeated with the new settings. */
   async #addRun(items: readonly QueueItem[], author: string): Promise<readonly AddedItem[]> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -159,7 +158,7 @@ export class QueueIntake {
       batch.push(entry.item);
       if (entry.stored === null) wanted += 1;
     }
-    // Items that are not sent to the store cannot be refused by it, so the settings are compared here.
+    // The store checks the settings only for items that it gets, so they are checked here when some are left out.
     if (going.length < items.length && !isLast && (await this.#readRules())) return "outdated";
     if (going.length > 0) {
       const { added, replaced } = await this.#engine.add(this.#queue, batch, {
@@ -181,7 +180,7 @@ export class QueueIntake {
     return true;
   }
 
-  /** Refuses invalid items, and finds the stored items of the others. */
+  /** Refuses invalid items, and looks up the stored items with the keys of the others. */
   async #look(items: readonly QueueItem[]) {
     const { spec } = this.#rules;
     const answers: (AddedItem | undefined)[] = new Array(items.length).fill(undefined);
@@ -216,25 +215,25 @@ export class QueueIntake {
     return problem === undefined ? undefined : `does not match the schema: ${problem}`;
   }
 
-  /** The queue's default expiry counts from the time when the item is due. */
+  /** The queue's default expiry counts from the due time of the item. */
   #newItem({ key, data, name, priority, dueAt, expiresAt, lane }: QueueItem, now: number): NewItem {
     const { spec } = this.#rules;
     const afterMs = spec.expiresAfterMs;
     const limit = afterMs === undefined ? undefined : Math.max(now, dueAt ?? now) + afterMs;
     const usual = { itemId: key ?? this.#nextName(), data, priority: priority ?? spec.priority };
     const end = expiresAt ?? limit;
-    if ((name ?? dueAt ?? end ?? lane) === undefined) return usual; // nearly always; avoids a copy
+    if ((name ?? dueAt ?? end ?? lane) === undefined) return usual; // avoids a copy in the common case
     return { ...usual, ...compact({ name, dueAt, expiresAt: end, lane }) };
   }
 
-  /** Finds the stored items in one query, because a server may be far away. */
+  /** Finds the stored items in one query, because the database may be remote. */
   async #find(itemIds: readonly string[]): Promise<ReadonlyMap<string, Item>> {
     if (itemIds.length === 0) return new Map();
     const found = await this.#engine.listItems({ queue: this.#queue, itemIds, limit: itemIds.length });
     return new Map(found.map((item) => [item.itemId, item]));
   }
 
-  /** The result by the queue's rule for duplicate keys. */
+  /** Predicts the result from the queue's rule for duplicate keys. */
   #foreseen({ item, stored }: Entry): AddedItem {
     const { itemId } = item;
     if (stored === null) return { outcome: "added", itemId };
@@ -247,8 +246,8 @@ export class QueueIntake {
   }
 
   /**
-   * Another process added or removed one of them meanwhile, so the results are read from the store. If it added the same key
-   * with the same data, the item counts as ours: nobody can tell them apart.
+   * Corrects the predicted results after another process added or removed some of the items. If it added the same key with
+   * the same data, the item counts as ours, because the two cannot be told apart.
    */
   async #lookAgain(
     going: readonly Entry[],

@@ -1,4 +1,4 @@
-/** The error log: every failure of every queue and the runner's own errors, newest first. Only reads the store. */
+/** The error log: the failures of all queues and the runner's own errors, newest first. Only reads the store. */
 import { errorBodyOf, type ReportedError } from "../dead-letter/import-export/error-body.ts";
 import type { Engine } from "../engine.ts";
 import { type ErrorEntry, type ErrorOrigin, type ErrorQuery, EVENTS_OF_ORIGIN } from "../item/error-log.ts";
@@ -8,24 +8,24 @@ import { machineOf } from "../lease/holder.ts";
 import { type Clock, systemClock, toRfc3339 } from "../std/clock.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 
-/** Which errors are wanted. All that is given must hold. */
+/** Filters for the error log. An error must match all of them. */
 export interface ErrorLogQuery extends Omit<ErrorQuery, "queue"> {
-  /** The queues. Default: all. */
+  /** The names of the queues. Default: all queues. */
   readonly queues?: readonly string[];
 }
 
 /** A page of the error log. */
 export interface ErrorPage {
   readonly errors: readonly ErrorEntry[];
-  /** The `before` of the next page; null at the end. */
+  /** The value of `before` for the next page; null at the end. */
   readonly next: number | null;
 }
 
-/** A page of the log, newest first. */
+/** Reads a page of the error log, newest first. */
 export async function readErrors(engine: Engine, query: ErrorLogQuery): Promise<ErrorPage> {
   const { queues, limit, ...wanted } = query;
   const one = (queue: { readonly queue?: string }) =>
-    engine.listErrors({ ...wanted, ...queue, limit: limit + 1 }); // one more shows whether there is a next page
+    engine.listErrors({ ...wanted, ...queue, limit: limit + 1 }); // one more, to detect a next page
   const lists =
     queues === undefined
       ? [await one({})]
@@ -37,7 +37,7 @@ export async function readErrors(engine: Engine, query: ErrorLogQuery): Promise<
 
 const LOOK_MS = 200;
 
-/** The newest page, oldest first, and then every error as it comes, until the signal is aborted. */
+/** Yields the newest page, oldest first, and then every new error until the signal is aborted. */
 export async function* followErrors(
   engine: Engine,
   query: ErrorLogQuery,
@@ -68,7 +68,7 @@ export function originOf({ type }: ErrorEntry): ErrorOrigin {
   return (EVENTS_OF_ORIGIN.runner as readonly string[]).includes(type) ? "runner" : "work";
 }
 
-/** The form of an entry outside the process. What is not known is null. */
+/** Converts an error to its public JSON form. Unknown fields are null. */
 export function errorToJson(entry: ErrorEntry): JsonObject {
   const { failure } = entry;
   const place = sourceWithDefaults({ ...knownOf(entry), source: failure?.source });
@@ -95,7 +95,7 @@ export function errorToJson(entry: ErrorEntry): JsonObject {
   };
 }
 
-/** The same in the words of Power Automate's error queues: its seven fields first, then those of ours. */
+/** Converts an error to the form of Power Automate's error queues: its seven fields first, then additional ones. */
 export function errorToBody(entry: ErrorEntry): JsonObject {
   const { failure, message } = entry;
   return {
@@ -119,7 +119,7 @@ function knownOf(entry: ErrorEntry): Omit<ReportedError, "message" | "failure"> 
   return { jobId: queue, queue, attempt, holder: agentOf(entry), step: failure?.stepFailed };
 }
 
-/** The slot that made the attempt, else the holder of its lease. */
+/** The slot that ran the attempt, else the holder of its lease. */
 function agentOf({ failure, holder }: ErrorEntry): string | undefined {
   return failure?.agentId || holder;
 }

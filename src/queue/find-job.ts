@@ -1,4 +1,4 @@
-/** Finds jobs, queues and targets by the name that a person gives. */
+/** Finds jobs, queues and targets by the name that a user gives. */
 import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Engine } from "../engine.ts";
@@ -6,7 +6,7 @@ import { WorkError } from "../errors.ts";
 import { ENDING_KINDS, type Job } from "../item/job.ts";
 import { nearest } from "../std/nearest.ts";
 
-/** The job with that id or name, else the latest whose id was made from that name; or a `job_not_found` error. */
+/** Finds a job by its id or name, else the latest whose id was generated from the name. Throws `job_not_found`. */
 export async function requireJob(engine: Engine, idOrName: string): Promise<Job> {
   const job = (await engine.findJob(idOrName)) ?? (await latestOf(engine, slugOf(idOrName)));
   if (job !== undefined) return job;
@@ -15,7 +15,7 @@ export async function requireJob(engine: Engine, idOrName: string): Promise<Job>
 
 const LOOK_AT_MAX = 200;
 
-/** `fix-lint` is the latest of `fix-lint-7h2k9m4x` and the like. */
+/** Finds the latest job with a generated id, e.g. `fix-lint-7h2k9m4x` for `fix-lint`. */
 async function latestOf(engine: Engine, slug: string): Promise<Job | undefined> {
   const jobs = await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ENDING_KINDS });
   return jobs.find(({ id }) => id.startsWith(`${slug}-`) && /^-[a-z0-9]{8}$/.test(id.slice(slug.length)));
@@ -23,7 +23,7 @@ async function latestOf(engine: Engine, slug: string): Promise<Job | undefined> 
 
 const PAGE_JOBS = 200;
 
-/** Each job once. Pages begin at a time, and several jobs may be of the same one. */
+/** Yields each job once. Pages are delimited by creation time, which several jobs may share. */
 export async function* everyJob(engine: Engine): AsyncGenerator<Job> {
   const seen = new Set<string>();
   let limit = PAGE_JOBS;
@@ -33,7 +33,7 @@ export async function* everyJob(engine: Engine): AsyncGenerator<Job> {
     const fresh = page.filter(({ id }) => !seen.has(id));
     yield* fresh;
     if (page.length < limit) return;
-    if (fresh.length === 0) limit *= 2; // more of one time than fit on a page
+    if (fresh.length === 0) limit *= 2; // more jobs share a creation time than fit on a page
     for (const { id } of fresh) seen.add(id);
     before = { before: Math.min(...page.map(({ createdAt }) => createdAt)) + 1 };
   }
@@ -48,14 +48,14 @@ export function slugOf(text: string, otherwise = "job"): string {
   return slug || otherwise;
 }
 
-/** `gzip -k {}`, or `run fix-lint.yml`. */
+/** Returns the command for display, e.g. `gzip -k {}` or `run fix-lint.yml`. */
 export function commandText({ kind, spec }: Pick<Job, "kind" | "spec">): string {
   if (Array.isArray(spec.command)) return spec.command.map(String).join(" ");
   if (typeof spec.file === "string") return `run ${basename(spec.file)}`;
   return kind === "imported" ? "(imported letters)" : `(${kind})`;
 }
 
-/** The folder that it was started in; undefined for imported letters. */
+/** The folder that the job was started in; undefined for imported letters. */
 export function folderOf({ spec }: Pick<Job, "spec">): string | undefined {
   return typeof spec.cwd === "string" ? spec.cwd : undefined;
 }
@@ -67,7 +67,7 @@ export function isOfFolder(job: Pick<Job, "spec">, cwd: string): boolean {
   return resolve(folder) === resolve(cwd) || (gitTopOf(cwd) !== null && gitTopOf(folder) === gitTopOf(cwd));
 }
 
-/** The top level of the git repository around a folder. */
+/** Returns the top level of the git repository that contains the folder, or null. */
 export function gitTopOf(folder: string): string | null {
   for (let at = resolve(folder); ; at = dirname(at)) {
     if (existsSync(join(at, ".git"))) return at;
@@ -75,7 +75,7 @@ export function gitTopOf(folder: string): string | null {
   }
 }
 
-/** Refuses to run a queue or a target like a job: workers process them. */
+/** Throws because queues and targets are processed by workers and cannot be run like a job. */
 export function refuseStanding(job: Job): never {
   if (job.kind === "target") {
     throw new WorkError("usage", `${job.id} is a target of receipts: it is not run like a job.`, {
@@ -87,7 +87,7 @@ export function refuseStanding(job: Job): never {
   });
 }
 
-/** The queue of that name, or a `job_not_found` error that lists what is there. */
+/** Finds the queue, or throws a `job_not_found` error that lists the existing ones. */
 export async function requireQueue(engine: Engine, name: string): Promise<Job> {
   const found = await engine.findJob(name);
   if (found?.kind === "queue") return found;
@@ -96,7 +96,7 @@ export async function requireQueue(engine: Engine, name: string): Promise<Job> {
   throw new WorkError("job_not_found", `There is no queue ${name}.`, { hint: hintFor(name, names) });
 }
 
-/** The target of receipts of that name, or a `job_not_found` error that lists what is there. */
+/** Finds the target, or throws a `job_not_found` error that lists the existing ones. */
 export async function requireTarget(engine: Engine, name: string): Promise<Job> {
   const found = await engine.findJob(name);
   if (found?.kind === "target") return found;

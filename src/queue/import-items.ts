@@ -1,4 +1,4 @@
-/** Imports items from JSON Lines or CSV into a named queue. An invalid row is reported, and the others are added. */
+/** Imports items from JSON Lines or CSV into a named queue. Invalid rows are reported, and the others are added. */
 import type { Readable } from "node:stream";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
@@ -11,49 +11,49 @@ import { requireQueue } from "./find-job.ts";
 import { type ItemFormat, readRows } from "./read-rows.ts";
 import { parseTimeOption, TIME_OPTION_FORMS } from "./time-option.ts";
 
-/** How a file of items is read, and what is reported. */
+/** The options for importing items from a file. */
 export interface ImportItemsOptions extends AddItemsOptions {
-  /** Default: by the name of the file, else JSON Lines. */
+  /** Default: from the file name, else JSON Lines. */
   readonly format?: ItemFormat;
-  /** Which fields of a record are the settings of its item. Default: none. */
+  /** The fields of a record that contain the settings of its item. Default: none. */
   readonly fields?: RowFields;
-  /** Each record is `{data, key, name, priority, due, expires, lane}`. Default: it is the data. */
+  /** Whether each record is `{data, key, name, priority, due, expires, lane}`. Default: the whole record is the data. */
   readonly isEnvelope?: boolean;
-  /** Values of CSV that read as a number, true, false or null are that. Default: all are texts. */
+  /** Whether CSV values that look like a number, true, false or null are converted. Default: all values are strings. */
   readonly isTyped?: boolean;
-  /** Says what would become of the rows, and writes nothing. */
+  /** Reports what would happen to the rows, and writes nothing. */
   readonly isDry?: boolean;
-  /** Called with every refused row, in the order of the file. */
+  /** Called for every refused row, in file order. */
   readonly onRefused?: (row: RefusedRow) => void;
   /** Called after each batch. */
   readonly onProgress?: (report: ItemImport) => void;
-  /** What `-` reads. Default: the stdin of the process. */
+  /** The stream that the path `-` reads. Default: `process.stdin`. */
   readonly stdin?: Readable;
-  /** Ends the reading between two batches. */
+  /** Stops the import between two batches. */
   readonly signal?: AbortSignal;
 }
 
-/** A row that was refused. */
+/** A refused row. */
 export interface RefusedRow {
   readonly line: number;
   readonly reason: string;
   readonly key?: string;
 }
 
-/** What became of the rows: read = added + existing + replaced + refused. */
+/** The number of rows by result: read = added + existing + replaced + refused. */
 export interface ItemImport {
   readonly read: number;
   readonly added: number;
   readonly existing: number;
   readonly replaced: number;
   readonly refused: number;
-  /** Why the reading ended before the end of the file; absent when it did not. */
+  /** Why the import stopped before the end of the file; absent when it did not. */
   readonly brokenOff?: string;
 }
 
 const BATCH_MAX = 500;
 
-/** Reads the file (`-` is stdin) to its end. The same file again adds nothing twice where rows have keys. */
+/** Imports the file (`-` is stdin). Importing it again adds no duplicates if its rows have keys. */
 export async function importItems(
   engine: Engine,
   queue: string,
@@ -135,9 +135,9 @@ function refusedBy(row: Row): AddedItem {
     : { outcome: "refused", reason: row.reason };
 }
 
-/** The fields of a record that are the settings of its item. Default: none. */
+/** The names of the fields that contain the settings of an item. Default: none. */
 export interface RowFields {
-  /** `a.b` reaches inside. */
+  /** A path such as `a.b` selects a nested field. */
   readonly key?: string;
   readonly name?: string;
   readonly priority?: string;
@@ -146,7 +146,7 @@ export interface RowFields {
   readonly lane?: string;
 }
 
-/** The fields of a record that holds the item and its settings: `data` beside them. */
+/** The field names of a record that contains the item as `data` and its settings. */
 export const ENVELOPE: Required<RowFields> = {
   key: "key",
   name: "name",
@@ -160,7 +160,7 @@ export type Row =
   | { readonly ok: true; readonly item: QueueItem }
   | { readonly ok: false; readonly reason: string };
 
-/** The whole record is the data. A field that is missing, null or empty is ignored. */
+/** Uses the whole record as data. A settings field that is missing, null or empty is ignored. */
 export function rowOf(data: Json, fields: RowFields, now: number): Row {
   try {
     return { ok: true, item: { data, ...settingsOf(data, fields, now) } };
@@ -170,7 +170,7 @@ export function rowOf(data: Json, fields: RowFields, now: number): Row {
   }
 }
 
-/** The record contains the data and its settings; any other key is an error, because it would be lost. */
+/** Uses `data` of the record as data. Any unknown field is an error, because it would be lost. */
 export function envelopeRowOf(record: Json, now: number): Row {
   if (!isJsonObject(record) || record.data === undefined)
     return { ok: false, reason: "it has no data in it" };

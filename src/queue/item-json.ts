@@ -1,4 +1,4 @@
-/** The form of an item and its attempts outside the process. */
+/** Converts items and their attempts to their public JSON form. */
 import { type Attempt, attemptToJson, type Item } from "../item/item.ts";
 import type { LetterNote } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
@@ -39,7 +39,6 @@ export function itemViewToJson({ item, attempts, notes }: ItemView): JsonObject 
   };
 }
 
-/** The result of the attempt that succeeded. */
 export function resultOf(attempts: readonly Attempt[]): Attempt["result"] {
   return attempts.findLast(({ outcome }) => outcome === "succeeded")?.result;
 }

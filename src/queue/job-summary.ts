@@ -1,4 +1,4 @@
-/** The status and counts of a job, as `map`, `run`, `resume` and `jobs` return them. */
+/** The summary that `map`, `run`, `resume` and `jobs` return. */
 import { type LetterStats, letterStatsToJson, NO_LETTERS, readLetterStats } from "../dead-letter/stats.ts";
 import type { Engine, LetterGroup, QueueCounts } from "../engine.ts";
 import type { GroupState } from "../item/group.ts";
@@ -18,10 +18,10 @@ export interface JobSummary {
   readonly total: number;
   readonly succeeded: number;
   readonly dead: number;
-  /** How many of the dead `resume` and `dlq retry` run without `--force`. Default: all. */
+  /** How many dead items `resume` and `dlq retry` process without `--force`. Default: all. */
   readonly eligible?: number;
   readonly skipped: number;
-  /** Discarded by a person, or deleted. */
+  /** Items that a person discarded, or whose letters were deleted. */
   readonly discarded: number;
   readonly remaining: number;
   readonly attempts: number;
@@ -35,21 +35,21 @@ export interface JobSummary {
     readonly count: number;
     /** Default `open`. */
     readonly state?: GroupState;
-    /** It had been resolved, and came back. */
+    /** Whether the group had been resolved before and failed again. */
     readonly isRegression?: boolean;
   }[];
-  /** A group of the job whose letters were fixed before: the largest, and what helped most. */
+  /** The largest group of the job with an earlier fix, and the fix that helped most. */
   readonly fixedBefore?: FixedBefore;
   readonly letters: LetterStats;
 }
 
-/** What helped letters of a signature that is back, and how many of the job have it now. */
+/** An earlier fix for a signature, and how many letters of the job have this signature now. */
 export interface FixedBefore extends KnownFix {
   readonly signature: string;
   readonly count: number;
 }
 
-/** Counts what the job's queue holds now. */
+/** Reads the status and counts of a job from the store. */
 export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
   const counts = await engine.count(job.id);
   const groups = await engine.listGroups({ queue: job.id });
@@ -84,7 +84,7 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
   };
 }
 
-/** The letters that may be retried without `--force`. */
+/** Counts the letters that may be retried without `--force`. */
 export async function countEligible(engine: Engine, { id: queue }: Pick<Job, "id">): Promise<number> {
   return (await engine.listLetters({ queue, states: ["dead"], eligible: true, limit: 0 })).total;
 }
@@ -107,30 +107,30 @@ async function findFixedBefore(
   return undefined;
 }
 
-/** Most jobs have none, and a summary is read often while a job runs. */
+/** Avoids reading letter statistics for jobs without letters, because summaries are read often while a job runs. */
 function hasLetterCounts({ letters, resolved, discarded, purged, evicted }: QueueCounts): boolean {
   return letters + resolved + discarded + purged + evicted > 0;
 }
 
-/** A job marked as running without a living runner was interrupted. */
+/** Returns the status of a job. A job marked as running without a live runner counts as interrupted. */
 export async function statusOf(engine: Engine, job: Job): Promise<JobStatus> {
   if (job.status !== "running") return job.status;
   return (await hasRunner(engine, job.id)) ? "running" : "interrupted";
 }
 
-/** Whether a living runner works the queue. */
+/** Whether a live runner processes the queue. */
 export async function hasRunner(engine: Engine, queue: string): Promise<boolean> {
   const holders = await engine.listHolders();
   return holders.some((holder) => holder.queue === queue && !isGone(holder));
 }
 
-/** Whether a living runner of another process works it. */
+/** Whether a live runner of another process processes the queue. */
 export async function hasOtherRunner(engine: Engine, queue: string): Promise<boolean> {
   const holders = await engine.listHolders();
   return holders.some((holder) => holder.queue === queue && !isGone(holder) && !isOwn(holder));
 }
 
-/** The form of a summary outside the process. */
+/** Converts a summary to its public JSON form. */
 export function summaryToJson(summary: JobSummary): JsonObject {
   return {
     job_id: summary.jobId,
@@ -163,14 +163,14 @@ function fixedToJson({ signature, count, fix }: FixedBefore): JsonObject {
   return compact({ signature, count, kind, operation_id: operationId, edit_id: editId, rule });
 }
 
-/** Whether the item has a letter that names this checkout; those of earlier attempts are not needed any more. */
+/** Whether the letter of the item refers to this checkout. Checkouts of earlier attempts are no longer needed. */
 export async function isNamedByLetter(engine: Engine, queue: string, kept: KeptCheckout): Promise<boolean> {
   if (kept.itemId === undefined || kept.branch === null) return false;
   const { letters } = await engine.listLetters({ queue, itemIds: [kept.itemId], limit: 1 });
   return letters.some(({ worktreeArtifacts }) => worktreeArtifacts?.branchName === kept.branch);
 }
 
-/** Includes letters in a redrive. */
+/** Whether the queue has letters, including those in a redrive. */
 export async function hasLetters(engine: Engine, queue: string): Promise<boolean> {
   return (await engine.listLetters({ queue, limit: 1 })).total > 0;
 }

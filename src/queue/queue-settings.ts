@@ -1,6 +1,6 @@
 /**
- * Creates named queues and targets, and changes their settings. Settings are what people give, queue-spec.ts is what the
- * store keeps. Everything is checked before anything is written; a change is an event.
+ * Creates named queues and targets, and changes their settings. This file has the settings that users give; queue-spec.ts
+ * has the form that the store keeps. All settings are checked before anything is written. A change writes an event.
  */
 import type { Engine } from "../engine.ts";
 import { isStoreError, WorkError } from "../errors.ts";
@@ -11,7 +11,7 @@ import { canonicalJson, compact, type JsonObject } from "../std/json.ts";
 import { requireQueue } from "./find-job.ts";
 import { DEFAULT_QUEUE, type QueueSpec, queueSpecOf, specToJson } from "./queue-spec.ts";
 
-/** Fields of a type as settings: an omitted one keeps its default or its value, null takes an optional one away. */
+/** Fields of a type as settings. An omitted setting keeps its value or default; null removes an optional one. */
 export type Changes<T, Key extends keyof T> = {
   readonly [K in keyof Pick<T, Key>]?: object extends Pick<T, K> ? Exclude<T[K], undefined> | null : T[K];
 };
@@ -27,21 +27,21 @@ const SPEC_KEYS = [
 ] as const;
 const POLICY_KEYS = ["backoff", "lossesMax", "onOutage", "outageMsMax"] as const;
 
-/** The settings of a queue. An omitted one keeps its default or its value; null takes a limit away. */
+/** The settings of a queue. An omitted setting keeps its value or default; null removes a limit. */
 export interface QueueSettings
   extends Changes<QueueSpec, (typeof SPEC_KEYS)[number]>,
     Changes<Policy, (typeof POLICY_KEYS)[number]> {
-  /** How often an item is tried again after the first attempt. Default 2. */
+  /** The number of retries after the first attempt. Default 2. */
   readonly maxRetries?: number;
-  /** What happens to an item that is out of retries. Default `dlq`: it becomes a letter. */
+  /** What happens to an item that has used all retries. Default `dlq`: it becomes a letter. */
   readonly onItemFailure?: Exclude<OnItemFailure, "custom">;
-  /** Consecutive failures pause the queue, then a few probes decide. Default: no breaker. */
+  /** The circuit breaker: consecutive failures stop the queue until probes succeed. Default: no breaker. */
   readonly breaker?: Partial<BreakerPolicy> | null;
 }
 
 /**
- * Creates a queue. With the settings of an existing queue that queue is returned; other settings are a `job_changed`
- * error. Letters that were imported under the name become the queue's.
+ * Creates a queue, or returns the existing queue if it has the same settings; other settings are a `job_changed` error.
+ * Adopts letters that were imported under its name.
  */
 export async function createQueue(engine: Engine, name: string, settings: QueueSettings = {}): Promise<Job> {
   const spec = await specWith(DEFAULT_QUEUE, settings);
@@ -53,7 +53,7 @@ export async function createQueue(engine: Engine, name: string, settings: QueueS
   });
 }
 
-/** Changes the given settings. The event names the changed ones; a call that changes nothing writes nothing. */
+/** Changes the given settings, and writes an event with their names. Writes nothing if no value differs. */
 export async function changeQueue(engine: Engine, name: string, settings: QueueSettings): Promise<Job> {
   const job = await requireQueue(engine, name);
   const before = queueSpecOf(job);
@@ -66,7 +66,7 @@ export interface NewStanding {
   readonly spec: QueueSpec;
 }
 
-/** Creates a queue or a target, or takes over the letters that were imported under its name. */
+/** Creates a queue or a target, and adopts letters that were imported under its name. */
 export async function createStanding(
   engine: Engine,
   { name, kind, spec }: NewStanding,
@@ -96,7 +96,7 @@ export async function createStanding(
   }
 }
 
-/** Writes the new settings with an event that names the changed ones. */
+/** Writes the new settings and an event with the names of the changed ones. */
 export async function changeSpec(
   engine: Engine,
   job: Job,
@@ -110,7 +110,7 @@ export async function changeSpec(
 
 const NAME_CHARS_MAX = 100;
 
-/** Names go into commands, addresses and names of files: no spaces, no slashes, nothing that reads as an option. */
+/** Names are used in commands, URLs and file names: no spaces, no slashes, nothing that looks like an option. */
 function requireQueueName(name: string): void {
   const problem = problemOfName(name);
   if (problem === null) return;
@@ -126,16 +126,16 @@ function problemOfName(name: string): string | null {
   return /^[\p{L}\p{M}\p{N}_.:@+-]+$/u.test(name) ? null : "it has a space, a slash or another sign in it";
 }
 
-/** The settings with the given ones applied, or a `usage` error. */
+/** Checks the given settings and applies them. Throws a `usage` error when they are invalid. */
 async function specWith(before: QueueSpec, settings: QueueSettings): Promise<QueueSpec> {
   (await import("./settings-schema.ts")).checkQueueSettings(settings);
   return applySettings(before, settings);
 }
 
-/** Applies settings that were checked. */
+/** Applies settings that the caller has already checked. */
 export async function applySettings(before: QueueSpec, settings: QueueSettings): Promise<QueueSpec> {
   const { schema, description, ...spec } = applyChanges(before, settings, SPEC_KEYS);
-  // Items are never added under a schema that cannot be compiled.
+  // Throws now if the schema cannot be compiled, instead of when items are added.
   if (schema !== undefined) (await import("../redrive/data-schema/compile.ts")).compileSchema(schema);
   const policy = policyWith(before.policy, settings);
   return compact({ ...spec, policy, schema, description: description?.trim() || undefined });
@@ -145,7 +145,7 @@ function policyWith(before: Policy, settings: QueueSettings): Policy {
   const policy = applyChanges(before, settings, POLICY_KEYS);
   const { maxRetries = before.maxAttempts - 1, onItemFailure = before.onItemFailure, breaker } = settings;
   const isWaiting = policy.onOutage === "wait";
-  // A limit without `wait` would be accepted and ignored.
+  // Without `wait`, the limit would be ignored silently.
   if (!isWaiting && typeof settings.outageMsMax === "number")
     throw new WorkError("usage", "outageMsMax (--max-outage) has no meaning without onOutage: wait.", {
       hint: 'Add --on-outage wait, or onOutage: "wait" in a program.',
@@ -169,7 +169,7 @@ export function applyChanges<T extends object, Key extends keyof T>(
   return compact({ ...before, ...Object.fromEntries(given.map((key) => [key, changes[key] ?? undefined])) });
 }
 
-/** The names of the settings that differ, those of the policy and the delivery among them. */
+/** Returns the names of the settings that differ, including those of the policy and the delivery. */
 function changedSettings(before: QueueSpec, after: QueueSpec): readonly string[] {
   const [old, now] = [flat(before), flat(after)];
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].sort();
@@ -183,7 +183,7 @@ function flat(spec: QueueSpec): JsonObject {
 
 const REFRESH_MS = 2000;
 
-/** The settings of a queue that is being worked, read from the store again at most every two seconds. */
+/** The settings of a queue that is being processed. Reads them from the store at most every two seconds. */
 export class LiveSettings<Spec extends QueueSpec> {
   readonly #engine: Engine;
   readonly #queue: string;
@@ -204,13 +204,13 @@ export class LiveSettings<Spec extends QueueSpec> {
     this.#refreshAt = options.clock.now() + REFRESH_MS;
   }
 
-  /** As last read. Starts a read in the background when that was some time ago. */
+  /** Returns the last known settings, and refreshes outdated ones in the background. */
   readonly now = (): Spec => {
     void this.#readIfDue();
     return this.#spec;
   };
 
-  /** At most two seconds old. */
+  /** Returns the settings, after a refresh if they are older than two seconds. */
   async current(): Promise<Spec> {
     await this.#readIfDue();
     return this.#spec;
@@ -224,12 +224,12 @@ export class LiveSettings<Spec extends QueueSpec> {
     return this.#refreshing;
   }
 
-  /** An unavailable store leaves the settings unchanged; the runner notices it too, and waits. */
+  /** Keeps the last settings while the store is unavailable. The runner notices the outage too, and waits. */
   async refresh(): Promise<void> {
     try {
       const job = await this.#engine.findJob(this.#queue);
       const stored = JSON.stringify(job?.spec);
-      if (job === null || stored === this.#stored) return; // the same object: the breaker keeps its settings
+      if (job === null || stored === this.#stored) return; // keeps the object, which the breaker compares
       this.#stored = stored;
       this.#spec = this.#specOf(job);
     } catch (error) {

@@ -1,11 +1,11 @@
-/** The settings of a named queue as the store keeps them: the spec of its job. Every worker reads them from there. */
+/** The settings of a named queue as the store keeps them, in the spec of its job. Every worker reads them from there. */
 import type { Priority } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
 import { type Backoff, DEFAULT_POLICY, OUTAGE_MS_MAX, type Policy } from "../retry/policy.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 
-/** What happens when an item is added under a key that the queue knows. */
+/** What happens when an item is added with a key that the queue already has. */
 export const UNIQUE_RULES = ["reject", "return", "replace"] as const;
 /** One of `UNIQUE_RULES`. */
 export type UniqueRule = (typeof UNIQUE_RULES)[number];
@@ -15,21 +15,21 @@ export interface QueueSpec {
   readonly policy: Policy;
   /** A worker loses its items when it has sent no heartbeat for this long. Default 8 s. */
   readonly leaseMs: number;
-  /** The priority of items without one. Default `normal`. */
+  /** The priority of items that do not set one. Default `normal`. */
   readonly priority: Priority;
   /** What happens to an item whose key the queue already has. Default `reject`. */
   readonly unique: UniqueRule;
   /** A JSON Schema for the data of every item, checked when it is added or amended. Default: none. */
   readonly schema?: Json;
-  /** How long after it is due an item without an expiry of its own expires. Default: never. */
+  /** How long after its due time an item expires if it has no expiry time of its own. Default: never. */
   readonly expiresAfterMs?: number;
-  /** The rate limit of all workers together. Default: no limit. */
+  /** The rate limit for all workers together. Default: no limit. */
   readonly rate?: Rate;
-  /** What the queue is for. Default: empty. */
+  /** A description for people. Default: empty. */
   readonly description?: string;
 }
 
-/** Three attempts, a lease of 8 seconds, no limit. A key that is known is refused. */
+/** The default settings: three attempts, a lease of 8 seconds, no limits, and duplicate keys are refused. */
 export const DEFAULT_QUEUE: QueueSpec = {
   policy: DEFAULT_POLICY,
   leaseMs: 8000,
@@ -41,17 +41,17 @@ export function specToJson(spec: QueueSpec): JsonObject {
   return JSON.parse(JSON.stringify(spec)) as JsonObject;
 }
 
-/** The settings of a queue's job; what an older version did not write has its default. */
+/** Reads the settings of a queue. Settings that an older version did not store get their defaults. */
 export function queueSpecOf(job: Pick<Job, "spec">): QueueSpec;
 export function queueSpecOf<Spec extends QueueSpec>(job: Pick<Job, "spec">, defaults: Spec): Spec;
 export function queueSpecOf(job: Pick<Job, "spec">, defaults: QueueSpec = DEFAULT_QUEUE): QueueSpec {
   const spec = { ...defaults, ...(job.spec as unknown as Partial<QueueSpec>) };
   if (typeof spec.policy.backoff === "object") return spec;
-  // Earlier versions stored any value that a program gave, and an item of such a queue was never settled.
+  // Earlier versions stored invalid backoffs, with which items were never settled.
   return { ...spec, policy: { ...spec.policy, backoff: defaults.policy.backoff } };
 }
 
-/** What `parseBackoff` reads. */
+/** Formats a backoff so that `parseBackoff` can read it. */
 export function backoffToText(backoff: Backoff): string {
   const suffix = backoff.jitter || !("maxMs" in backoff) ? "" : ":nojitter";
   switch (backoff.kind) {
@@ -69,7 +69,7 @@ export function backoffToText(backoff: Backoff): string {
   }
 }
 
-/** `retry`, or `wait` with its limit. */
+/** Formats the outage setting: `retry`, or `wait` with its limit. */
 export function outageToText({ onOutage = "retry", outageMsMax = OUTAGE_MS_MAX }: Policy): string {
   return onOutage === "wait" ? `wait, for at most ${durationToText(outageMsMax)}` : onOutage;
 }
@@ -81,13 +81,13 @@ const UNITS = [
   ["s", 1000],
 ] as const;
 
-/** What `parseDuration` reads: in the largest unit that it is a whole number of. */
+/** Formats a duration so that `parseDuration` can read it, in the largest unit that gives a whole number. */
 export function durationToText(ms: number): string {
   const unit = UNITS.find(([, unitMs]) => ms >= unitMs && ms % unitMs === 0);
   return unit ? `${ms / unit[1]}${unit[0]}` : `${ms}ms`;
 }
 
-/** A rate in the unit in which it is a whole number, if there is one. */
+/** Formats a rate in the smallest unit that gives a whole number, else per second. */
 export function rateToText(perSecond: number): string {
   const whole = (
     [
@@ -99,7 +99,7 @@ export function rateToText(perSecond: number): string {
   return whole ? `${Math.round(perSecond * whole[1])}/${whole[0]}` : `${perSecond}/s`;
 }
 
-/** Tolerates rounding errors: three times a third is 1. */
+/** Tolerates floating-point errors. */
 function isWhole(value: number): boolean {
   return Math.round(value) >= 1 && Math.abs(value - Math.round(value)) < 1e-9;
 }

@@ -1,4 +1,4 @@
-/** The status of named queues: items, workers, breaker, letters. Reads, never writes. */
+/** The status of named queues: items, workers, breaker, letters. Only reads the store. */
 import type { Engine, Holder, QueueCounts } from "../engine.ts";
 import type { Job, Pause } from "../item/job.ts";
 import { isGone } from "../lease/holder.ts";
@@ -7,7 +7,7 @@ import { toRfc3339 } from "../std/clock.ts";
 import { compact, isJsonObject, type JsonObject } from "../std/json.ts";
 import { backoffToText, type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
-/** The status of one queue, or of a target. */
+/** The status of a queue or a target. */
 export interface QueueSummary<Spec extends QueueSpec = QueueSpec> {
   readonly name: string;
   readonly createdAt: number;
@@ -16,18 +16,18 @@ export interface QueueSummary<Spec extends QueueSpec = QueueSpec> {
   readonly pause?: Pause;
   /** Absent when the queue has no breaker. */
   readonly breaker?: BreakerSummary;
-  /** All workers wait until then. */
+  /** The time until which all workers wait after a failure that concerns the whole queue. */
   readonly parkedUntil?: number;
-  /** The failure that they wait for. */
+  /** The failure that made the workers wait. */
   readonly parkedFor?: string;
-  /** How long the item that waits longest has been due; absent when none is. */
+  /** How long the longest-waiting item has been due; absent when no item is due. */
   readonly oldestReadyMs?: number;
   readonly workers: readonly WorkerSummary[];
 }
 
 export interface BreakerSummary {
   readonly state: "closed" | "open" | "half_open";
-  /** When an open breaker lets probes through. */
+  /** When the open breaker lets probes through. */
   readonly until?: number;
 }
 
@@ -40,17 +40,17 @@ export interface WorkerSummary {
 
 const PAGE_MAX = 1000;
 
-/** All queues, sorted by name. */
+/** Returns the status of all queues, sorted by name. */
 export function listQueues(engine: Engine): Promise<readonly QueueSummary[]> {
   return listStanding(engine, "queue", queueSpecOf);
 }
 
-/** The status of one queue. */
+/** Returns the status of one queue. */
 export function summariseQueue(engine: Engine, job: Job): Promise<QueueSummary> {
   return summariseStanding(engine, job, queueSpecOf);
 }
 
-/** All queues, or all targets, sorted by name. */
+/** Returns the status of all queues or of all targets, sorted by name. */
 export async function listStanding<Spec extends QueueSpec>(
   engine: Engine,
   kind: "queue" | "target",
@@ -86,7 +86,7 @@ export async function summariseStanding<Spec extends QueueSpec>(
   }) as QueueSummary<Spec>;
 }
 
-/** The document belongs to the workers; missing fields are unknown. */
+/** Reads the state that workers share in a document. Missing or invalid fields are ignored. */
 export function gateOf(
   body: unknown,
   now: number,
@@ -103,11 +103,11 @@ export function gateOf(
   });
 }
 
-/** Items are read by age: the one that is due longest is among the oldest, but for those that were put off. */
+/** Items are listed by age. The longest-due item is usually among the first few, unless those are scheduled for later. */
 const OLDEST_FIRST = 10;
 const OLDEST_MAX = 200;
 
-/** How long the item that waits longest has been due; undefined when none is. Few are read where the oldest are due. */
+/** Returns how long the longest-waiting item has been due. Reads more items only if the first few are not due. */
 export async function oldestReadyMs(engine: Engine, queue: string, now: number): Promise<number | undefined> {
   for (const limit of [OLDEST_FIRST, OLDEST_MAX]) {
     const oldest = await engine.listItems({ queue, states: ["ready"], limit });
@@ -130,7 +130,7 @@ async function workersOf(
   return workers;
 }
 
-/** The form of a queue outside the process. */
+/** Converts the status of a queue to its public JSON form. */
 export function queueToJson(queue: QueueSummary): JsonObject {
   const { counts, pause, breaker, workers } = queue;
   return compact({
@@ -159,7 +159,7 @@ function countsToJson({ total, letters, resolved, attempts, ...counts }: QueueCo
   return { total, ready, leased, held, done, dead, skipped, discarded, letters, resolved, attempts };
 }
 
-/** Flat, in the words of the command line. */
+/** Converts settings to a flat object with the names of the command line options. */
 export function settingsToJson(spec: QueueSpec): JsonObject {
   const { policy } = spec;
   return {

@@ -1,4 +1,4 @@
-/** What queues and targets share as objects of the library, and a user's function as the handler of a queue. */
+/** The base class of queues and targets in the library, and adapters for users' handler functions. */
 import type { AttemptContext, Handler } from "../attempt/handler.ts";
 import type { Engine, QueueCounts } from "../engine.ts";
 import type { LeasedItem } from "../item/item.ts";
@@ -12,14 +12,14 @@ import { type Json, parseJson, stringifyJson } from "../std/json.ts";
 import { withTimeout } from "../std/timeout.ts";
 import type { OnItemFailureHandler } from "./worker.ts";
 
-/** The author and the reason of a change. */
+/** The author and the reason of a change, e.g. a pause. */
 export interface QueueAct {
   /** Default `redrive`. */
   readonly author?: string;
   readonly reason?: string;
 }
 
-/** A queue or a target. */
+/** The common base of queues and targets. */
 export class StandingQueue {
   readonly name: string;
   protected readonly engine: Engine;
@@ -31,29 +31,29 @@ export class StandingQueue {
     this.#require = require;
   }
 
-  /** Stops leasing, for all workers; running attempts finish. */
+  /** Stops all workers from leasing items. Running attempts finish. */
   async pause({ author = "redrive", reason = "" }: QueueAct = {}): Promise<void> {
     const { id } = await this.#require(this.engine, this.name);
     await this.engine.changeJob(id, { pause: { author, reason } });
   }
 
-  /** Ends a pause, also the one after a refused token. */
+  /** Ends a pause, including an automatic one after a rejected token. */
   async resume(): Promise<void> {
     const { id } = await this.#require(this.engine, this.name);
     await this.engine.changeJob(id, { pause: null });
   }
 
-  /** How many items are in each state. */
+  /** Returns the number of items in each state. */
   counts(): Promise<QueueCounts> {
     return this.engine.count(this.name);
   }
 }
 
-/** Processes one item. Its return value is the result; an error is the failure. */
+/** Processes one item. Its return value becomes the result; if it throws, the attempt fails. */
 export type ItemHandler = (item: LeasedItem, context: AttemptContext) => unknown;
 
 export interface ItemHandlerOptions {
-  /** An attempt that takes longer fails; its signal is aborted. Default: no limit. */
+  /** The time limit of an attempt. When it is exceeded, the attempt fails and its signal is aborted. Default: no limit. */
   readonly timeoutMs?: number | undefined;
   readonly now: () => number;
 }
@@ -68,7 +68,7 @@ export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOp
       const outcome = await withTimeout(perform, { timeoutMs, signal });
       return outcome === "late" ? timedOut(item, attempt, { timeoutMs, now: now() }) : outcome;
     } catch (thrown) {
-      // How it ends after a stop means nothing for the item, unless it names a type itself.
+      // After a stop, a generic error says nothing about the item, so the item is released.
       if (!signal.aborted || readException(thrown).type !== undefined) throw thrown;
       return { kind: "released", why: "the worker stopped" };
     }
@@ -82,7 +82,7 @@ function withSignal(context: AttemptContext, signal: AbortSignal): AttemptContex
 
 const ANSWERS: readonly unknown[] = ["handled", "retry", "dlq"] satisfies readonly HandlerAnswer[];
 
-/** A user's function as the handler of `on_item_failure: custom`. */
+/** Adapts a user's function to `on_item_failure: custom`. */
 export function failureHandler(decide: OnItemFailureHandler): NonNullable<RunOptions["askHandler"]> {
   return async (item, failure) => {
     const answer = await decide(item, failure);
@@ -92,7 +92,7 @@ export function failureHandler(decide: OnItemFailureHandler): NonNullable<RunOpt
   };
 }
 
-/** The work is done and must not be repeated because of its result: a note says what is missing. */
+/** A result that is not JSON does not fail the attempt, because the work is done: a note records the problem. */
 function succeeded(value: unknown, attempt: AttemptContext): Outcome {
   if (value === undefined) return { kind: "succeeded" };
   const { note } = attempt;

@@ -1,4 +1,4 @@
-/** Reads JSON Lines or CSV row by row. An invalid row is returned; only an unreadable file ends the reading. */
+/** Reads JSON Lines or CSV row by row. Invalid rows are returned as such; reading stops only at unreadable input. */
 import { WorkError } from "../errors.ts";
 import type { Row } from "../intake/csv.ts";
 import type { Input } from "../intake/input.ts";
@@ -13,7 +13,7 @@ export type ItemFormat = (typeof ITEM_FORMATS)[number];
 
 export type RowRecord =
   | { readonly ok: true; readonly line: number; readonly data: Json }
-  /** `isEnd`: nothing after it can be read. */
+  /** `isEnd`: the rest of the input cannot be read. */
   | { readonly ok: false; readonly line: number; readonly reason: string; readonly isEnd?: boolean };
 
 interface RowsOptions {
@@ -28,7 +28,7 @@ export async function* readRows(input: Input, { format, isTyped }: RowsOptions):
     if (format === "csv") yield* csvRows(input, { origin, isTyped, lines });
     else yield* jsonRows(input, origin, lines);
   } catch (error) {
-    // A line that is too long, or not UTF-8: where the next one begins is not known any more.
+    // After a line that is too long or not UTF-8, the start of the next line is unknown.
     if (!(error instanceof WorkError) || error.code !== "input_invalid") throw error;
     const place = placeIn(error.message, origin);
     yield { ok: false, line: place ?? lines.last + 1, reason: reasonIn(error.message, origin), isEnd: true };
@@ -67,7 +67,7 @@ async function* csvRows(
   { chunks }: Input,
   { origin, isTyped, lines }: CsvOptions,
 ): AsyncGenerator<RowRecord> {
-  const { CsvRows } = await import("../intake/csv.ts"); // a library is not made to load it for those who have no CSV
+  const { CsvRows } = await import("../intake/csv.ts"); // loaded only for CSV input
   const parser = new CsvRows({ anyLength: true });
   let header: readonly string[] | undefined;
   const take = function* (rows: readonly Row[]): Generator<RowRecord> {
@@ -108,7 +108,7 @@ function csvRow({ fields, line }: Row, header: readonly string[], isTyped: boole
   return { ok: true, line, data: Object.fromEntries(entries) as Json };
 }
 
-/** A number that would be written in another way, such as 007 or 1e400, stays a text: it is a name more likely. */
+/** Numbers that would not be written back unchanged, such as 007 or 1e400, stay strings: they are probably identifiers. */
 function typedValue(text: string, isTyped: boolean): Json {
   if (!isTyped) return text;
   if (text === "true" || text === "false") return text === "true";
@@ -117,7 +117,7 @@ function typedValue(text: string, isTyped: boolean): Json {
   return isNumber ? Number(text) : text;
 }
 
-/** Messages of the readers begin with `name:line:column: `. */
+/** Removes the prefix `name:line:column: ` of the readers' messages. */
 function reasonIn(message: string, { name }: Origin): string {
   return message.startsWith(`${name}:`) ? message.slice(name.length + 1).replace(/^[\d:]+\s*/, "") : message;
 }

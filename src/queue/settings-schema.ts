@@ -1,4 +1,4 @@
-/** What settings of queues and policies may be. Loaded when settings are checked, because it loads zod. */
+/** Validates the settings of queues and policies. Imported only when settings are checked, because it loads zod. */
 import * as z from "zod";
 import { PRIORITIES } from "../item/item.ts";
 import type { Rate } from "../item/rate.ts";
@@ -22,7 +22,7 @@ function curve<Kind extends Backoff["kind"]>(
   return z.strictObject({ ...(shape as z.ZodRawShape), kind: z.literal(kind), jitter: t.flag.optional() });
 }
 
-/** An invalid backoff would make an item wait forever. */
+/** Checked strictly, because an invalid backoff would make items wait forever. */
 const backoff = z.discriminatedUnion(
   "kind",
   [
@@ -69,7 +69,7 @@ const countFrom1 = t.wholeNumber(1, 1_000_000);
 export const COMMON_SETTINGS = {
   ...t.optional(backoff, "backoff"),
   ...t.optional(countFrom1, "lossesMax"),
-  // Shorter, and a slow disk or a busy machine looks like a dead worker.
+  // With a shorter lease, a slow disk or a busy machine would look like a dead worker.
   ...t.optional(t.numberFrom(1000, 86_400_000), "leaseMs"),
   ...t.nullable(t.oneOf(OUTAGE_ACTIONS), "onOutage"),
   ...t.nullable(durationMs, "outageMsMax"),
@@ -93,7 +93,7 @@ const queueSettings = t.objectOf<QueueSettings>({
   ...t.optional(t.oneOf(PRIORITIES), "priority"),
   ...t.optional(t.oneOf(UNIQUE_RULES), "unique"),
   ...t.nullable(durationMs, "expiresAfterMs"),
-  // Compiled by `specWith`.
+  // Compiled by `applySettings`.
   schema: t.anyThat(() => true, "a JSON Schema").optional(),
 });
 

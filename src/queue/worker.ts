@@ -1,4 +1,4 @@
-/** A worker of a named queue: the runner with the queue's settings, until it is stopped. Many workers may share a queue. */
+/** A worker of a named queue: runs the queue with its settings until it is stopped. Many workers may share a queue. */
 import type { Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
 import type { Failure } from "../item/failure.ts";
@@ -20,44 +20,44 @@ import { requireQueue, requireTarget } from "./find-job.ts";
 import { LiveSettings } from "./queue-settings.ts";
 import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
-/** The options of a worker. All are optional. */
+/** The options of a worker. */
 export interface WorkerOptions extends RunnerSettings {
-  /** How many attempts run at a time. Default 10. */
+  /** How many attempts run concurrently. Default 10. */
   readonly concurrency?: number;
-  /** A rate limit of this worker, besides the queue's own. Default: no limit. */
+  /** A rate limit for this worker, in addition to that of the queue. Default: no limit. */
   readonly rate?: Rate;
-  /** Ends when the queue is empty instead of waiting for more. Default false. */
+  /** Whether the worker ends when the queue is empty instead of waiting for more items. Default false. */
   readonly untilEmpty?: boolean;
-  /** Who its notes are by. Default: the machine, the process and the slot. */
+  /** The author of the worker's notes. Default: the machine, the process and the slot. */
   readonly name?: string;
-  /** A folder for copies of the files that are named as evidence. Default: no copies are made. */
+  /** The folder that evidence files are copied to. Default: they are not copied. */
   readonly evidenceFolder?: string;
   readonly signal?: AbortSignal;
-  /** How long a stop waits for attempts that ignore it. Default: until they end. */
+  /** How long a stop waits for attempts that ignore their abort signal. Default: until they end. */
   readonly abandonAfterMs?: number;
   readonly observer?: RunObserver;
   readonly clock?: Clock;
   /**
-   * Decides about an item whose attempts are used up: `handled` skips it, `retry` tries it again, `dlq` makes it a letter, and
-   * so does an error. Default: as the queue's settings say.
+   * Decides about an item that has used all attempts: `handled` skips it, `retry` retries it, `dlq` makes it a letter, and
+   * so does an error. Default: the queue's settings decide.
    */
   readonly onItemFailure?: OnItemFailureHandler;
 }
 
-/** Decides about an item whose attempts are used up. */
+/** Decides about an item that has used all attempts. */
 export type OnItemFailureHandler = (
   item: LeasedItem,
   failure: Failure,
 ) => HandlerAnswer | Promise<HandlerAnswer>;
 
-/** The queue's handler and the worker's options. */
+/** The handler and the options of a worker. */
 export interface WorkPlan extends Omit<WorkerOptions, "onItemFailure"> {
   readonly handler: Handler;
-  /** Decides about items whose attempts are used up. Default: as the queue's settings say. */
+  /** Decides about items that have used all attempts. Default: the queue's settings decide. */
   readonly askHandler?: RunOptions["askHandler"];
-  /** It is a target of receipts. Default: it is a queue. */
+  /** Whether the queue is a target of receipts. Default false. */
   readonly isTarget?: boolean;
-  /** Starts a service for the queue's letters, which is stopped when the worker ends. Default: none. */
+  /** Starts a service that runs until the worker ends, e.g. one that maintains the queue's letters. Default: none. */
   readonly alongside?: (queue: Job) => WorkerService;
 }
 
@@ -67,9 +67,9 @@ export interface WorkerService {
 
 const CONCURRENCY = 10;
 
-/** A worker of one queue. */
+/** Processes the items of one queue. */
 export class Worker {
-  /** Resolves with how it ended; rejects when it cannot continue, for example when the queue does not exist. */
+  /** Resolves with the result when the worker ends; rejects when it cannot continue, e.g. if the queue does not exist. */
   readonly ended: Promise<RunResult>;
   readonly #stop = new AbortController();
   readonly #drain = new AbortController();
@@ -85,7 +85,7 @@ export class Worker {
     );
   }
 
-  /** Takes no more items. Running attempts finish, within the time if one is given; the others are released. */
+  /** Stops leasing and waits for running attempts. Attempts that exceed the time limit, if any, are aborted and released. */
   async drain(withinMs = Number.POSITIVE_INFINITY): Promise<RunResult> {
     this.#drain.abort();
     const cancel = Number.isFinite(withinMs)
@@ -94,7 +94,7 @@ export class Worker {
     return this.ended.finally(cancel);
   }
 
-  /** Ends running attempts and releases their items; the attempts are not counted. */
+  /** Aborts running attempts and releases their items; these attempts do not count. */
   async stop(): Promise<RunResult> {
     this.#stop.abort();
     return this.ended;
@@ -139,13 +139,13 @@ export class Worker {
   }
 }
 
-/** A worker with a failure handler uses it, whatever the queue's settings say. */
+/** A worker's failure handler overrides the queue's settings. */
 function withHandler(spec: QueueSpec, { askHandler }: WorkPlan): QueueSpec {
   return askHandler ? { ...spec, policy: { ...spec.policy, onItemFailure: "custom" } } : spec;
 }
 
 export async function drainedBy(signal: AbortSignal | undefined, worker: Worker): Promise<RunResult> {
-  const onDrain = () => void worker.drain().catch(() => undefined); // errors are reported through `ended`
+  const onDrain = () => void worker.drain().catch(() => undefined); // `ended` reports errors
   if (signal?.aborted) onDrain();
   signal?.addEventListener("abort", onDrain, { once: true });
   return worker.ended.finally(() => signal?.removeEventListener("abort", onDrain));
