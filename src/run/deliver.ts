@@ -11,12 +11,12 @@ import { type JobHandler, observing, type RunDeps, recordingErrors, servicesOf }
 
 export const DELIVERY_SLOTS = 10;
 
-/** A function that ignores a stop is abandoned after this time. */
+/** Time after which a function that ignores the stop signal is abandoned. */
 const ABANDON_AFTER_MS = 5000;
 
 export interface DeliverOptions {
   readonly slots: number;
-  /** A rate limit of this process alone. */
+  /** Rate limit of this process alone. */
   readonly rate?: Rate;
   readonly untilEmpty: boolean;
   /** Whether letters of an outage are redriven once the target accepts receipts again. Default true. */
@@ -72,7 +72,7 @@ async function deliver(
   }
 }
 
-/** Ends when no receipt is waiting and no letter of an outage can be redriven. */
+/** Repeats until no receipt is waiting and no letter of an outage can be redriven. */
 async function untilRecovered(recovery: AutoRecovery, work: () => Promise<RunResult>): Promise<RunResult> {
   await recovery.look();
   for (;;) {
@@ -86,7 +86,7 @@ export interface Redelivery {
   readonly onNotice?: (notice: string) => void;
 }
 
-/** Runs the letters of a target with its delivery. A pause ends the run: deliveries in progress finish, the rest stays ready. */
+/** Redelivers the letters of a target. If it is paused, running deliveries finish, and the rest stays ready. */
 export async function redeliver(
   deps: RunDeps,
   { job, onNotice = () => undefined }: Redelivery,

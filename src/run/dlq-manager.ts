@@ -28,7 +28,7 @@ import { beginRetry, type RetryOptions, retryLetters } from "./retry.ts";
 
 /** Which job's letters, and how they are retried. */
 export interface DlqManagerOptions {
-  /** Id or name of the job. A job that the store does not have is created with this id and without a handler of its own. */
+  /** Id or name of the job. If the store has no such job, one is created with this id and without a handler. */
   readonly job: string;
   /** The handler of `reprocessItems`. Default: the job's own; a job that was created here has none. */
   readonly handler?: Handler;
@@ -38,7 +38,7 @@ export interface DlqManagerOptions {
   readonly slots?: number;
   /** The folder for archives of purged letters and for logs. Default: `REDRIVE_HOME`, else `~/.redrive`. */
   readonly home?: string;
-  /** The author of its operations. Default `library`. */
+  /** The author of the manager's operations. Default `library`. */
   readonly author?: string;
   /** How many letters the job keeps, and for how long; removed ones are archived. Default: 10,000 letters, 30 days. */
   readonly limits?: LimitSettings;
@@ -52,9 +52,9 @@ export interface DlqManagerOptions {
 export interface ReprocessRequest {
   /** Default: all dead letters. An id without a dead letter is an error. */
   readonly itemIds?: readonly string[];
-  /** How often each is retried. Default: as the policy says. */
+  /** How often each letter is retried. Default: as configured in the policy. */
   readonly maxRetries?: number;
-  /** How long to wait before the first one, in milliseconds. Default 0. */
+  /** Delay before the first retry, in milliseconds. Default 0. */
   readonly delayMs?: number;
   /** Includes letters that are not eligible, and skips the wait between redrives. Default false. */
   readonly force?: boolean;
@@ -66,13 +66,13 @@ export interface ReprocessRequest {
 export interface ListRequest extends Omit<LetterFilter, "queue"> {
   /** A CEL expression over `letter`, `item` and `failure`. Default: none. */
   readonly where?: string;
-  /** Default `newest`. */
+  /** Sort order. Default `newest`. */
   readonly order?: LetterOrder;
 }
 
 /** The dead letter queue of one job. */
 export class DlqManager {
-  /** The job as it was when the manager was opened. */
+  /** The job, as stored when the manager was opened. */
   readonly job: Job;
   readonly #engine: Engine;
   readonly #options: DlqManagerOptions;
@@ -99,9 +99,9 @@ export class DlqManager {
   }
 
   /**
-   * Records the failure of an item and returns its letter. A second failure of the same item is added to the history of the
-   * same letter; its data stays. `illegal_move` when the item is running, done or discarded. When the queue is full, the
-   * oldest letters are archived and deleted.
+   * Records the failure of an item and returns its letter. A further failure of the item extends the letter's history; its
+   * data stays. Throws `illegal_move` when the item is running, done or discarded. When the queue is full, the oldest
+   * letters are archived and deleted.
    */
   async addFailedItem(item: NewItem, failure: FailureReport): Promise<Letter> {
     const letter = await this.#keepFailure(item, failure);
@@ -118,34 +118,34 @@ export class DlqManager {
       const { existing } = await this.#engine.importLetters(jobId, [letter]);
       const kept = existing === 0 ? await this.getItem(item.itemId) : null;
       if (kept !== null) return kept;
-      // Another process may have recorded a failure in between, so the number is taken.
+      // If another process recorded a failure in between, the attempt number is taken, and the next one is tried.
       if (tries === TRIES_MAX || (await this.#before(item.itemId))?.attempts === before?.attempts)
         throw atWork(item);
     }
   }
 
-  /** All matching letters as an array; the waiting ones, unless states are given. `items` streams them. */
+  /** Returns all matching letters as an array; by default the waiting ones. `items` streams them. */
   async listItems(request: ListRequest = {}): Promise<readonly Letter[]> {
     const letters: Letter[] = [];
     for await (const letter of this.items(request)) letters.push(letter);
     return letters;
   }
 
-  /** Streams the same letters one at a time. */
+  /** Streams the letters that `listItems` returns, one at a time. */
   items({ order, where, ...filter }: ListRequest = {}): AsyncIterable<Letter> {
     const selection = { filter: { ...filter, queue: this.job.id }, ...(where !== undefined && { where }) };
     return selectLetters(this.#engine, selection, order === undefined ? {} : { order });
   }
 
-  /** The letter of an item, also a resolved or discarded one; null if it has none. */
+  /** Returns the letter of an item, including a resolved or discarded one; null if it has none. */
   async getItem(itemId: string): Promise<Letter | null> {
     return (await this.#before(itemId))?.letter ?? null;
   }
 
   /**
    * Retries letters, waits for the end and returns the operation. A letter leaves the queue only when its retry succeeded;
-   * one that fails again is the same letter with a longer history. `git_refused` when a workflow's commits could not be
-   * merged: they are in the branch that the message names.
+   * one that fails again stays the same letter with a longer history. Throws `git_refused` when a workflow's commits could
+   * not be merged; the message names their branch.
    */
   async reprocessItems(request: ReprocessRequest = {}): Promise<Operation> {
     const { itemIds, maxRetries, delayMs, force = false } = request;
@@ -167,7 +167,7 @@ export class DlqManager {
     return operation;
   }
 
-  /** Archives and deletes the dead letters that were buried at that time or before; returns how many. */
+  /** Archives and deletes the dead letters that were buried at or before that time; returns how many. */
   async purgeOldItems(olderThan: Date): Promise<number> {
     const olderThanMs = Math.max(0, (await this.#engine.now()) - olderThan.getTime());
     const { done } = await purgeLetters(this.#engine, {
@@ -180,13 +180,13 @@ export class DlqManager {
     return done;
   }
 
-  /** Writes the waiting letters to a file, oldest first; returns how many. Its name determines the format, as in `dlq export`. */
+  /** Writes the waiting letters to a file, oldest first; returns how many. Default format: by file name, as in `dlq export`. */
   async exportItems(path: string, { format }: { readonly format?: ExportFormat } = {}): Promise<number> {
     const options = { path, ...(format !== undefined && { format }) };
     return (await exportLetters(this.items({ order: "oldest" }), options)).letters;
   }
 
-  /** Why the waiting letters died: groups, error types, times. */
+  /** Analyzes the waiting letters by group, error type and time. */
   analyzePatterns(): Promise<Analysis> {
     return analyseSelected(this.#engine, this.#selection({}));
   }
@@ -207,7 +207,7 @@ export class DlqManager {
     return this.#options.onNotice ?? ((notice) => process.emitWarning(notice, "RedriveWarning"));
   }
 
-  /** The request itself has succeeded by now, so limits that cannot be enforced are only reported. */
+  /** Only reports errors: the caller's request has already succeeded. */
   async #keepLimits(when: { readonly isEnd: boolean }): Promise<void> {
     try {
       await this.#guard.enforce(when);
@@ -221,7 +221,7 @@ export class DlqManager {
     return { filter: { ...filter, queue: this.job.id } };
   }
 
-  /** The letter and the number of attempts of its item; undefined if the item has no letter. */
+  /** Returns the letter and the number of attempts of its item; undefined if the item has no letter. */
   async #before(itemId: string): Promise<{ readonly letter: Letter; readonly attempts: number } | undefined> {
     const found = await this.#engine.findItems(itemId, { queue: this.job.id, limit: 1 });
     const item = found.find((one) => one.itemId === itemId);
@@ -263,7 +263,7 @@ export class DlqManager {
 const SLOTS = 4;
 const TRIES_MAX = 20;
 
-/** The job of that id or name. A missing job is created without a handler of its own. */
+/** Finds a job by id or name. A missing job is created without a handler. */
 export async function findOrMakeJob(engine: Engine, name: string): Promise<Job> {
   const found = await engine.findJob(name);
   if (found !== null) return found;

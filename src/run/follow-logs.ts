@@ -1,4 +1,4 @@
-/** Follows the output of a job's attempts, or of one item, while it is written; ends when they end. Reads, never writes. */
+/** Follows the output of a job's attempts, or of one item, while it is written, until they end. Read-only. */
 import { statSync } from "node:fs";
 import { GrowingOutput, type OutputPart } from "../attempt/growing-output.ts";
 import { readRunning } from "../attempt/output-watch.ts";
@@ -13,7 +13,7 @@ import { PHASES_WITH_LOG, workflowSpecOf } from "../workflow/workflow-spec.ts";
 
 export interface Followed {
   readonly of: string;
-  /** Absent for a phase. */
+  /** Absent for the output of a phase. */
   readonly attempt?: number;
   readonly part: OutputPart | { readonly outcome: string };
 }
@@ -28,7 +28,7 @@ export interface FollowOptions {
 
 const POLL_MS = 250;
 const PAGE = 1000;
-/** The log of a successful attempt is written shortly after it is settled; an attempt without output has none. */
+/** How often a missing log is polled: it is written shortly after a success is settled, and only if there was output. */
 const LOG_POLLS_MAX = 8;
 
 const ENDS: Readonly<Partial<Record<EventType, string>>> = {
@@ -122,7 +122,7 @@ class Following {
   }
 }
 
-/** Secrets are masked in a log, so a section can differ in size from its heading. */
+/** False when secrets are masked in the log, because a section can then differ in size from its heading. */
 export function isExact(job: Job): boolean {
   return job.kind !== "workflow" || workflowSpecOf(job).workflow.secrets.length === 0;
 }
@@ -139,7 +139,7 @@ async function leasedItems(engine: Engine, { job, item }: FollowOptions): Promis
   }
 }
 
-/** A queue is followed until the reader stops. */
+/** Whether the job or the item has ended. Queues and targets never end. */
 async function isFinished(engine: Engine, { job, item }: FollowOptions): Promise<boolean> {
   const now = await engine.findJob(job.id);
   if (now === null) return true;

@@ -8,14 +8,14 @@ import type { JsonObject } from "../std/json.ts";
 export interface CommandSpec {
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
-  /** Items may begin with "-" where the command could read them as options. Default: such an item fails. */
+  /** Allow items that begin with "-" where the command could read them as options. Default: such an item fails. */
   readonly allowOptions?: boolean;
   readonly cwd: string;
   /** An attempt that takes longer is killed with all its processes. */
   readonly timeoutMs?: number;
   /** The time between the signals TERM and KILL. */
   readonly graceMs: number;
-  /** Copies the files that the command names as evidence into the home. Default: only their digests are recorded. */
+  /** Whether evidence files are copied into the home folder. Default: only their digests are recorded. */
   readonly keepEvidence?: boolean;
   /** The shell command of `onItemFailure: custom`. */
   readonly failureCommand?: string;
@@ -24,14 +24,14 @@ export interface CommandSpec {
 /** A map: its command, its input, and how it runs. */
 export interface MapSpec extends CommandSpec {
   readonly input: MapInput;
-  /** How many run at a time. */
+  /** How many items run at a time. */
   readonly jobs: number;
   readonly policy: Policy;
 }
 
-/** Where a map's items come from. */
+/** The source and format of a map's items. */
 export interface MapInput {
-  /** Absolute, or `-` for standard input. */
+  /** Absolute path, or `-` for standard input. */
   readonly path: string;
   readonly format?: InputFormat;
   readonly idField?: string;

@@ -1,4 +1,4 @@
-/** `redrive map`: creates a job, or continues the one of that name, and runs it while its input streams in. */
+/** `redrive map`: creates a job, or continues the job with the given name, and runs it while its input is read. */
 import type { Readable } from "node:stream";
 import { compileCommand } from "../attempt/template.ts";
 import type { Engine } from "../engine.ts";
@@ -20,13 +20,13 @@ export interface MapOptions {
   readonly spec: MapSpec;
   /** Continues the job of this name if there is one. Default: a new name. */
   readonly name?: string;
-  /** Continue although the job of that name had another command. */
+  /** Continue although the command of the existing job differs. */
   readonly acceptChanges?: boolean;
-  /** What `-` reads. */
+  /** The stream for the input path `-`. */
   readonly stdin?: Readable;
   /** Called as soon as the job exists. */
   readonly onJob?: (job: Job) => void;
-  /** Called when input is not used as it is. */
+  /** Called when an item of the input is ignored because its id exists with other data. */
   readonly onNotice?: (notice: string) => void;
 }
 
@@ -36,7 +36,7 @@ export interface MapResult {
   readonly stopReason?: string;
 }
 
-/** Creates the job or continues the one of that name, and runs it to its end. */
+/** Creates a job, or continues the job with the given name, and runs it to its end. */
 export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapResult> {
   compileCommand(options.spec.command);
   requireCommand(options.spec);
@@ -64,7 +64,7 @@ export async function runMap(
   return compact({ summary, stopReason });
 }
 
-/** Adds to an input error which job it leaves behind, what was done, and how to resume. */
+/** Adds to an input error the job's id, its progress and how to resume it. */
 async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unknown> {
   if (!(error instanceof WorkError) || error.code !== "input_invalid") return error;
   const { total, done, dead } = await engine.count(job.id);
@@ -97,7 +97,7 @@ export function inputFeed(deps: RunDeps, job: Job, options: Pick<MapOptions, "st
         yield report.added;
       }
     } catch (error) {
-      if (signal.aborted) return; // the run was stopped; the input is fine
+      if (signal.aborted) return; // the run was stopped, so this is no input error
       throw error;
     }
     await storeRetry.run(() => deps.engine.changeJob(job.id, { intakeComplete: true }));
@@ -117,14 +117,14 @@ async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
   try {
     return await engine.createJob({ id, name: name ?? id, kind: "map", spec: specToJson(spec) });
   } catch (error) {
-    // Another process created the job of that name in between: continue that one.
+    // Another process created a job with this name in between; continue that one.
     const made = name === undefined ? null : await engine.findJob(name);
     if (made === null) throw error;
     return reopenJob(engine, made, options);
   }
 }
 
-/** The same name and command continue the job. Another command under an old name is probably a mistake. */
+/** Continues a job with the same name and command. A different command is probably a mistake, unless it was accepted. */
 async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapOptions): Promise<Job> {
   if (job.kind !== "map") {
     const message = `The name ${job.name} is taken: ${job.id} is a ${job.kind}, not a map.`;

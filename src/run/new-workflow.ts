@@ -21,7 +21,7 @@ export interface NewWorkflow {
   readonly cwd: string;
 }
 
-/** The job with the new workflow. Every error is found here, before anything is changed. */
+/** Returns the job change with the new workflow. Reports all errors before anything is changed. */
 export async function readNewWorkflow(job: Job, { file, cwd }: NewWorkflow): Promise<JobChange> {
   if (isStanding(job)) {
     throw new WorkError("usage", `${job.id} is a ${job.kind}: workers do its work, not a workflow.`, {
@@ -41,7 +41,7 @@ export async function readNewWorkflow(job: Job, { file, cwd }: NewWorkflow): Pro
 
 const LOOK_AT_MAX = 200;
 
-/** For imported letters: the workflow of the latest job with the same name in this store. Null if there is none. */
+/** For imported letters: returns the workflow of the latest job with the same name in this store, or null. */
 export async function findWorkflowOfName(engine: Engine, job: Job): Promise<JobChange | null> {
   const names = [job.id, job.id.replace(/-[a-z0-9]{8}$/, "")].map((name) => slugOf(name));
   const jobs = await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ["workflow"] });
@@ -51,7 +51,7 @@ export async function findWorkflowOfName(engine: Engine, job: Job): Promise<JobC
   return afterItsPhases(job, found.spec);
 }
 
-/** The phases are marked as over: there is nothing to set up, and no input to read. */
+/** Marks all phases as ended: setup need not run, and there is no input to read. */
 function afterItsPhases(job: Job, spec: JsonObject): JobChange {
   const progress = plain({ ...workflowProgressOf(job), phase: "ended" });
   return { kind: "workflow", spec, progress, intakeComplete: true };

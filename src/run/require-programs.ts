@@ -1,4 +1,4 @@
-/** Refuses to start when a program that every item needs is not installed, so that no item dies of it. */
+/** Refuses to start when a program that every item needs is not installed, instead of failing every item. */
 import { templateParts } from "../attempt/template.ts";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
@@ -8,7 +8,7 @@ import { quoteForShell } from "../workflow/variables.ts";
 import { type WorkflowSpec, workflowSpecOf } from "../workflow/workflow-spec.ts";
 import { type MapSpec, specOf } from "./map-spec.ts";
 
-/** For a command that runs once per item. If the program is a variable, it is checked for each item. */
+/** Checks a command that runs once per item. A program that contains variables is only known for each item. */
 export function requireCommand(
   { command, cwd }: Pick<MapSpec, "command" | "cwd">,
   usage = "redrive map",
@@ -39,7 +39,7 @@ function isShellLine(program: string, hasPlaces: boolean): boolean {
 
 function shellLine(command: readonly string[], usage: string): WorkError {
   const [program = "", ...rest] = command;
-  const line = program.trim().replaceAll(QUOTED_PLACE, "$2"); // `"$1"` brings quotes of its own
+  const line = program.trim().replaceAll(QUOTED_PLACE, "$2"); // the quotes would duplicate those of `"$1"`
   const words = [...placesOf(line), ...rest];
   let script = `${line}${" {}".repeat(rest.length)}`;
   for (const [index, place] of [...placesOf(line), ...rest.map(() => "{}")].entries())
@@ -64,7 +64,7 @@ function asWord(text: string): string {
   return /^[\w{}./=:-]+$/.test(text) ? text : quoteForShell(text);
 }
 
-/** For the phases of a workflow. Steps that may never run, or that handle their failure, are no reason to refuse. */
+/** Checks the phases of a workflow. Programs of conditional steps, or of steps that handle their failure, may be missing. */
 export function requirePrograms(spec: WorkflowSpec, phases: readonly ProgramPhase[]): void {
   const { workflow, cwd } = spec;
   const needed = missingPrograms(workflow, { phases, cwd, env: environmentOf(spec) }).filter(
@@ -78,7 +78,7 @@ export function requirePrograms(spec: WorkflowSpec, phases: readonly ProgramPhas
   throw new WorkError("command_not_found", message, { hint });
 }
 
-/** For letters that are retried with the job's own handler. */
+/** Checks the job's own handler before letters are retried with it. */
 export function requireInstalled(job: Job): void {
   if (job.kind === "map") requireCommand(specOf(job));
   if (job.kind === "workflow") requirePrograms(workflowSpecOf(job), ["map"]);

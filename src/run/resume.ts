@@ -21,7 +21,7 @@ import type { WorkflowResult, WorkflowRunOptions } from "./workflow.ts";
 export interface ResumeOptions extends Omit<WorkflowRunOptions, "withLetters"> {
   /** Id or name. Default: the latest unfinished job of this folder, or of its git repository. */
   readonly job?: string;
-  /** The user's folder. */
+  /** The working directory of the user. */
   readonly cwd?: string;
   /** Retry the eligible letters too. */
   readonly withLetters: boolean;
@@ -53,7 +53,7 @@ async function hasWork(engine: Engine, job: Job, { withLetters }: ResumeOptions)
   return withLetters && (await countEligible(engine, job)) > 0;
 }
 
-/** Reports letters that a resume does not retry, with what a person can do. */
+/** Reports letters that a resume does not retry, and how to handle them. */
 async function noteUneligible(engine: Engine, job: Job, { onNotice }: ResumeOptions): Promise<void> {
   const { dead } = await engine.count(job.id);
   if (dead === 0 || (await countEligible(engine, job)) > 0) return;
@@ -68,7 +68,7 @@ function restart({ withLetters }: ResumeOptions): JobChange {
   return { status: "running", restarted: true, event };
 }
 
-/** Read again, because this process has had the job to itself only since now. */
+/** Reads the job again, because it may have changed before this process became its only runner. */
 async function resumeWorkflow(deps: RunDeps, jobId: string, options: ResumeOptions): Promise<WorkflowResult> {
   const { engine } = deps;
   const left = await requireJob(engine, jobId);
@@ -85,7 +85,7 @@ async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promi
   return runMap(deps, job, { feed: mapFeed(deps, job, options), onNotice, slots });
 }
 
-/** First unfinished redrives, then letters, then the rest of the input. */
+/** Yields unfinished redrives first, then letters, then the rest of the input. */
 function mapFeed(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
   return async function* (storeRetry, signal) {
     yield* redriveOnResume(deps.engine, job.id, { ...redriving(deps, options), storeRetry, signal });
@@ -98,7 +98,7 @@ function mapFeed(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
   };
 }
 
-/** The workflow in its file now, if it changed and the user accepts it; else null. */
+/** Returns the current workflow of the file if it has changed and the user accepts it, else null. */
 async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Promise<JsonObject | null> {
   const spec = workflowSpecOf(job);
   const text = tryTo(() => readText(spec.file)); // a missing file counts as unchanged: the job has its own copy
@@ -123,7 +123,7 @@ async function progressNow(
   { withLetters, isChanged }: Pick<ResumeOptions, "withLetters"> & { readonly isChanged: boolean },
 ): Promise<JsonObject> {
   const { succeededAtEnd, ...rest } = workflowProgressOf(job);
-  // A changed workflow has not reduced anything yet.
+  // A changed workflow has not been reduced yet.
   const progress = isChanged || succeededAtEnd === undefined ? rest : { ...rest, succeededAtEnd };
   if (progress.phase === "setup" || progress.phase === "map") return plain(progress);
   const { ready, leased, done } = await engine.count(job.id);
@@ -135,7 +135,7 @@ async function progressNow(
 
 const LOOK_AT_MAX = 200;
 
-/** Only jobs of this folder: a short command must not run another project's work. */
+/** Considers only jobs of this folder, so that a short command never runs another project's work. */
 async function latestUnfinished(engine: Engine, { cwd, onNotice }: ResumeOptions): Promise<Job> {
   let elsewhere: Job | undefined;
   for (const job of await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ENDING_KINDS })) {

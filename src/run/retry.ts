@@ -1,4 +1,4 @@
-/** `redrive dlq retry` and `dlq fix`: runs letters again, or continues a redrive that another process left unfinished. */
+/** `redrive dlq retry` and `dlq fix`: retries letters, or continues a redrive that another process left unfinished. */
 import { isDeliverable } from "../delivery/target-settings.ts";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
@@ -35,7 +35,7 @@ export interface RetryOptions extends ContinueOptions {
   readonly author: string;
   /** Includes letters that are not eligible, and skips the wait between redrives. Default false. */
   readonly force?: boolean;
-  /** Default: all at once, with the job's settings. */
+  /** Default: all letters at once, with the job's settings. */
   readonly plan?: RedrivePlan;
 }
 
@@ -50,14 +50,14 @@ export interface ContinueOptions {
   readonly askMerge?: AskMerge;
 }
 
-/** A letter leaves the dead letter queue only when its new attempt has succeeded. */
+/** Retries letters. A letter leaves the dead letter queue only when its new attempt has succeeded. */
 export async function retryLetters(deps: RunDeps, options: RetryOptions): Promise<Operation> {
   requireHandler(options.job); // before an operation is created
   requireInstalled(options.job);
   return continueRedrive(deps, await beginRetry(deps.engine, options), options);
 }
 
-/** Creates the operation and selects its letters; sends nothing. */
+/** Creates the operation and selects its letters, but does not send them. */
 export async function beginRetry(engine: Engine, options: RetryOptions): Promise<Operation> {
   const { job, selection, author, force = false, plan = {} } = options;
   const request = { queue: job.id, selection, author, force, plan: planToJson(plan) };
@@ -97,7 +97,7 @@ function requireMerged({ note, isRefused }: Finish): void {
   if (isRefused) throw new WorkError("git_refused", note ?? "The work was not merged.");
 }
 
-/** Makes the letters ready and returns; a runner of the job, or whoever continues the operation, runs them. */
+/** Makes the letters ready and returns. A runner of the job, or a process that continues the operation, runs them. */
 export async function detachLetters(engine: Engine, options: RetryOptions): Promise<Operation> {
   requireHandler(options.job);
   const begun = await beginRetry(engine, options);
@@ -114,7 +114,7 @@ interface Redrive extends Pick<ContinueOptions, "onNotice" | "askMerge"> {
   readonly work?: JobHandler;
 }
 
-/** This process delivers the receipts; others may do so at the same time. */
+/** Delivers the receipts in this process. Other processes may deliver at the same time. */
 async function deliverAgain(deps: RunDeps, redrive: Redrive): Promise<void> {
   const { redeliver } = await import("./deliver.ts");
   await redeliver(deps, redrive, async (own, work) => void (await runRedrive(own, { ...redrive, work })));
@@ -156,7 +156,7 @@ interface Following {
   readonly job: Job;
   readonly operation: Operation;
   readonly notify: (notice: string) => void;
-  /** Aborted when nothing waits for letters anymore. */
+  /** Aborted when the redrive is no longer followed. */
   readonly over: AbortController;
 }
 
@@ -189,21 +189,21 @@ async function followRedrive(deps: RunDeps, { job, operation, onNotice }: Redriv
 
 const LOOK_MS = 300;
 
-/** A worker that is being restarted is gone for a moment. */
+/** A worker that is restarted is absent for a moment, so its absence counts only after this time. */
 const AWAY_MS_MAX = 15_000;
 
 type FollowEnd = "ended" | "alone" | "stopped";
 
 async function sendAndFollow(following: Following): Promise<FollowEnd> {
   const sending = sendAll(following);
-  sending.catch(() => undefined); // reported below, when nothing waits for letters anymore
+  sending.catch(() => undefined); // awaited below
   const end = await untilEnded(following);
   following.over.abort();
   await sending;
   return end;
 }
 
-/** `alone`: letters are left, but no worker is running. */
+/** Polls until the redrive has ended. `alone` means that letters are left, but no worker is running. */
 async function untilEnded(following: Following): Promise<FollowEnd> {
   const { engine, clock, storeRetry, job, operation, notify, over } = following;
   let seenAt = clock.now();
@@ -236,7 +236,7 @@ async function sendAll({ engine, clock, storeRetry, operation, notify, over }: F
   }
 }
 
-/** A canary is judged by its first letters; the others wait until the redrive is continued. */
+/** Without workers, sends all remaining letters. A canary stops sending, because it needs the results of its first letters. */
 async function leaveToWorkers({ engine, storeRetry, job, operation, notify }: Following): Promise<void> {
   const now = (await storeRetry.run(() => engine.findOperation(operation.id))) ?? operation;
   const worker = `redrive worker --queue ${job.id} -- COMMAND`;
@@ -268,7 +268,7 @@ export interface FixOutcome {
   readonly refusals: readonly { readonly reason: string; readonly count: number }[];
 }
 
-/** Makes one pass: a letter that fails again may be fixed by the next one. */
+/** Makes one pass: a letter that fails again may be fixed by a later pass. */
 export async function fixLetters(deps: RunDeps, options: FixLettersOptions): Promise<readonly FixOutcome[]> {
   const { job, rules, within, author, ...watch } = options;
   requireHandler(job);
@@ -282,7 +282,7 @@ export async function fixLetters(deps: RunDeps, options: FixLettersOptions): Pro
   return outcomes;
 }
 
-/** The totals of each rule and of all. `selected` counts matching letters; `refused` those that a rule or the redrive refused. */
+/** Totals per rule and overall. `selected` counts matching letters, `refused` those that a rule or the redrive refused. */
 export function fixesToJson(jobId: string, outcomes: readonly FixOutcome[]): JsonObject {
   const fixes = outcomes.map(outcomeToJson);
   const totals = TOTALS.map((key) => [key, fixes.reduce((total, one) => total + one[key], 0)]);

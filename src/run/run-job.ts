@@ -35,7 +35,7 @@ import { evidenceFolder, type JobLogs, jobLogs } from "../store/home.ts";
 import type { Finish, KeptCheckout } from "../workspace/workspace.ts";
 import { type CommandSpec, specOf } from "./map-spec.ts";
 
-/** What every run needs. */
+/** Dependencies and settings of every run. */
 export interface RunDeps extends RunnerSettings {
   readonly engine: Engine;
   /** The folder for logs. */
@@ -61,9 +61,9 @@ export interface JobHandler {
   readonly policy: Policy;
   readonly slots: number;
   readonly askHandler?: RunOptions["askHandler"];
-  /** Settings that may change during the run. Default: the policy above. */
+  /** Settings that may change during the run. Default: `policy`. */
   readonly settings?: RunOptions["settings"];
-  /** At the end of a redrive: merges its commits, or returns why they are not merged. */
+  /** Called at the end of a redrive. Merges its commits, or returns why they are not merged. */
   readonly finish?: ((redrive: RedriveEnd) => Promise<Finish>) | undefined;
   /** Called after the store has the settlement, before any other observer. */
   readonly settled?: NonNullable<RunObserver["settled"]>;
@@ -86,14 +86,14 @@ export interface JobRuntime {
   readonly launcher: Launcher;
   readonly logs: JobLogs;
   readonly evidence: string;
-  /** A folder of this run alone, removed at its end. */
+  /** A folder for this run only, removed at its end. */
   readonly scratch: string;
   readonly clock: Clock;
   /** Whether the output of successful commands is printed, so that all of it must be kept. Default false. */
   readonly isOutputWanted?: boolean | undefined;
   readonly onNotice?: ((notice: string) => void) | undefined;
   readonly stop: AbortSignal;
-  /** Whether a worktree that was kept for an item still has its letter. */
+  /** Whether a letter still refers to the kept worktree. */
   readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
   readonly hasLetters: () => Promise<boolean>;
   readonly recordEvent: (type: EventType, data: JsonObject) => Promise<void>;
@@ -143,7 +143,7 @@ export function openCommand(job: Job, spec: CommandSpec, jobRuntime: JobRuntime)
   });
 }
 
-/** Imported letters have no handler; they can only run with a workflow that a person gives them. */
+/** Throws for imported letters, which have no handler and can only run with a workflow given by the user. */
 export function requireHandler(job: Job): void {
   if (job.kind === "imported") {
     const message = `The letters of ${job.id} came from elsewhere: they have no work of their own.`;
@@ -172,12 +172,12 @@ export interface RunJobOptions {
   readonly slots?: number | undefined;
   /** Run only the letters of this redrive. */
   readonly operationId?: string;
-  /** How often each item is tried. Default: as the policy says. */
+  /** How often each item is tried. Default: as configured in the policy. */
   readonly maxAttempts?: number | undefined;
   readonly feed?: Feed;
-  /** A handler that is open already. Default: the job's own, which is opened and closed here. */
+  /** A handler that is already open. Default: the job's own handler, which is opened and closed here. */
   readonly work?: JobHandler | undefined;
-  /** Only one phase of the job runs here: neither its success nor its failure is recorded. */
+  /** True when only one phase of the job runs: then success or failure of the job is not recorded. */
   readonly isPhase?: boolean;
   readonly onNotice?: ((notice: string) => void) | undefined;
   /** Called at the end of a redrive if the job asks before it merges. */
@@ -188,7 +188,7 @@ export interface JobRunResult extends RunResult {
   readonly finish?: Finish;
 }
 
-/** Runs the job's queue to its end and records it. A redrive does not change the job's status: its operation has its own. */
+/** Runs the job's queue to its end and records it. A redrive does not change the job's status; its operation has its own. */
 export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<JobRunResult> {
   const { job, work, onNotice, isPhase = false } = options;
   const isRedrive = options.operationId !== undefined;
@@ -207,7 +207,7 @@ export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<Job
     if (isWritten) await storeRetry.run(() => writeEnd(deps.engine, job, end, result.reason));
     return result;
   } catch (error) {
-    // The error itself matters more than a failure to record it.
+    // An error while recording the failure must not hide the failure itself.
     const reason = error instanceof Error ? error.message : String(error);
     const failed = { status: "failed", event: "job_failed" } as const;
     if (!isRedrive && !isPhase) await writeEnd(deps.engine, job, failed, reason).catch(() => undefined);
@@ -215,7 +215,7 @@ export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<Job
   }
 }
 
-/** For what a run asks of the store after its queue: it waits as long as the runner does. */
+/** For store operations after the queue has ended. Waits as long as the runner does. */
 export function storeRetryOf({ storeWaitMs, clock = systemClock, observer }: RunDeps): StoreRetry {
   return new StoreRetry(storeWaitMs ?? STORE_WAIT_MS, clock, {
     trouble: (error) => observer?.trouble?.(error),
@@ -223,7 +223,7 @@ export function storeRetryOf({ storeWaitMs, clock = systemClock, observer }: Run
   });
 }
 
-/** What a feed needs to redrive letters when a job is resumed. */
+/** Returns the options that a feed needs to redrive letters when a job is resumed. */
 export function redriving(
   { clock = systemClock, author = "redrive" }: RunDeps,
   { withLetters = false, onNotice }: { withLetters?: boolean; onNotice?: (notice: string) => void },
@@ -250,7 +250,7 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
     });
   try {
     let result = await run(options.feed);
-    // Letters that fixes changed are run like the rest, until no letter matches anymore.
+    // Letters that fixes have changed run again, until no letter matches a rule.
     for (let fixed = await fixedLetters(result, deps, options); fixed; ) {
       result = await run(fixed);
       fixed = await fixedLetters(result, deps, options);
@@ -266,13 +266,13 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
   }
 }
 
-/** The status of a job whose redrive runs in this process, which does not count as running the job. */
+/** Returns the status of a job whose redrive runs in this process, which does not count as running the job. */
 async function statusBeside(engine: Engine, { id, status }: Job): Promise<JobStatus> {
   if (status !== "running") return status;
   return (await hasOtherRunner(engine, id)) ? "running" : "interrupted";
 }
 
-/** Null if there is nothing to fix, or if this is a redrive or a run that did not finish. */
+/** Returns null if there is nothing to fix, for a redrive, or if the run did not finish. */
 async function fixedLetters(
   { end }: RunResult,
   deps: RunDeps,
@@ -284,7 +284,7 @@ async function fixedLetters(
   return autoFix(deps, { job, rules, ...(onNotice && { onNotice }) });
 }
 
-/** Starts the services that run with a job or a worker. Without a listener, notices are dropped. */
+/** Starts the services of a job or a worker. Without `onNotice`, notices are dropped. */
 export function servicesOf(
   { engine, home, clock = systemClock, services = [] }: RunDeps,
   job: Job,
@@ -293,7 +293,7 @@ export function servicesOf(
   return startServices(services, job, { engine, home, clock, onNotice });
 }
 
-/** Notifies the listeners of settlements first, in order, then the observer. */
+/** Passes settlements to the listeners first, in order, then to the observer. */
 export function observing(
   observer: RunObserver = {},
   ...listeners: readonly Pick<RunObserver, "settled">[]
@@ -320,13 +320,13 @@ const END_OF: Readonly<Record<RunResult["end"], End>> = {
 
 /** Records the end of the job unless another runner is still working on it. */
 async function writeEnd(engine: Engine, job: Job, end: End, reason?: string): Promise<void> {
-  const isItsOwn = end.status === "failed" || end.status === "stopped"; // true whatever other runners do
+  const isItsOwn = end.status === "failed" || end.status === "stopped"; // recorded even while other runners are active
   if (!isItsOwn && (await hasOtherRunner(engine, job.id))) return;
   const event = { type: end.event, ...(reason !== undefined && { data: { reason } }) };
   await engine.changeJob(job.id, { status: end.status, event });
 }
 
-/** Records unexpected errors of the action in the queue's error log. A `WorkError` is reported to the user instead. */
+/** Records unexpected errors of the action as events of the queue. A `WorkError` is reported to the user instead. */
 export async function recordingErrors<T>(
   engine: Engine,
   queue: string,

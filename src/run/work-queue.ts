@@ -23,10 +23,10 @@ import {
   withJobRuntime,
 } from "./run-job.ts";
 
-/** What a worker does with the items of a queue. */
+/** The command and options of a worker. */
 export interface QueueCommand extends CommandSpec {
   readonly slots: number;
-  /** A rate limit of this worker alone. */
+  /** Rate limit of this worker alone. */
   readonly rate?: Rate;
   readonly untilEmpty: boolean;
   readonly name?: string;
@@ -61,7 +61,7 @@ export interface HelpOptions {
   readonly onNotice: (notice: string) => void;
 }
 
-/** Runs items of a job that another process also runs, with the job's own command or steps, until all are done. */
+/** Runs items of a job together with the process that started it, with the job's own command or steps, until all are done. */
 export async function helpJob(deps: RunDeps, job: Job, options: HelpOptions): Promise<RunResult> {
   requireHelpable(job);
   const begun = await untilItems(deps, job);
@@ -78,7 +78,7 @@ export async function helpJob(deps: RunDeps, job: Job, options: HelpOptions): Pr
   return result;
 }
 
-/** The last runner records that a map has completed: a runner that ended earlier left it open. */
+/** The last runner to finish records that a map has completed, because earlier ones leave it open. */
 async function endMap(engine: Engine, jobId: string): Promise<void> {
   const job = await engine.findJob(jobId);
   if (job?.kind !== "map" || job.status !== "running" || !job.intakeComplete) return;
@@ -86,7 +86,7 @@ async function endMap(engine: Engine, jobId: string): Promise<void> {
   await engine.changeJob(jobId, { status: "completed", event: { type: "job_completed" } });
 }
 
-/** Worktrees exist only on the machine that merges them; items without one can run anywhere. */
+/** Rejects jobs whose items need worktrees: these exist only on the machine that merges them. */
 export function requireHelpable(job: Job): void {
   if (job.kind === "queue" || job.kind === "target") refuseStanding(job);
   requireHandler(job);
@@ -107,7 +107,7 @@ function requireFolder(job: Job): void {
 
 const LOOK_MS = 500;
 
-/** Agents need what setup captures, so a workflow that is still in setup is waited for. */
+/** Waits until setup has ended, because agents need the variables that it captures. */
 async function untilItems(
   { engine, clock = systemClock, stop, drain }: RunDeps,
   job: Job,
@@ -119,10 +119,10 @@ async function untilItems(
   }
 }
 
-/** After so many checks without another runner the job counts as abandoned; a runner that starts is not visible at once. */
+/** The job counts as abandoned after this many checks without another runner; a starting runner is not visible at once. */
 const ALONE_LOOKS_MAX = 4;
 
-/** While the job's input is being read, an empty queue is not the end. */
+/** Keeps the run alive while the job's input is being read, although the queue may be empty. */
 function untilTakenIn({ engine, clock = systemClock, drain }: RunDeps, job: Job): Feed {
   return async function* (storeRetry, signal) {
     for (let alone = 0; alone < ALONE_LOOKS_MAX && !signal.aborted && !drain?.aborted; ) {

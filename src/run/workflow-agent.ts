@@ -27,7 +27,7 @@ import {
   type WorkflowRuntime,
 } from "./workflow-runtime.ts";
 
-/** The handler of a redrive, which has no phases around it. */
+/** Opens the handler for a redrive, which runs without the other phases. */
 export async function openWorkflowHandler(job: Job, jobRuntime: JobRuntime): Promise<JobHandler> {
   const runtime = await openWorkflowRuntime(job, jobRuntime);
   return agentHandler(runtime, {
@@ -36,7 +36,7 @@ export async function openWorkflowHandler(job: Job, jobRuntime: JobRuntime): Pro
   });
 }
 
-/** A job that has not completed merges at its own end; until then the commits stay in its branch. */
+/** Merges the commits of a redrive only if the job has completed; otherwise the job merges them at its own end. */
 async function finishRedrive({ job, workspace }: WorkflowRuntime, redrive: RedriveEnd): Promise<Finish> {
   const { end, status, askMerge } = redrive;
   if (end !== "interrupted" && status === "completed") {
@@ -81,7 +81,7 @@ export async function agentHandler(
 
 interface AgentPool {
   readonly runtime: WorkflowRuntime;
-  /** Items that were merged by an attempt that ended before the store knew. */
+  /** Items of earlier attempts that were merged before the store recorded their success. */
   readonly merged: ReadonlySet<string>;
   /** The checkouts of attempts that are not settled yet, by `ref/attempt`. */
   readonly checkouts: Map<string, Checkout>;
@@ -118,7 +118,7 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   return end.kind === "failed" ? failed(work, end) : mergeWork(work, end, capturedSince(before, variables));
 }
 
-/** An item in the hands of an agent. */
+/** An item with its agent and checkout. */
 interface AgentWork {
   readonly runtime: WorkflowRuntime;
   readonly item: LeasedItem;
@@ -126,7 +126,7 @@ interface AgentWork {
   readonly checkout: Checkout;
 }
 
-/** Without a worktree the attempt fails. On a full disk it is not counted. */
+/** Fails the attempt if no worktree can be created. On a full disk the attempt is not counted. */
 async function acquire(
   runtime: WorkflowRuntime,
   item: LeasedItem,
@@ -140,7 +140,7 @@ async function acquire(
   }
 }
 
-/** The runner waits for a store that cannot be written; here it is no error. */
+/** Ignores store errors here: the runner itself waits until the store can be written. */
 async function recordWorktree(
   { jobRuntime }: WorkflowRuntime,
   item: LeasedItem,
@@ -154,7 +154,7 @@ async function recordWorktree(
 
 type Ended<K extends StepsEnd["kind"]> = Extract<StepsEnd, { kind: K }>;
 
-/** Keeps the checkout before the store has the letter, so that a crash in between cannot lose it. */
+/** Keeps the checkout before the letter is stored, so that a crash in between cannot lose it. */
 async function failed(
   { runtime, item, checkout }: AgentWork,
   { failure, retryAfterMs, isAgent }: Omit<Ended<"failed">, "kind" | "stepIndex">,
@@ -166,7 +166,7 @@ async function failed(
   return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, artifacts, log });
 }
 
-/** Merges first, so that the job's branch has the work before the store calls the item done. */
+/** Merges before the store records the success, so that the job's branch always has the work of done items. */
 async function mergeWork(
   work: AgentWork,
   { log, jsonLog, usage }: Ended<"done">,
@@ -179,7 +179,7 @@ async function mergeWork(
     return failed(work, { failure: agentFailure(work, { ...fault, context, log, jsonLog }) });
   }
   const mergedCommit = "commit" in merge ? merge.commit : undefined;
-  // Steps see secrets as they are; what is stored has none.
+  // Steps use the real secrets; stored results must not contain them.
   const masked = parseJson(work.runtime.masker.mask(stringifyJson(captured))) as Record<string, Json>;
   const result = compact({
     ...masked,
@@ -201,7 +201,7 @@ function mergeFault(merge: Merge): AgentFault | null {
   return { errorType: { name: "CommitValidationFailed" }, message, step: "merge" };
 }
 
-/** Once the attempt is settled, its checkout is free, or is kept for a person. */
+/** Releases the checkout after the attempt is settled, or keeps it for inspection. */
 async function releaseCheckout(pool: AgentPool, item: LeasedItem, verdict: Verdict["kind"]): Promise<void> {
   const key = keyOf(item);
   const checkout = pool.checkouts.get(key);
@@ -214,7 +214,7 @@ async function releaseCheckout(pool: AgentPool, item: LeasedItem, verdict: Verdi
   else await checkout?.release();
 }
 
-/** Only the end of the run waits for it. The next runner finds a checkout that could not be released. */
+/** Only the end of the run waits for the release. The next runner adopts a checkout that could not be released. */
 function releaseInBackground(pool: AgentPool, release: Promise<void>): void {
   const done = release.catch(() => undefined).finally(() => pool.releasing.delete(done));
   pool.releasing.add(done);
@@ -259,7 +259,7 @@ function agentFailure({ runtime, item, agentId }: Omit<AgentWork, "checkout">, f
   });
 }
 
-/** Git refused a worktree or a merge. The message is what git printed, on one line. Any other error is thrown on. */
+/** Describes an error of git with its message on one line. Any other error is rethrown. */
 function worktreeFault(error: unknown, step: string): AgentFault {
   if (!(error instanceof WorkError)) throw error;
   return { errorType: { name: "WorktreeError" }, message: oneLine(error.message, MESSAGE_CHARS_MAX), step };
@@ -271,7 +271,7 @@ function withErrorLogs(artifacts: WorktreeArtifacts, failure: Failure): Worktree
   return { ...artifacts, errorLogs: stderrTail || stdoutTail || errorMessage };
 }
 
-/** Success means handled, exit code 75 means retry, everything else means a letter. */
+/** Runs the steps of `on_item_failure`. Success means handled, exit code 75 means retry, any other failure buries the item. */
 async function askSteps(
   runtime: WorkflowRuntime,
   item: LeasedItem,
@@ -288,6 +288,6 @@ async function askSteps(
   });
   const end = await runSteps(runtime.spec.workflow.onItemFailureSteps, context);
   if (end.kind === "done") return { answer: "handled" };
-  if (end.kind === "stopped") return { answer: "retry" }; // the runner stopped it: it runs again when the job is resumed
+  if (end.kind === "stopped") return { answer: "retry" }; // stopped by the runner; it runs again when the job is resumed
   return reportOf(end.failure);
 }

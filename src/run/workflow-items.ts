@@ -1,4 +1,4 @@
-/** The items of a workflow's map phase: from its file, or from what its command prints. */
+/** Selects the items of a workflow's map phase from its input file, or from the output of its command. */
 import { createReadStream, createWriteStream, existsSync, rmSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { Readable } from "node:stream";
@@ -24,7 +24,7 @@ export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortS
   return selectFrom({ file }, runtime.spec.workflow.map);
 }
 
-/** The file may be in the user's folder without being committed. */
+/** The file may exist in the user's folder without being committed. */
 function notInCommit(path: string): WorkError {
   const message = `The input ${path} is not in the commit that the agents start from.`;
   const hint = "Commit it, or let a step of setup write it.";
@@ -79,7 +79,7 @@ async function selectFromCommand(
 }
 
 const PAGE_MAX = 500;
-/** The limit of `${map.results}`; the file has all results. */
+/** The size limit of `${map.results}`. The results file has all results. */
 const RESULTS_BYTES_MAX = 1024 * 1024;
 
 export interface MapResults {

@@ -1,4 +1,4 @@
-/** What all phases of one run of a workflow share: environment, secrets, workspace, and the step contexts made of them. */
+/** Shared state of all phases of a workflow run: environment, secrets, workspace, and the step contexts built from them. */
 import { WorkError } from "../errors.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
@@ -43,10 +43,10 @@ export async function openWorkflowRuntime(job: Job, jobRuntime: JobRuntime): Pro
   };
 }
 
-/** Checks everything that can be wrong before a job is created, so that a run that cannot start leaves no job behind. */
+/** Runs all checks before a job is created, so that a run that cannot start leaves no job behind. */
 export async function checkStart(spec: WorkflowSpec): Promise<void> {
   maskerOf(secretsOf(spec, environmentOf(spec)).map(({ value }) => value));
-  // Programs that setup may install are looked for after setup.
+  // If there is a setup phase, it may install programs, so the other phases are checked after it.
   requirePrograms(spec, spec.workflow.setup.length > 0 ? ["setup"] : ["map", "reduce", "merge"]);
   if (spec.workflow.map.isolation === "none") return;
   const { openRepository } = await import("../workspace/repository.ts");
@@ -76,7 +76,7 @@ type PlannedKeys = "variables" | "logPath" | "scratch" | "signal" | "agentId" | 
 
 export interface StepContextPlan extends Pick<StepContext, PlannedKeys> {
   readonly checkout: Pick<Checkout, "root" | "head">;
-  /** Default: always. A phase has no lease that could expire. */
+  /** Default: always true, because phases have no lease that could expire. */
   readonly mayStart?: StepContext["mayStart"];
 }
 
@@ -98,7 +98,7 @@ export function stepContextOf(runtime: WorkflowRuntime, plan: StepContextPlan): 
   };
 }
 
-/** The variables that steps captured; `shell` is only their last output. */
+/** Returns the variables that steps captured. `shell` is excluded, because it is only the output of the last step. */
 export function capturedSince(
   before: ReadonlySet<string>,
   variables: Readonly<Record<string, Json>>,

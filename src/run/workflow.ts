@@ -42,7 +42,7 @@ import {
 } from "./workflow-runtime.ts";
 
 export interface WorkflowRunOptions {
-  /** Retry the eligible letters too, as `resume` does. */
+  /** Retry the eligible letters too, like `resume`. */
   readonly withLetters?: boolean;
   readonly slots?: number;
   readonly onJob?: (job: Job) => void;
@@ -73,12 +73,11 @@ export async function startWorkflow(
   return aloneAtJob(deps, id, () => runWorkflow(deps, job, options));
 }
 
-/** Only one process at a time may run the phases of a job. */
+/** Runs the work while no other process runs phases of the job. */
 export function aloneAtJob<T>({ engine, clock }: RunDeps, jobId: string, work: () => Promise<T>): Promise<T> {
   return runExclusively({ engine, clock: clock ?? systemClock }, jobId, work);
 }
 
-/** Runs the remaining phases. */
 export async function runWorkflow(
   deps: RunDeps,
   begun: Job,
@@ -144,7 +143,7 @@ async function leaveMap(run: Run): Promise<void> {
   await enterPhase(run, isReduced ? "ended" : "reduce", { succeededAtReduce: done });
 }
 
-/** The job has completed by now, so without an answer the commits simply stay in their branch. */
+/** The job has already completed; if the user does not agree, the commits stay in their branch. */
 async function mergeIfAgreed(run: Run, finish: Finish, summary: JobSummary): Promise<Finish> {
   const { askMerge } = run.options;
   if (finish.question === undefined || !(await askMerge?.(finish.question, summary))) return finish;
@@ -153,7 +152,7 @@ async function mergeIfAgreed(run: Run, finish: Finish, summary: JobSummary): Pro
   return merged;
 }
 
-/** The commits are merged by now, so leftovers that cannot be removed do not fail the job. */
+/** The commits are already merged, so an error during cleanup does not fail the job. */
 async function tidy({ runtime, options }: Run): Promise<void> {
   try {
     await runtime.workspace.tidy();
@@ -169,7 +168,7 @@ function phaseOf(run: Run): Phase {
   return workflowProgressOf(run.job).phase;
 }
 
-/** True when the phase is done, false when the run was stopped. A failed step fails the job, which can be resumed. */
+/** Returns true when the phase is done, false when the run was stopped. A failed step fails the job, which can be resumed. */
 async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<boolean> {
   const { runtime, deps, options } = run;
   const { logs, scratch, clock } = runtime.jobRuntime;
@@ -215,7 +214,7 @@ async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<
 /** Returns null when all items have ended and the next phase may begin. */
 async function runMap(run: Run): Promise<WorkflowResult | null> {
   const { deps, options } = run;
-  const runtime = { ...run.runtime, job: run.job }; // with the variables that setup captured
+  const runtime = { ...run.runtime, job: run.job }; // job with the variables that setup captured
   requirePrograms(runtime.spec, ["map", "reduce", "merge"]);
   const work = await agentHandler(runtime, { close: async () => undefined, onStep: options.onAgentStep });
   const result = await runJob(deps, {
@@ -233,7 +232,7 @@ async function runMap(run: Run): Promise<WorkflowResult | null> {
 
 const BATCH_MAX = 500;
 
-/** First unfinished redrives, then letters, then the items that were not added yet. */
+/** Yields unfinished redrives first, then letters, then items that were not added yet. */
 function mapFeed(run: Run): Feed {
   const { deps, options } = run;
   const runtime = { ...run.runtime, job: run.job };
@@ -250,7 +249,7 @@ function mapFeed(run: Run): Feed {
   };
 }
 
-/** Returns null when the run is stopped: a command that was killed for that has not failed. */
+/** Returns null when the run is stopped, because an input command that was killed has not failed. */
 async function itemsUnlessStopped(
   runtime: WorkflowRuntime,
   stop: AbortSignal,
@@ -263,7 +262,7 @@ async function itemsUnlessStopped(
   }
 }
 
-/** `${map.*}` for the phases after the map. */
+/** Returns `${map.*}` for the phases after map. */
 async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json>> {
   if (phase === "setup") return {};
   const { deps, runtime, job } = run;
@@ -274,7 +273,7 @@ async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json
   };
 }
 
-/** Variables that setup captured are available as `${setup.x}` from now on. */
+/** Records the phase change. After setup, its captures become available as `${setup.x}`. */
 async function enterPhase(run: Run, phase: Phase, more: Partial<WorkflowProgress> = {}): Promise<void> {
   const progress = workflowProgressOf(run.job);
   const { succeededAtReduce } = { ...progress, ...more };
@@ -302,14 +301,14 @@ async function interrupted(run: Run): Promise<WorkflowResult> {
   return { summary: await summarise(run.deps.engine, run.job) };
 }
 
-/** The failure itself matters more than an error while recording it. */
+/** An error while recording the failure must not hide the failure itself. */
 async function writeFailure(engine: Engine, job: Job, error: unknown): Promise<void> {
   const reason = error instanceof Error ? error.message : String(error);
   const change = { status: "failed", event: { type: "job_failed", data: { reason } } } as const;
   await engine.changeJob(job.id, change).catch(() => undefined);
 }
 
-/** Called when the steps of a phase begin to wait. */
+/** Called when a phase starts to wait for a limit or an outage to end. */
 export type OnPhaseWait = (failure: Failure, delayMs: number) => void;
 
 export interface OutageWait {
@@ -319,7 +318,7 @@ export interface OutageWait {
   readonly onWait?: OnPhaseWait | undefined;
 }
 
-/** Runs the steps again after each wait, until they end in another way or the outage has lasted too long. */
+/** Runs the steps again after each wait, until they end for another reason or the outage has lasted too long. */
 export async function waitThroughOutages(
   { policy, clock, stop, onWait }: OutageWait,
   run: () => Promise<StepsEnd>,
@@ -329,7 +328,7 @@ export async function waitThroughOutages(
   for (;;) {
     const end = await run();
     if (end.kind !== "failed" || !isOutageFailure(end)) return end;
-    if (end.stepIndex !== stepIndex) outage.recordSuccess(); // an earlier step got through
+    if (end.stepIndex !== stepIndex) outage.recordSuccess(); // an earlier step succeeded
     stepIndex = end.stepIndex;
     const failedAt = clock.monotonicNow();
     outage.recordFailure(failedAt);
