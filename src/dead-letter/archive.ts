@@ -109,7 +109,7 @@ export async function* readArchive(path: string, bytes?: number): AsyncGenerator
   }
 }
 
-/** Splits at line feeds only, because JSON strings may contain other line separators. */
+/** Yields lines. Splits only at line feeds, because JSON strings may contain other line separators. */
 async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";

@@ -216,7 +216,7 @@ async function readIfThere(path: string): Promise<Buffer> {
 
 const PATCH_BYTES_MAX = 64 * 1024 * 1024;
 
-/** A partial patch cannot be applied, so one that is too large is omitted. */
+/** Omits a patch that is too large, because a partial patch cannot be applied. */
 function patchOf(patch: Buffer, mask: CapsuleMask): CapsuleContent {
   if (patch.length > PATCH_BYTES_MAX) return contentOf(Buffer.alloc(0), patch.length, patch.length);
   return contentOf(mask.bytes(patch), patch.length, 0);

@@ -8,7 +8,7 @@ import { fileNameOf } from "../item/item.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER, writeOut } from "../std/files.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "../std/json.ts";
 
-/** Increased when older versions of Redrive cannot read the format. */
+/** The format version. Increased when older versions of Redrive cannot read the format. */
 export const CAPSULE_VERSION = 1;
 
 /** The content of a file as text, or in Base64 if it is binary. Omitted bytes are counted. */
@@ -55,7 +55,7 @@ export type Capsule = {
   readonly events: readonly JsonObject[];
   readonly files: readonly CapsuleFile[];
   readonly changes: CapsuleChanges | null;
-  /** Sentences about what could not be included. */
+  /** One sentence for each part that could not be included. */
   readonly missing: readonly string[];
 };
 

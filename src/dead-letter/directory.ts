@@ -38,7 +38,7 @@ export interface WrittenFolder {
   readonly items: number;
 }
 
-/** Writes letters of any jobs below a root. Other letter files in their folders are removed. */
+/** Writes letters into one folder per job below the root. Removes other letter files in these folders. */
 export async function writeDirectory(
   root: string,
   letters: AsyncIterable<Letter>,
@@ -190,7 +190,7 @@ export function ignoresCase(folder: string): boolean {
   return existsSync(join(folder, "ITEMS"));
 }
 
-/** Keeps the capitals of existing escapes: `%2F` must not become `%2f`. */
+/** Encodes capital letters, except in escapes: `%2F` must not become `%2f`. */
 function withoutCapitals(name: string): string {
   return name.replace(/%[0-9A-F]{2}|[A-Z]/g, (found) =>
     found.length > 1 ? found : `%${found.charCodeAt(0).toString(16).toUpperCase()}`,

@@ -197,7 +197,7 @@ async function* eventsUpTo(
   }
 }
 
-/** Finds an id after which all events of the queue have this time or a later one. */
+/** Finds an event id after which all events of the queue have this time or a later one. */
 async function lastBefore(
   engine: Engine,
   { queue, at, after, newest }: { queue: string; at: number; after: number; newest: number },

@@ -143,7 +143,7 @@ export class Projection {
     return ids;
   }
 
-  /** Cancelling a redrive makes the letters that were not leased yet dead again. */
+  /** Returns the items of a cancelled redrive: its letters that were not leased yet are dead again. */
   async #cancelledItems({ type, data }: Event): Promise<readonly string[]> {
     if (type !== "operation_changed" || data?.status !== "cancelled") return [];
     const ids: string[] = [];

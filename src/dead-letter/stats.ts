@@ -1,4 +1,4 @@
-/** Statistics of the dead letter queue: its size, age, growth, and the success of redrives. */
+/** Computes statistics of the dead letter queue: its size, age, growth, and the success of redrives. */
 import type { Engine } from "../engine.ts";
 import type { JsonObject } from "../std/json.ts";
 

@@ -11,7 +11,7 @@ export const KEY_BYTES = 10;
 const SLOTS_AT_FIRST = 1024;
 const LOAD_MAX = 0.75;
 const GROWTH = 1.6;
-/** Higher counts are kept in a map, because few contents repeat this often. */
+/** Higher counts are stored in a map, because few contents repeat this often. */
 const COUNT_IN_SLOT_MAX = 255;
 
 export class SeenTable {

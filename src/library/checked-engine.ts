@@ -18,7 +18,7 @@ const jobPage = t.objectOf<Parameters<Engine["listJobs"]>[0]>({
   ...t.optional(t.time, "before"),
   ...t.optional(t.listOf(t.oneOf(JOB_KINDS)), "kinds"),
 });
-/** Loose, because runners also write progress and events. */
+/** A loose schema, because runners also write progress and events. */
 const jobChange = z.looseObject({
   ...t.optional(t.oneOf(JOB_STATUSES), "status"),
   ...t.optional(json, "spec"),

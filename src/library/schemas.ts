@@ -207,7 +207,7 @@ export const capsuleOptions = t.objectOf<CapsuleOptions>({
   ...t.optional(t.texts, "names"),
 });
 
-/** Loose, because a group read from the store has more fields. */
+/** A loose schema, because a group read from the store has more fields. */
 export const namedGroup = z.looseObject({ signature: t.name, pattern: t.text } satisfies Record<
   keyof NamedGroup,
   z.ZodType

@@ -1,4 +1,4 @@
-/** A redrive in stages: one letter of each group, then 1 %, 10 %, the rest. Stops when a letter fails as before. */
+/** Runs a redrive in stages: one letter of each group, then 1 %, 10 %, the rest. Stops if a failure occurs again. */
 import { selectedPages } from "../dead-letter/pages.ts";
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Operation, SelectedLetter } from "../item/operation.ts";
@@ -32,7 +32,7 @@ export function nextStage({ stage }: CanaryStage, { selected, done }: Operation)
   return { stage: next, goal: Math.min(selected, done + Math.max(1, Math.ceil(selected * share))) };
 }
 
-/** A redriven letter that failed with its earlier failure again. */
+/** A redriven letter that failed again with the same failure. */
 export interface Returned {
   readonly itemId: string;
   readonly signature: string;

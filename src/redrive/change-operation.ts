@@ -33,7 +33,7 @@ function refuseUnless(status: Operation["status"], operation: Operation): Operat
 
 interface FinishContext {
   readonly home: string;
-  /** Aborting it stops the work between two steps and leaves the operation open. */
+  /** Aborting the signal stops the work between two steps and leaves the operation open. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -26,7 +26,7 @@ export interface Enforced {
   readonly operations: readonly Operation[];
 }
 
-/** Purges old letters first, because that may leave nothing to evict. */
+/** Purges old letters first, because there may then be nothing left to evict. */
 export async function enforceLimits(engine: Engine, options: EnforceOptions): Promise<Enforced> {
   await finishAbandoned(engine, options);
   const purge = await purgeOld(engine, options);
@@ -38,7 +38,7 @@ export async function enforceLimits(engine: Engine, options: EnforceOptions): Pr
   };
 }
 
-/** Retention applies to resolved and discarded letters too. */
+/** Retention also applies to resolved and discarded letters. */
 const OLD_STATES: readonly ItemState[] = ["dead", "discarded", "done"];
 
 export async function previewLimits(
@@ -97,7 +97,7 @@ export async function evictOldest(engine: Engine, options: EnforceOptions): Prom
   }
 }
 
-/** Without the lock, two processes could count the same excess and evict twice as many letters. */
+/** Takes a lock: otherwise two processes could count the same excess and evict twice as many letters. */
 async function takeEvictionLock({ home, queue }: EnforceOptions): Promise<(() => void) | null> {
   const folder = archiveFolder(home, queue);
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });

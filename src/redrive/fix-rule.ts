@@ -34,7 +34,7 @@ export type FixChange =
 export interface FixScope {
   readonly queue: string;
   readonly within?: Selection;
-  /** Letters that another rule has changed in the same pass. */
+  /** Letters that another rule has already changed in this pass. */
   readonly taken: ReadonlySet<number>;
   readonly signal?: AbortSignal;
 }
@@ -55,7 +55,7 @@ export async function* fixableLetters(
   }
 }
 
-/** Poison letters are excluded: a person has to review them first. */
+/** Whether the rule may change the letter. Poison letters are excluded, because a person has to review them first. */
 function mayFix({ name, usesMax }: FixRule, letter: Letter): boolean {
   return !letter.poison && usesOf(name, letter) < usesMax;
 }

@@ -63,7 +63,7 @@ export async function countFixable(engine: Engine, request: Omit<FixRequest, "au
 
 export interface AppliedFix {
   readonly rule: string;
-  /** The edit: `done` counts the changed letters, `refused` the others. */
+  /** The edit operation: `done` counts the changed letters, `refused` the others. */
   readonly edit: Operation;
   /** The redrive of the changed letters, which has not started yet; absent if no letter was changed. */
   readonly redrive?: Operation;

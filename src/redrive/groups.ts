@@ -1,4 +1,4 @@
-/** Groups across all queues: letters with the same signature, whichever job they belong to. */
+/** Lists and finds groups across all queues: letters with the same signature, whichever job they belong to. */
 import type { Engine, LetterGroup } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
@@ -16,7 +16,7 @@ import type { JsonObject } from "../std/json.ts";
 import { ALGORITHM } from "../triage/signature.ts";
 import { titleLine, titleToJson } from "../triage/title.ts";
 
-/** One group, over all queues or over the requested one. */
+/** One group in all queues or in the requested one. */
 export interface GroupSummary {
   readonly signature: string;
   readonly pattern: string;
@@ -227,7 +227,7 @@ export async function readFixes(engine: Engine, fixes: readonly GroupFix[]): Pro
   return known;
 }
 
-/** The fix that resolved most letters; the newest of equals. */
+/** Returns the fix that resolved the most letters; of several, the newest. */
 export function bestFix<Fix extends Pick<GroupFix, "count">>(fixes: readonly Fix[]): Fix | undefined {
   return fixes.reduce<Fix | undefined>(
     (best, fix) => (best === undefined || fix.count > best.count ? fix : best),

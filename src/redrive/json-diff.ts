@@ -14,7 +14,7 @@ export function diffJson(before: Json, after: Json): readonly Change[] {
   return [...changes(before, after, [])];
 }
 
-/** Compares without regard to the order of fields. */
+/** Compares two values without regard to the order of fields. */
 export function isSameJson(one: Json, other: Json): boolean {
   return canonicalJson(one) === canonicalJson(other);
 }

@@ -73,7 +73,7 @@ export class FullnessWarning {
     return `The dead letter queue of ${this.#queue} is ${how}: ${letters} letters, limit ${itemsMax}. Beyond the limit the oldest are archived and deleted. Run \`redrive dlq analyze ${this.#queue}\` to see why they failed.`;
   }
 
-  /** After a restart, an earlier event means that the warning was already given. */
+  /** Whether the event exists, because then the warning was given before a restart. */
   async #wasToldBefore(engine: Engine): Promise<boolean> {
     const query = { queue: this.#queue, types: ["dlq_nearly_full"], after: 0, limit: 1 } as const;
     return (await engine.listEvents(query)).length > 0;

@@ -23,7 +23,7 @@ import { partsNamedIn } from "./named-parts.ts";
 import { matcherOf, type Selection } from "./select.ts";
 
 export interface Interruptible {
-  /** Aborting it stops the work between two steps and leaves the operation open. */
+  /** Aborting the signal stops the work between two steps and leaves the operation open. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -247,7 +247,7 @@ export async function readSelected(
 /** What to do with a letter, or the reason to refuse it. */
 type Judgement = string | Pick<LetterStep, "data" | "note" | "rule">;
 
-/** A step names the revision that was read, so that a concurrent change is refused instead of overwritten. */
+/** Computes the steps. Each names the revision that was read, so that a concurrent change is not overwritten. */
 export function stepsFor(
   engine: Engine,
   pending: readonly SelectedLetter[],

@@ -146,7 +146,7 @@ async function runPurge(
         archive ??= await ArchiveWriter.open(path, archiveOf(operation)?.bytes ?? 0);
         return { letters, progress: { ...progress, archive: path, bytes: await archive.append(chunk) } };
       },
-      // The item of a resolved letter still exists and keeps its logs.
+      // Only items of deleted letters lose their logs; the item of a resolved letter still exists.
       onStep: async () => {
         for (const { ref, state, itemId } of chunk)
           if (state !== "done" && (await engine.readLetter(ref)) === null) await removeLog(itemId);

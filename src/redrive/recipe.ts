@@ -1,4 +1,4 @@
-/** A change to the data of letters: a merge patch, then computed fields, or a complete replacement. */
+/** Compiles changes to the data of letters: a merge patch, then computed fields, or a complete replacement. */
 import { WorkError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
 import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";

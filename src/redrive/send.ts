@@ -25,7 +25,7 @@ export interface SendOptions {
   readonly engine: Engine;
   readonly storeRetry: StoreRetry;
   readonly clock: Clock;
-  /** Aborting it ends the redrive and leaves the operation open. */
+  /** Aborting the signal ends the redrive and leaves the operation open. */
   readonly signal: AbortSignal;
   /** Signals that a redriven item has ended; without it, the status is polled. */
   readonly wake?: WakeSignal;
@@ -117,7 +117,7 @@ class Sender {
     return 0;
   }
 
-  /** After a crash, groups that already have a redriven letter are skipped. */
+  /** Redrives one letter per group. After a crash, groups that already have a redriven letter are skipped. */
   async #sendFirstOfEachGroup(): Promise<number> {
     const { engine, storeRetry, onNotice } = this.#options;
     if (this.#picks === null) {
@@ -135,7 +135,7 @@ class Sender {
     const sent = await this.#advance({
       letters: picks.splice(0, allowed).map((letterSequence) => ({ letterSequence })),
     });
-    if (this.#operation.status !== "open") this.#picks = null; // nothing was redriven: choose again
+    if (this.#operation.status !== "open") this.#picks = null; // the operation was paused or cancelled: choose again
     return sent;
   }
 

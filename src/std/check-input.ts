@@ -72,7 +72,7 @@ const KINDS: Readonly<Record<string, string>> = {
   record: "an object",
 };
 
-/** For example `settings.breaker.timeoutMs` or `items[3].priority`. */
+/** Formats a path, for example `settings.breaker.timeoutMs` or `items[3].priority`. */
 function pathText(name: string, path: readonly PropertyKey[]): string {
   return path.reduce<string>(
     (text, step) => (typeof step === "number" ? `${text}[${step}]` : `${text}.${String(step)}`),

@@ -15,7 +15,7 @@ export function parseDuration(text: string, what: string): number {
   return Math.round(Number(match[1]) * unit);
 }
 
-/** Short and readable: `340 ms`, `2.4 s`, `3m 05s`, `2h 07m`. */
+/** Formats a duration for people: `340 ms`, `2.4 s`, `3m 05s`, `2h 07m`. */
 export function formatDuration(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;

@@ -9,7 +9,7 @@ import { randomName } from "./random.ts";
 export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Array>;
 
 export interface WriteOptions {
-  /** Flush the folder too, so that the name survives a power failure. Default true; false for files that can be recreated. */
+  /** Whether to flush the folder too, so that the name survives a power failure. Default true; false for derived files. */
   readonly syncFolder?: boolean;
   /** The file permissions. Default 0600, because files may contain item data. */
   readonly mode?: number;

@@ -44,7 +44,7 @@ export function rememberedLinear(source: string): LinearPattern {
 const REMEMBERED = new Map<string, LinearPattern>();
 const REMEMBERED_MAX = 100;
 
-/** The limit of a rule's expression. */
+/** The maximum length of a rule's expression. */
 export const PATTERN_CHARS_MAX = 200;
 const INSTRUCTIONS_MAX = 2000;
 /** The maximum length of a text that rules are matched against; the rest is ignored. */

@@ -57,7 +57,7 @@ export class Analyst {
     this.addArrivals(letter.lastAttempt, 1);
   }
 
-  /** Adds to the group of the same signature, which may come from another job. */
+  /** Adds the counts to the group with the same signature, which may come from another job. */
   addGroup(group: CountedGroup): void {
     const known = this.#groups.get(group.signature);
     this.#groups.set(group.signature, known === undefined ? group : joined(known, group));
@@ -183,7 +183,7 @@ export class TimeAxis {
     return { stepMs, intervals };
   }
 
-  /** Each step up to a day is a multiple of the step before, so that joining twice equals joining once. */
+  /** Joins intervals to the next longer step. Each step up to a day is a multiple of the previous, so no count is split. */
   #join(): void {
     const longerMs = STEPS_MS.find((step) => step > this.#stepMs && step <= DAY_MS) ?? this.#stepMs * 2;
     this.#counts = this.#joined(longerMs);

@@ -7,7 +7,7 @@ import { containsLine, countFrames, framesText, readTrace } from "./frames/trace
 import type { Hit } from "./mask/masker.ts";
 import { normalise } from "./normalise.ts";
 
-/** Change this whenever the same failure would get another pattern, so that old and new signatures never collide. */
+/** Must change whenever the same failure would get another pattern, so that old and new signatures never collide. */
 export const ALGORITHM = "redrive-3";
 const SIGNATURE_HEX_DIGITS = 16;
 

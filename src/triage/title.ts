@@ -43,7 +43,7 @@ export function failureTitle({ errorType, errorMessage, exitCode, signal }: Reco
 
 type RecordedFailure = Pick<Failure, "errorType" | "errorMessage" | "exitCode" | "signal">;
 
-/** `curl · exit 22 · step fetch`; empty when nothing is known. */
+/** Formats a location as `curl · exit 22 · step fetch`; empty if nothing is known. */
 export function locationText(location: Location): string {
   return locationParts(location).filter(Boolean).join(" · ");
 }
@@ -58,7 +58,7 @@ export function titleToJson(pattern: string): { readonly title: string; readonly
   return { title, location: locationText(location) || null };
 }
 
-/** For example `The requested URL returned error: 501 (curl · exit 22)`. */
+/** Formats a title such as `The requested URL returned error: 501 (curl · exit 22)`. */
 export function titleLine(pattern: string): string {
   const { title, location } = titleToJson(pattern);
   return location === null ? title : `${title} (${location})`;
@@ -74,10 +74,12 @@ function readMessage(message: string): Pick<FailureTitle, "title" | "location"> 
   return { title: message, location: { ...NOWHERE, ...readCommand(within ?? early) } };
 }
 
-/** `cargo test failed with exit code 101: error[E0308]: mismatched types`. */
+/** Matches `cargo test failed with exit code 101: error[E0308]: mismatched types`. */
 const ENDED =
   /^(?<command>.{1,200}?) (?:failed with exit code (?<exit>\d+(?: \(SIG\w+\))?)|was killed by (?<signal>SIG\w+)|was answered with (?:(?<http>HTTP \d{3})|(?<rpc>JSON-RPC) error code (?<code>\S+?)))(?:: (?<line>.+))?$/s;
-/** `cargo test timed out after 5m 00s`, `the item timed out after 1h 00m in cargo test`, `cargo cannot be started (ENOENT)`. */
+/**
+ * Matches `cargo test timed out after 5m 00s`, `the item timed out after 1h in cargo test`, `x cannot be started (ENOENT)`.
+ */
 const BROKEN_OFF =
   /^(?<early>.{1,200}?) (?:timed out after [^:]{1,40}?(?: in (?<within>.+))?|cannot be started \(.+)$/s;
 

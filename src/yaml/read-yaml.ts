@@ -136,14 +136,14 @@ export interface Finding {
   readonly isUnknownKey?: boolean;
 }
 
-/** `file:12:5: map.filer: unknown key "filer". Did you mean filter?` */
+/** Formats a problem: `file:12:5: map.filer: unknown key "filer". Did you mean filter?` */
 export function problemText(problem: FormProblem, file: string): string {
   const { line, column, path, message, suggestion } = problem;
   const meant = suggestion === undefined ? "" : `. Did you mean ${suggestion}?`;
   return `${file}:${line}:${column}: ${path === "" ? "" : `${path}: `}${message}${meant}`;
 }
 
-/** `map.agent_template[0]` */
+/** Formats a path, for example `map.agent_template[0]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((step, index) => {

@@ -91,7 +91,7 @@ export async function* zstdDecompress(chunks: AsyncIterable<Buffer>): AsyncGener
 
 let last: Promise<void> = Promise.resolve();
 
-/** The library has a single decompression state, so streams are read one after another. */
+/** Waits for the previous stream: the library has a single decompression state. */
 async function takeTurn(): Promise<() => void> {
   const before = last;
   let endTurn = () => {};

@@ -140,7 +140,7 @@ function stepOf(body: JsonObject): string {
   return [textOf(body.Subflow), textOf(body.Action), name].filter(Boolean).join(" ");
 }
 
-/** The framework names a run after its start time: `20260216143022`. */
+/** Returns the timestamp, or else the start time that the framework uses as the run's id: `20260216143022`. */
 function timeOf(body: JsonObject, now: number): string {
   if (typeof body.Timestamp === "string") return body.Timestamp;
   const digits = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(textOf(body.ExecutionId));

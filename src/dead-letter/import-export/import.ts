@@ -28,7 +28,7 @@ export interface ImportOptions {
   /** The stream for `-`. Default: the process's stdin. */
   readonly stdin?: Readable;
   readonly onProgress?: (letters: number) => void;
-  /** Aborting it stops reading. Letters read so far are imported; a second import adds the rest. */
+  /** Aborting the signal stops reading. Letters read so far are imported; a second import adds the rest. */
   readonly signal?: AbortSignal;
 }
 

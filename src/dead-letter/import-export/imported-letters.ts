@@ -173,7 +173,7 @@ function guessedFailure({ failureCount, errorSignature }: Letter, timestamp: num
   };
 }
 
-/** In Prodigy and mmm a signature is the start of the message: `CommandFailed::cargo test failed`. */
+/** Parses a signature of Prodigy and mmm, which is the start of the message: `CommandFailed::cargo test failed`. */
 function hintOf(text: string): { readonly type: ErrorType; readonly message: string } {
   const [name = "", message] = text.split(/::(.*)/s);
   if (message !== undefined && isErrorTypeName(name)) return { type: errorTypeFromJson(name), message };

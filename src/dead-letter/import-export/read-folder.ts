@@ -63,7 +63,7 @@ function noLetters(folder: string): WorkError {
   });
 }
 
-/** Small files are read in parallel, because most of the time is spent waiting. */
+/** The number of files read in parallel, because most of the time is spent waiting for the disk. */
 const PARALLEL_READS = 32;
 
 async function* readItems({ folder, names, job }: ItemsFolder): AsyncGenerator<readonly Reading[]> {

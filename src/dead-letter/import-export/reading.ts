@@ -48,7 +48,7 @@ export function originOf(file: string): Origin {
   return { name: file, format: "json", sniffed: false };
 }
 
-/** Turns an operating error into a refusal, and removes the location from the beginning of its message. */
+/** Turns a `WorkError` into a refusal, and removes the location from the beginning of its message. */
 export function refusalOf(error: unknown, place: Place): Reading {
   if (!(error instanceof WorkError)) throw error;
   const { file } = place;

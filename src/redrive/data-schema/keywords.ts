@@ -203,7 +203,7 @@ const APPLYING: Readonly<Record<string, Compile>> = {
     });
   },
   dependentSchemas: dependentSchemasCheck,
-  /** Draft 7: the value is a list of names or a schema. */
+  /** A keyword of draft 7: the value is a list of names or a schema. */
   dependencies: ({ name, value, compile }) => {
     const rules = Object.entries(objectOf(value, name)).map(([field, rule]): [string, Json] => [
       field,
@@ -212,7 +212,7 @@ const APPLYING: Readonly<Record<string, Compile>> = {
     return dependentSchemasCheck({ name, value: Object.fromEntries(rules), schema: {}, compile });
   },
   prefixItems: prefixItemsCheck,
-  /** A list of `items` is draft 7's form of `prefixItems`. */
+  /** A list of schemas is draft 7's form of `prefixItems`. */
   items: (keyword) =>
     Array.isArray(keyword.value) ? prefixItemsCheck(keyword) : restCheck(keyword, keyword.schema.prefixItems),
   additionalItems: (keyword) =>

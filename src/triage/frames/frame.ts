@@ -5,7 +5,7 @@ export interface Frame {
   /** Empty for a function without a name and for code outside of functions. */
   readonly function: string;
   readonly file?: string;
-  /** True for the program itself, false for its runtime and libraries. */
+  /** Whether the frame belongs to the program itself, not to its runtime or libraries. */
   readonly inApp: boolean;
 }
 

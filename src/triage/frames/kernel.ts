@@ -65,7 +65,7 @@ function isReport(line: string): boolean {
   return REPORT.test(line) && !IN_PASSING.test(line);
 }
 
-/** Reports whose first line contains more than the kind. Tried in this order. */
+/** Reports whose first line contains details besides the kind. The first match wins. */
 const KINDS: readonly (readonly [form: RegExp, kind: string])[] = [
   [/INFO: task .{1,80} blocked for more than/, "INFO: task hung"],
   [/soft lockup/, "BUG: soft lockup"],
@@ -89,7 +89,7 @@ const KINDS: readonly (readonly [form: RegExp, kind: string])[] = [
   [/unreferenced object/, "memory leak"],
 ];
 const HANG = /hung|lockup|stall/;
-/** `Read of size 8`: reading and writing freed memory are different bugs. */
+/** The kind of access, such as `Read of size 8`: reading and writing freed memory are different bugs. */
 const ACCESS = /^\s*(Read|Write) (?:of size|at addr)|\b(read|write) of size/i;
 const ACCESS_LINES_MAX = 30;
 
@@ -137,7 +137,7 @@ function beginningWith(...groups: readonly string[]): RegExp {
  * path into sleep, an interrupt or the kernel.
  */
 
-/** Functions that print the report or stop the machine. */
+/** Functions that print the crash report or stop the machine. */
 const REPORTING = `dump_stack dump_backtrace dump_cpu dump_header show_ print_ printk vprintk panic vpanic warn_ warn\\b warn$ report_
   bust_spinlocks do_error_trap do_trap do_invalid_op invalid_op handle_bug fixup_bug exc_ asm_ die do_exit_oops oops_ kasan
   asan_ check_memory_region describe_ kmsan msan_ kcsan ubsan_ handle_overflow val_to_string sanitizer_cov write_comp_data
@@ -152,7 +152,7 @@ const LOCK_CHECKING = `lock_acquire lock_release lock_is_held lock_downgrade loc
   validate_chain check_prev check_noncircular check_deadlock check_usage mark_lock mark_held mark_usage add_lock_to_list
   prev_add check_wait_context reacquire lock_set trace_hardirqs trace_softirqs might_sleep might_fault
   might_resched might_lock valid_state check_preemption debug_mutex debug_lockdep debug_smp`;
-/** Locks, atomic counters and lists: their caller is the cause. */
+/** Functions for locks, atomic counters and lists: the caller is the cause, not these. */
 const PRIMITIVES = `raw_spin raw_read raw_write spin_lock spin_unlock spin_trylock do_raw_ queued_ native_queued pv_queued read_lock write_lock read_unlock
   write_unlock mutex_lock mutex_unlock mutex_trylock mutex_optimistic mutex_spin mutex_remove_waiter rwsem_ down_read down_write up_read up_write down\\b percpu_down rt_mutex seqcount
   atomic_ arch_atomic test_bit set_bit constant_test_bit instrument_ list_del list_add list_empty hlist_ plist_ kref_ kobject_put

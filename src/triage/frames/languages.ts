@@ -1,4 +1,4 @@
-/** The readers of stack traces, one for each language. */
+/** Parsers of stack traces, one per language. */
 import {
   blockReader,
   type FoundTrace,
@@ -256,7 +256,7 @@ export const GO: TraceReader = {
       if (file === undefined) break;
       frames.push(goFrame(lines[index] ?? "", file));
     }
-    // A panic within a panic is printed below the first: the first is the root.
+    // A panic during a panic is printed below the first one, which is the root cause.
     return { headline: headlineBefore(lines, start, GO_HEADLINE, "first"), frames, endsAt: index };
   },
 };

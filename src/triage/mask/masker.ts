@@ -1,11 +1,11 @@
-/** A masker replaces one kind of text that differs from item to item by a mask. */
+/** The interface of maskers. Each replaces one kind of text that differs from item to item by a mask. */
 
 /** Called for each masked part with the name of the mask, the original text and the replacement. */
 export type Hit = (mask: string, before: string, after: string) => void;
 
 /** One pass over the text. `MASKS` explains each mask. */
 export interface Masker {
-  /** Replaces every match. Time and result depend on the text alone. */
+  /** Replaces every match. The result depends only on the text. */
   readonly mask: (text: string, hit?: Hit) => string;
   /** The names of the masks it can write, without angle brackets. */
   readonly masks: readonly string[];

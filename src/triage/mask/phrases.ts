@@ -1,4 +1,4 @@
-/** Maskers of phrases: `key=value` fields, files in messages of the operating system, SQL statements and lists. */
+/** Masks phrases: `key=value` fields, files in messages of the operating system, SQL statements and lists. */
 import { type Hit, type Masker, replaceAll } from "./masker.ts";
 import { SQL_VERBS, SQL_WORDS } from "./vocabulary.ts";
 
@@ -7,7 +7,7 @@ export const FIELD_MASKER: Masker = { masks: ["val", "bool"], mask: maskFields }
 
 /** Begins with `=`, because that is fast for texts without fields. */
 const FIELD = /=(?<=[A-Za-z_][\w.-]{0,60}=)(?![=>~<])[^\s,;()&"'`[\]{}<>|]{1,400}/g;
-/** `x is true`, `ready: false`, `visible = true`: the state of one item. */
+/** The state of a single item: `x is true`, `ready: false`, `visible = true`. */
 const ANSWER = /((?<![^\s])(?:is|was)|\w:|=) (true|false)(?![\w.<])/g;
 /** Keys whose values identify the failure. */
 const CODE_KEY =

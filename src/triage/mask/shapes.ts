@@ -93,7 +93,7 @@ export const URL_MASKER: Masker = {
   mask: (text, hit) => (text.includes("://") ? maskShape(text, URL, hit) : text),
 };
 
-/** Times, UUIDs and addresses. */
+/** Masks times, UUIDs and addresses. */
 export const SHAPE_MASKER: Masker = {
   masks: [...new Set(SHAPES.map(({ mask }) => mask))],
   mask: maskShapes,

@@ -18,7 +18,7 @@ export function isHost(word: string, kinds: number): boolean {
   return (kinds & DOT) !== 0 && HOST_NAME.test(word);
 }
 
-/** `:3:4`, `(3,4)` and `:3`: a position in a file. */
+/** A position in a file: `:3:4`, `(3,4)`, `:3`. */
 const POSITION = /:\d{1,7}(?:[:-]\d{1,7}){0,3}|\(\d{1,7}(?:,\d{1,7}){0,3}\)/y;
 
 export function positionEnd(text: string, end: number): number {
@@ -26,7 +26,7 @@ export function positionEnd(text: string, end: number): number {
   return POSITION.test(text) && isWordEnd(text, POSITION.lastIndex) ? POSITION.lastIndex : end;
 }
 
-/** Words that precede a code. */
+/** Words that precede an error code. */
 const CODE_NAMES = new Set(
   "code status errno error err signal sqlstate exit exited http https hresult returned with is was of".split(
     " ",
@@ -89,15 +89,15 @@ const HEX_PREFIXED = /^0[xX][\da-fA-F]{1,128}$/;
 const HASH_CHARS_MIN = 17;
 /** Numbers of this length are hashes: a 64-bit counter has fewer digits. */
 export const HASH_DIGITS_MIN = 21;
-/** `node-5`, `eth0`, `libfoo.2.1`: the name stays, the number is masked. */
+/** A name with a number, of which only the number is masked: `node-5`, `eth0`, `libfoo.2.1`. */
 const NUMBERED = /^([A-Za-z](?:[A-Za-z_.-]*[A-Za-z])?)[_.-]{0,2}\d+(?:[._-]\d+)*$/;
-/** `5ms`, `1h30m`: a length of time. */
+/** A duration: `5ms`, `1h30m`. */
 const DURATION = /^[+-]?\d[\d.]*(?:ns|us|ms|s|m|h|d|min|mins|sec|secs|hr|hrs)(?:\d[\d.]*(?:ms|s|m|h))*$/;
-/** `1.5GB`, `12k`, `512 bytes`: a size. */
+/** A size: `1.5GB`, `12k`, `512bytes`. */
 const SIZE = /^[+-]?\d[\d.]*(?:[kKMGTP]i?[Bb]?|B|b|bytes?)$/;
-/** `order_17_x_0032`: the prefix stays because it is the kind of the id. */
+/** The prefix of an id such as `order_17_x_0032`. It is kept, because it names the kind of the id. */
 const PREFIXED = /^([a-z]{3,})_/;
-/** `1-2`, `3/5`, `12k/64k`: two or more numbers. */
+/** Two or more numbers: `1-2`, `3/5`, `12k/64k`. */
 const NUMBERS = /^[\d.]+[a-zA-Z%]{0,3}(?:(?:[-/]|\.\.)\d[\d.]*[a-zA-Z%]{0,3})+$/;
 
 export function areNumbers(word: string): boolean {
@@ -166,7 +166,7 @@ function isUserBetween(words: Words, index: number): boolean {
   );
 }
 
-/** A name is followed by the end of the sentence, a bracket, or one of `AFTER_NAME`. */
+/** Whether the next word can follow a name: the end of the sentence, a bracket, or one of `AFTER_NAME`. */
 function endsName(words: Words, index: number): boolean {
   if (words.touchesNext(index)) return false;
   const char = words.charAfter(index);

@@ -41,7 +41,7 @@ export function isWordEnd(text: string, end: number): boolean {
   return kindOf(text.charCodeAt(at)) === 0;
 }
 
-/** True for letters, digits, `_`, and everything that is not ASCII. */
+/** Whether the character is a letter, a digit, `_`, or not ASCII. */
 export function isWordCode(code: number): boolean {
   return (kindOf(code) & (LETTER | DIGIT | UNDERSCORE | HIGH)) !== 0;
 }
