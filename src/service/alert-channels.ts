@@ -1,4 +1,4 @@
-/** Sends alert messages to webhooks, Slack, Teams and commands. Reads the secrets of channels from the environment. */
+/** Sends alert messages to webhooks, Slack, Teams and commands. Reads the channels' secrets from environment variables. */
 
 import { lastLine, runProgram } from "../attempt/run-program.ts";
 import { WorkError } from "../errors.ts";
@@ -9,7 +9,7 @@ import type { Random } from "../std/random.ts";
 import { NEXT_STEP, type Notice, noticeToJson, OVER_TITLE, shownLines } from "./alert-message.ts";
 import type { Channel, Severity } from "./alert-settings.ts";
 
-/** The result of one try. `refused` is permanent; `failed` may pass. A reason never contains a secret. */
+/** The result of one attempt. `refused` is permanent; `failed` may be retried. A reason never contains a secret. */
 export type SendResult =
   | { readonly kind: "sent" }
   | { readonly kind: "refused"; readonly reason: string }
@@ -23,7 +23,7 @@ export interface SendOptions {
 type CommandChannel = Extract<Channel, { type: "command" }>;
 type WebChannel = Exclude<Channel, CommandChannel>;
 
-/** Makes one attempt. Errors of the receiver are returned, not thrown. */
+/** Makes one attempt to send. Returns errors of the receiver instead of throwing them. */
 export function send(channel: Channel, notice: Notice, options: SendOptions): Promise<SendResult> {
   const body = bodyFor(channel, notice);
   return channel.type === "command" ? runCommand(channel, body, options) : postJson(channel, body, options);
@@ -34,7 +34,7 @@ export function bodyFor({ type }: Channel, notice: Notice): JsonObject {
   return type === "slack" ? slackBody(notice) : noticeToJson(notice);
 }
 
-/** Throws a usage error when a variable that a channel needs is missing. */
+/** Throws a `usage` error when an environment variable that a channel needs is missing. */
 export function requireSecrets(channels: readonly Channel[], env: NodeJS.ProcessEnv): void {
   for (const channel of channels) {
     if (channel.type === "command") continue;
@@ -73,7 +73,7 @@ function variable(channel: string, name: string, env: NodeJS.ProcessEnv): string
 export interface Delivery {
   readonly ok: boolean;
   readonly tries: number;
-  /** Why it was not sent. */
+  /** Why the message was not sent. */
   readonly reason?: string;
 }
 
@@ -84,10 +84,10 @@ export interface SentNotice extends Delivery {
 
 export const TRIES_MAX = 5;
 const BACKOFF = { kind: "exponential", initialMs: 1000, factor: 2, maxMs: 30_000, jitter: true } as const;
-/** A longer wait is left to the next check. */
+/** If the receiver requests a longer delay, the next check sends the message. */
 const RETRY_AFTER_MS_MAX = 30_000;
 
-/** If it fails, the next check sends it again. */
+/** Retries with backoff. If all attempts fail, the next check sends the message again. */
 export async function deliver(
   send: () => Promise<SendResult>,
   { clock, random, stop }: { clock: Clock; random: Random; stop: AbortSignal },
@@ -128,7 +128,7 @@ async function postJson(
   }
 }
 
-/** Client errors are permanent, except these two, which are about time. */
+/** Client errors are permanent, except these, which are temporary. */
 const WORTH_ANOTHER_TRY = new Set([408, 425, 429]);
 
 function resultOf(response: Response, said: string): SendResult {
@@ -149,7 +149,7 @@ function retryAfterOf(text: string | null): number | undefined {
 
 const SAID_CHARS_MAX = 120;
 
-/** The first part of the answer; the rest is not read. */
+/** Returns the beginning of the response and discards the rest. */
 async function shortText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return "";
@@ -172,7 +172,7 @@ function masked(text: string, secrets: readonly string[]): string {
     .reduce((clean, part) => clean.replaceAll(part, "***"), text);
 }
 
-/** Only the code, because the error message may contain the address. */
+/** Returns only the error code, because the error message may contain the URL. */
 function codeOf(error: unknown): string {
   const { cause } = error as { cause?: { code?: unknown } };
   return typeof cause?.code === "string" ? cause.code : "no connection";
@@ -212,7 +212,7 @@ function slackBody(notice: Notice): JsonObject {
   return { text: escaped(`${title}: ${first}`), blocks };
 }
 
-/** A section holds at most 3,000 characters. */
+/** Slack allows at most 3,000 characters per section. */
 const SECTION_CHARS_MAX = 2900;
 
 function sections(lines: readonly string[], sign: string): readonly JsonObject[] {
@@ -230,7 +230,7 @@ function section(text: string): JsonObject {
   return { type: "section", text: { type: "mrkdwn", text } };
 }
 
-/** Escapes the three characters that Slack interprets, so that a queue's name cannot become a link or notify everybody. */
+/** Escapes the characters that Slack interprets, so that a queue name cannot become a link or notify everybody. */
 function escaped(text: string): string {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
@@ -266,7 +266,7 @@ function block(text: string, style: JsonObject): JsonObject {
   return { type: "TextBlock", text: plain(text), wrap: true, ...style };
 }
 
-/** A card's text is Markdown: a queue's name must not become emphasis or a link. */
+/** Escapes Markdown, which Teams cards use, so that a queue name cannot become emphasis or a link. */
 function plain(text: string): string {
   return text.replace(/[\\*_[\]`~]/g, "\\$&");
 }

@@ -1,4 +1,4 @@
-/** The message of one check for one channel, as text and as JSON. Pure. */
+/** Composes the message of one check for one channel, as text and as JSON. Pure. */
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import type { Telling } from "./alert-schedule.ts";
@@ -6,11 +6,11 @@ import { SEVERITIES, type Severity } from "./alert-settings.ts";
 
 export interface Notice {
   readonly title: string;
-  /** The highest severity of the alerts; `info` when all have recovered. */
+  /** The highest severity among the raised alerts; `info` when all have recovered. */
   readonly severity: Severity;
   readonly at: number;
   readonly store: string;
-  /** One line for each raised alert, and for each recovered one. */
+  /** One line per raised alert; `over` has one line per recovered alert. */
   readonly wrong: readonly string[];
   readonly over: readonly string[];
   readonly tellings: readonly Telling[];
@@ -33,7 +33,7 @@ export function noticeOf(
   };
 }
 
-/** Most people watch for waiting letters, so these are described in words they know. */
+/** The title for waiting letters avoids Redrive's own terms, because these alerts are the most common. */
 function titleOf(wrong: readonly Telling[]): string {
   if (wrong.length === 0) return "Back to normal";
   return wrong.some(({ alert }) => alert.kind === "depth") ? "Dead Letter Items Found" : "Redrive Alert";
@@ -60,7 +60,7 @@ function lineOf({ alert, state }: Telling): string {
 
 const LINES_MAX = 40;
 
-/** The lines that fit into a message, and how many are left out. */
+/** Returns the lines that fit into a message, and a line with the number of omitted ones. */
 export function shownLines(lines: readonly string[]): readonly string[] {
   const shown = lines.slice(0, LINES_MAX).map(cut);
   return lines.length > LINES_MAX ? [...shown, `… and ${lines.length - LINES_MAX} more`] : shown;
@@ -83,7 +83,7 @@ export function noticeText(notice: Notice): string {
   return [...lines, ...(wrong.length > 0 ? ["", NEXT_STEP] : [])].join("\n");
 }
 
-/** The JSON that webhooks and commands receive. */
+/** Returns the JSON that webhooks and commands receive. */
 export function noticeToJson(notice: Notice): JsonObject {
   const { title, severity, at, store, tellings } = notice;
   return {

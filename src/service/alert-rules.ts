@@ -1,4 +1,4 @@
-/** Evaluates the alert rules: reads the store, writes nothing and sends nothing. */
+/** Evaluates the alert rules. Only reads the store; sends nothing. */
 import type { Engine } from "../engine.ts";
 import type { LetterGroup } from "../item/letter-query.ts";
 import { formatDuration } from "../std/duration.ts";
@@ -7,7 +7,7 @@ import type { AlertRule, Condition } from "./alert-settings.ts";
 import type { AlertBook, AlertFinding } from "./alert-state.ts";
 import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
 
-/** What a check of a readable store found. */
+/** The findings of a check while the store is readable. */
 export interface Sight {
   readonly at: number;
   readonly findings: readonly AlertFinding[];
@@ -28,7 +28,7 @@ export async function findWrong(
   return { at: metrics.at, findings, eventsSeen, writeFailures: metrics.storeWriteFailures };
 }
 
-/** The findings when the store cannot be used. */
+/** Returns the findings of a check while the store is unavailable. */
 export function findTrouble(rules: readonly AlertRule[], message: string): readonly AlertFinding[] {
   return rules
     .filter(({ condition }) => condition.kind === "store_unhealthy")
@@ -39,7 +39,7 @@ interface Seen {
   readonly engine: Engine;
   readonly metrics: Metrics;
   readonly book: AlertBook;
-  /** Open groups that are new, or that were reported as new. */
+  /** Open groups that are new, or that earlier checks reported as new. */
   readonly groups: readonly LetterGroup[];
 }
 
@@ -89,7 +89,7 @@ async function ofArrivals(
   const time = formatDuration(withinMs);
   for (const { queue, name, counts } of queues) {
     if (counts.letters + counts.resolved + counts.discarded + counts.purged + counts.evicted === 0) continue;
-    // The current minute and the full minutes before it, never more than the given time.
+    // Counts the current minute and the full minutes before it, never more than the given time.
     const since = Math.floor(metrics.at / MINUTE_MS) * MINUTE_MS - withinMs + MINUTE_MS;
     const arrivals = await engine.listArrivals({ queue, bucketMs: MINUTE_MS, since });
     const value = arrivals.reduce((sum, { ever }) => sum + ever, 0);
@@ -126,7 +126,7 @@ function ofGroups(
   });
 }
 
-/** A half-open breaker is not closed yet. */
+/** A half-open breaker still raises the alert, because it is not closed yet. */
 function ofBreaker(rule: AlertRule, { queue, name, breaker }: QueueMetrics) {
   if (breaker === null || breaker === "closed") return [];
   const text = `${name}: the breaker is ${breaker === "open" ? "open" : "half open"}`;
@@ -174,7 +174,7 @@ function groupKey(rule: string, queue: string, signature: string): string {
 
 const PAGE_MAX = 1000;
 
-/** The open groups that are new since the last check, or were reported as new before. */
+/** Returns open groups that are new since the last check, or that earlier checks reported as new. */
 async function newGroups(
   engine: Engine,
   rules: readonly AlertRule[],
@@ -205,7 +205,7 @@ function toldAsNew({ alerts }: AlertBook): readonly string[] {
     .map(({ key }) => (JSON.parse(key) as readonly string[])[2] ?? "");
 }
 
-/** Whether one of the queue's names matches. Without patterns, or with only excluding ones, all other queues match. */
+/** Whether one of the names matches. If all patterns exclude, or there are none, every other queue matches. */
 export function matchesQueue(patterns: readonly string[], names: readonly string[]): boolean {
   const wanted = patterns.filter((pattern) => !pattern.startsWith("!"));
   const unwanted = patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => pattern.slice(1));
@@ -213,7 +213,7 @@ export function matchesQueue(patterns: readonly string[], names: readonly string
   return (wanted.length === 0 || wanted.some(fits)) && !unwanted.some(fits);
 }
 
-/** Each part between two stars is searched after the one before it, so matching takes linear time. */
+/** Searches each part between two stars after the previous one, without backtracking, so that matching stays fast. */
 function fitsName(pattern: string, name: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();

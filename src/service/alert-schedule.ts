@@ -1,9 +1,9 @@
-/** Decides what a channel is sent now: new alerts, reminders, recoveries. Also the schedule and quiet hours. Pure. */
+/** Decides what to send to a channel: new alerts, reminders, recoveries. Also handles the schedule and quiet hours. Pure. */
 
 import type { AlertRule, QuietHours, WatchSettings } from "./alert-settings.ts";
 import type { Alert, AlertBook } from "./alert-state.ts";
 
-/** Why an alert is sent. `passed`: it recovered before it could be sent. */
+/** Why an alert is sent. `passed`: the alert recovered before it could be sent. */
 export type TellingState = "raised" | "reminder" | "recovered" | "passed";
 
 export interface Telling {
@@ -11,10 +11,10 @@ export interface Telling {
   readonly state: TellingState;
 }
 
-/** The event log as a channel. Every watcher has it, and no channel can have this name. */
+/** The name under which the event log is a channel of every watcher. Configured channels cannot use this name. */
 export const EVENT_LOG = "@events";
 
-/** Sorted by rule, then queue. In quiet hours only critical alerts are sent. The event log gets each alert once. */
+/** Returns the alerts to send, sorted by rule, then queue. In quiet hours, channels get only critical alerts. */
 export function tellingsFor(
   channel: string,
   book: AlertBook,
@@ -55,7 +55,7 @@ interface Manner {
   readonly repeats: boolean;
 }
 
-/** The log gets every alert once, and a new group is news only once. */
+/** The event log gets every alert once, and alerts for new groups are never repeated. */
 function mannerOf({ coolDownMs, condition }: AlertRule, channel: string, recovery: boolean): Manner {
   if (channel === EVENT_LOG) return { coolDownMs: 0, recovery: true, repeats: false };
   return { coolDownMs, recovery, repeats: condition.kind !== "new_group" };
@@ -73,7 +73,7 @@ function stillWrong(
   return isCool && repeats ? "reminder" : null;
 }
 
-/** An alert that came back within the cool-down and recovered again is not sent. */
+/** Does not report an alert that came back within the cool-down and recovered again. */
 function over({ raisedAt, told }: Alert, channel: string, manner: Manner): TellingState | null {
   const before = told[channel];
   if (before?.raisedAt === raisedAt) return before.isOver || !manner.recovery ? null : "recovered";
@@ -81,7 +81,7 @@ function over({ raisedAt, told }: Alert, channel: string, manner: Manner): Telli
   return isNews ? "passed" : null;
 }
 
-/** Drops recovered alerts that no channel waits for. Alerts of unknown rules, perhaps of another watcher, stay for some days. */
+/** Drops recovered alerts that need no more messages. Alerts of unknown rules, e.g. of other watchers, stay for days. */
 export function forgetOld(book: AlertBook, settings: WatchSettings, at: number): AlertBook {
   const rules = new Map(settings.rules.map((rule) => [rule.name, rule]));
   const names = [EVENT_LOG, ...settings.channels.map(({ name }) => name)];
@@ -105,13 +105,13 @@ const KEPT_MS_MAX = 7 * 86_400_000;
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1440;
 
-/** Whether the time is within the quiet hours. Hours that end before they begin span midnight. */
+/** Whether the time is within the quiet hours, which may span midnight. */
 export function isQuiet({ from, to, timeZone }: QuietHours, at: number): boolean {
   const minute = minuteOfDay(at, timeZone);
   return from < to ? minute >= from && minute < to : minute >= from || minute < to;
 }
 
-/** Moves in small steps, because clocks change on some days. */
+/** `quietUntil` advances in small steps, because daylight saving time may change the offset. */
 const STEP_MINUTES = 15;
 
 export function quietUntil(hours: QuietHours, at: number): number {
@@ -123,7 +123,7 @@ export function quietUntil(hours: QuietHours, at: number): number {
   return end;
 }
 
-/** `22:30` as minutes since midnight; undefined if it is not a time. */
+/** Parses `22:30` to minutes since midnight. Returns undefined for an invalid time. */
 export function parseTimeOfDay(text: string): number | undefined {
   const match = /^(\d{1,2}):(\d{2})$/.exec(text.trim());
   const [hours, minutes] = [Number(match?.[1]), Number(match?.[2])];
@@ -135,7 +135,7 @@ export function isTimeZone(name: string): boolean {
     formatterOf(name);
     return true;
   } catch {
-    return false; // a RangeError: there is no such zone
+    return false; // a RangeError for an unknown time zone
   }
 }
 
@@ -146,7 +146,7 @@ function minuteOfDay(at: number, timeZone: string | undefined): number {
 
 const formatters = new Map<string | undefined, Intl.DateTimeFormat>();
 
-/** Creating a formatter costs far more than using it. */
+/** Caches formatters, because creating one costs far more than using it. */
 function formatterOf(timeZone: string | undefined): Intl.DateTimeFormat {
   const known = formatters.get(timeZone);
   if (known) return known;
@@ -156,7 +156,7 @@ function formatterOf(timeZone: string | undefined): Intl.DateTimeFormat {
   return made;
 }
 
-/** The first time after the given one; null if there is none. */
+/** Returns the first scheduled time after the given one, or null if there is none. */
 export async function nextCheckAt(
   { schedule, timeZone }: { readonly schedule: string; readonly timeZone?: string },
   after: number,
@@ -169,14 +169,14 @@ export async function nextCheckAt(
   );
 }
 
-/** What is wrong with a pattern; null when nothing is. */
+/** Returns the problem of a cron pattern, or null if the pattern is valid. */
 export async function scheduleFault(schedule: string): Promise<string | null> {
   const { Cron } = await import("croner");
   try {
     const next = new Cron(schedule, { timezone: "UTC", paused: true }).nextRun();
     return next === null ? "it never comes" : null;
   } catch {
-    // The library's message describes its internals.
+    // Replaces the library's message, which describes its internals.
     return "expected a cron pattern of five fields (minute, hour, day, month, weekday), such as */30 * * * *";
   }
 }

@@ -1,4 +1,4 @@
-/** The alert service: checks by schedule, after quiet hours, and when an event concerns a rule. A burst becomes one message. */
+/** The alert service: checks on a schedule, after quiet hours and after relevant events. One message covers a burst. */
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble } from "../errors.ts";
 import type { EventType } from "../item/event.ts";
@@ -14,7 +14,7 @@ export interface WatchingOptions {
   readonly onChecked?: (report: CheckReport) => void;
 }
 
-/** Resolves when it is stopped. */
+/** Runs checks until the signal is aborted. */
 export async function keepWatching(watcher: Watcher, options: WatchingOptions): Promise<void> {
   const { settings, stop, clock = systemClock, onChecked } = options;
   const arrivals = new Arrivals(watcher);
@@ -57,7 +57,7 @@ async function untilDue(dueAt: number, { settings, stop, clock, arrivals }: Wait
 
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** Events that can change the result of a rule: letters, breakers, failed writes. */
+/** Event types that can change the result of a rule. */
 const TELLING_EVENTS: readonly EventType[] = [
   "dlq_item_added",
   "dlq_item_removed",
@@ -84,7 +84,7 @@ class Arrivals {
     this.#isDown = trouble !== undefined;
   }
 
-  /** Also when the store became unavailable or available. */
+  /** Whether a relevant event has arrived, or the store became available or unavailable. */
   async hasCome(): Promise<boolean> {
     try {
       const engine = await this.#watcher.engine();
@@ -95,7 +95,7 @@ class Arrivals {
     }
   }
 
-  /** Events that were read are not read again. */
+  /** Remembers the newest event, so that irrelevant events are not read again. */
   async #hasEvent(engine: Engine): Promise<boolean> {
     const newest = await engine.newestEvent();
     if (newest <= this.#after) return false;

@@ -1,6 +1,6 @@
-/** The settings of alerts: when to check, which rules, which channels. Types and defaults only. */
+/** The settings of alerts: schedule, rules and channels. Types and defaults only. */
 
-/** Critical alerts are sent in quiet hours too. */
+/** From least to most severe. Critical alerts are sent in quiet hours too. */
 export const SEVERITIES = ["info", "warning", "critical"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
@@ -15,32 +15,32 @@ export const CONDITION_KINDS = [
 export type ConditionKind = (typeof CONDITION_KINDS)[number];
 
 export type Condition =
-  /** At least so many letters wait. */
+  /** At least `letters` letters wait. */
   | { readonly kind: "depth"; readonly letters: number }
-  /** The oldest letter has waited at least so long. */
+  /** The oldest letter has waited for at least `ageMs`. */
   | { readonly kind: "oldest"; readonly ageMs: number }
-  /** At least so many letters came within the time; counted by the minute. */
+  /** At least `letters` letters were buried within `withinMs`, counted by the minute. */
   | { readonly kind: "arrival_rate"; readonly letters: number; readonly withinMs: number }
-  /** A failure that was not known, or that came back after it was resolved. */
+  /** A new group of letters, or a resolved group with new letters. */
   | { readonly kind: "new_group" }
   | { readonly kind: "breaker_open" }
-  /** The store cannot be read or written, or a runner could not write it. */
+  /** The store is unavailable, or a runner failed to write to it. */
   | { readonly kind: "store_unhealthy" };
 
 export interface AlertRule {
-  /** Identifies its alerts; must be unique. */
+  /** Identifies the rule's alerts, so it must be unique. */
   readonly name: string;
   readonly condition: Condition;
-  /** Patterns of queue names; `*` matches anything, `!` excludes. Empty: all queues. */
+  /** Patterns of queue names. `*` matches anything, `!` excludes. Empty: all queues. */
   readonly queues: readonly string[];
   readonly severity: Severity;
-  /** The names of the channels. Absent: all. */
+  /** The names of the channels that get the alerts. Default: all channels. */
   readonly channels?: readonly string[];
-  /** How long an alert is not sent again. */
+  /** The minimum time before an alert is sent again. */
   readonly coolDownMs: number;
 }
 
-/** Where a secret is: in the settings, or in a variable of the environment. */
+/** A URL, or the environment variable that contains it, because webhook URLs are secrets. */
 export type UrlSource = { readonly url: string } | { readonly urlEnv: string };
 
 export type Channel = {
@@ -49,7 +49,7 @@ export type Channel = {
 } & (
   | { readonly type: "teams"; readonly to: UrlSource }
   | { readonly type: "slack"; readonly to: UrlSource }
-  /** Headers and the variables that their values come from. */
+  /** `headersEnv` maps header names to the environment variables with their values. */
   | {
       readonly type: "webhook";
       readonly to: UrlSource;
@@ -60,21 +60,21 @@ export type Channel = {
 
 export const CHANNEL_TYPES = ["teams", "slack", "webhook", "command"] as const;
 
-/** Local hours in which only critical alerts are sent. */
+/** Hours in which only critical alerts are sent, in minutes since midnight. */
 export interface QuietHours {
   readonly from: number;
   readonly to: number;
-  /** Default: that of the machine. */
+  /** Default: the time zone of the machine. */
   readonly timeZone?: string;
 }
 
 export interface WatchSettings {
   readonly schedule: string;
-  /** Of the schedule. Default: that of the machine. */
+  /** The time zone of the schedule. Default: that of the machine. */
   readonly timeZone?: string;
-  /** Whether it also checks when letters come, breakers open and the like. */
+  /** Whether to check also after relevant events, e.g. when a letter is buried or a breaker opens. */
   readonly onArrival: boolean;
-  /** How long events are gathered before a check. */
+  /** How long to collect events before a check. */
   readonly gatherMs: number;
   readonly recovery: boolean;
   readonly quietHours?: QuietHours;
@@ -86,7 +86,7 @@ export const COOL_DOWN_MS = 3_600_000;
 
 const everywhere = { queues: [], coolDownMs: COOL_DOWN_MS } as const;
 
-/** The default rules: new dead letters, and whatever blocks the work. */
+/** The default rules: waiting letters, open breakers and an unhealthy store. */
 export const DEFAULT_RULES: readonly AlertRule[] = [
   { name: "depth 1", condition: { kind: "depth", letters: 1 }, severity: "warning", ...everywhere },
   { name: "breaker_open", condition: { kind: "breaker_open" }, severity: "warning", ...everywhere },

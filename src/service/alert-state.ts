@@ -1,4 +1,4 @@
-/** The shared state of alerts: one document in the store, so that watchers send nothing twice and a restart forgets nothing. */
+/** The state of alerts that all watchers share in one document of the store, so that no alert is sent twice or forgotten. */
 
 import type { Engine } from "../engine.ts";
 import { isStoreError, WorkError } from "../errors.ts";
@@ -6,38 +6,38 @@ import { canonicalJson, type Json, type JsonObject } from "../std/json.ts";
 import type { ConditionKind, Severity } from "./alert-settings.ts";
 
 export interface AlertFinding {
-  /** The same for the same rule and queue in every check. */
+  /** Stable across checks for the same rule and queue. */
   readonly key: string;
   readonly rule: string;
   readonly kind: ConditionKind;
-  /** Null when it is about the store. */
+  /** Null for findings about the store. */
   readonly queue: string | null;
   readonly severity: Severity;
-  /** The measured value, and the limit of the rule. */
+  /** The measured value; `limit` is the limit of the rule. */
   readonly value: number;
   readonly limit: number;
   readonly text: string;
-  /** The text when it is over. */
+  /** The text after the alert has recovered. */
   readonly overText: string;
 }
 
-/** A finding with its history. Times are by the store's clock. */
+/** A finding with its history. Times are from the store's clock. */
 export interface Alert extends AlertFinding {
   readonly raisedAt: number;
-  /** Present when it is over. */
+  /** Present when the alert has recovered. */
   readonly recoveredAt?: number;
   readonly told: Readonly<Record<string, Told>>;
 }
 
 export interface Told {
-  /** When the alert was raised that was sent last. */
+  /** The `raisedAt` of the alert that was sent last. */
   readonly raisedAt: number;
-  /** When the alert was last sent; 0 when it never was. */
+  /** When the alert was last sent; 0 if it never was. */
   readonly at: number;
   readonly isOver: boolean;
 }
 
-/** Which watcher is sending to a channel. The claim expires, because that watcher may be gone. */
+/** The watcher that is sending to a channel. A claim expires, because its watcher may crash. */
 export interface Claim {
   readonly by: string;
   readonly until: number;
@@ -46,11 +46,11 @@ export interface Claim {
 export interface AlertBook {
   readonly alerts: Readonly<Record<string, Alert>>;
   readonly claims: Readonly<Record<string, Claim>>;
-  /** The newest event that was read for new groups; null before the first check. */
+  /** The newest event that was checked for new groups; null before the first check. */
   readonly eventsSeen: number | null;
-  /** How often the store could not be written, at the last check; null before the first. */
+  /** The total number of failed writes at the last check; null before the first check. */
   readonly writeFailures: number | null;
-  /** When that number last rose. */
+  /** When the number of failed writes last increased. */
   readonly writeFailuresRoseAt: number;
 }
 
@@ -64,12 +64,12 @@ export const EMPTY_BOOK: AlertBook = {
 
 export interface Checked {
   readonly findings: readonly AlertFinding[];
-  /** The evaluated rules. Their alerts that were not found are over; alerts of other rules are unchanged. */
+  /** The evaluated rules. Their alerts without a finding have recovered; alerts of other rules stay unchanged. */
   readonly rules: readonly { readonly name: string }[];
   readonly at: number;
 }
 
-/** Raises what was found, and marks as recovered what was not found anymore. */
+/** Raises alerts for the findings, and marks alerts without a finding as recovered. */
 export function advance(book: AlertBook, { findings, rules, at }: Checked): AlertBook {
   const looked = new Set(rules.map(({ name }) => name));
   const found = new Map(findings.map((finding) => [finding.key, finding]));
@@ -88,7 +88,7 @@ function raised(before: Alert | undefined, finding: AlertFinding, at: number): A
   return { ...open, ...finding, ...(recoveredAt !== undefined && { raisedAt: at }) };
 }
 
-/** Records that a channel was sent an alert. */
+/** Records that alerts were sent to a channel. */
 export function markTold(
   book: AlertBook,
   tellings: readonly { readonly key: string; readonly raisedAt: number; readonly isOver: boolean }[],
@@ -97,14 +97,14 @@ export function markTold(
   const alerts = { ...book.alerts };
   for (const { key, raisedAt, isOver } of tellings) {
     const alert = alerts[key];
-    if (alert === undefined || (isOver && alert.raisedAt !== raisedAt)) continue; // it came back meanwhile
+    if (alert === undefined || (isOver && alert.raisedAt !== raisedAt)) continue; // the alert was raised again
     const told = { raisedAt: alert.raisedAt, at: isOver ? (alert.told[channel]?.at ?? 0) : at, isOver };
     alerts[key] = { ...alert, told: { ...alert.told, [channel]: told } };
   }
   return { ...book, alerts };
 }
 
-/** Claims a channel for one watcher, unless another one holds it. */
+/** Claims a channel for one watcher, unless another watcher holds it. */
 export function claim(
   book: AlertBook,
   channel: string,
@@ -125,7 +125,7 @@ export function bookToJson(book: AlertBook): JsonObject {
   return JSON.parse(JSON.stringify(book)) as JsonObject;
 }
 
-/** Reads it; a document of another form is one that nobody has written yet. */
+/** Reads the state from its document. A missing or unknown document counts as empty. */
 export function bookFromJson(json: Json | undefined): AlertBook {
   if (typeof json !== "object" || json === null || !("alerts" in json)) return EMPTY_BOOK;
   return { ...EMPTY_BOOK, ...(json as unknown as AlertBook) };
@@ -135,25 +135,25 @@ export const BOOK_NAME = "watch/alerts";
 
 export type Change = (book: AlertBook) => AlertBook;
 
-/** Each retry means that another watcher wrote first, which rarely happens twice. */
+/** A retry is needed only when another watcher wrote first, which rarely happens twice in a row. */
 const TRIES_MAX = 50;
 
-/** More changes become one, which overrules the changes of others. */
+/** Beyond this number, pending changes are merged into one that overwrites the changes of other watchers. */
 const UNHEARD_MAX = 100;
 
 export class SharedBook {
-  /** The last known state, with the changes that could not be written yet. */
+  /** The last known state, including changes that could not be written yet. */
   #known: AlertBook = EMPTY_BOOK;
   #unheard: readonly Change[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
-  /** The stored state with the changes that could not be written yet. */
+  /** Returns the stored state with the changes that could not be written yet. */
   async read(engine: Engine): Promise<AlertBook> {
     const { book } = await this.#look(engine);
     return book;
   }
 
-  /** Changes it in the store. Null stands for a store that cannot be reached; then, and when it cannot be written, it is changed here. */
+  /** Applies a change to the stored state. If the store is unavailable (null or an error), the change stays pending. */
   change(engine: Engine | null, change: Change): Promise<{ book: AlertBook; trouble: WorkError | null }> {
     const made = this.#last.then(() => this.#change(engine, change));
     this.#last = made.catch(() => undefined); // the caller gets the error
@@ -194,7 +194,7 @@ export class SharedBook {
     return { book, stored, version: document?.version ?? 0 };
   }
 
-  /** A change without effect is not kept, because a store may be unavailable for long. */
+  /** Keeps a change for later. Drops it if it has no effect, because the store may be unavailable for long. */
   #keep(change: Change): AlertBook {
     const next = change(this.#known);
     const isNews = canonicalJson(bookToJson(next)) !== canonicalJson(bookToJson(this.#known));

@@ -1,6 +1,6 @@
 /**
- * One watcher: evaluates the rules, updates the shared state and sends to the channels. A check never waits for a channel,
- * and channels do not wait for each other. Alerts are sent at least once: one counts as sent when the receiver accepted it.
+ * A watcher evaluates the rules, updates the shared state and sends to the channels. A check never waits for a channel, and
+ * channels do not wait for each other. Delivery is at least once: an alert counts as sent when the receiver accepted it.
  */
 import { hostname } from "node:os";
 import type { Engine } from "../engine.ts";
@@ -16,15 +16,15 @@ import type { WatchSettings } from "./alert-settings.ts";
 import { type Alert, type AlertBook, advance, claim, markTold, SharedBook, unclaim } from "./alert-state.ts";
 
 export interface WatcherOptions {
-  /** Opens the store; called again while it cannot be opened. */
+  /** Opens the store. Called again if it fails. */
   readonly open: () => Promise<Engine>;
-  /** What the store is called in messages. */
+  /** The name of the store in messages. */
   readonly storeUrl: string;
   readonly settings: WatchSettings;
   readonly env: NodeJS.ProcessEnv;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Called for every message that was sent or failed. */
+  /** Called for every message, whether it was sent or failed. */
   readonly onSent?: (sent: SentNotice) => void;
 }
 
@@ -32,9 +32,9 @@ export interface CheckReport {
   readonly at: number;
   /** All raised alerts, including those that were sent before. */
   readonly alerts: readonly Alert[];
-  /** Present when the store cannot be used; then nothing else was checked. */
+  /** Present when the store is unavailable. Nothing else was checked then. */
   readonly trouble?: WorkError;
-  /** The messages of this check. They are being sent. */
+  /** The messages of this check, which are being sent in the background. */
   readonly notices: readonly { readonly channel: string; readonly notice: Notice }[];
   readonly sent: Promise<readonly SentNotice[]>;
 }
@@ -45,10 +45,9 @@ export class Watcher {
   readonly #id = `${hostname()}:${process.pid}:${randomName(6)}`;
   readonly #book = new SharedBook();
   readonly #stop = new AbortController();
-  /** The channels that a message is being sent to, by name. */
+  /** The channels with a message in progress, by name. */
   readonly #busy = new Map<string, Promise<SentNotice>>();
   #engine: Engine | null = null;
-  /** The newest event that the last check has seen. */
   #eventsSeen = 0;
 
   constructor(options: WatcherOptions) {
@@ -60,7 +59,7 @@ export class Watcher {
     return this.#eventsSeen;
   }
 
-  /** The store; throws when it cannot be opened. */
+  /** Returns the store, which is opened on first use. Throws when it cannot be opened. */
   async engine(): Promise<Engine> {
     this.#engine ??= await this.#options.open();
     return this.#engine;
@@ -81,7 +80,7 @@ export class Watcher {
     }
   }
 
-  /** What a check would find and send. Nothing is sent or written. */
+  /** Returns what a check would find and send. Sends and writes nothing. */
   async preview(): Promise<Omit<CheckReport, "sent">> {
     const { settings, storeUrl: store } = this.#options;
     const engine = await this.engine();
@@ -95,7 +94,7 @@ export class Watcher {
     return { at: sight.at, alerts: wrongIn(book), notices };
   }
 
-  /** Cancels messages in progress; the next watcher sends them. Resolves when nothing is left to do. */
+  /** Cancels messages in progress, which the next watcher sends. Resolves when all work has ended. */
   async close(): Promise<void> {
     this.#stop.abort();
     await Promise.allSettled(this.#busy.values());
@@ -103,7 +102,7 @@ export class Watcher {
     this.#engine = null;
   }
 
-  /** The store cannot be used: reports only that, and writes the state when it can. */
+  /** Checks only the store's own rules, and keeps the new state until the store can be written. */
   async #checkWithout(trouble: WorkError): Promise<CheckReport> {
     const { rules } = this.#options.settings;
     const at = this.#clock.now();
@@ -135,7 +134,7 @@ export class Watcher {
     );
   }
 
-  /** Claims every channel that has something to send, and releases the others. */
+  /** Claims the channels with something to send, and releases the others. */
   #claimed(book: AlertBook, at: number): AlertBook {
     let next = book;
     for (const { name, timeoutMs } of this.#listeners()) {
@@ -203,7 +202,7 @@ export class Watcher {
     return sent;
   }
 
-  /** By the store's clock, which all watchers share, if it answers. */
+  /** Returns the time of the store's clock, which all watchers share, or the local time if the store is unavailable. */
   async #now(): Promise<number> {
     try {
       return (await this.#engine?.now()) ?? this.#clock.now();
@@ -214,7 +213,7 @@ export class Watcher {
   }
 }
 
-/** A claim lasts longer than all attempts and the waits between them. */
+/** Added to claims, so that they outlast all attempts and the delays between them. */
 const WAITS_MS = 150_000;
 const EVENTS_MS = 10_000;
 
@@ -224,7 +223,7 @@ function wrongIn({ alerts }: AlertBook): readonly Alert[] {
     .sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** One event for each alert; two if it recovered before it was written. */
+/** Writes one event per alert, or two if it recovered before it was written. */
 async function writeAlertEvents(engine: Engine, tellings: readonly Telling[]): Promise<SendResult> {
   return trying(async () => {
     for (const { alert, state } of tellings) {
@@ -252,7 +251,7 @@ async function writeUndelivered(
   await trying(() => engine.changeJob(queue, { event: { type: "alert_undelivered", data } }));
 }
 
-/** If the store cannot be written now, the next check tries again. */
+/** Returns store errors as `refused`, because the next check tries again. */
 async function trying(action: () => Promise<unknown>): Promise<SendResult> {
   try {
     await action();

@@ -1,4 +1,4 @@
-/** `redrive jobs delete`: deletes a job with its items, logs, worktrees and letter directory. Letters are archived first. */
+/** `redrive jobs delete`: deletes a job with its items, logs, worktrees and letter directory. Archives its letters first. */
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { endOrphans } from "../attempt/process-tree.ts";
@@ -19,30 +19,30 @@ import { directoryRoot } from "./letter-directory.ts";
 export interface DeleteJobOptions {
   readonly home: string;
   readonly author: string;
-  /** Where the letter directories are, if not in the home. */
+  /** The folder of the letter directories, if it is not in the home folder. */
   readonly dlqDir?: string;
-  /** Also deletes waiting letters and unmerged commits. */
+  /** Whether to delete waiting letters and unmerged commits too. */
   readonly force?: boolean;
-  /** Ends the deletion between two steps; it can be continued. */
+  /** Stops the deletion between two steps. It can be resumed. */
   readonly signal?: AbortSignal;
 }
 
-/** What a deletion would remove, or has removed. */
+/** What a deletion removes or has removed. */
 export interface JobDeletion {
   readonly jobId: string;
   readonly items: number;
   readonly waiting: number;
-  /** Letters that are closed. */
+  /** The number of resolved and discarded letters. */
   readonly closed: number;
   readonly worktrees: number;
-  /** Branches that stay because their commits are merged nowhere. */
+  /** Branches that are kept because their commits are not merged. */
   readonly branchesLeft: readonly string[];
-  /** Why the deletion needs to be forced; empty when it does not. */
+  /** Why the deletion requires `force`; empty when it does not. */
   readonly reasons: readonly string[];
   readonly archive?: string;
 }
 
-/** Changes nothing. Refuses queues, targets and jobs that another process runs. */
+/** Returns what a deletion would remove. Throws for queues, targets and jobs that another process runs. */
 export async function previewDeletion(
   engine: Engine,
   job: Job,
@@ -69,10 +69,10 @@ export async function previewDeletion(
   };
 }
 
-/** How many items are deleted in one step, during which others wait. */
+/** Items are deleted in steps of this size, so that other writers are not blocked for long. */
 const STEP_ITEMS = 500;
 
-/** Deletes from the store first, then the files, so that a job that still exists can be resumed. */
+/** Deletes the job from the store before its files, so that a job that still exists can be resumed. */
 export async function deleteJob(engine: Engine, job: Job, options: DeleteJobOptions): Promise<JobDeletion> {
   const planned = await previewDeletion(engine, job, options);
   const { home, author, force = false, signal } = options;
@@ -129,7 +129,7 @@ async function purgeAll(engine: Engine, { id }: Job, options: DeleteJobOptions):
   return archiveOf(purged)?.path;
 }
 
-/** Nobody needs them: the job has ended, and its letters are gone or will be. */
+/** Cleans up the worktrees. None is needed: the job has ended, and its letters are deleted with it. */
 async function cleanOf(
   home: string,
   { id }: Job,
@@ -148,7 +148,7 @@ async function cleanOf(
 function removeFiles(job: Job, { home, dlqDir }: DeleteJobOptions): void {
   rmSync(jobLogs(home, job.id).folder, { recursive: true, force: true });
   const root = directoryRoot(job, { home, ...(dlqDir !== undefined && { dlqDir }) });
-  // Of the home's own directory all folders are the job's, of another one only the innermost.
+  // In the home folder, the parent folders also belong to the job; in `dlqDir`, only the innermost folder does.
   const folder = dlqDir === undefined ? dirname(dirname(root)) : `${root}/${fileNameOf(job.id)}`;
   rmSync(folder, { recursive: true, force: true });
 }
@@ -157,13 +157,13 @@ function plural(count: number, what: string): string {
   return count === 1 ? `1 ${what}` : `${count} ${what}s`;
 }
 
-/** A job stays dismissed until it runs again. */
+/** Whether the job is dismissed. A new run ends the dismissal. */
 export function isDismissed({ progress, startedAt }: Pick<Job, "progress" | "startedAt">): boolean {
   const { dismissed_at: at } = progress;
   return typeof at === "number" && at >= startedAt;
 }
 
-/** Dismisses a job that does not run. One that is dismissed stays so. */
+/** Dismisses a job that is not running. Does nothing if it is already dismissed. */
 export async function dismissJob(engine: Engine, job: Job, author: string): Promise<Job> {
   refuseActive(job, (await statusOf(engine, job)) === "running");
   if (isDismissed(job)) return job;

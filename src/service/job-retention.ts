@@ -1,4 +1,4 @@
-/** Retention of jobs and logs: deletes jobs that ended long ago and old logs, except what letters need. */
+/** Retention of jobs and logs: deletes old jobs and logs, except those that waiting letters need. */
 import { readdir, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { letterPages } from "../dead-letter/pages.ts";
@@ -11,7 +11,7 @@ import { jobLogs } from "../store/home.ts";
 import { isDismissed } from "./delete-job.ts";
 import type { StartService } from "./service.ts";
 
-/** Null is no limit. */
+/** Retention periods; null means no limit. */
 export interface JobLimits {
   readonly retentionMs: number | null;
   readonly logRetentionMs: number | null;
@@ -32,9 +32,9 @@ export interface TidyOptions {
   readonly dlqDir?: string;
   readonly limits: JobLimits;
   readonly author: string;
-  /** A job that is left alone, because it runs here. */
+  /** The id of a job to skip, because this process runs it. */
   readonly except?: string;
-  /** Only count. */
+  /** Whether to only count what would be deleted. */
   readonly isPreview?: boolean;
   readonly onNotice?: (notice: string) => void;
 }
@@ -66,9 +66,9 @@ export async function tidyJobs(engine: Engine, options: TidyOptions): Promise<Ti
   return { jobs: deleted, logs, logBytes };
 }
 
-/** Stopped, failed and interrupted jobs wait for a person, unless they were dismissed. */
+/** Stopped, failed and interrupted jobs are kept until a person dismisses them. */
 function hasEndedBefore(job: Job, time: number): boolean {
-  if (job.kind === "deleting") return true; // its deletion was interrupted
+  if (job.kind === "deleting") return true; // an earlier deletion was interrupted
   if (isStanding(job)) return false;
   const isDone = job.status === "completed" || isDismissed(job);
   return isDone && (job.endedAt ?? job.startedAt) < time;
@@ -89,7 +89,7 @@ async function deleteOld(engine: Engine, job: Job, options: TidyOptions): Promis
   }
 }
 
-/** The job was changed by another process meanwhile; it is left for the next time. */
+/** Errors that mean that another process changed the job in the meantime. The next run tries again. */
 const REFUSALS: ReadonlySet<string> = new Set(["job_running", "illegal_move", "job_not_found"]);
 
 interface Removed {
@@ -122,7 +122,7 @@ async function removeLogs(
   return { logs, bytes };
 }
 
-/** The folders of items; the logs of phases and what runs are left alone. */
+/** Returns the log folders of items. Excludes files and hidden folders, which belong to phases and running processes. */
 async function foldersIn(folder: string): Promise<string[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
@@ -139,7 +139,7 @@ async function removeIfEmpty(folder: string): Promise<void> {
   if ((await readdir(folder)).length === 0) await rmdir(folder);
 }
 
-/** The folders of the items whose letters wait. */
+/** Returns the log folder names of items with waiting letters. */
 async function lettersOf(engine: Engine, { id }: Job): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   for await (const letters of letterPages(engine, { queue: id, limit: 1000, parts: [] }))
@@ -153,7 +153,7 @@ export interface JobRetentionOptions {
   readonly dlqDir?: string;
 }
 
-/** The service that applies the retention of jobs and logs when a run has ended. */
+/** Returns a service that applies the retention of jobs and logs after a run. */
 export function jobRetention({ limits, author, dlqDir }: JobRetentionOptions): StartService {
   return (job, { engine, home, onNotice }) => ({
     stop: async () => {

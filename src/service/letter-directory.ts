@@ -1,4 +1,4 @@
-/** The letter directory of a job: where it is, and how it is written from the store. */
+/** Locates the letter directory of a job, and writes it from the store. */
 
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -20,30 +20,30 @@ import type { JsonObject } from "../std/json.ts";
 import { analysisToJson } from "../triage/analyse.ts";
 import { repositoryNameOf } from "../workspace/names.ts";
 
-/** Which folder the letter directories are in. */
+/** The location and limits of letter directories. */
 export interface DirectoryPlace {
-  /** The folder of Redrive's files; the directories are in `dlq` there. */
+  /** Redrive's home folder. It contains the letter directories in `dlq`. */
   readonly home: string;
-  /** Another folder instead: `{dlqDir}/{job_id}/`. */
+  /** A folder to use instead of `dlq` in the home folder: `{dlqDir}/{job_id}/`. */
   readonly dlqDir?: string;
-  /** How many letters may wait in a job; null is no limit. Default: no limit, and metrics.json does not mention one. */
+  /** The maximum number of waiting letters per job; null means no limit. Default: none, and metrics.json omits it. */
   readonly itemsMax?: number | null;
-  /** How many days a letter is kept, for retention-policy.json; null is no limit. Default: no limit. */
+  /** The retention of letters in days, for retention-policy.json; null means no limit. Default: no limit. */
   readonly retentionDays?: number | null;
 }
 
-/** The folder in which the job's own folder lies: `{home}/dlq/{repo_name}/{job_id}/mapreduce/dlq`, or the one that was given. */
+/** Returns the parent of the job's folder: `dlqDir`, or `{home}/dlq/{repo_name}/{job_id}/mapreduce/dlq`. */
 export function directoryRoot(job: Job, { home, dlqDir }: DirectoryPlace): string {
   if (dlqDir !== undefined) return dlqDir;
   return join(home, "dlq", fileNameOf(repositoryName(job)), fileNameOf(job.id), "mapreduce", "dlq");
 }
 
-/** The folder of what concerns the letters of all jobs. */
+/** Returns the folder of the files that cover the letters of all jobs. */
 export function globalFolder({ home, dlqDir }: DirectoryPlace): string {
   return join(dlqDir ?? join(home, "dlq"), "global");
 }
 
-/** A projection of the job's letters. Changes are appended to the stream of all letters, unless `tellsAll` is false. */
+/** Opens the projection of a job's letters. It appends changes to the stream of all letters unless `tellsAll` is false. */
 export function openProjection(
   engine: Engine,
   job: Job,
@@ -58,7 +58,7 @@ export function openProjection(
   });
 }
 
-/** Adds to the stream of all letters, and keeps the file of the retention policy beside it. */
+/** Appends to the stream of all letters, and updates the retention policy file beside it. */
 async function appendChanges(
   engine: Engine,
   place: DirectoryPlace,
@@ -68,21 +68,21 @@ async function appendChanges(
   if (changes.length > 0) await writePlacePolicy(engine, place);
 }
 
-/** Writes `retention-policy.json` when it is missing or differs. */
+/** Writes `retention-policy.json` if it is missing or differs. */
 export async function writePlacePolicy(engine: Engine, place: DirectoryPlace): Promise<void> {
   const { itemsMax = null, retentionDays = null } = place;
   const policy = { maxItems: itemsMax, retentionDays };
   await updateRetentionPolicy(globalFolder(place), policy, () => engine.now());
 }
 
-/** The name of the git repository, else of the job's folder; imported letters have neither. */
+/** Returns the name of the git repository, else that of the job's folder. Imported letters have neither. */
 function repositoryName({ spec }: Job): string {
   if (typeof spec.cwd !== "string") return "elsewhere";
   const top = gitTopOf(spec.cwd);
   return top === null ? basename(spec.cwd) || "root" : repositoryNameOf(top);
 }
 
-/** `itemsMax`: how many letters may wait; null is no limit. Without it the metrics have no limit. */
+/** `itemsMax` is the maximum number of waiting letters; null means no limit. If undefined, the metrics omit the limit. */
 export async function letterDocuments(
   engine: Engine,
   jobId: string,
@@ -96,13 +96,13 @@ export async function letterDocuments(
   };
 }
 
-/** Rewrites the directory of one job. A job without letters gets no folder; an existing one is emptied. */
+/** Rewrites the directory of one job. Creates no directory for a job without letters, but empties an existing one. */
 export async function mirrorJob(engine: Engine, job: Job, place: DirectoryPlace): Promise<WrittenFolder> {
   await refreshReceipts(engine, job, place.home);
   return rewrite(engine, job, { ...place, tellsAll: true });
 }
 
-/** Writes the directories of all jobs that have letters or a folder, and the stream of all letters. */
+/** Rewrites the directories of all jobs with letters or an existing directory, and the stream of all letters. */
 export async function mirrorAll(engine: Engine, place: DirectoryPlace): Promise<readonly WrittenFolder[]> {
   const written: WrittenFolder[] = [];
   await mirrorStream(engine, place);
@@ -115,7 +115,7 @@ export async function mirrorAll(engine: Engine, place: DirectoryPlace): Promise<
   return written;
 }
 
-/** Updates a job's directory after a command. `changed` names items whose letters changed without an event, as by a note. */
+/** Updates a job's directory after a command. `changed` lists items whose letters changed without an event. */
 export async function refreshDirectory(
   engine: Engine,
   job: Job,
@@ -131,7 +131,7 @@ async function rewrite(
 ): Promise<WrittenFolder> {
   const projection = openProjection(engine, job, place);
   await projection.rebuild();
-  // Changes meanwhile are appended in any case.
+  // Changes during the rewrite are always appended to the stream.
   const { items } = await openProjection(engine, job, { ...place, tellsAll: true }).finish();
   return { jobId: job.id, folder: projection.folder, items };
 }
@@ -146,7 +146,7 @@ async function mirrorStream(engine: Engine, place: DirectoryPlace): Promise<void
 
 const STATES: readonly ItemState[] = ["dead", "ready", "leased", "done", "discarded"];
 
-/** Includes resolved letters, with their last state. */
+/** Yields all letters, including resolved ones, with their last state. */
 async function* allLetters(engine: Engine): AsyncGenerator<JsonObject> {
   const selection = { filter: { states: STATES } };
   for await (const letter of selectLetters(engine, selection, { order: "oldest" }))
@@ -157,7 +157,7 @@ export function receiptsFile(home: string, target: string): string {
   return join(home, "receipts", fileNameOf(target), "receipts.json");
 }
 
-/** Rewrites the file in the home. It is created with the first letter. */
+/** Rewrites the target's `receipts.json` in the home folder. The file is created with the first letter. */
 export async function refreshReceipts(engine: Engine, { id, kind }: Job, home: string): Promise<void> {
   const path = receiptsFile(home, id);
   if (kind !== "target" || !(await isReceiptsFileNeeded(engine, id, path))) return;

@@ -1,4 +1,4 @@
-/** Services that write letters to files while a job runs: its letter directory, and the `receipts.json` of a target. */
+/** Services that write letters to files while a job runs: the letter directory, and `receipts.json` for targets. */
 import { dirname } from "node:path";
 import type { Job } from "../item/job.ts";
 import { BackgroundTask } from "../std/background-task.ts";
@@ -13,17 +13,17 @@ import {
 import type { Service, ServiceContext, StartService } from "./service.ts";
 
 const PAUSE_MS_MIN = 500;
-/** At most one id is written into an index per millisecond of a run. */
+/** Lengthens the pause between writes with the number of items, because each write rewrites the index. */
 const PAUSE_MS_PER_ITEM = 1;
-/** At most a tenth of a run's time is spent on writing. */
+/** Limits writing to a tenth of the time. */
 const PAUSE_PER_WRITE = 9;
 
-/** The service that writes a job's letter directory. */
+/** Returns a service that writes a job's letter directory. */
 export function letterMirror(options: Omit<DirectoryPlace, "home"> = {}): StartService {
   return (job, context) => {
     const { engine, home, clock } = context;
     const projection = openProjection(engine, job, { ...options, home });
-    /** Whether there ever was anything to write. */
+    /** Whether the directory exists or a letter was buried. */
     let isNeeded = projection.isThere;
     let pauseMs = PAUSE_MS_MIN;
     const task = new BackgroundTask({
@@ -40,7 +40,7 @@ export function letterMirror(options: Omit<DirectoryPlace, "home"> = {}): StartS
       errorText: (reason) =>
         `The letter directory ${projection.folder} could not be written: ${reason}. Nothing is lost: the store has every letter, and \`redrive dlq mirror\` writes the directory again.`,
     });
-    if (isNeeded) task.wake(); // another process may have changed letters since it was written
+    if (isNeeded) task.wake(); // another process may have changed letters since the last write
     return {
       settled: (item, { death }) => {
         if (death === undefined && item.redriveCount === 0) return;
@@ -52,12 +52,12 @@ export function letterMirror(options: Omit<DirectoryPlace, "home"> = {}): StartS
   };
 }
 
-/** The service that writes a target's letters to the given file, also when there never was a letter. */
+/** Returns a service that writes a target's letters to the given file, even if there are none. */
 export function receiptsMirror(path: string): StartService {
   return (job, context) => mirrorReceipts(job, context, { path, isAlways: true });
 }
 
-/** The service that writes a target's letters to its file in the home; other jobs have none. */
+/** Returns a service that writes a target's letters to its file in the home folder. Does nothing for other jobs. */
 export function homeReceiptsMirror(): StartService {
   return (job, context) =>
     job.kind === "target"
@@ -65,10 +65,10 @@ export function homeReceiptsMirror(): StartService {
       : { stop: async () => undefined };
 }
 
-/** Other processes bury letters too, and tools read the file while it is in use. */
+/** How often to check for letters of other processes. */
 const CHECK_MS = 5000;
 
-/** Unless the file is always written, its folder is made with the first letter. */
+/** With `isAlways`, the file is written even without letters; otherwise it is created with the first letter. */
 function mirrorReceipts(
   { id }: Job,
   context: ServiceContext,
@@ -76,7 +76,7 @@ function mirrorReceipts(
 ): Service {
   const { engine, clock } = context;
   let pauseMs = PAUSE_MS_MIN;
-  /** The newest event at the last write. Without a newer one nothing has changed. */
+  /** The newest event at the last write. If there is no newer one, no letter has changed. */
   let writtenTo: number | null = null;
   const write = async (isLast: boolean) => {
     const newest = await engine.newestEvent();
@@ -100,7 +100,7 @@ function mirrorReceipts(
     errorText: (reason) =>
       `${path} could not be written: ${reason}. The file is unchanged, and the store has every letter; it is tried again.`,
   });
-  task.wake(0); // the file is there from the start, and another process may have changed letters
+  task.wake(0); // creates the file, and includes changes of other processes
   return {
     settled: (item, { death }) => {
       if (death !== undefined || item.redriveCount > 0) task.wake();

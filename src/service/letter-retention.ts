@@ -1,4 +1,4 @@
-/** Keeps the letters of a running job within their limits: some seconds after a letter was buried, and at the end. */
+/** Enforces the limits of a running job's letters, some seconds after a letter was buried and at the end. */
 import type { Engine } from "../engine.ts";
 import { FullnessWarning, fullnessOf, type LetterLimits } from "../redrive/limits.ts";
 import { BackgroundTask } from "../std/background-task.ts";
@@ -11,14 +11,14 @@ export interface LetterRetentionOptions {
   readonly author: string;
 }
 
-/** In a bad run letters are buried so often that a check after each would be all the store does. */
+/** Limits how often the limits are checked, because a failing run buries many letters. */
 const CHECK_MS = 3000;
-/** The age of letters is measured in days. */
+/** Ages are checked rarely, because they are measured in days. */
 const AGE_CHECK_MS = 3_600_000;
-/** The work of this process goes first, so the text index is extended in short steps. */
+/** Extends the text index in short steps, so that it does not delay the work of this process. */
 export const INDEXING = { forMs: 20, leaveMax: 1000 };
 
-/** The service that enforces the limits of a job's letters. */
+/** Returns a service that enforces the limits of a job's letters. */
 export function letterRetention(options: LetterRetentionOptions): StartService {
   const { itemsMax, retentionMs } = options.limits;
   return ({ id: queue }, context) => {
@@ -61,7 +61,7 @@ export interface LimitGuardOptions extends LetterRetentionOptions {
   readonly queue: string;
   readonly home: string;
   readonly clock: Clock;
-  /** Receives the warning of a queue that is nearly full. */
+  /** Called with a warning when the queue is nearly full. */
   readonly onNotice: (notice: string) => void;
 }
 
@@ -70,13 +70,13 @@ export interface Removed {
   readonly evicted: number;
 }
 
-/** While work goes on, a queue may exceed its limit by this share, so that not every letter needs an archive. */
+/** During a run, a queue may exceed its limit by this share, so that letters are archived in batches. */
 const SLACK = 0.01;
 
-/** Loaded when something has to be removed, which most runs never do. */
+/** Imported on demand, because most runs never remove letters. */
 const enforcing = () => import("../redrive/enforce-limits.ts");
 
-/** Enforces the limits of one queue. It reads the store's counters and keeps only the time when it last looked for old letters. */
+/** Enforces the limits of one queue, based on the counters in the store. */
 export class LimitGuard {
   readonly #options: LimitGuardOptions;
   readonly #warning: FullnessWarning;
@@ -87,7 +87,7 @@ export class LimitGuard {
     this.#warning = new FullnessWarning(options.queue);
   }
 
-  /** Archives and deletes what is too old, then what is too many. At the end of work the limits hold exactly. */
+  /** Archives and deletes letters that are too old, then those above the limit. With `isEnd`, the limits hold exactly. */
   async enforce({ isEnd }: { readonly isEnd: boolean }): Promise<Removed> {
     const { engine, clock, limits, onNotice, queue } = this.#options;
     const counts = await engine.count(queue);

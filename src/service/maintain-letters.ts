@@ -1,4 +1,4 @@
-/** `redrive dlq maintain`: enforces the limits now, for one job or for all of them, whether they run or not. */
+/** `redrive dlq maintain`: enforces the limits of one job or of all jobs now, whether they run or not. */
 import { updateRetentionPolicy } from "../dead-letter/all-letters.ts";
 import type { Engine } from "../engine.ts";
 import type { Job } from "../item/job.ts";
@@ -10,16 +10,16 @@ import type { JsonObject } from "../std/json.ts";
 import { globalFolder } from "./letter-directory.ts";
 
 export interface MaintainOptions {
-  /** Default: every job. */
+  /** Default: all jobs. */
   readonly job?: Job;
-  /** Null is no limit. */
+  /** The maximum number of waiting letters per job; null means no limit. */
   readonly maxItems: number | null;
   readonly retentionDays: number | null;
   readonly author: string;
   readonly home: string;
-  /** Where the letter directories are, if not in the home. */
+  /** The folder of the letter directories, if it is not in the home folder. */
   readonly dlqDir?: string;
-  /** Only count what would be removed. */
+  /** Whether to only count what would be removed. */
   readonly isPreview?: boolean;
   readonly onNotice?: (notice: string) => void;
 }
@@ -28,16 +28,16 @@ export interface Maintained {
   readonly jobId: string;
   readonly evicted: number;
   readonly purged: number;
-  /** How many wait now. */
+  /** The number of letters that still wait. */
   readonly waiting: number;
-  /** The files that the letters went into. */
+  /** The files that the removed letters were archived in. */
   readonly archives: readonly string[];
 }
 
-/** How long messages are added to the text index; the rest is added later. */
+/** The time limit for extending the text index. The rest is indexed later. */
 const CATCH_UP_MS = 30_000;
 
-/** Returns the jobs that had letters to remove, newest first; a job that was given is always included. */
+/** Returns the jobs with removed letters, newest first. The given job is always included. */
 export async function maintain(engine: Engine, options: MaintainOptions): Promise<readonly Maintained[]> {
   const { job: only, isPreview = false } = options;
   const all: Maintained[] = [];

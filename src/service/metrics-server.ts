@@ -1,20 +1,20 @@
-/** Serves metrics for Prometheus and a health check. A store that cannot be read is a 503, so that no false value is scraped. */
+/** Serves metrics for Prometheus and a health check. Returns 503 if the store is unavailable, never false values. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIPv4 } from "node:net";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 
 export interface ListenAddress {
-  /** Default: this machine alone. */
+  /** Default: loopback. */
   readonly host: string;
-  /** 0 takes one that is free. */
+  /** 0 selects a free port. */
   readonly port: number;
 }
 
 export interface MetricsServer {
-  /** Where it listens, e.g. `http://127.0.0.1:9464`. */
+  /** The URL that the server listens on, e.g. `http://127.0.0.1:9464`. */
   readonly url: string;
-  /** Resolves when every answer was given. */
+  /** Resolves when all responses have been sent. */
   close(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export interface ServeOptions {
 const LOOPBACK = "127.0.0.1";
 const PORT_MAX = 65_535;
 
-/** `9464`, `0.0.0.0:9464` or `[::1]:9464`. */
+/** Parses `9464`, `0.0.0.0:9464` or `[::1]:9464`. */
 export function parseListen(text: string): ListenAddress {
   const match = /^(?:\[([^\]]+)\]:|([^:[\]]+):)?(\d{1,5})$/.exec(text.trim());
   const port = Number(match?.[3] ?? Number.NaN);
@@ -52,7 +52,7 @@ export async function serveMetrics({ engine, at, text }: ServeOptions): Promise<
   };
 }
 
-/** Requests that arrive while an answer is being read get the same answer, so many scrapers cost no more than one. */
+/** Concurrent requests share one read, so that many scrapers cost no more than one. */
 export function sharedRead(read: () => Promise<string>): () => Promise<string> {
   let reading: Promise<string> | undefined;
   return () => {
@@ -78,8 +78,8 @@ function listening(server: Server, { host, port }: ListenAddress): Promise<void>
 }
 
 /**
- * On loopback only the names of this machine are answered: a web page whose name was pointed at 127.0.0.1 sends its own.
- * A server that others are to reach has names that are not known here.
+ * Prevents DNS rebinding: on loopback, only requests with a local Host header are accepted. On other addresses any Host
+ * header is accepted, because the server's public names are unknown.
  */
 function isOwnHost({ headers, socket }: IncomingMessage): boolean {
   if (!isLoopback(socket.localAddress ?? "")) return true;
@@ -124,7 +124,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, served
     if (path === "/metrics") return end(200, TEXT_TYPE, await served.text());
     return end(200, JSON_TYPE, `${JSON.stringify({ status: "ok" })}\n`);
   } catch (error) {
-    if (!(error instanceof WorkError)) throw error; // a bug of ours: let it crash with its stack
+    if (!(error instanceof WorkError)) throw error; // a bug: crashes with the stack trace
     const { code, message } = error;
     if (path === "/metrics") return end(503, TEXT_TYPE, `${code}: ${message}\n`);
     return end(503, JSON_TYPE, `${JSON.stringify({ status: "unhealthy", reason: { code, message } })}\n`);

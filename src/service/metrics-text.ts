@@ -1,22 +1,22 @@
-/** Metrics in the Prometheus text format. The names are a contract: rules and dashboards use them. */
+/** Writes metrics in the Prometheus text format. The names are stable, because alert rules and dashboards use them. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { ITEM_STATES } from "../item/state.ts";
 import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
 
-/** The prefix of the metric names. */
+/** The options for `metricsText`. */
 export interface MetricsTextOptions {
-  /** What the names begin with, with or without the underscore. Default `redrive`. */
+  /** The prefix of the metric names, with or without the trailing underscore. Default `redrive`. */
   readonly prefix?: string;
 }
 
-/** Reads the store and writes the text. */
+/** Reads the metrics from the store and returns them in the Prometheus text format. */
 export async function metricsText(engine: Engine, options: MetricsTextOptions = {}): Promise<string> {
   const prefix = metricsPrefix(options.prefix ?? "redrive");
   return textOf(await readMetrics(engine), prefix);
 }
 
-/** The prefix with its underscore, or a usage error. */
+/** Returns the prefix with its underscore. Throws a `usage` error if it is invalid. */
 export function metricsPrefix(prefix: string): string {
   if (/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(prefix)) return prefix.endsWith("_") ? prefix : `${prefix}_`;
   throw new WorkError("usage", `"${prefix}" cannot begin the name of a metric.`, {
@@ -24,7 +24,7 @@ export function metricsPrefix(prefix: string): string {
   });
 }
 
-/** A registry of its own for each text, so that nothing of the process itself or of a deleted queue is in it. */
+/** Uses a new registry for each text, so that it contains no metrics of the process or of deleted queues. */
 async function textOf(metrics: Metrics, prefix: string): Promise<string> {
   const { Registry, Gauge, Counter } = await import("prom-client");
   const registry = new Registry();
@@ -40,7 +40,7 @@ async function textOf(metrics: Metrics, prefix: string): Promise<string> {
   return (await registry.metrics()) + latencyText(metrics, prefix);
 }
 
-/** A histogram can only be observed by the library, and these were counted by the store. */
+/** Written by hand, because the library can only observe histograms, and the store has already counted these. */
 function latencyText(
   { receiptLatency: { buckets, count, sumSeconds }, receipts }: Metrics,
   prefix: string,
@@ -77,7 +77,7 @@ const ofTargets =
   ({ queues }: Metrics): readonly Sample[] =>
     queues.filter(({ kind }) => kind === "target").map((queue) => [[queue.queue], value(queue)]);
 
-/** The counters of each queue whose names begin so; the rest of the name is a label. Those that are named are there when they are 0. */
+/** Samples the counters with this prefix. The rest of the name is a label. Names in `always` are included even if 0. */
 const ofCounters =
   (prefix: string, always: readonly string[] = []) =>
   ({ queues }: Metrics): readonly Sample[] =>

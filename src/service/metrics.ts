@@ -1,4 +1,4 @@
-/** Metrics of all queues, read from the store and never kept in the process, so that a restart shows no false 0. */
+/** Metrics of all queues. They are always read from the store, so that a restart does not reset them to 0. */
 import type { Counter, Engine, Holder, QueueCounts } from "../engine.ts";
 import { ENDING_KINDS, isStanding, type Job, type JobKind, STANDING_KINDS } from "../item/job.ts";
 import { RECEIPT_STATUSES, type ReceiptLatency, receiptLatencyOf } from "../item/receipt.ts";
@@ -10,41 +10,41 @@ import { toRfc3339 } from "../std/clock.ts";
 import { ConcurrencyLimit } from "../std/concurrency-limit.ts";
 import type { JsonObject } from "../std/json.ts";
 
-/** The numbers of one queue. */
+/** The metrics of one queue. */
 export interface QueueMetrics {
   readonly queue: string;
-  /** The name for people. */
+  /** The display name. */
   readonly name: string;
   readonly kind: JobKind;
   readonly counts: QueueCounts;
   readonly isPaused: boolean;
-  /** Since the oldest of the letters that wait died; null when none waits. */
+  /** The time since the oldest waiting letter died; null when no letter waits. */
   readonly oldestLetterMs: number | null;
-  /** How long the item that waits longest has been due; null when none is. */
+  /** How long the longest-waiting item has been due; null when no item is due. */
   readonly oldestReadyMs: number | null;
   readonly workers: number;
-  /** Null when it has no breaker. */
+  /** Null when the queue has no breaker. */
   readonly breaker: BreakerSummary["state"] | null;
-  /** Counters of the store by name; they only rise. */
+  /** Counters by name, which only increase. */
   readonly counters: Readonly<Record<string, number>>;
 }
 
-/** The numbers of a store. */
+/** The metrics of a store. */
 export interface Metrics {
-  /** By the store's clock. */
+  /** The time on the store's clock. */
   readonly at: number;
-  /** By name. Named queues and targets, jobs that run or ended within the last day, and all that have letters. */
+  /** Named queues, targets, jobs that run or ended within the last day, and all jobs with letters. Sorted by id. */
   readonly queues: readonly QueueMetrics[];
-  /** Of all queues, also of those that are not listed. */
+  /** The totals of all queues, including those that are not listed. */
   readonly redrives: { readonly succeeded: number; readonly failed: number };
-  /** How tries to deliver receipts ended, by status. Empty while there is no target. */
+  /** The number of delivery attempts by status. Empty while there is no target. */
   readonly receipts: Readonly<Record<string, number>>;
   readonly receiptLatency: ReceiptLatency;
   readonly receiptRetries: number;
   readonly storeWriteFailures: number;
 }
 
-/** Reads all of them. */
+/** Reads the metrics of a store. */
 export async function readMetrics(engine: Engine): Promise<Metrics> {
   const at = await engine.now();
   const holders = (await engine.listHolders()).filter((holder) => !isGone(holder));
@@ -65,11 +65,11 @@ export async function readMetrics(engine: Engine): Promise<Metrics> {
 }
 
 const STANDING_MAX = 100_000;
-/** So many of the newest jobs are shown; older ones only when they have letters or workers. */
+/** How many of the newest jobs are considered. Older jobs are listed only if they have letters or workers. */
 const ENDING_MAX = 1000;
 const SHOWN_AFTER_END_MS = 86_400_000;
 
-/** A store that has seen thousands of jobs would otherwise give thousands of rows that never change again. */
+/** Omits old jobs, because thousands of rows that never change would burden the monitoring. */
 async function jobsOf(
   engine: Engine,
   { at, holders }: { readonly at: number; readonly holders: readonly Holder[] },
@@ -95,7 +95,7 @@ interface Known {
   readonly counters: readonly Counter[];
 }
 
-/** A store behind a network answers several queries at a time. */
+/** Queries run concurrently, because the database may be remote. */
 const QUESTIONS_MAX = 8;
 
 async function queuesOf(
@@ -139,7 +139,7 @@ async function oldestLetterMs(engine: Engine, queue: string, at: number): Promis
   return failedAt === null ? null : Math.max(0, at - failedAt);
 }
 
-/** The breaker of an ended job has no effect. */
+/** Returns null for ended jobs, whose breaker has no effect. */
 async function breakerOf(engine: Engine, job: Job, at: number): Promise<QueueMetrics["breaker"]> {
   if (job.status !== "running") return null;
   const gate = gateOf((await engine.readDocument(gateName(job.id)))?.body, at);
@@ -159,7 +159,7 @@ function byQueue(counters: readonly Counter[]): ReadonlyMap<string, Record<strin
 
 const RECEIPT = "receipt.";
 
-/** A status without receipts is 0, because alerts cannot watch a missing metric. */
+/** Includes statuses without receipts as 0, because alerts cannot watch a missing metric. */
 function receiptsOf(counters: readonly Counter[]): Record<string, number> {
   const sums: Record<string, number> = Object.fromEntries(RECEIPT_STATUSES.map((status) => [status, 0]));
   for (const { name, value } of counters) {

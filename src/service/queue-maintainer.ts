@@ -1,6 +1,6 @@
 /**
- * Maintains the letters of a queue that never ends: takes back the letters of cancelled redrives, enforces the limits, and applies
- * automatic fixes. Of all workers of a queue, on any machine, one maintains it at a time; another takes over within 30 seconds.
+ * Maintains the letters of a named queue or a target: takes back letters of cancelled redrives, enforces limits and applies
+ * automatic fixes. Only one worker of a queue, on any machine, does this at a time; another takes over within 30 seconds.
  */
 
 import type { Job } from "../item/job.ts";
@@ -13,20 +13,20 @@ import { INDEXING, LimitGuard } from "./letter-retention.ts";
 import { Leader, type ServiceContext, type StartService } from "./service.ts";
 
 export interface MaintenanceOptions {
-  /** Default: none. */
+  /** The limits of the queue's letters. Default: none. */
   readonly limits?: LetterLimits;
-  /** Fixes that are applied to new letters; what they change is redriven. Default: none. */
+  /** Fixes for new letters. Fixed letters are redriven. Default: none. */
   readonly fixes?: readonly FixRule[];
   /** The author of the operations. Default `redrive`. */
   readonly author?: string;
 }
 
 const CHECK_MS = 3000;
-/** The leader renews its term with every check; after this time of silence another process takes over. */
+/** The leader renews its term with every check. When the term expires, another process takes over. */
 const TERM_MS = 30_000;
 const STORE_WAIT_MS = 30_000;
 
-/** The service that maintains a queue beside its workers. */
+/** Returns a service that maintains a queue beside its workers. */
 export function queueMaintainer(options: MaintenanceOptions = {}): StartService {
   return (job, context) => {
     const { engine, onNotice } = context;
@@ -41,7 +41,7 @@ export function queueMaintainer(options: MaintenanceOptions = {}): StartService 
     };
     const task = new BackgroundTask({
       ...context,
-      // Even a worker that ran for a second has buried letters, so there is a last round.
+      // Runs once more at the end, because even a short-lived worker may have buried letters.
       run: async ({ isLast }) => {
         if (!(await leader.acquire(TERM_MS))) return CHECK_MS;
         await recallCancelled(engine, job.id);
@@ -67,7 +67,7 @@ export function queueMaintainer(options: MaintenanceOptions = {}): StartService 
   };
 }
 
-/** Applies fixes, only when a letter was buried since the last time: there may be many that no rule matches. */
+/** Applies fixes only after new letters were buried, because reading letters that no rule matches again would be wasted. */
 function fixer(
   job: Job,
   { engine, clock, onNotice }: ServiceContext,

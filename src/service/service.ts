@@ -1,4 +1,4 @@
-/** The shape of background services. A service never delays the work and never fails it; its problems become notices. */
+/** The interface of background services. A service never delays or fails the work; its errors are reported as notices. */
 import type { Engine } from "../engine.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
@@ -7,13 +7,13 @@ import { isJsonObject } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 
 export interface Service {
-  /** Called after the store has the settlement. Returns at once. */
+  /** Called after a settlement was stored. Must return immediately. */
   settled?(item: LeasedItem, settlement: Settlement): void;
-  /** Does what is left to do, and releases everything. */
+  /** Finishes pending work and releases all resources. */
   stop(): Promise<void>;
 }
 
-/** Starts a service for a job's run, or for a worker of its queue. */
+/** Starts a service for a run of a job, or for a worker of a queue. */
 export type StartService = (job: Job, context: ServiceContext) => Service;
 
 export interface ServiceContext {
@@ -23,7 +23,7 @@ export interface ServiceContext {
   readonly onNotice: (notice: string) => void;
 }
 
-/** Starts all of them as one service. Never throws, and neither does what it returns. */
+/** Combines services into one. Errors are reported as notices, never thrown. */
 export function startServices(
   starters: readonly StartService[],
   job: Job,
@@ -48,7 +48,7 @@ export function startServices(
         }
       }
     },
-    // One after the other, so that the last one sees what those before it did to the letters.
+    // Stops sequentially, so that later services see what earlier ones did to the letters.
     stop: async () => {
       for (const service of services) await service.stop().catch(report);
     },
@@ -60,19 +60,19 @@ function noticeOf(error: unknown): string {
   return `The work is not affected, but: ${message}`;
 }
 
-/** Lets one process at a time, of all that share a store, do the work of a service. */
+/** Elects one process among all that share a store to do the work of a service. */
 export class Leader {
   readonly #engine: Engine;
   readonly #document: string;
   readonly #id = randomName(10);
 
-  /** `name`: what is led, e.g. `maintenance/orders`. */
+  /** `name` identifies the work, e.g. `maintenance/orders`. */
   constructor(engine: Engine, name: string) {
     this.#engine = engine;
     this.#document = `leader/${name}`;
   }
 
-  /** True when this process leads for so long from now. Of two that ask at once, at most one gets it. */
+  /** Makes this process the leader for the given time. Returns false if another process leads; at most one succeeds. */
   async acquire(forMs: number): Promise<boolean> {
     const found = await this.#engine.readDocument(this.#document);
     const now = await this.#engine.now();
@@ -82,7 +82,7 @@ export class Leader {
     return this.#engine.writeDocument(this.#document, { seen: found?.version ?? 0, body });
   }
 
-  /** The next process need not wait until the term is over. */
+  /** Ends the term, so that another process can take over immediately. */
   async resign(): Promise<void> {
     await this.acquire(0);
   }
