@@ -1,6 +1,6 @@
 /**
- * What every command that changes many letters has in common: it finds the letters, shows a preview, asks, changes them
- * until Ctrl-C, updates the letter directory of the job, and prints the result.
+ * The steps that all bulk commands on letters share: find the letters, show a preview, ask for confirmation, change the
+ * letters until Ctrl-C, update the letter directory of the job, and print the result.
  */
 import type { Engine } from "../engine.ts";
 import { isError, WorkError } from "../errors.ts";
@@ -49,14 +49,14 @@ export interface SelectedLetters {
   readonly selection: Selection;
 }
 
-/** Null when nothing was named and there are no letters. A named item in another state is refused: exit code 5. */
+/** Returns null if nothing was named and there are no letters. Refuses a named item in another state (exit code 5). */
 export async function findLetters(
   engine: Engine,
   kind: OperationKind,
   { items, flags, job: word }: BulkWords,
 ): Promise<SelectedLetters | null> {
   const isNamed = (items ?? []).length > 0 || (word ?? flags.job ?? flags.queue) !== undefined;
-  selectionFor(kind, checkSelection(flags)); // options that make no sense are refused even when there are no letters
+  selectionFor(kind, checkSelection(flags)); // refuses contradictory options even if there are no letters
   const states = kind === "restore" || kind === "clear" ? { states: KIND_RULES[kind].states } : {};
   try {
     const { job, selection } = await resolveBulk(engine, { job: word, items, flags, ...states });
@@ -71,7 +71,7 @@ export async function findLetters(
 
 const SAME_BEGINNING_MAX = 10;
 
-/** A named item is never skipped silently. */
+/** Throws if a named item is in another state, so that no named item is skipped silently. */
 export async function refuseOtherStates(
   engine: Engine,
   kind: OperationKind,
@@ -91,7 +91,7 @@ export async function refuseOtherStates(
   }
 }
 
-/** The document of a dry run, or of a command that had nothing to do. */
+/** The JSON result of a dry run, or of a command without matching letters. */
 export function emptyCounts(kind: OperationKind, jobId: string | null, more: object = {}): object {
   const counts = { selected: 0, done: 0, redriven: 0, refused: 0, succeeded: 0, failed: 0, remaining: 0 };
   return { operation_id: null, kind, job_id: jobId, ...counts, ...more };
@@ -99,11 +99,11 @@ export function emptyCounts(kind: OperationKind, jobId: string | null, more: obj
 
 export interface Ended<T> {
   readonly result: T;
-  /** The exit code when a signal came; null when none did. */
+  /** The exit code of the received signal; null if there was none. */
   readonly interrupted: number | null;
 }
 
-/** Work on the store that ends soon after Ctrl-C. */
+/** Runs work on the store that stops soon after Ctrl-C. */
 export async function interruptible<T>(
   context: Context,
   work: (engine: Engine, signal: AbortSignal) => Promise<T>,
@@ -123,7 +123,7 @@ export async function interruptible<T>(
   );
 }
 
-/** Runs an operation on the letters of one job. Ctrl-C ends it between two steps and leaves it open. */
+/** Runs an operation on the letters of one job. Ctrl-C stops it between two steps and leaves the operation open. */
 export function changeLetters(
   context: Context,
   change: (engine: Engine, signal: AbortSignal) => Promise<Operation>,
@@ -135,13 +135,13 @@ export function changeLetters(
   });
 }
 
-/** The code of the signal when the operation is not over; 3 when letters were refused or are left. */
+/** Returns the signal's exit code if it stopped the operation, or 3 if letters were refused or remain. */
 export function changeExitCode({ result, interrupted }: Ended<Operation>): number {
   if (interrupted !== null && !isOver(result)) return interrupted;
   return result.refused + leftOf(result) > 0 ? EXIT.lettersLeft : EXIT.done;
 }
 
-/** Counts only where somebody can answer. One letter is changed without a question. */
+/** Asks for confirmation on a terminal if there is more than one letter. Elsewhere the letters are not even counted. */
 export async function confirmCount(
   context: Context,
   {
@@ -159,16 +159,16 @@ export async function confirmCount(
   if (letters > 1) await confirm(context, question(lettersText(letters)));
 }
 
-/** A command that decides about letters: discard, restore, clear, purge. */
+/** A bulk command: discard, restore, clear or purge. */
 export interface Decision {
   readonly kind: OperationKind;
   readonly verb: "Discard" | "Restore" | "Delete";
-  /** It cannot be undone, so it needs a yes: where nobody can answer, `--yes`. */
+  /** The change cannot be undone, so it needs a confirmation; without a terminal, `--yes`. */
   readonly mustAsk?: boolean;
   readonly run: (engine: Engine, scope: Scope) => Promise<Operation>;
-  /** Default: the operation. */
+  /** Default: the JSON of the operation. */
   readonly toJson?: (operation: Operation) => JsonObject;
-  /** A line after the result. Default: how to undo it. */
+  /** A line to print after the result. Default: how to undo the operation. */
   readonly more?: (operation: Operation) => string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a command is: one object with its name, help, arguments, options and what it does. The types of the parsed values
- * follow from the definition. commander splits the command line; nothing else of the program knows it.
+ * Defines a command as one object: name, help, arguments, options and action. The types of the parsed values are inferred
+ * from the definition. The library commander splits the command line.
  */
 import { Argument, type Command as Parser, Option as ParserOption } from "commander";
 import { requireNamedFile } from "../config/config.ts";
@@ -9,29 +9,29 @@ import { Context, type SharedOptions, type Terminal } from "./context.ts";
 /** The value of an option as commander parsed it. */
 export type RawValue = string | boolean | readonly string[] | undefined;
 
-/** Another spelling of an option. It is hidden unless it has a help text. */
+/** Another spelling of an option, hidden unless it has a help text. */
 export interface OptionAlias {
   readonly flags: string;
   readonly help?: string;
 }
 
 export interface OptionSpec<Value = unknown> {
-  /** As commander writes them: `-j, --concurrency <n>`. */
+  /** The flags in commander's syntax: `-j, --concurrency <n>`. */
   readonly flags: string;
   readonly help: string;
-  /** Parses the given text. Throws a `usage` error that names the option. */
+  /** Parses the value. Throws a `usage` error that names the option. */
   read(raw: RawValue, name: string): Value;
   readonly choices?: readonly string[];
   readonly isRepeated?: boolean;
   readonly isRequired?: boolean;
-  /** Options in the parser's spelling (`tokenFile`) that cannot be given together with this one. */
+  /** Mutually exclusive options, in the parser's spelling (`tokenFile`). */
   readonly conflicts?: readonly string[];
   readonly aliases?: readonly OptionAlias[];
-  /** The heading in the help. Default: Options. */
+  /** The heading of the option in the help. Default: Options. */
   readonly heading?: string;
 }
 
-/** `<queue>` is required, `[job]` is not, `<items...>` takes several. */
+/** An argument: `<queue>` is required, `[job]` is optional, `<items...>` takes several values. */
 export interface ArgumentSpec<Form extends string = string> {
   readonly form: Form;
   readonly help: string;
@@ -53,7 +53,7 @@ type ValueOf<Spec> =
 
 type Specs = Readonly<Record<string, OptionSpec | ArgumentSpec>>;
 
-/** Values that were not given are absent, so that the object can be passed on. */
+/** Makes values that were not given absent instead of undefined, so that callers can spread the object. */
 type Present<Values> = {
   readonly [Key in keyof Values as undefined extends Values[Key] ? never : Key]: Values[Key];
 } & {
@@ -70,14 +70,14 @@ export interface CommandDefinition<Arguments extends Specs = Specs, Options exte
   /** One line in the imperative: `Retry dead letters.` */
   readonly summary: string;
   readonly description?: string;
-  /** Commands that work as they are written; a comment may follow after two spaces and `#`. */
+  /** Commands that can be pasted; a comment may follow after two spaces and `#`. */
   readonly examples: readonly string[];
   readonly arguments?: Arguments;
   readonly options?: Options;
-  /** Runs when the family is called without a command. */
+  /** The command runs when its family is called without a command name. */
   readonly isDefault?: boolean;
   readonly isHidden?: boolean;
-  /** Words after the first argument belong to the user's own command. */
+  /** Words after the first argument are the user's command. */
   readonly passesThrough?: boolean;
   /** Returns the exit code. */
   run(context: Context, given: Given<Arguments & Options>): Promise<number>;
@@ -90,10 +90,10 @@ export interface Command extends Omit<CommandDefinition, "run" | "arguments" | "
   run(context: Context, given: Readonly<Record<string, unknown>>): Promise<number>;
 }
 
-/** The commands of a file by their names. */
+/** The commands of one module by name. */
 export type Commands = Readonly<Record<string, Omit<Command, "name">>>;
 
-/** Infers and checks the types of a definition. */
+/** Infers and checks the types of a command definition. */
 export function command<
   const Arguments extends Readonly<Record<string, ArgumentSpec>> = Record<never, never>,
   const Options extends Readonly<Record<string, OptionSpec>> = Record<never, never>,
@@ -107,7 +107,7 @@ export function argument<const Form extends string>(form: Form, help: string, ch
 
 export type Report = (code: number) => void;
 
-/** Adds the command to the parser, with its help and the options of every command. */
+/** Adds the command to the parser, with its help and the global options. */
 export function addCommand(parent: Parser, definition: Command, program: Program): void {
   const { terminal, report } = program;
   const { name, summary, description, examples, isDefault = false, isHidden = false } = definition;
@@ -141,7 +141,7 @@ export interface Program {
   readonly report: Report;
 }
 
-/** Returns the function that reads the values after parsing. */
+/** Adds the options; the returned function reads their values after parsing. */
 function addOptions(parser: Parser, options: Command["options"]): () => Readonly<Record<string, unknown>> {
   const readers = Object.entries(options).map(([key, spec]) => {
     const option = optionFor(spec.flags, spec);
@@ -178,7 +178,7 @@ function withoutUndefined(values: Readonly<Record<string, unknown>>): Readonly<R
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** Added last, so that a command's own options come first in the help. */
+/** Adds the global options last, so that the command's own options come first in the help. */
 export function addSharedOptions(parser: Parser): void {
   parser
     .optionsGroup("Global options:")

@@ -1,4 +1,4 @@
-/** What a command gets: its streams and environment, the options that all commands share, and the output of its result. */
+/** The context of a command: streams, environment, global options, the store, the settings, and output. */
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -30,14 +30,14 @@ export interface SharedOptions {
 }
 
 export interface StoreOptions extends OpenOptions {
-  /** Create the store if it does not exist. Default: the command works on an empty one in memory, and no file is created. */
+  /** Creates a missing store. Default: the command uses an empty store in memory, and no file is created. */
   readonly creates?: boolean;
 }
 
-/** How long opening the store may take before that is reported. */
+/** The time after which a slow opening of the store is reported. */
 const SILENCE_MS_MAX = 1_000;
 
-/** The folders with data. The home itself may be an older folder and is left as it is. */
+/** The data folders to make private. The home folder itself may have existed before and is not changed. */
 const HOME_FOLDERS = ["logs", "dlq", "evidence", "worktrees"] as const;
 
 export class Context {
@@ -47,7 +47,7 @@ export class Context {
   readonly storeUrl: string;
   readonly hasStoreOption: boolean;
   readonly words: readonly string[];
-  /** For stdout and for stderr. */
+  /** Colours for stdout; `paintNotes` is for stderr. */
   readonly paint: Paint;
   readonly paintNotes: Paint;
   readonly #configFile: string | undefined;
@@ -67,7 +67,7 @@ export class Context {
     this.paintNotes = paintFor({ isTty: stderr.isTTY ?? false, env });
   }
 
-  /** Opens the store for as long as the action takes. */
+  /** Opens the store, runs the action, and closes the store. */
   async withStore<T>(action: (engine: Engine) => Promise<T>, options: StoreOptions = {}): Promise<T> {
     const engine = await this.openStore(options);
     try {
@@ -79,7 +79,7 @@ export class Context {
     }
   }
 
-  /** A wait of more than a second is reported with its reason. The caller closes the store. */
+  /** Opens the store and reports a wait of more than a second with its reason. The caller must close the store. */
   async openStore({ creates = false, ...options }: StoreOptions = {}): Promise<Engine> {
     const onWait = (reason: string) => this.#reportWait(reason);
     const timer = setTimeout(() => onWait("it does not answer yet"), SILENCE_MS_MAX);
@@ -95,7 +95,7 @@ export class Context {
     }
   }
 
-  /** Removes other users' access to what an earlier version or another program made readable. */
+  /** Removes other users' access to files that an earlier version or another program made readable. */
   #keepPrivate(warns: boolean): void {
     const store = /^sqlite:(.+)$/.exec(this.storeUrl)?.[1];
     const paths = HOME_FOLDERS.map((name) => join(this.home, name));
@@ -111,13 +111,13 @@ export class Context {
     this.#hasWaited = true;
   }
 
-  /** The settings, read on first use because many commands need none. */
+  /** Reads the settings on first use, because many commands need none. */
   config(): Promise<Config> {
     this.#config ??= import("../config/config.ts").then(({ loadConfig }) => loadConfig(this.#whereToLook()));
     return this.#config;
   }
 
-  /** Null when there is no settings file. */
+  /** Returns null if there is no settings file. */
   findConfig(): ConfigFile | null {
     return findConfigFile(this.#whereToLook());
   }
@@ -127,23 +127,23 @@ export class Context {
     return { cwd, env, ...(this.#configFile !== undefined && { file: this.#configFile }) };
   }
 
-  /** Whether a person reads stdout. */
+  /** Whether stdout is a terminal. */
   get isTerminal(): boolean {
     return this.terminal.stdout.columns !== undefined;
   }
 
-  /** The width of the terminal. Infinite when stdout is not a terminal: output to a program or a file is never cut. */
+  /** The width of the terminal. Infinite if stdout is not a terminal, because output to files and programs is never cut. */
   get columns(): number {
     return this.terminal.stdout.columns ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Prints the result, as one JSON document or as text. Nothing else goes to stdout. */
+  /** Prints the result as one JSON document or as text. Commands print nothing else to stdout. */
   answer(document: object, text: () => string = () => "", code: number = EXIT.done): number {
     this.terminal.stdout.write(this.isJson ? `${stringifyJson(document, 2)}\n` : text());
     return code;
   }
 
-  /** Recorded with every note, edit, discard and operation: `REDRIVE_AUTHOR`, else the user at this machine. */
+  /** The author of notes, edits, discards and operations: `REDRIVE_AUTHOR`, or the user and machine. */
   get author(): string {
     const { env } = this.terminal;
     return env.REDRIVE_AUTHOR?.trim() || `${userOf(env)}@${hostname()}`;
@@ -159,11 +159,11 @@ function userOf(env: NodeJS.ProcessEnv): string {
   try {
     return userInfo().username;
   } catch {
-    return env.USER ?? "unknown"; // a container may run under a number that has no name
+    return env.USER ?? "unknown"; // a container may run under a uid without a name
   }
 }
 
-/** What looks like our bug is a damaged store if its rows violate the invariants that the code relies on. */
+/** Replaces an error that looks like a bug if the store is damaged, because the code relies on the store's invariants. */
 async function damageBehind(error: unknown, engine: Engine): Promise<unknown> {
   const isBug =
     error instanceof AssertionError ||

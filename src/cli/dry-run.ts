@@ -1,4 +1,4 @@
-/** `redrive run --dry-run`: the selected items, the steps for the first one, and the policy. */
+/** `redrive run --dry-run`: prints the selected items, the steps for the first one, and the policy. */
 import type { Job } from "../item/job.ts";
 import { type Backoff, OUTAGE_MS_MAX, type Policy } from "../retry/policy.ts";
 import { withJobRuntime } from "../run/run-job.ts";
@@ -19,7 +19,7 @@ import { capped, counted, listed, some } from "./render/words.ts";
 
 const SHOWN_MAX = 10;
 
-/** Runs nothing but the command of a `{command: …}` input, which prints the items, and writes nothing. */
+/** Runs only the command of a `{command: …}` input, which prints the items. Writes nothing. */
 export async function dryRun(context: Context, spec: WorkflowSpec): Promise<number> {
   const { workflow } = spec;
   const { items, counts, steps } = await lookAhead(context, spec);
@@ -46,7 +46,7 @@ interface Outlook {
   readonly steps: readonly string[];
 }
 
-/** Runs in the project's folder itself: a dry run creates no worktree. */
+/** Resolves the input and the steps in the project's folder, because a dry run creates no worktree. */
 async function lookAhead(context: Context, spec: WorkflowSpec): Promise<Outlook> {
   const plainSpec = {
     ...spec,

@@ -14,14 +14,14 @@ import { readJsonText } from "./json-input.ts";
 import { askYesNo, canAnswer } from "./prompt.ts";
 
 interface EditorTask {
-  /** Names the file. */
+  /** Used for the name of the file. */
   readonly itemId: string;
   readonly data: Json;
-  /** Why the data is refused, if it is. */
+  /** Returns the reason if the data is invalid. */
   readonly refuse: (data: Json) => Promise<string | undefined>;
 }
 
-/** The edited data. Invalid text may be edited again; otherwise the file is kept, and the error names it. */
+/** Returns the edited data. The user may correct invalid text; otherwise the file is kept, and the error names it. */
 async function editJson(context: Context, task: EditorTask): Promise<Json> {
   const editor = editorOf(context);
   const folder = mkdtempSync(join(tmpdir(), "redrive-edit-"));
@@ -43,7 +43,7 @@ async function editJson(context: Context, task: EditorTask): Promise<Json> {
   }
 }
 
-/** The shell reads the command, because it may have arguments, as with git. */
+/** Returns the editor command. A shell parses it, because it may have arguments, as with git. */
 function editorOf(context: Context): string {
   const { VISUAL, EDITOR } = context.terminal.env;
   const editor = VISUAL?.trim() || EDITOR?.trim() || (canAnswer(context) ? "vi" : "");
@@ -53,7 +53,7 @@ function editorOf(context: Context): string {
   });
 }
 
-/** Where stdout is not a terminal, it stays free for the result. */
+/** Runs the editor on stderr if stdout is not a terminal, because stdout is reserved for the result. */
 async function runEditor({ terminal }: Context, editor: string, file: string): Promise<void> {
   const { env, cwd, stdout } = terminal;
   const child = spawn("sh", ["-c", `trap : INT QUIT; ${editor} "$@"`, editor, file], {
@@ -73,7 +73,7 @@ async function runEditor({ terminal }: Context, editor: string, file: string): P
   });
 }
 
-/** Ctrl-C reaches every process of the terminal, and is meant for the editor. */
+/** Ignores Ctrl-C meanwhile: the signal reaches all processes of the terminal but is meant for the editor. */
 async function ignoringSignals<T>(ended: Promise<T>): Promise<T> {
   const ignore = () => undefined;
   const signals = ["SIGINT", "SIGQUIT"] as const;
@@ -100,7 +100,7 @@ async function readBack(file: string, { refuse }: EditorTask): Promise<Answer> {
   }
 }
 
-/** Null when nothing was changed. The store is closed meanwhile; a change by somebody else is detected afterwards. */
+/** Returns null if nothing was changed. The store is closed during editing; concurrent changes are detected later. */
 export async function editByHand(
   context: Context,
   { selection }: SelectedLetters,

@@ -1,4 +1,4 @@
-/** Exit codes. Every error code has one, or this does not compile. */
+/** Exit codes. The code compiles only if every error code has one. */
 import type { ErrorCode } from "../errors.ts";
 import type { JobSummary } from "../queue/job-summary.ts";
 

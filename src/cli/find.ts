@@ -1,4 +1,4 @@
-/** Finds one item by its id, its data or the beginning of its id: exactly one, or an error that lists the candidates. */
+/** Finds exactly one item by its id, its data or a prefix of its id; otherwise throws an error that lists the candidates. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { contentId } from "../intake/identity.ts";
@@ -7,7 +7,7 @@ import { requireJob } from "../queue/find-job.ts";
 
 const CANDIDATES_MAX = 6;
 
-/** Of several that fit, those count for which `isMeant` is true, such as letters; when there are none, all count. */
+/** Finds one item. If several match, those for which `isMeant` is true take precedence, such as letters. */
 export async function requireItem(
   engine: Engine,
   name: string,
@@ -34,7 +34,7 @@ export async function requireItem(
   return only;
 }
 
-/** An exact id comes before an item with this data, and that before ids that begin with it. */
+/** Returns items with this exact id, else items with this data, else items whose id starts with the name. */
 async function fittingItems(engine: Engine, name: string, queue?: string): Promise<readonly Item[]> {
   const find = (id: string) =>
     engine.findItems(id, { limit: CANDIDATES_MAX, ...(queue !== undefined && { queue }) });
@@ -44,10 +44,10 @@ async function fittingItems(engine: Engine, name: string, queue?: string): Promi
   const id = contentId(name);
   const named = (await find(id)).filter((item) => item.itemId === id);
   if (named.length > 0) return named;
-  return name === "" ? [] : found; // every id begins with an empty text, which is usually an unset variable
+  return name === "" ? [] : found; // an empty name is usually an unset variable and would match every id
 }
 
-/** Asks only for what tells the candidates apart. */
+/** Suggests only options that distinguish the candidates. */
 function howToChoose(candidates: readonly Item[]): string {
   const isOneQueue = candidates.every((item) => item.queue === candidates[0]?.queue);
   const isOneId = candidates.every((item) => item.itemId === candidates[0]?.itemId);
@@ -55,7 +55,7 @@ function howToChoose(candidates: readonly Item[]): string {
   return isOneId ? "Name the job with --job." : "Give more of the id, or the job with --job.";
 }
 
-/** Finds a letter as `requireItem` does; of several items with that name, one that is not done. */
+/** Finds a letter like `requireItem`; items that are not done take precedence. */
 export async function requireLetter(
   engine: Engine,
   itemName: string,

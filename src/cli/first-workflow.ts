@@ -1,4 +1,4 @@
-/** What `redrive init` writes. */
+/** The files that `redrive init` writes. */
 
 export const FIRST_ITEMS = `[
   { "name": "apples", "amount": 3, "price": 0.4 },

@@ -15,13 +15,13 @@ import { canaryText, redriveText } from "./render/operation.ts";
 export interface Redriven {
   readonly operation: Operation;
   readonly job: Job;
-  /** The result of merging. Default: nothing was run. */
+  /** The result of merging a workflow's commits. Default: nothing was run. */
   readonly finish?: Finish;
   /** Named items that do not exist. Default: none. */
   readonly unknown?: readonly string[];
 }
 
-/** For `dlq retry` and `ops resume`, which end with the counts of an operation. */
+/** Runs `dlq retry` and `ops resume`, whose results are the counts of an operation. */
 export async function runRedrive(
   context: Context,
   options: WatchOptions,
@@ -46,7 +46,7 @@ export function answerRedriven(context: Context, redriven: Redriven, more: JsonO
   const stopped = canaryText(operation);
   if (stopped !== null) context.note(stopped);
   const later = laterPhases(job);
-  const isAwaitingResume = finish?.isRefused && job.status !== "completed"; // a resume runs the later phases
+  const isAwaitingResume = finish?.isRefused && job.status !== "completed"; // a resume will run the later phases
   if (operation.succeeded > 0 && later.length > 0 && !isAwaitingResume) {
     context.note(`Not run again: ${later.join(" and ")}. To run: redrive resume ${job.id} --no-dlq`);
   }

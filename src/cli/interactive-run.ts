@@ -24,7 +24,7 @@ import { type Interrupt, listenForInterrupts } from "./signals.ts";
 export interface WatchOptions {
   readonly quiet?: boolean;
   readonly storeWaitMs?: number;
-  /** Create the store if it does not exist: the command brings new work. */
+  /** Creates a missing store, because the command adds new work. */
   readonly creates?: boolean;
 }
 
@@ -35,15 +35,15 @@ export interface Watch {
   readonly onPhaseStep: (phase: string, index: number, total: number, label: string) => void;
   readonly onPhaseWait: OnPhaseWait;
   readonly onAgentStep: (item: LeasedItem, index: number, total: number, label: string) => void;
-  /** Called at the end of a redrive with where its work went. */
+  /** Called at the end of a redrive with the result of merging. */
   readonly onFinish: (finish: Finish) => void;
-  /** Absent where nobody can answer. */
+  /** Absent without a terminal. */
   readonly askMerge?: AskMerge;
 }
 
 /**
- * For `map`, `run` and `resume`. With `requiresMerge` the exit code is 5 when the work was not merged: `run` leaves such work
- * to the user, a resume reports it.
+ * Runs `map`, `run` and `resume`. With `requiresMerge`, which only `resume` sets, unmerged work leads to exit code 5;
+ * otherwise, merging it later is up to the user.
  */
 export async function runWithSummary(
   context: Context,
@@ -76,17 +76,17 @@ function showSummary(
 export interface Ended<T> {
   readonly result: T;
   readonly interrupt: Interrupt;
-  /** How many items ended; undefined when nothing was counted. */
+  /** The number of items that ended; undefined if nothing was counted. */
   readonly finished: number | undefined;
   /** The result of merging a redrive's commits. */
   readonly finish: Finish;
-  /** Whether a person was asked to agree to the merge; the summary was shown above the question. */
+  /** Whether the user was asked to confirm the merge. The summary is printed before that question. */
   readonly asked: "answered" | "interrupted" | undefined;
 }
 
 const PHASE_COLUMNS_MAX = 200;
 
-/** Runs with progress on stderr and the commands' output on stdout, and ends both in order. */
+/** Runs work with progress on stderr and command output on stdout, and flushes both at the end. */
 export async function withProgress<T>(
   context: Context,
   { quiet = false, storeWaitMs, creates = false }: WatchOptions,
@@ -113,7 +113,7 @@ export async function withProgress<T>(
     let finish: Finish = {};
     let asked: Ended<T>["asked"];
     const askMerge: AskMerge = async (question, summary) => {
-      await progress.stop(); // the live lines would write over the question
+      await progress.stop(); // live lines would overwrite the question
       if (summary && !context.isJson) {
         showSummary(context, { summary }, progress.finished);
         context.note("");
@@ -164,7 +164,7 @@ export async function withProgress<T>(
   return context.withStore(work, { creates, ...compact({ busyMsMax: storeWaitMs }) });
 }
 
-/** The job has completed: Ctrl-C declines the merge and ends the command, and nothing else. */
+/** Asks about the merge. The job has already completed, so Ctrl-C only declines the merge and ends the command. */
 async function answerOf(context: Context, question: string): Promise<"yes" | "no" | "interrupted"> {
   try {
     return (await askYesNo(context, question)) ? "yes" : "no";

@@ -1,4 +1,4 @@
-/** Sends receipts: stores all of them, then waits until each is delivered or dead, or the waiting ends. */
+/** Sends receipts: stores all of them, then waits until each is delivered or dead, or until the wait ends. */
 import type { ReadReceipt } from "../delivery/receipt.ts";
 import { OutageNotice } from "../delivery/recovery.ts";
 import { type KeptReceipt, Target } from "../delivery/target.ts";
@@ -12,13 +12,13 @@ import { compact } from "../std/json.ts";
 import type { Context } from "./context.ts";
 import { clean } from "./render/paint.ts";
 
-/** `kept`: stored without waiting. `waiting`: not finished when the waiting ended. `conflict`: refused and not stored. */
+/** `kept`: stored without waiting. `waiting`: not delivered when the wait ended. `conflict`: refused and not stored. */
 export type SentOutcome = "delivered" | "dead" | "kept" | "waiting" | "conflict";
 
 export interface SentReceipt {
   readonly key: string;
   readonly outcome: SentOutcome;
-  /** False when it was sent before. */
+  /** False if the receipt had already been sent. */
   readonly isNew: boolean;
   /** Why a receipt is dead or was refused. */
   readonly error?: string;
@@ -28,18 +28,18 @@ export interface SendPlan {
   readonly name: string;
   readonly receipts: AsyncIterable<readonly ReadReceipt[]>;
   readonly order?: string;
-  /** How long to wait for the result; null: not at all. */
+  /** How long to wait for delivery; null: do not wait. */
   readonly waitMs: number | null;
   readonly concurrency?: number;
-  /** Aborted to stop waiting. */
+  /** Stops the wait when aborted. */
   readonly signal: AbortSignal;
-  /** The background services, and the rules for letters. */
+  /** Background services, and rules for letters. */
   readonly maintenance: Pick<RunDeps, "services" | "poisonAfter" | "groupRules">;
 }
 
 const STORE_WAIT_MS = 30_000;
 
-/** Returns the outcome of each, in their order. `onEnd` is called for each as it ends. */
+/** Returns the outcomes in the order of the receipts. Calls `onEnd` for each receipt as it ends. */
 export async function sendReceipts(
   context: Context,
   engine: Engine,
@@ -54,7 +54,7 @@ export async function sendReceipts(
   const running = startServices(services, job, { engine, home, clock: systemClock, onNotice });
   const outage = new OutageNotice(name, (notice) => onNotice(clean(notice)));
   const giveUp = new AbortController();
-  /** The last failure of each key. */
+  /** The error message of each dead receipt by key. */
   const failures = new Map<string, string>();
   const target = new Target(engine, name, {
     isDelivering: waitMs !== null,
@@ -71,7 +71,7 @@ export async function sendReceipts(
       onNotice(
         `${name} is paused${reason ? `: ${clean(reason)}` : ""}. To resume: redrive receipts resume ${name}`,
       );
-      giveUp.abort(); // a paused target sends nothing, so waiting is pointless
+      giveUp.abort(); // a paused target delivers nothing, so waiting is pointless
     },
     ...compact({ concurrency, poisonAfter, groupRules }),
   });
@@ -119,7 +119,7 @@ export async function sendReceipts(
   }
 }
 
-/** After a signal no more are read; those that were read are still sent. */
+/** Stops reading after a signal; receipts that were read before are still sent. */
 async function* untilAborted({ receipts, signal }: SendPlan): AsyncGenerator<readonly ReadReceipt[]> {
   try {
     yield* receipts;

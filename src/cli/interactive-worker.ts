@@ -20,31 +20,31 @@ import { listenForWorker, type WorkerInterrupt } from "./signals.ts";
 
 export interface WorkerPlan {
   readonly command: readonly string[];
-  /** Names of queues or of targets of receipts. */
+  /** Names of queues or receipt targets. */
   readonly queues: readonly string[] | "the only one";
-  /** Targets of receipts that are delivered. Default: none. */
+  /** Receipt targets to deliver. Default: none. */
   readonly targets?: readonly string[] | "all";
-  /** The file in which the letters of the only target are kept as receipts. Default: none. */
+  /** The file that mirrors the letters of the only target as receipts. Default: none. */
   readonly mirror?: string;
-  /** Whether letters that died of an outage are sent again once their target takes receipts. Default true. */
+  /** Whether to redrive letters that an outage caused once their target accepts receipts. Default true. */
   readonly autoRecover?: boolean;
   readonly jobs: readonly string[];
   readonly slots: number;
-  /** How many items of a job run at a time. Default: as the job. */
+  /** The concurrency for jobs. Default: that of the job. */
   readonly jobSlots?: number;
   readonly timeoutMs?: number;
   readonly graceMs: number;
   readonly rate?: Rate;
   readonly name?: string;
-  /** The shell command that decides about an item that is out of retries. */
+  /** The shell command that decides about items that are out of retries. */
   readonly failureCommand?: string;
-  /** Items may begin with "-" where the command could read them as options. */
+  /** Allows items that begin with "-" where the command could parse them as options. */
   readonly allowOptions: boolean;
   readonly keepEvidence: boolean;
   readonly storeWaitMs: number;
   readonly isQuiet: boolean;
   readonly untilEmpty: boolean;
-  /** With `untilEmpty`: items that are due later are left. */
+  /** With `untilEmpty`: do not wait for items that are due later than this. */
   readonly dueWithinMs: number;
   readonly drainMs: number;
 }
@@ -78,7 +78,7 @@ export async function runWorker(context: Context, plan: WorkerPlan): Promise<num
         storeWaitMs: plan.storeWaitMs,
         isOutputWanted: !plan.isQuiet && !context.isJson,
         ...maintenance,
-        fixes: [], // they are applied when a job ends
+        fixes: [], // fixes are applied when a job ends
       };
       screen.open(engine, [...found.queues, ...found.jobs], plan);
       const forQueues = await queueMaintenanceOf(context);
@@ -94,7 +94,7 @@ export async function runWorker(context: Context, plan: WorkerPlan): Promise<num
   }
 }
 
-/** Null when a signal comes before the store has answered: nothing was started, so there is nothing to wait for. */
+/** Returns null if a signal arrives before the store is open: nothing was started, so there is nothing to drain. */
 async function openWithRetry(
   context: Context,
   waitMs: number,
@@ -154,7 +154,7 @@ async function allTargets(engine: Engine): Promise<readonly Job[]> {
 
 const TARGETS_MAX = 1000;
 
-/** Every option must have an effect on at least one queue. */
+/** Throws if an option has no effect on any of the queues. */
 function requireFitting(
   queues: readonly Job[],
   { command, timeoutMs, failureCommand, keepEvidence, mirror, name }: WorkerPlan,
@@ -202,7 +202,7 @@ async function namesOf(engine: Engine, { queues }: WorkerPlan): Promise<readonly
 
 interface Working extends Found {
   readonly deps: RunDeps;
-  /** What differs for queues, which never end. */
+  /** The services for queues, which differ because queues never end. */
   readonly forQueues: Pick<RunDeps, "services">;
   readonly plan: WorkerPlan;
   readonly context: Context;
@@ -210,7 +210,7 @@ interface Working extends Found {
   readonly interrupt: WorkerInterrupt;
 }
 
-/** One runner for each. When one fails, the others are stopped, and its error is the worker's. */
+/** Starts one runner for each queue and job. If one fails, stops the others and throws its error. */
 async function workAll(working: Working): Promise<readonly RunResult[]> {
   const { deps, forQueues, plan, context, screen, interrupt, queues, jobs } = working;
   const onNotice = (notice: string) => screen.note(notice);
@@ -233,7 +233,7 @@ async function workAll(working: Working): Promise<readonly RunResult[]> {
   return Promise.all(runs);
 }
 
-/** With `--until-empty` a worker also ends when everything left is due later than it waits for. */
+/** With `--until-empty`, also ends the worker when all remaining items are due later than `dueWithinMs`. */
 async function untilDueLater(
   { deps, plan, screen }: Working,
   own: RunDeps,
@@ -250,7 +250,7 @@ async function untilDueLater(
   return { end: "finished" };
 }
 
-/** Delivery is loaded only when it is needed. */
+/** Loads the delivery modules only when they are needed. */
 async function deliver(
   deps: RunDeps,
   target: Job,

@@ -6,7 +6,7 @@ import { readText as readTextFile } from "../std/files.ts";
 import type { Json } from "../std/json.ts";
 import { jsonErrorOffset, lineAndColumn } from "../std/json-error.ts";
 
-/** Throws `input_invalid` with line and column. */
+/** Parses JSON. Throws `input_invalid` with line and column. */
 export function readJsonText(text: string, name: string, hint: string): Json {
   const fault = jsonErrorOffset(text);
   if (fault !== null) {
@@ -23,12 +23,12 @@ export function readJsonText(text: string, name: string, hint: string): Json {
   }
 }
 
-/** The path is relative to the current folder. */
+/** Reads a JSON file; the path is relative to the current folder. */
 export function readJsonFile(path: string, { option, cwd }: { option: string; cwd: string }): Json {
   return readJsonText(readText(resolve(cwd, path), option), path, `${option} needs a file with JSON.`);
 }
 
-/** JSON itself, or `@FILE`. */
+/** Reads the value of an option: JSON, or `@FILE`. */
 export function readJsonOption(word: string, { option, cwd }: { option: string; cwd: string }): Json {
   if (word.startsWith("@")) return readJsonFile(word.slice(1), { option, cwd });
   return readJsonText(

@@ -1,7 +1,7 @@
 /**
- * Loads the program from its bundles: a few files, each with chunks of modules that run when they are first imported.
- * Compiling is most of a short command's start, so the code cache of a bundle is kept in a file beside it and used the next
- * time. Where that folder cannot be written, every start compiles the text.
+ * Loads the program from its bundles: a few files, each with chunks of modules that run on first import. Compilation
+ * dominates the start of a short command, so V8's code cache is stored in the folder `cache` beside the bundles. If that
+ * folder cannot be written, every start compiles the source.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,10 +9,10 @@ import { basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Script } from "node:vm";
 
-/** The text of a bundle is one expression of this type. */
+/** A bundle's source is one expression of this type. */
 interface Bundle {
   readonly chunks: Readonly<Record<string, Chunk>>;
-  /** The bundle of each chunk. Only the first bundle has it. */
+  /** Maps each chunk to its bundle. Only the first bundle has this map. */
   readonly bundleOf?: Readonly<Record<string, string>>;
 }
 
@@ -23,7 +23,7 @@ type Chunk = (
   moduleUrl: string,
 ) => void;
 
-/** `build` identifies the program: V8 itself compares only the length of the text. */
+/** Loads the program. `build` is part of the cache key, because V8 itself compares only the length of the source. */
 export function loadProgram<Program>(folder: string, build: string): Program {
   const path = join(folder, "program.cjs");
   const first = openBundle(path, build)();
@@ -50,10 +50,10 @@ export function loadProgram<Program>(folder: string, build: string): Program {
   return requireAny("./program.js") as Program;
 }
 
-/** Modules of Node that take milliseconds to load, that many files import, and that commands which only read never call. */
+/** Node modules that are slow to load, that many files import, and that read-only commands never call. */
 const LATE_MODULES = ["node:crypto", "node:child_process"];
 
-/** A proxy that loads the module when one of its properties is read. */
+/** Returns a proxy that loads the module on first access to a property. */
 function atFirstUse(load: () => object): object {
   let loaded: object | undefined;
   const module = () => {
@@ -68,13 +68,13 @@ function atFirstUse(load: () => object): object {
       ownKeys: () => Reflect.ownKeys(module()),
       getOwnPropertyDescriptor: (_, name) => {
         const descriptor = Reflect.getOwnPropertyDescriptor(module(), name);
-        return descriptor && { ...descriptor, configurable: true }; // a proxy must not return any other
+        return descriptor && { ...descriptor, configurable: true }; // required by the proxy invariants
       },
     },
   );
 }
 
-/** Opened at once and read when needed: a long run loads chunks of its own build, even after another one was installed. */
+/** Opens the file now and reads it later, so that a long run loads chunks of its own build after an upgrade. */
 function openBundle(path: string, build: string): () => Bundle {
   const file = openSync(path, "r");
   let bundle: Bundle | undefined;
@@ -92,7 +92,7 @@ function readBundle(file: number, path: string, build: string): Bundle {
   closeSync(file);
   const script = new Script(text, { filename: path, ...(cachedData && { cachedData }) });
   const isCached = cachedData !== undefined && script.cachedDataRejected === false;
-  if (!isCached) process.once("exit", () => saveCache(cachePath, script)); // by then it has compiled what the command needs
+  if (!isCached) process.once("exit", () => saveCache(cachePath, script)); // by then, all used code is compiled
   return script.runInThisContext() as Bundle;
 }
 
@@ -100,11 +100,11 @@ function readIfThere(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch {
-    return undefined; // missing or unreadable: the text is compiled
+    return undefined; // missing or unreadable: compile the source
   }
 }
 
-/** Atomic, because another process may read it at the same time. */
+/** Writes atomically, because another process may read the cache at the same time. */
 function saveCache(path: string, script: Script): void {
   const unfinished = `${path}.${process.pid}`;
   try {
@@ -112,7 +112,7 @@ function saveCache(path: string, script: Script): void {
     writeFileSync(unfinished, script.createCachedData());
     renameSync(unfinished, path);
   } catch {
-    tryRemove(unfinished); // another user's folder, a full disk: the cache only saves time
+    tryRemove(unfinished); // e.g. another user's folder or a full disk; the cache is optional
   }
 }
 
@@ -120,6 +120,6 @@ function tryRemove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // It could not be created, so nothing is left of it.
+    // The file was never created, so there is nothing to remove.
   }
 }

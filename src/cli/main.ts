@@ -1,4 +1,4 @@
-/** The `redrive` program. It prints the version itself and loads everything else only when it is needed. */
+/** The entry point of `redrive`. It prints the version itself and loads everything else on demand. */
 import { fileURLToPath } from "node:url";
 import { loadProgram } from "./load-program.ts";
 
@@ -19,7 +19,7 @@ async function main(): Promise<void> {
     process.exitCode = OUTPUT_LOST;
     process.stderr.write(`redrive: stdout cannot be written: ${error.message}.\n`);
   });
-  process.stderr.on("error", () => undefined); // there is nowhere left to report it
+  process.stderr.on("error", () => undefined); // errors of stderr cannot be reported
   const folder = fileURLToPath(new URL(".", import.meta.url));
   const { runCli } = loadProgram<typeof import("./program.ts")>(folder, REDRIVE_BUILD_ID);
   const code = await runCli(argv, {
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
     env: process.env,
     cwd: process.cwd(),
     get stdin() {
-      return process.stdin; // created when it is first read: most commands never do
+      return process.stdin; // a getter, because most commands never read stdin
     },
     stdout: process.stdout,
     stderr: process.stderr,
@@ -35,12 +35,12 @@ async function main(): Promise<void> {
   process.exitCode = output.isLost ? OUTPUT_LOST : code;
 }
 
-/** A full disk does not stop the work, but incomplete output is a failure. */
+/** The exit code for incomplete output, for example on a full disk. The work itself continues. */
 const OUTPUT_LOST = 1;
 
 /**
- * The reader closed the pipe (`| head`) or the terminal. Output that is still written is dropped, and that is no failure:
- * a run continues, or ends with the code of its signal.
+ * Whether the reader closed the pipe (`| head`) or the terminal. Further output is then dropped without an error: a run
+ * continues, or ends with the exit code of its signal.
  */
 function isReaderGone(error: NodeJS.ErrnoException, { isTTY }: NodeJS.WriteStream): boolean {
   return error.code === "EPIPE" || (isTTY && error.code === "EIO");

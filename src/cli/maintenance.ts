@@ -1,4 +1,4 @@
-/** Background services and rules for letters, from redrive.yml: limits, retention, mirrors, automatic fixes. */
+/** Creates background services and rules for letters from redrive.yml: limits, retention, mirrors, automatic fixes. */
 import type { Config, LetterSettings } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import type { RunDeps } from "../run/run-job.ts";
@@ -6,7 +6,7 @@ import type { StartService } from "../service/service.ts";
 import { compact } from "../std/json.ts";
 import type { Context } from "./context.ts";
 
-/** Wrong settings are an error before anything starts. */
+/** Reads the settings, so that errors in them are reported before anything starts. */
 export async function maintenanceOf(
   context: Context,
 ): Promise<Required<Pick<RunDeps, "services" | "fixes" | "poisonAfter" | "groupRules" | "classRules">>> {
@@ -24,7 +24,7 @@ export async function maintenanceOf(
   };
 }
 
-/** The same for workers of queues, which never end: the maintainer of the queue applies limits and fixes meanwhile. */
+/** Creates the services of queue workers. Queues never end, so their maintainer applies limits and fixes while they run. */
 export async function queueMaintenanceOf(context: Context): Promise<Required<Pick<RunDeps, "services">>> {
   const config = await trustedConfig(context);
   const { queueMaintainer } = await import("../service/queue-maintainer.ts");
@@ -34,7 +34,7 @@ export async function queueMaintenanceOf(context: Context): Promise<Required<Pic
   return { services: [maintainer, ...(await otherServices(context, config))] };
 }
 
-/** Few people have automatic fixes that run commands, so trust is loaded when it is needed. */
+/** Checks that automatic fixes may run commands. Loads the trust module only if there are any, which is rare. */
 async function trustedConfig(context: Context): Promise<Config> {
   const config = await context.config();
   const { fixes } = config;
@@ -45,7 +45,7 @@ async function trustedConfig(context: Context): Promise<Config> {
   return config;
 }
 
-/** The letter directory, `receipts.json` of a target, and the retention of jobs and logs where it is set. */
+/** Creates the services for the letter directory, the `receipts.json` of targets, and the retention of jobs and logs. */
 async function otherServices({ author }: Context, { dlq, jobs }: Config): Promise<readonly StartService[]> {
   const services: StartService[] = [];
   if (dlq.mirror) {
@@ -59,7 +59,7 @@ async function otherServices({ author }: Context, { dlq, jobs }: Config): Promis
   return services;
 }
 
-/** The letter directory that the settings describe. */
+/** Returns the settings of the letter directory. */
 export function directoryOf({
   dlqDir,
   maxItems: itemsMax,
@@ -78,10 +78,10 @@ export interface ChangedLetters {
   readonly limits?: Pick<LetterSettings, "maxItems" | "retentionDays">;
 }
 
-/** Writing a file durably takes a millisecond or two: a person waits for this many, and not for more. */
+/** Up to this many letters are written while the user waits; a durable write takes one or two milliseconds. */
 const COUNT_MAX = 1000;
 
-/** Updates existing letter directories. The store is the truth, so an error is reported and does not fail the command. */
+/** Updates existing letter directories. They are only copies of the store, so an error does not fail the command. */
 export async function refreshDirectories(
   context: Context,
   engine: Engine,

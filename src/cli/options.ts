@@ -1,4 +1,4 @@
-/** Kinds of options. Each parses its text strictly; an error names the option. */
+/** Option types. Each parses its value strictly and names the option in errors. */
 import { resolve } from "node:path";
 import { type ErrorCode, WorkError } from "../errors.ts";
 import { ITEM_STATES, type ItemState, parseItemState } from "../item/state.ts";
@@ -12,7 +12,7 @@ import type { OptionSpec, RawValue } from "./command.ts";
 type Read<Value> = (text: string, name: string) => Value;
 type More = Pick<OptionSpec, "aliases" | "conflicts" | "isRequired">;
 
-/** An option without a value. `--no-x` is true when it was given. */
+/** An option without a value. `--no-x` is true if it was given. */
 export function flag(flags: string, help: string, more: More = {}): OptionSpec<boolean> {
   const isNegated = flags.startsWith("--no-");
   return { flags, help, ...more, read: (raw) => raw === !isNegated };
@@ -36,7 +36,7 @@ export function required<Value>(spec: OptionSpec<Value | undefined>): OptionSpec
   return { ...spec, isRequired: true, read: (raw, name) => spec.read(raw, name) as Value };
 }
 
-/** The help shows the default. */
+/** Sets a default and adds it to the help. */
 export function withDefault<Value>(spec: OptionSpec<Value | undefined>, fallback: Value): OptionSpec<Value> {
   const help = `${spec.help} (default: ${fallback})`;
   return { ...spec, help, read: (raw, name) => spec.read(raw, name) ?? fallback };
@@ -49,12 +49,12 @@ export function under<const Set extends Readonly<Record<string, OptionSpec>>>(
   return Object.fromEntries(Object.entries(options).map(([key, spec]) => [key, { ...spec, heading }])) as Set;
 }
 
-/** Any text. */
+/** An option with any text. */
 export function word(flags: string, help: string, more?: More): OptionSpec<string | undefined> {
   return value(flags, help, (text) => text, more);
 }
 
-/** A text that is not blank. */
+/** An option with a non-blank text. */
 export function text(flags: string, help: string, more?: More): OptionSpec<string | undefined> {
   return value(flags, help, (given, name) => requireText(name, given), more);
 }
@@ -64,7 +64,7 @@ export function requireText(name: string, given: string): string {
   throw new WorkError("usage", `${name}: the text is empty.`);
 }
 
-/** An empty path is refused, because it would be the current folder. */
+/** An option with a path. Refuses an empty path, which would mean the current folder. */
 export function path(flags: string, help: string, more?: More): OptionSpec<string | undefined> {
   return value(flags, help, (given, name) => requirePath(name, given), more);
 }
@@ -84,7 +84,7 @@ export function count(flags: string, help: string, min: number, more?: More): Op
   return value(flags, help, (given, name) => readCount(name, given, min), more);
 }
 
-/** A whole number of at least `min`. */
+/** Parses a whole number of at least `min`. */
 export function readCount(name: string, given: string, min: number): number {
   const number = /^\d+$/.test(given) ? Number(given) : Number.NaN;
   if (Number.isSafeInteger(number) && number >= min) return number;
@@ -111,7 +111,7 @@ export function perSecond({ letters, perMs }: Rate): { readonly perSecond: numbe
   return { perSecond: (letters * 1000) / perMs };
 }
 
-/** `none` is null: it removes a setting. */
+/** Also accepts `none` as null, which removes a setting. */
 export function orNone<Value>(spec: OptionSpec<Value | undefined>): OptionSpec<Value | null | undefined> {
   return { ...spec, read: (raw, name) => (raw === "none" ? null : readOrMentionNone(spec, raw, name)) };
 }
@@ -134,12 +134,12 @@ export function choice<const Choice extends string>(
   return { ...value(flags, help, (given) => given as Choice, more), choices };
 }
 
-/** The option may be repeated. */
+/** An option that may be repeated. */
 export function repeated(flags: string, help: string): OptionSpec<readonly string[] | undefined> {
   return { flags, help, isRepeated: true, read: (raw) => (Array.isArray(raw) ? raw : undefined) };
 }
 
-/** Values separated by commas, or given by repeating the option. Words after the first value are not taken for more. */
+/** An option with comma-separated values, which may be repeated. Each occurrence consumes only one word. */
 export function list(flags: string, help: string): OptionSpec<readonly string[] | undefined> {
   return { ...repeated(flags, help), read: (raw) => (Array.isArray(raw) ? splitWords(raw) : undefined) };
 }
@@ -148,7 +148,7 @@ export function splitWords(texts: readonly string[]): readonly string[] {
   return texts.flatMap((one) => one.split(",")).map((one) => one.trim());
 }
 
-/** Each word must be a known one; case is ignored. */
+/** A list of known words, ignoring case. */
 export function listOf<const Known extends string>(
   flags: string,
   help: string,
@@ -164,7 +164,7 @@ export function listOf<const Known extends string>(
   });
 }
 
-/** The states of items, also by the names that Power Automate gives them. */
+/** A list of item states, including their names in Power Automate. */
 export function itemStates(help: string): OptionSpec<readonly ItemState[] | undefined> {
   return mapped(list("--state <states>", help), (given) => {
     const state = parseItemState(given);
@@ -241,7 +241,7 @@ export const drainMs = withDefaultText(
 
 export const endingOptions = { untilEmpty, dueWithinMs, drainMs };
 
-/** Shows the default in another form than its value. */
+/** Sets a default that the help shows as other text. */
 export function withDefaultText<Value>(
   spec: OptionSpec<Value | undefined>,
   fallback: Value,
@@ -278,7 +278,7 @@ export const onFailureCommand = word(
   "when an item is out of retries, run this in a shell: exit code 0 means handled, 75 retry, anything else a dead letter; it gets the failure on stdin and in REDRIVE_ERROR_TYPE, REDRIVE_ERROR_MESSAGE, REDRIVE_ERROR_STEP and REDRIVE_ERROR_EXIT_CODE",
 );
 
-/** `--job`, and `--queue` for the same value. */
+/** Defines `--job` with the alias `--queue`. */
 export function ofJob(help: string): OptionSpec<string | undefined> {
   return word("--job <job>", help, {
     aliases: [{ flags: "--queue <queue>", help: "the same for a named queue" }],
@@ -289,7 +289,7 @@ export const FAILURE_CHOICES = ["dlq", "retry", "skip", "stop"] as const satisfi
 
 const DUE_WITHIN_MS = 5 * 60_000;
 
-/** `--due-within` has a meaning only with `--until-empty`. */
+/** Reads `--due-within`, which requires `--until-empty`. */
 export function readDueWithin(flags: {
   readonly untilEmpty: boolean;
   readonly dueWithinMs?: number;

@@ -1,4 +1,4 @@
-/** The program: an index of all commands, and the function that runs a command line. A command is loaded when it is called. */
+/** The index of all commands, and the function that runs a command line. Commands are loaded on demand. */
 import { Command as Parser } from "commander";
 import { WorkError } from "../errors.ts";
 import { nearest } from "../std/nearest.ts";
@@ -7,12 +7,12 @@ import type { Terminal } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { reportError } from "./report-error.ts";
 
-/** Commands that are loaded together. */
+/** Commands that are loaded together from one module. */
 interface Part {
-  /** Names and aliases. */
+  /** The names and aliases of the commands. */
   readonly names: readonly string[];
   readonly load: () => Promise<{ readonly commands: Commands }>;
-  /** The summaries of commands without a family, by name: the help of the program shows them without loading any command. */
+  /** Summaries of commands without a family, so that the program's help need not load any command. */
   readonly summaries?: Readonly<Record<string, string>>;
 }
 
@@ -35,7 +35,7 @@ function part(names: string, load: Part["load"]): Part {
   return { names: names.split(" "), load };
 }
 
-/** In the order of the help. */
+/** All commands in the order of the help. */
 const INDEX: readonly (Part | Family)[] = [
   alone(() => import("./commands/map.ts"), {
     map: "Run a command once for each item, in parallel.",
@@ -108,7 +108,7 @@ const INDEX: readonly (Part | Family)[] = [
   part("complete-words", async () => ({ commands: { "complete-words": completeWords } })),
 ];
 
-/** The scripts of `redrive completion` call it. It is defined here because it needs the other commands. */
+/** The hidden command that completion scripts call. It is defined here because it needs all other commands. */
 const completeWords = command({
   summary: "",
   examples: [],
@@ -140,19 +140,19 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
   }
 }
 
-/** `help dlq retry` is `dlq retry --help`. */
+/** Rewrites `help dlq retry` to `dlq retry --help`. */
 function helpLast(argv: readonly string[]): readonly string[] {
   const [first, ...rest] = argv;
   return first === "help" && rest.length > 0 ? [...rest, "--help"] : argv;
 }
 
-/** What comes after `--` belongs to the user's command. */
+/** Ignores words after `--`, which are the user's command. */
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return argv.slice(0, end < 0 ? argv.length : end).includes("--json");
 }
 
-/** Loads only the commands that the words can mean, because loading all takes longer than many a command. */
+/** Loads only the commands that the words may refer to, because loading all is slow. */
 export async function buildParser(words: readonly string[], program: Program): Promise<Parser> {
   const { terminal } = program;
   const parser = new Parser("redrive")
@@ -163,7 +163,7 @@ export async function buildParser(words: readonly string[], program: Program): P
     .configureOutput({
       writeOut: (text) => terminal.stdout.write(text),
       writeErr: (text) => terminal.stderr.write(text),
-      outputError: () => undefined, // `reportError` prints it, as text or as JSON
+      outputError: () => undefined, // `reportError` prints errors, as text or JSON
     })
     .showSuggestionAfterError()
     .addHelpText("after", EXAMPLES);
@@ -180,7 +180,7 @@ export async function buildParser(words: readonly string[], program: Program): P
   return parser;
 }
 
-/** For the help of the program and for suggestions. */
+/** Adds names and summaries without loading commands, for the program's help and for suggestions. */
 function addNames(parser: Parser): void {
   for (const one of INDEX) {
     const summaries = "name" in one ? { [one.name]: one.summary } : (one.summaries ?? {});
@@ -224,7 +224,7 @@ Examples:
 Exit codes: 0 done · 1 job failed or stopped · 2 usage or input error · 3 done, but letters were left · 4 not found
             5 refused · 75 store or target unavailable, try again · 130, 143 interrupted (\`redrive resume\` continues)`;
 
-/** An unknown word would become an argument of the family's default command, or be ignored by the help. */
+/** Throws for an unknown command, which a family's default command would take as an argument and the help would ignore. */
 function requireKnownWords(program: Parser, words: readonly string[]): void {
   let parser = program;
   for (const word of words) {
@@ -238,7 +238,7 @@ function requireKnownWords(program: Parser, words: readonly string[]): void {
   }
 }
 
-/** The default command, if there is one, is `list`. */
+/** Whether the default command `list` of the family takes arguments. */
 function takesWord(parser: Parser): boolean {
   return parser.commands.some((one) => one.name() === "list" && one.registeredArguments.length > 0);
 }

@@ -1,20 +1,20 @@
-/** Asks for a yes or no before a change. */
+/** Asks yes/no questions before a change. */
 import { createInterface } from "node:readline/promises";
 import { WorkError } from "../errors.ts";
 import type { Context } from "./context.ts";
 
-/** Returns after a yes, and where nobody can answer, so that scripts work. Any other answer ends the command. */
+/** Asks for confirmation and throws unless the answer is yes. Without a terminal it does not ask, so that scripts work. */
 export async function confirm(context: Context, question: string): Promise<void> {
   if (!canAnswer(context) || (await askYesNo(context, question))) return;
   throw new WorkError("usage", "Cancelled.");
 }
 
-/** False where nobody can answer. */
+/** Whether stdin and stderr are terminals, so that a user can answer. */
 export function canAnswer({ terminal: { stdin, stderr } }: Context): boolean {
   return Boolean((stdin as { isTTY?: boolean }).isTTY && stderr.isTTY);
 }
 
-/** The end of the input is a no, and Ctrl-C ends the command. */
+/** Asks a question. The end of the input means no; Ctrl-C ends the command. */
 export async function askYesNo({ terminal }: Context, question: string): Promise<boolean> {
   const { stdin, stderr } = terminal;
   const dialogue = createInterface({ input: stdin, output: stderr });
@@ -28,7 +28,7 @@ export async function askYesNo({ terminal }: Context, question: string): Promise
     dialogue.question(`${question} [y/N] `).then(resolve, () => resolve("\n"));
   });
   dialogue.close();
-  if (answer === "\n") stderr.write("\n"); // end the line of the question
+  if (answer === "\n") stderr.write("\n"); // ends the line of the question
   if (isInterrupted) throw new WorkError("interrupted", "Cancelled.");
   return /^y(es)?$/i.test(answer.trim());
 }

@@ -1,4 +1,4 @@
-/** The options for the settings of queues and targets. Invalid values are refused before the store is opened. */
+/** Options for the settings of queues and targets. Invalid values are refused before the store is opened. */
 import type { DeliverySettings, TargetSettings } from "../delivery/target-settings.ts";
 import { WorkError } from "../errors.ts";
 import { PRIORITIES } from "../item/item.ts";
@@ -10,7 +10,7 @@ import type { Context } from "./context.ts";
 import { readJsonFile } from "./json-input.ts";
 import * as option from "./options.ts";
 
-/** `none` removes a setting. */
+/** Options of queues and targets; `none` removes a setting. */
 const sharedOptions = {
   backoff: option.backoff,
   lossesMax: option.count(
@@ -73,7 +73,7 @@ export const queueOptions = {
   description,
 };
 
-/** The keys of the options are those of the settings. */
+/** Converts options to settings; both use the same keys. */
 export function queueSettingsFrom(
   { terminal: { cwd } }: Context,
   flags: Given<typeof queueOptions>,
@@ -159,14 +159,14 @@ function readNumber(given: string, name: string): number {
   throw new WorkError("usage", `${name}: "${given}" is not a number.`);
 }
 
-/** Empty when nothing was given. */
+/** Converts options to settings; empty if no option was given. */
 export function targetSettingsFrom(context: Context, flags: Given<typeof targetOptions>): TargetSettings {
   const { headers, tokenEnv, tokenFile, noToken, ...settings } = flags;
   const token = tokenFrom(context, { tokenEnv, tokenFile, noToken });
   return { ...sharedSettings(settings), ...compact({ headers: headers && headersFrom(headers), token }) };
 }
 
-/** Where the token is, never the token itself. The path is absolute, because other processes read it too. */
+/** Returns the location of the token, never the token itself. The path is absolute, because other processes read it. */
 function tokenFrom(
   { terminal: { cwd } }: Context,
   {

@@ -1,4 +1,4 @@
-/** What a failed command prints: a sentence and a hint, or one JSON document, and its exit code. */
+/** Prints the error of a failed command as a message and a hint, or as JSON, and determines the exit code. */
 import { CommanderError } from "commander";
 import { type ErrorCode, WorkError } from "../errors.ts";
 import type { Terminal } from "./context.ts";
@@ -7,7 +7,7 @@ import { EXIT, EXIT_CODE } from "./exit-code.ts";
 /** Prints an error as text or JSON, and returns its exit code. */
 export function reportError(error: unknown, { stdout, stderr }: Terminal, isJson: boolean): number {
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done; // help and version were printed
-  if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage; // help was printed instead
+  if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage; // printed for a missing command
   const failure = asWorkError(error);
   const { code, message, hint } = failure;
   if (isJson)
@@ -30,15 +30,15 @@ function asWorkError(error: unknown): WorkError {
   }
   const ofSystem = systemError(error);
   if (ofSystem !== undefined) return ofSystem;
-  throw error; // a bug of ours: let it crash with its stack
+  throw error; // a bug: crash with the stack trace
 }
 
-/** An error that the engine does not translate, such as a constraint that damaged rows violate. */
+/** Whether SQLite threw an error that the engine does not translate, such as a constraint violation by damaged rows. */
 function isSqliteError(error: unknown): error is Error {
   return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
 }
 
-/** A file or folder that cannot be used, e.g. missing, of the wrong type, or on a full disk. */
+/** Converts an error of the file system, such as a missing file, a wrong file type or a full disk. */
 function systemError(error: unknown): WorkError | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, syscall, path } = error as NodeJS.ErrnoException;

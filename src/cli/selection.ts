@@ -1,6 +1,6 @@
 /**
- * Which letters a command is about: the options that select letters, the same in every command, and the job and the items
- * that were named. What cannot be understood is an error, never "everything".
+ * Selects the letters of a command by options that all commands share, and by the named job and items. Invalid input is an
+ * error, so that it never selects all letters.
  */
 import type { Engine } from "../engine.ts";
 import { isError, WorkError } from "../errors.ts";
@@ -16,7 +16,7 @@ import type { Given, OptionSpec } from "./command.ts";
 import { requireItem } from "./find.ts";
 import { duration, flag, list, listOf, mapped, under, value, word } from "./options.ts";
 
-/** The options of every command that takes letters. */
+/** The options of all commands that select letters. */
 export const selectionOptions = under("Which letters", {
   job: word("--job <job>", "letters of this job"),
   queue: word("--queue <queue>", "letters of this queue (a job's queue has the job's id)"),
@@ -61,7 +61,7 @@ export const selectionOptions = under("Which letters", {
 
 export type SelectionFlags = Partial<Given<typeof selectionOptions>>;
 
-/** `resolved` is a letter whose item is done. */
+/** The option `--state`; `resolved` means a letter whose item is done. */
 function letterStates(): OptionSpec<readonly ItemState[] | undefined> {
   const help = "letters in these states: dead, ready, leased, held, discarded, resolved, all (default: dead)";
   const words = mapped(list("--state <states>", help), readStates);
@@ -87,7 +87,7 @@ function readAgeOf(given: string): "first" | "last" {
   });
 }
 
-/** `3`, `3..`, `..5` or `2..5`. */
+/** Parses `3`, `3..`, `..5` or `2..5`. */
 function readRange(given: string): Pick<LetterFilter, "attemptsMin" | "attemptsMax"> {
   const [, min = "", dots, max = ""] = /^(\d*)(\.\.)?(\d*)$/.exec(given.trim()) ?? [];
   const attemptsMin = min === "" ? undefined : Number(min);
@@ -108,7 +108,7 @@ function requireFilter(given: string, message: string): string {
   });
 }
 
-/** Refuses what can be refused before the store is opened: everything but groups that do not exist. */
+/** Validates everything except the existence of groups, before the store is opened. */
 export function checkSelection({ groups, ...flags }: SelectionFlags): Selection {
   if (groups?.includes("")) throw unknownGroup("");
   if (flags.ageOf !== undefined && flags.olderThanMs === undefined && flags.newerThanMs === undefined)
@@ -116,7 +116,7 @@ export function checkSelection({ groups, ...flags }: SelectionFlags): Selection 
   return selectionFrom(flags);
 }
 
-/** The selection without the job, which each command finds in its own way. */
+/** Builds the selection without the job, which each command determines itself. */
 function selectionFrom(flags: SelectionFlags, signatures?: readonly string[]): Selection {
   const { types, classes, states, olderThanMs, newerThanMs, ageOf, attempts, eligible, text, where } = flags;
   const words = { signatures, types, classes, states, text, eligible: eligible || undefined };
@@ -124,13 +124,13 @@ function selectionFrom(flags: SelectionFlags, signatures?: readonly string[]): S
   return { filter, ...compact({ where }) };
 }
 
-/** Whether fewer letters were asked for than there are. */
+/** Whether the options select fewer than all letters. */
 export function isNarrowed(flags: SelectionFlags): boolean {
   const { filter, where } = selectionFrom(flags, flags.groups);
   return Object.keys(filter).length > 0 || where !== undefined;
 }
 
-/** The same with groups as signatures: whole ones, beginnings that fit one group, names; merged groups are followed. */
+/** Builds the selection and resolves groups, given as signatures, unique prefixes or names; follows merged groups. */
 export async function selectionIn(engine: Engine, flags: SelectionFlags): Promise<Selection> {
   const selection = checkSelection(flags);
   if (flags.groups === undefined) return selection;
@@ -140,7 +140,7 @@ export async function selectionIn(engine: Engine, flags: SelectionFlags): Promis
   return selectionFrom(flags, signatures);
 }
 
-/** The selection in the named job, else in all jobs. */
+/** Builds the selection for the named job, or for all jobs. */
 export async function selectedIn(
   engine: Engine,
   name: string | undefined,
@@ -151,7 +151,7 @@ export async function selectedIn(
   return { job, selection: { ...selection, filter: { ...filter, ...(job && { queue: job.id }) } } };
 }
 
-/** A whole signature need not be known: it then selects nothing, as it does when its letters are gone. */
+/** Resolves a group. A complete signature need not exist: it selects nothing then, as it does without letters. */
 async function signatureFor(engine: Engine, name: string): Promise<string> {
   if (/^[0-9a-f]{16}$/.test(name)) return name;
   try {
@@ -168,26 +168,26 @@ function unknownGroup(name: string): WorkError {
   });
 }
 
-/** What a command on letters was given. */
+/** The job, items and options that a command on letters received. */
 export interface LetterWords {
-  /** The first argument. Where the command takes items too, it is one when there is no such job. */
+  /** The first argument. If the command also takes items and no such job exists, it is an item. */
   readonly job?: string | undefined;
-  /** Absent for a command that takes no items. */
+  /** Absent if the command takes no items. */
   readonly items?: readonly string[] | undefined;
   readonly flags: SelectionFlags;
-  /** In which states the command's letters are. Default: dead. `--state` goes before it. */
+  /** The default states of the selected letters, unless `--state` is given. Default: dead. */
   readonly states?: readonly ItemState[];
-  /** Leaves out named items that do not exist, unless none does. Default: they are an error. */
+  /** Skips named items that do not exist, unless all are missing. Default: a missing item is an error. */
   readonly skipsUnknown?: boolean;
 }
 
-/** The job that is named, else that of the named items, else the only one with letters; and the selection in it. */
+/** Finds the job (the named one, that of the named items, or the only one with letters) and the selection in it. */
 export async function resolveBulk(
   engine: Engine,
   { job: name, items, flags, states, skipsUnknown = false }: LetterWords,
 ): Promise<{ readonly job: Job; readonly selection: Selection; readonly unknown: readonly string[] }> {
   const selection = await selectionIn(engine, flags);
-  if (selection.where !== undefined) await matcherOf(selection.where); // refused before anything is read
+  if (selection.where !== undefined) await matcherOf(selection.where); // refuses an invalid expression
   const isJob = (word: string) =>
     requireJob(engine, word).then(
       () => true,
@@ -208,13 +208,13 @@ export async function resolveBulk(
   return { job, selection: { ...selection, filter }, unknown: found.unknown };
 }
 
-/** The value when the error is that there is no such job; throws any other error. */
+/** Returns the value if the error means that the job does not exist; throws any other error. */
 export function ifJobMissing<T>(error: unknown, value: T): T {
   if (isError(error, "job_not_found")) return value;
   throw error;
 }
 
-/** The ids of the named items, and their job. `maybeJob` is the word that could have been a job. */
+/** Finds the ids of the named items, and their job. `maybeJob` is a name that could also have meant a job. */
 async function findNamed(
   engine: Engine,
   names: readonly string[],
@@ -253,7 +253,7 @@ function neitherJobNorItem(name: string): WorkError {
   });
 }
 
-/** The job that was named, as an argument, with `--job` or with `--queue`; they must not contradict. */
+/** Finds the job named by the argument, `--job` or `--queue`; all given names must mean the same job. */
 export async function jobFrom(
   engine: Engine,
   argument: string | undefined,
@@ -270,7 +270,7 @@ export async function jobFrom(
   return first ?? null;
 }
 
-/** A job's queue has the job's id. */
+/** Finds a queue by its id, which is the id of its job. */
 async function requireQueueOf(engine: Engine, queue: string): Promise<Job> {
   const job = await engine.findJob(queue);
   if (job?.id === queue) return job;
@@ -281,7 +281,7 @@ async function requireQueueOf(engine: Engine, queue: string): Promise<Job> {
 
 const CANDIDATES_MAX = 10;
 
-/** No job named: the only one with letters, or an error that lists those that have some. */
+/** Returns the only job with letters, or throws an error that lists the jobs with letters. */
 export async function onlyJobWithLetters(engine: Engine, states?: readonly ItemState[]): Promise<Job> {
   const sums = states === undefined ? await countWaiting(engine) : await countInStates(engine, states);
   const [first, ...more] = [...sums.keys()];

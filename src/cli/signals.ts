@@ -1,12 +1,12 @@
-/** Ctrl-C and other stop signals: the first one ends the run in order, the next one ends the process at once. */
+/** Handles Ctrl-C and other stop signals: the first one stops gracefully, the next one ends the process immediately. */
 import { systemClock } from "../std/clock.ts";
 
-/** By convention 128 and the number of the signal. */
+/** Exit codes: by convention, 128 plus the signal number. */
 const SIGNAL_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 type StopSignal = keyof typeof SIGNAL_CODE;
 
 interface Listener {
-  /** The exit code when a signal came; null when none did. */
+  /** The exit code of the first signal; null before that. */
   readonly exitCode: number | null;
   dispose(): void;
 }
@@ -14,7 +14,7 @@ interface Listener {
 function listen(onSignal: (exitCode: number) => void): Listener {
   let first: number | null = null;
   const heard = (name: StopSignal) => {
-    if (first !== null && name === "SIGHUP") return; // a closing terminal sends it twice, by the kernel and by the shell
+    if (first !== null && name === "SIGHUP") return; // sent twice when a terminal closes: by the kernel and the shell
     const code = SIGNAL_CODE[name];
     first ??= code;
     onSignal(code);
@@ -35,11 +35,11 @@ export interface Interrupt extends Listener {
   readonly signal: AbortSignal;
 }
 
-/** `onSecond` is called right before the process ends and cannot wait for anything. */
+/** Listens for signals. `onSecond` runs right before the process exits and must be synchronous. */
 export function listenForInterrupts(onFirst?: () => void, onSecond?: () => void): Interrupt {
   const controller = new AbortController();
   const listener = listen((code) => {
-    // Launchers end the children of a process that is gone, and the next runner takes back its leases.
+    // Exiting is safe: launchers end the children of a dead process, and the next runner takes back its leases.
     if (controller.signal.aborted) {
       onSecond?.();
       return process.exit(code);
@@ -50,7 +50,7 @@ export function listenForInterrupts(onFirst?: () => void, onSecond?: () => void)
   return Object.assign(listener, { signal: controller.signal });
 }
 
-/** Work that a signal ends. */
+/** Runs work that a signal can interrupt. */
 export async function untilInterrupted<T>(
   work: (interrupt: Interrupt) => Promise<T>,
   onFirst?: () => void,
@@ -67,7 +67,7 @@ export async function untilInterrupted<T>(
 export interface WorkerInterrupt extends Listener {
   readonly drain: AbortSignal;
   readonly stop: AbortSignal;
-  /** Stops all queues, as when one of several cannot be processed. */
+  /** Stops all queues, for example if one of several failed. */
   end(): void;
 }
 

@@ -1,4 +1,4 @@
-/** What the commands for queues share with those for targets of receipts, which are queues too. */
+/** Code shared by the commands for queues and for receipt targets, which are queues too. */
 import type { Engine } from "../engine.ts";
 import type { Item } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
@@ -14,7 +14,7 @@ import { pauseText } from "./render/queue.ts";
 import { nextPageText } from "./render/table.ts";
 import { counted } from "./render/words.ts";
 
-/** A kind of queue, as the commands see it. */
+/** The differences between the commands of queues and of receipt targets. */
 export interface StandingKind<Summary extends QueueSummary> {
   readonly family: "queue" | "receipts";
   readonly word: "item" | "receipt";
@@ -24,7 +24,7 @@ export interface StandingKind<Summary extends QueueSummary> {
   readonly toJson: (summary: Summary) => JsonObject;
 }
 
-/** Creates it or changes its settings; says which of both happened. */
+/** Creates a queue or target, or changes its settings; returns which of the two happened. */
 export async function applySettings<Summary extends QueueSummary>(
   engine: Engine,
   id: string,
@@ -41,12 +41,12 @@ interface PauseWords<Summary> {
   readonly resume: string;
   readonly why: string;
   readonly example: string;
-  /** What is said of a paused one, behind its name. */
+  /** The text after the name of a paused queue or target. */
   readonly onPause: (found: Summary) => string;
   readonly onResume?: (context: Context, found: Summary) => void;
 }
 
-/** The commands `pause` and `resume`. */
+/** Defines the commands `pause` and `resume`. */
 export function pauseCommands<Summary extends QueueSummary>(
   kind: StandingKind<Summary>,
   words: PauseWords<Summary>,
@@ -57,7 +57,7 @@ export function pauseCommands<Summary extends QueueSummary>(
     context.withStore(async (engine) => {
       const before = await kind.find(engine, id);
       const wasPaused = before.pause !== undefined;
-      const isSame = wasPaused && pause !== null; // the first reason is kept
+      const isSame = wasPaused && pause !== null; // an existing pause keeps its reason
       const job = isSame ? before : await engine.changeJob(before.id, { pause });
       return { wasPaused, found: await kind.summarise(engine, job) };
     });
@@ -98,7 +98,7 @@ export const pageOptions = {
   after: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 0),
 };
 
-/** A page of items or receipts, oldest first. */
+/** Prints a page of items or receipts, oldest first. */
 export async function listItems<Summary extends QueueSummary>(
   context: Context,
   {
@@ -112,7 +112,7 @@ export async function listItems<Summary extends QueueSummary>(
   const { items, next, now } = await context.withStore(async (engine) => {
     const { id: queue } = await find(engine, name);
     const page = await engine.listItems({ queue, after, limit: wanted + 1, ...(states && { states }) });
-    const shown = page.slice(0, wanted); // one more shows whether there is a next page
+    const shown = page.slice(0, wanted); // the extra item only shows whether there is a next page
     const cursor = page.length > wanted ? String(shown.at(-1)?.ref ?? after) : null;
     return { items: shown, next: cursor, now: await engine.now() };
   });

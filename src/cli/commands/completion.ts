@@ -1,4 +1,4 @@
-/** Completion in shells: the scripts that shells load, and the words that can come next. It never writes to the store. */
+/** `redrive completion`: prints shell completion scripts and the candidates for a command line. Only reads the store. */
 import type { Option, Command as Parser } from "commander";
 import type { Engine } from "../../engine.ts";
 import { openStore } from "../../engines/open.ts";
@@ -10,7 +10,7 @@ import { EXIT } from "../exit-code.ts";
 const SHELLS = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** Each calls the program that is being completed, so that an alias or a path works too. Where nothing fits, files are offered. */
+/** Each script runs the program being completed, so that aliases and paths work. Without candidates, it completes files. */
 const COMPLETION_SCRIPTS: Readonly<Record<Shell, string>> = {
   bash: `# Completion of redrive for bash. Put into ~/.bashrc:  source <(redrive completion bash)
 _redrive() {
@@ -65,7 +65,7 @@ const completion = command({
 
 export const commands = { completion };
 
-/** One line for each word: the word, a tab, and what it is. */
+/** Prints one line for each candidate: the word, a tab, and its description. */
 export async function printCandidates(
   { terminal, storeUrl }: Context,
   parser: Parser,
@@ -81,7 +81,7 @@ export async function printCandidates(
   return EXIT.done;
 }
 
-/** Without a store, or with one that cannot be opened now, commands and options are still completed. */
+/** Returns null if the store is missing or cannot be opened; commands and options are still completed. */
 async function existingStore(url: string): Promise<Engine | null> {
   try {
     return await openStore(url, { mustExist: true });
@@ -90,13 +90,13 @@ async function existingStore(url: string): Promise<Engine | null> {
   }
 }
 
-/** A word that fits, and what it is. */
+/** A completion candidate with its description. */
 interface Candidate {
   readonly word: string;
   readonly about: string;
 }
 
-/** The words before the cursor without the program's name; the last one is being typed and may be empty. */
+/** Takes the words up to the cursor without the program name; the last one is being typed and may be empty. */
 async function candidatesFor(
   program: Parser,
   words: readonly string[],
@@ -104,13 +104,13 @@ async function candidatesFor(
 ): Promise<readonly Candidate[]> {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
-  if (before.includes("--")) return []; // the user's own command
+  if (before.includes("--")) return []; // the words after `--` are the user's command
   const position = positionOf(program, before);
   const all = await fitting(position, typed, engine);
   return all.filter(({ word }) => word.startsWith(typed) && word !== typed);
 }
 
-/** The command at the cursor, its arguments and options so far, and an option that still needs its value. */
+/** The command at the cursor, its arguments and options so far, and an option whose value is missing. */
 interface Position {
   readonly command: Parser;
   readonly given: readonly string[];
@@ -154,7 +154,7 @@ async function fitting(
   return argument === undefined ? [] : valuesOf(argument.name(), argument.argChoices, position, engine);
 }
 
-/** A hidden command has no summary. */
+/** Skips hidden commands, which have no summary. */
 function commandsOf(command: Parser): readonly Candidate[] {
   return command.commands
     .filter((one) => one.summary() !== "" || one.description() !== "")
@@ -167,7 +167,7 @@ function optionsOf(command: Parser): readonly Candidate[] {
     .map(({ long, description }) => ({ word: long ?? "", about: description }));
 }
 
-/** Options and arguments with these names are jobs, queues or items in every command. */
+/** Completes by the name of an option or argument: `job`, `queue` and `items` mean the same in every command. */
 async function valuesOf(
   name: string,
   choices: readonly string[] | undefined,
@@ -191,7 +191,7 @@ async function jobsOf(engine: Engine, kinds: readonly JobKind[]): Promise<readon
 
 const ITEMS_MAX = 500;
 
-/** Letters for a command on letters, otherwise items of the queue; of the named job, if there is one. */
+/** Lists letters for `dlq` commands, otherwise items of the queue; only those of the named job, if any. */
 async function itemsOf(engine: Engine, { command, given, options }: Position): Promise<readonly Candidate[]> {
   const named = options.get("job") ?? options.get("queue") ?? given[0];
   const job = named === undefined ? null : await engine.findJob(named);

@@ -174,10 +174,10 @@ const maintain = command({
   },
 });
 
-/** Copies are not swept for one job alone, because other jobs may name the same content. */
+/** The result for a single job, where no copies are deleted, because other jobs may reference the same content. */
 const NOTHING_SWEPT: Swept = { copies: 0, bytes: 0 };
 
-/** An unreadable folder does not fail the command, because the letters were changed already. */
+/** Reports an unreadable folder without failing, because the letters have already been changed. */
 async function sweep(context: Context, engine: Engine, isPreview: boolean): Promise<Swept> {
   try {
     return await sweepEvidence(engine, { folder: evidenceFolder(context.home, engine.url), isPreview });

@@ -60,7 +60,7 @@ const edit = command({
       ...(patch !== undefined && { patch: readJsonOption(patch, { option: "--patch", cwd }) }),
       ...(schema !== undefined && { schemas: [readJsonFile(schema, { option: "--schema", cwd })] }),
     };
-    await compileRecipe(given); // a mistake is reported before anything is read
+    await compileRecipe(given); // reports mistakes before the store is opened
     const letters = await context.withStore((engine) => findLetters(engine, "edit", { items, flags }));
     const recipe = letters && (await recipeFor(context, letters, given));
     if (letters === null || recipe === null) return answerUnchanged(context, letters);
@@ -88,7 +88,7 @@ const edit = command({
 
 const SHOWN_DEFAULT = 5;
 
-/** Adds the schema of the queue. Without --set and --patch the user edits the data; null when nothing was changed. */
+/** Adds the schema of the queue. Without --set and --patch, opens an editor; null if the user changed nothing. */
 async function recipeFor(context: Context, letters: SelectedLetters, given: Recipe): Promise<Recipe | null> {
   const recipe = { ...given, schemas: [...schemasOf(letters.job.spec), ...(given.schemas ?? [])] };
   return given.set || given.patch !== undefined ? recipe : editByHand(context, letters, recipe);

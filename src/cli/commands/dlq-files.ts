@@ -1,4 +1,4 @@
-/** `redrive dlq export|import|mirror|capsule|evidence`: letters as files, in and out. */
+/** `redrive dlq export|import|mirror|capsule|evidence`: exports letters to files and imports them. */
 import { resolve } from "node:path";
 import { readCapsule, unpackCapsule, writeCapsule } from "../../dead-letter/capsule.ts";
 import { type CopiedEvidence, copyEvidence, type NamedEvidence } from "../../dead-letter/evidence-copy.ts";
@@ -52,7 +52,7 @@ const exportLettersTo = command({
     const where = isStream ? to : absolute(cwd, to) + (to.endsWith("/") ? "/" : "");
     const { result: exported } = await interruptible(context, async (engine, signal) => {
       const { selection } = await selectedIn(engine, undefined, flags);
-      const letters = selectLetters(engine, selection, { order: "oldest", signal }); // the order of an import
+      const letters = selectLetters(engine, selection, { order: "oldest", signal }); // an import keeps this order
       return exportLetters(letters, { path: where, stdout, ...(format !== undefined && { format }) }).catch(
         (error) => {
           throw signal.aborted ? new WorkError("interrupted", "The export is not complete.") : error;
@@ -93,7 +93,7 @@ const importLettersFrom = command({
           ...(job !== undefined && {
             job: await requireJob(engine, job).then(
               ({ id }) => id,
-              (error) => ifJobMissing(error, job), // it is created with that name
+              (error) => ifJobMissing(error, job), // a missing job is created with this name
             ),
           }),
           ...(format !== undefined && { format }),
@@ -118,7 +118,7 @@ const importLettersFrom = command({
 
 const PROGRESS_EVERY_MS = 2000;
 
-/** A line every few seconds on a terminal. */
+/** Prints a progress line every few seconds on a terminal. */
 function progressOf(context: Context): (letters: number) => void {
   let due = systemClock.now() + PROGRESS_EVERY_MS;
   return (letters) => {
@@ -237,7 +237,7 @@ const capsule = command({
 
 const CAPSULE_USAGE = "Make one: redrive dlq capsule ITEM -o FILE. Open one: redrive dlq capsule open FILE";
 
-/** With an output folder, the parts are written as files. */
+/** Prints a capsule, or writes its parts as files to an output folder. */
 async function openCapsule(context: Context, file: string, output?: string): Promise<number> {
   const { paint, columns, terminal } = context;
   const opened = await readCapsule(resolve(terminal.cwd, file));

@@ -48,7 +48,7 @@ type ListFlags = Partial<Given<typeof listOptions>> & { readonly name?: string }
 
 async function listLetters(context: Context, { name, ...flags }: ListFlags): Promise<number> {
   checkSelection(flags);
-  columnsFor(flags.columns ?? [], { paint: context.paint, now: 0 }); // an unknown column is refused before anything is read
+  columnsFor(flags.columns ?? [], { paint: context.paint, now: 0 }); // refuses unknown columns before the store is opened
   const { page, job, now, idOf } = await context.withStore(async (engine) => {
     const { selection, job: named } = await selectedIn(engine, name, flags);
     const { sort: order = "newest", cursor: after, limit: wanted = 20 } = flags;
@@ -72,7 +72,7 @@ async function listLetters(context: Context, { name, ...flags }: ListFlags): Pro
   });
 }
 
-/** The job of all letters; undefined when there are more pages. */
+/** Returns the job that all letters belong to; undefined if there are several jobs or pages. */
 function onlyJobOf({ letters, next }: LetterPage, after: string | undefined): string | undefined {
   const jobs = new Set(letters.map((letter) => letter.jobId));
   return jobs.size === 1 && next === null && after === undefined ? letters[0]?.jobId : undefined;

@@ -1,4 +1,4 @@
-/** `redrive dlq retry`: sends letters back to work, or copies of them as new items of their queue. */
+/** `redrive dlq retry`: redrives letters, or adds copies of them as new items to their queue. */
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { PRIORITIES } from "../../item/item.ts";
@@ -102,7 +102,7 @@ const retry = command({
 
 export const commands = { retry };
 
-/** How letters are retried. */
+/** Builds the redrive plan from the options. */
 export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
   if (flags.canary && flags.detach) {
     const why = "a canary waits for its first letters";
@@ -112,7 +112,7 @@ export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
   return compact({ rate: pace, delayMs, maxRetries, slots, priority, canary: isCanary || undefined });
 }
 
-/** Workers of a queue have their own settings and would ignore these. */
+/** Refuses options that the workers of a queue would ignore, because they have their own settings. */
 function refuseForQueue(job: Job, { slots, maxRetries }: RetryFlags): void {
   if (!isStanding(job)) return;
   const noEffect = (option: string, why: string, hint: string) =>
@@ -141,7 +141,7 @@ interface RetryWords {
   readonly cwd: string;
 }
 
-/** Null when there are no letters at all; a named job or item that does not exist is an error. */
+/** Returns null if nothing was named and there are no letters. A named job or item that does not exist is an error. */
 async function findRequest(
   engine: Engine,
   { name, items, flags, cwd }: RetryWords,
@@ -158,7 +158,7 @@ async function findRequest(
   return request;
 }
 
-/** Loaded only when a job gets a new workflow. */
+/** Loads this module only if a job gets a new workflow. */
 const newWorkflow = () => import("../../run/new-workflow.ts");
 
 async function newWorkflowFor(
@@ -207,7 +207,7 @@ async function retryFound(
   });
 }
 
-/** What --as-new changes in the data. Refused without it: a letter that is retried keeps its data. */
+/** Returns the changes of --set and --patch, which need --as-new because a retried letter keeps its data. */
 function recipeFrom({ terminal: { cwd } }: Context, flags: RetryFlags): Recipe {
   const { asNew, set, patch } = flags;
   if (!asNew && (set ?? patch) !== undefined) {

@@ -70,7 +70,7 @@ const errors = command({
 
 export const commands = { errors };
 
-/** An unknown queue or item is an error, because an empty result would look like good news. */
+/** Treats an unknown queue or item as an error, because an empty result would look like good news. */
 async function queryFrom(engine: Engine, flags: ErrorFlags): Promise<ErrorLogQuery> {
   const named: string[] = [];
   for (const name of flags.queues ?? []) named.push((await requireJob(engine, name)).id);
@@ -90,7 +90,7 @@ async function queryFrom(engine: Engine, flags: ErrorFlags): Promise<ErrorLogQue
 
 type ToDocument = (entry: ErrorEntry) => JsonObject;
 
-/** Undefined for a table. */
+/** Returns the JSON converter for the output format, or undefined for a table. */
 function documentOf({ isJson }: Context, { format }: ErrorFlags): ToDocument | undefined {
   if (format === "error-body") return errorToBody;
   return isJson || format === "json" ? errorToJson : undefined;

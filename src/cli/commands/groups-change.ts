@@ -1,4 +1,4 @@
-/** `redrive groups merge|split|corrections|rebuild|resolve|ignore|open|note`: changes of groups by people. */
+/** `redrive groups merge|split|corrections|rebuild|resolve|ignore|open|note`: commands that change groups. */
 import { WorkError } from "../../errors.ts";
 import type { Correction, GroupChange } from "../../item/group.ts";
 import { LETTER_STATES } from "../../item/state.ts";

@@ -114,7 +114,7 @@ const explain = command({
   },
 });
 
-/** With a job the name is an item; otherwise a group comes before an item of the same name. */
+/** Explains an item if a job is given; otherwise a group takes precedence over an item of the same name. */
 async function explainNamed(
   engine: Engine,
   { name, job, rules }: { name: string; job: string | undefined; rules: readonly GroupRule[] },

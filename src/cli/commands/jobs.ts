@@ -1,4 +1,4 @@
-/** `redrive jobs …`: runs of maps and workflows, and how to dismiss and delete them. */
+/** `redrive jobs …`: lists, dismisses and deletes jobs (runs of maps and workflows). */
 import type { Engine } from "../../engine.ts";
 import { ENDING_KINDS, type Job } from "../../item/job.ts";
 import { commandText, folderOf, requireJob } from "../../queue/find-job.ts";
@@ -100,7 +100,7 @@ function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): 
   );
 }
 
-/** Below the user's home as `~/…`. */
+/** Abbreviates a folder in the user's home directory to `~/…`. */
 function shortFolder(folder: string | undefined, home: string | undefined): string {
   if (folder === undefined) return "";
   if (!home || home === "/") return folder;
@@ -125,7 +125,7 @@ const dismiss = command({
   },
 });
 
-/** Finds all before the first is changed. */
+/** Finds all jobs before the first one is changed, so that an unknown name changes nothing. */
 async function findJobs(engine: Engine, given: readonly string[]): Promise<readonly Job[]> {
   const jobs = new Map<string, Job>();
   for (const name of given) {
@@ -158,7 +158,7 @@ const remove = command({
         plans.map((plan) => planText(plan, force)).join(""),
       );
     }
-    if (!force) for (const plan of plans) refuseUnforced(plan); // before any of them is deleted
+    if (!force) for (const plan of plans) refuseUnforced(plan); // refuses all before any job is deleted
     if (!isAgreed) await confirm(context, questionFor(plans));
     const { result, interrupted } = await interruptible(context, async (engine, signal) => {
       const dlqDir = dlq.dlqDir === undefined ? {} : { dlqDir: dlq.dlqDir };

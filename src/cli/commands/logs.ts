@@ -1,4 +1,4 @@
-/** `redrive logs`: the output of an attempt or of a workflow's phase, also while it runs. */
+/** `redrive logs`: prints the output of an attempt or of a workflow phase, even while it is running. */
 import { createReadStream, existsSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { GrowingOutput } from "../../attempt/growing-output.ts";
@@ -95,11 +95,11 @@ function follow(
 interface Found {
   readonly log: string;
   readonly about: JsonObject;
-  /** What is still running, for the line before its output. */
+  /** The name of what is still running, for the line before its output. */
   readonly running?: string;
 }
 
-/** A phase of a workflow, unless an item has that name. */
+/** Finds the log of a workflow phase, unless an item has that name. */
 async function findPhase(
   { home }: Context,
   engine: Engine,
@@ -143,7 +143,7 @@ async function findAttempt(
   return { about, log: jobLogs(home, job.id).log(itemId, number), running: `Attempt ${number}` };
 }
 
-/** The running one, else the last one with output. */
+/** Chooses the attempt with this number, or the latest that is running or has output. */
 function choose(item: Item, attempts: readonly Attempt[], number: number | undefined): Attempt {
   const withOutput = attempts.filter(({ log, outcome }) => log !== undefined || outcome === "running");
   const chosen =
@@ -164,7 +164,7 @@ async function show(context: Context, job: Job, found: Shown): Promise<number> {
   return EXIT.done;
 }
 
-/** The record of a running process appears half a second after its start. */
+/** The maximum wait for the record of a running process, which is written half a second after its start. */
 const RECORD_WAIT_MS = 1500;
 const POLL_MS = 100;
 

@@ -1,4 +1,4 @@
-/** `redrive map|resume|demo`: a command over many items in parallel, and resuming jobs. */
+/** `redrive map|resume|demo`: runs a command for many items in parallel, and resumes jobs. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -115,7 +115,7 @@ const map = command({
   },
 });
 
-/** `redrive map -- ls` at a terminal would wait for input forever. */
+/** Refuses a terminal as input: `redrive map -- ls` would wait for input forever. */
 function requireInput({ terminal }: Context, { input }: MapFlags): void {
   if (input !== "-" || !(terminal.stdin as { isTTY?: boolean }).isTTY) return;
   throw new WorkError("usage", "There is no input: nothing is piped in, and --input was not given.", {
@@ -202,7 +202,7 @@ const resume = command({
     ),
 });
 
-/** The files that the demo checks: most are fine, three are broken, in two ways. */
+/** The files that the demo checks; three of them are broken in two different ways. */
 const DEMO_FILES = Array.from({ length: 12 }, (_, index) => {
   const order = index + 1;
   const broken: Readonly<Record<number, string>> = { 10: "", 11: '{"order": 11, "total": }', 12: "" };
@@ -236,7 +236,7 @@ const demo = command({
       startMap(deps, { onJob, onNotice, spec }),
     );
     context.note(`\nThree files are broken on purpose. Repair one in ${folder}, then retry.`);
-    // `npm start` in a clone: the program is not in PATH there.
+    // With `npm start` in a clone, the program is not in PATH.
     if (context.terminal.env.npm_lifecycle_event === "start")
       context.note("In this folder, type `npx redrive` for `redrive`.");
     return code === EXIT.lettersLeft ? EXIT.done : code; // the failures are part of the demo

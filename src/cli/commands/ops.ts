@@ -1,4 +1,4 @@
-/** `redrive ops …`: operations on many letters. */
+/** `redrive ops …`: shows and controls operations on many letters. */
 import type { Engine } from "../../engine.ts";
 import { leftOf, type Operation, operationToJson, type SelectedLetter } from "../../item/operation.ts";
 import { requireJob } from "../../queue/find-job.ts";
@@ -85,7 +85,7 @@ const show = command({
 
 const LETTERS_SHOWN_MAX = 10;
 
-/** Refused letters first, because people look for them. */
+/** Lists refused letters first, because users look for them. */
 async function viewOf(engine: Engine, id: string): Promise<OperationView> {
   const operation = await requireOperation(engine, id);
   const letters: SelectedLetter[] = [];
@@ -150,7 +150,7 @@ const cancel = command({
   },
 });
 
-/** The process that runs a workflow's redrive merges at its end. If it is gone, another process has to merge. */
+/** Whether commits may be unmerged: the process that runs a workflow's redrive merges at its end, and it is not running. */
 async function mayBeUnmerged(engine: Engine, { kind, queue, succeeded }: Operation): Promise<boolean> {
   if (kind !== "redrive" || succeeded === 0) return false;
   const job = await engine.findJob(queue);

@@ -1,4 +1,4 @@
-/** `redrive queue items|add|import|hold|unhold`: the items of a queue. */
+/** `redrive queue items|add|import|hold|unhold`: manages the items of a queue. */
 import { text as readAll } from "node:stream/consumers";
 import { WorkError } from "../../errors.ts";
 import { PRIORITIES } from "../../item/item.ts";
@@ -116,7 +116,7 @@ function answerAdded(context: Context, name: string, added: AddedItem): number {
   return EXIT.done;
 }
 
-/** More problems are only counted. */
+/** The maximum number of problems in the JSON result; further ones are only counted. */
 const PROBLEMS_KEPT_MAX = 1000;
 
 const importAll = command({
@@ -180,13 +180,13 @@ function importText(name: string, result: ItemImport, isDry: boolean): string {
   return `${counted(read, "row")} for ${name}: ${parts}.\n${end}`;
 }
 
-/** The commands that move named items between ready and held. */
+/** Defines the commands `hold` and `unhold`, which move named items between ready and held. */
 function moveCommand(words: {
   readonly name: "hold" | "unhold";
   readonly aliases?: readonly string[];
   readonly summary: string;
   readonly example: string;
-  /** The name of the count in JSON, and the beginning of the sentence. */
+  /** The name of the count in the JSON result. */
   readonly past: "held" | "released";
   readonly did: string;
   readonly needs: "ready" | "held";

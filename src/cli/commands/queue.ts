@@ -1,4 +1,4 @@
-/** `redrive queue create|set|list|show|pause|resume`: named queues of work, and their settings. */
+/** `redrive queue create|set|list|show|pause|resume`: manages named queues and their settings. */
 import { WorkError } from "../../errors.ts";
 import { requireQueue } from "../../queue/find-job.ts";
 import { itemViewToJson } from "../../queue/item-json.ts";

@@ -1,4 +1,4 @@
-/** `redrive receipts send|deliver|recover`: how receipts reach their target. */
+/** `redrive receipts send|deliver|recover`: sends receipts to their targets. */
 import { type ReadReceipt, readReceipts, receiptsOf } from "../../delivery/receipt.ts";
 import { type Recovery, requireReachable, surveyRecovery } from "../../delivery/recovery.ts";
 import { WorkError } from "../../errors.ts";
@@ -32,7 +32,7 @@ import { planFrom } from "./dlq-retry.ts";
 
 const mirror = option.path("--mirror <file>", "also keep the dead letters as a receipts.json in this file");
 
-/** The file of `--mirror`, relative to the current folder. */
+/** Resolves the file of `--mirror` against the current folder. */
 function mirrorPath({ terminal: { cwd } }: Context, file: string | undefined): string | undefined {
   return file === undefined ? undefined : option.absolute(cwd, file, "--mirror");
 }
@@ -102,7 +102,7 @@ const send = command({
 type ReceiptRuns = AsyncIterable<readonly ReadReceipt[]> | Iterable<readonly ReadReceipt[]>;
 type InputFlags = Given<typeof inputOptions>;
 
-/** In batches. Contradicting options are refused before anything is read. */
+/** Reads receipts in batches. Refuses contradictory options before reading. */
 async function* receiptsFrom(
   context: Context,
   flags: InputFlags,
@@ -147,7 +147,7 @@ function printSent(context: Context, { key, outcome, isNew, error }: SentReceipt
   context.terminal.stdout.write(`${outcome.padEnd(9)}  ${clean(key)}${before}${why}\n`);
 }
 
-/** For the exit code, conflicts come before waiting receipts, and those before dead ones. */
+/** Prints the result. The exit code reports conflicts first, then waiting receipts, then dead ones. */
 function answerSent(
   context: Context,
   target: string,
@@ -213,7 +213,7 @@ const deliver = command({
     }),
 });
 
-/** All letters are sent, also those that are not eligible. */
+/** `recover` also sends letters that are not eligible for a retry. */
 const FORCE = true;
 
 const recover = command({
@@ -280,7 +280,7 @@ async function recoverLetters(
   if (letters > 0 && !deps.stop.aborted)
     ended.push(await retryLetters(deps, { job, selection, ...how, ...watch }));
   if (ended.length > 0) return ended;
-  const { engine, home } = deps; // nothing ran, but the file was asked for
+  const { engine, home } = deps; // nothing ran, but --mirror still writes the file
   for (const open of mirrors)
     await open(job, { engine, home, clock: systemClock, onNotice: watch.onNotice }).stop();
   return ended;
@@ -302,7 +302,7 @@ function reportingFailures(deps: RunDeps, onNotice: (notice: string) => void): R
   return { ...deps, observer: { ...deps.observer, settled } };
 }
 
-/** 75 when letters are left, as after a pause. */
+/** Prints the result. The exit code is 75 if letters remain, for example because the target was paused. */
 function answerRecovered(context: Context, { job }: Recovery, ended: readonly Operation[]): number {
   const last = ended.at(-1);
   if (last === undefined)

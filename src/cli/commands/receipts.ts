@@ -1,4 +1,4 @@
-/** `redrive receipts target|list|inspect|pause|resume`: targets and their receipts. */
+/** `redrive receipts target|list|inspect|pause|resume`: manages targets and lists their receipts. */
 import {
   listTargets,
   setTarget,
@@ -115,7 +115,7 @@ const inspect = command({
   },
 });
 
-/** Receipts are found as items are, but the errors speak of receipts. */
+/** Rewords errors about items, because receipts are stored as items. */
 function asReceiptError(error: unknown, key: string, id: string | undefined): unknown {
   if (isError(error, "ambiguous")) {
     return new WorkError("ambiguous", error.message.replace("several items", "several receipts"), {

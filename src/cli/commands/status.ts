@@ -1,4 +1,4 @@
-/** `redrive status` and `redrive events`: the state of one job, and what happened. */
+/** `redrive status` and `redrive events`: the state of one job, and the recorded events. */
 import type { Engine } from "../../engine.ts";
 import { EVENT_TYPES, type Event, eventToJson } from "../../item/event.ts";
 import { isStanding } from "../../item/job.ts";
@@ -37,7 +37,7 @@ async function readSummary(engine: Engine, name: string): Promise<JobSummary> {
   return summarise(engine, job);
 }
 
-/** One line on stderr: rewritten on a terminal, printed after each change elsewhere. */
+/** Shows one status line on stderr: rewritten in place on a terminal, otherwise printed after each change. */
 async function watchJob(
   context: Context,
   engine: Engine,

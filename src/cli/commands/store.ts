@@ -1,4 +1,4 @@
-/** `redrive store …`: information about the store, checks, copies and migrations. */
+/** `redrive store …`: shows, checks, copies, migrates and salvages the store. */
 import { openStore } from "../../engines/open.ts";
 import { WorkError } from "../../errors.ts";
 import type { DamageReport, Problem, SalvageReport } from "../../item/store-queries.ts";
@@ -50,14 +50,14 @@ async function checkStore(context: Context): Promise<DamageReport> {
     problems = await context.withStore((engine) => engine.check(), { mustExist: true });
   } catch (error) {
     const found = isDamage(error) ? await damage() : null;
-    if (found === null || found.problems.length === 0) throw error; // the database of another program is not damaged
+    if (found === null || found.problems.length === 0) throw error; // not damaged, e.g. another program's database
     return found;
   }
   if (!problems.some(({ rule }) => rule === "integrity")) return { problems, tables: [] };
   return { problems, tables: (await damage())?.tables ?? [] };
 }
 
-/** SQLite reports a damaged text index or schema with many codes. */
+/** Treats every SQLite error as damage, because damaged indexes and schemas are reported with many codes. */
 function isDamage(error: unknown): boolean {
   if (error instanceof WorkError) return error.code === "store_corrupt";
   return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
@@ -123,7 +123,7 @@ function refuseStoreOption({ hasStoreOption }: Context, name: string): void {
     throw new WorkError("usage", `\`store ${name}\` takes both stores as arguments, not --store.`);
 }
 
-/** Small tables are not reported; large ones are reported several times. */
+/** Progress is reported for tables of at least this size, and repeatedly for large ones. */
 const NOTE_FROM_ROWS = 1000;
 const NOTE_EVERY_ROWS = 100_000;
 

@@ -1,7 +1,7 @@
 /**
- * `redrive trust`, and whether a `redrive.yml` may run commands by itself. A file found in the current folder or above, as
- * in a cloned project, may not until the user trusts this content at this path. A file that is named with `--config` or
- * `REDRIVE_CONFIG`, or that is in the home, is the user's own.
+ * `redrive trust`, and the check whether a `redrive.yml` may run commands automatically. A file found in the current folder
+ * or above, such as in a cloned project, may not until the user trusts its content at its path. Files named by `--config` or
+ * `REDRIVE_CONFIG` and files in the home folder are trusted.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ import type { Context } from "../context.ts";
 import { askYesNo, canAnswer } from "../prompt.ts";
 import { clean } from "../render/paint.ts";
 
-/** The commands that run without a request: those of automatic fixes and of alerts. */
+/** Returns the commands that run automatically: those of automatic fixes and of alerts. */
 export function ownCommands({
   fixes,
   channels,
@@ -27,7 +27,7 @@ export function ownCommands({
   ].map((command) => command.join(" "));
 }
 
-/** Asks once before the settings may run these commands; throws when the answer is no or nobody can answer. */
+/** Asks once before the settings may run these commands. Throws if the answer is no or there is no terminal. */
 export async function requireTrust(context: Context, commands: readonly string[]): Promise<void> {
   if (commands.length === 0) return;
   const file = context.findConfig();
@@ -61,7 +61,7 @@ function readTrusted(context: Context): JsonObject {
     return isJsonObject(trusted) ? trusted : {};
   } catch (error) {
     const isMissing = error instanceof Error && Reflect.get(error, "code") === "ENOENT";
-    if (isMissing || error instanceof SyntaxError) return {}; // nothing is trusted
+    if (isMissing || error instanceof SyntaxError) return {}; // then no file is trusted
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** `redrive metrics` and `redrive watch`: numbers for Prometheus, and alerts for people. */
+/** `redrive metrics` and `redrive watch`: Prometheus metrics, and alerts. */
 import { once } from "node:events";
 import type { Engine } from "../../engine.ts";
 import { openStore } from "../../engines/open.ts";
@@ -123,7 +123,7 @@ async function checkOnce(context: Context, watcher: Watcher): Promise<number> {
   return sent.every(({ ok }) => ok) ? EXIT.done : EXIT.failed;
 }
 
-/** A missing store is not created: its zeros would be misleading. */
+/** Throws if the store is missing instead of creating it, because metrics of 0 would be misleading. */
 async function openExisting(url: string): Promise<Engine> {
   try {
     return await openStore(url, { mustExist: true });

@@ -1,4 +1,4 @@
-/** `redrive run|validate|init`: workflows, from their YAML file to their end. */
+/** `redrive run|validate|init`: runs, checks and creates workflows. */
 import { writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { WorkError } from "../../errors.ts";
@@ -106,7 +106,7 @@ const validate = command({
 
 type Warning = { readonly program: string; readonly where: string; readonly message: string };
 
-/** env_files are read only by a run; they may not exist yet. */
+/** Warns about missing programs. Ignores env_files, which only a run reads and which may not exist yet. */
 function warningsOf({ terminal: { cwd } }: Context, workflow: Workflow): readonly Warning[] {
   const phases = ["setup", "map", "reduce", "merge"] as const;
   return missingPrograms(workflow, { phases, cwd, env: workflow.env }).map(({ program, where }) => ({
@@ -143,7 +143,7 @@ const init = command({
   },
 });
 
-/** False when the file exists and was not changed. */
+/** Writes a file; returns false if it exists and was not overwritten. */
 function write(path: string, text: string, isForced: boolean): boolean {
   try {
     writeFileSync(path, text, { flag: isForced ? "w" : "wx" });

@@ -1,4 +1,4 @@
-/** `redrive worktrees list|clean`: the checkouts that agents work in. */
+/** `redrive worktrees list|clean`: lists and removes the git worktrees of agents. */
 import type { Engine } from "../../engine.ts";
 import { isError } from "../../errors.ts";
 import { requireJob } from "../../queue/find-job.ts";
@@ -58,7 +58,7 @@ const clean = command({
 
 export const commands = { list, clean };
 
-/** A job of another store may have worktrees, so its id is accepted. */
+/** Resolves a job name. Also accepts ids of jobs in other stores, because they may have worktrees here. */
 async function jobIdOf(
   { home }: Context,
   engine: Engine,
@@ -74,7 +74,7 @@ async function jobIdOf(
   }
 }
 
-/** A job of another store may have a letter for the worktree. */
+/** Whether a letter needs the worktree. Assumes so for jobs of other stores, whose letters cannot be read. */
 async function isNeeded(engine: Engine, { state, jobId, itemId }: WorktreeEntry): Promise<boolean> {
   if (state !== "kept" || itemId === undefined) return false;
   if ((await engine.findJob(jobId)) === null) return true;
@@ -112,11 +112,11 @@ function listText({ columns }: Context, entries: readonly WorktreeEntry[]): stri
       { title: "PROCESS", value: ({ pid }) => (pid === null ? null : String(pid)), align: "right" },
       { title: "PATH", value: (entry) => entry.path },
     ],
-    Math.max(columns, ...entries.map(({ path }) => path.length + 80)), // a path that is cut is of no use
+    Math.max(columns, ...entries.map(({ path }) => path.length + 80)), // never cut a path, because it could not be copied
   );
 }
 
-/** A worktree that no process uses waits for a resume. */
+/** Names the state for display. A worktree `in_use` without a process is idle until a resume. */
 function stateWord({ state, pid }: WorktreeEntry): string {
   return state === "in_use" ? (pid === null ? "idle" : "in use") : state;
 }
