@@ -104,7 +104,7 @@ async function unpack(path: string): Promise<Buffer> {
   });
 }
 
-/** A limit, because a small file could unpack to more than fits into memory. */
+/** Limits memory use: a small file could unpack to more than fits into memory. */
 const UNPACKED_BYTES_MAX = 512 * 1024 * 1024;
 
 function parse(path: string, bytes: Buffer): Json {

@@ -122,7 +122,7 @@ async function removeOthers(items: string, names: ReadonlySet<string>): Promise<
 export interface IndexFacts {
   /** The value of `updated_at`, in milliseconds since the epoch. */
   readonly now: number;
-  /** The last event of the store that the folder includes. */
+  /** The newest event of the store that the folder reflects. */
   readonly cursor?: number;
 }
 

@@ -175,7 +175,7 @@ export class Projection {
     return all.length;
   }
 
-  /** Removes old temporary files only once per process, because listing a large folder takes time. */
+  /** Removes old temporary files only the first time, because listing a large folder takes time. */
   async #makeFolder(): Promise<(itemId: string) => string> {
     const nameOf = await makeFolder(this.folder);
     this.#cleanedUp ??= removeOldDrafts(this.folder);

@@ -60,7 +60,7 @@ export function returnedOf({ progress }: Pick<Operation, "progress">): Returned 
   };
 }
 
-/** Finds a redriven letter that is dead again in the group it had when it was selected. */
+/** Finds a redriven letter that died again in the same group. */
 export function findReturned(engine: Engine, operation: Operation): Promise<Returned | null> {
   return findDeadAgain(engine, operation, (letter, { signature }) => letter.errorSignature === signature);
 }

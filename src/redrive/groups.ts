@@ -183,7 +183,7 @@ export async function requireGroup(engine: Engine, word: string): Promise<GroupM
   });
 }
 
-/** Finds the group that holds the letters, following merges. */
+/** Finds the group that now contains the letters, following merges. */
 export async function requireLiveGroup(engine: Engine, word: string): Promise<GroupMark> {
   const mark = await requireGroup(engine, word);
   const signature = mergedInto(mark.signature, await engine.listCorrections());

@@ -18,7 +18,7 @@ export function namedIn(where: string): Named {
   };
 }
 
-/** The parts to load; `whole` if `letter` is used as a whole. */
+/** Returns the parts to load. `whole` stands for `letter` if the expression uses it as a whole. */
 export function partsNamedIn(where: string, whole: readonly LetterPart[] = ALL_PARTS): readonly LetterPart[] {
   const { letter, failure, item } = namedIn(where);
   const parts = new Set<LetterPart>(letter === "all" ? whole : partsOf(letter ?? []));

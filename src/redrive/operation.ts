@@ -43,7 +43,7 @@ export interface OperationRequest extends BulkRequest {
   readonly undoes?: string;
 }
 
-/** Creates an operation on the letters that match now, and returns it when its selection is complete. */
+/** Creates an operation on the letters that match now. Returns the operation once its selection is complete. */
 export async function beginSelected(engine: Engine, request: OperationRequest): Promise<Operation> {
   const { where } = request.selection;
   if (where !== undefined) await matcherOf(where); // an invalid expression must not create an operation

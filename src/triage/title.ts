@@ -77,9 +77,7 @@ function readMessage(message: string): Pick<FailureTitle, "title" | "location"> 
 /** Matches `cargo test failed with exit code 101: error[E0308]: mismatched types`. */
 const ENDED =
   /^(?<command>.{1,200}?) (?:failed with exit code (?<exit>\d+(?: \(SIG\w+\))?)|was killed by (?<signal>SIG\w+)|was answered with (?:(?<http>HTTP \d{3})|(?<rpc>JSON-RPC) error code (?<code>\S+?)))(?:: (?<line>.+))?$/s;
-/**
- * Matches `cargo test timed out after 5m 00s`, `the item timed out after 1h in cargo test`, `x cannot be started (ENOENT)`.
- */
+/** Matches `cargo test timed out after 5m`, `the item timed out after 1h in cargo test`, `x cannot be started (ENOENT)`. */
 const BROKEN_OFF =
   /^(?<early>.{1,200}?) (?:timed out after [^:]{1,40}?(?: in (?<within>.+))?|cannot be started \(.+)$/s;
 

@@ -45,7 +45,7 @@ export class LetterReader {
     this.#options = options;
   }
 
-  /** Yields the letters and refusals that this record completes. Earlier records may be among them. */
+  /** Yields the letters and refusals that this record completes, including those of earlier records. */
   *take(record: RawRecord): Generator<FoundLetter | Refusal> {
     const { data } = record;
     if (isJsonObject(data) && this.#kindOf(data) === "error-body") return yield* this.#takeBody(record, data);

@@ -1,4 +1,4 @@
-/** Entries of a `receipts.json`: undelivered receipts with their last attempt and number of attempts. */
+/** Converts letters to and from entries of `receipts.json`: undelivered receipts with their last attempt. */
 import type { Engine } from "../../engine.ts";
 import { contentId } from "../../intake/identity.ts";
 import type { Letter } from "../../item/letter.ts";

@@ -110,7 +110,7 @@ function isNumber(data: Json): data is number | bigint {
   return typeof data === "number" || typeof data === "bigint";
 }
 
-/** Divides integers exactly. A quotient of fractions such as 0.3 / 0.1 may differ in the last bits. */
+/** Whether the division has no remainder. Fractions allow a tolerance, because 0.3 / 0.1 is not exactly 3. */
 function isMultiple(data: number | bigint, of: number | bigint): boolean {
   if (isWhole(data) && isWhole(of)) return BigInt(data) % BigInt(of) === 0n;
   const quotient = Number(data) / Number(of);

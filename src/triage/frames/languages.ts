@@ -24,7 +24,7 @@ export const JAVASCRIPT: TraceReader = blockReader({
 });
 
 const POSITION = /:\d+:\d+$/;
-/** Files of the runtime, of installed packages, or of a tool that runs the program. */
+/** Files that are not part of the program: of the runtime, of installed packages, or of a tool that runs it. */
 const FOREIGN_JAVASCRIPT =
   /^(?:node:|internal\/|native|<anonymous>|\[eval|evalmachine|webpack\/|bun:|ext:|deno:)|[/\\]node_modules[/\\]|\/\.(?:yarn|pnpm)\//;
 
@@ -67,7 +67,7 @@ export const JVM: TraceReader = blockReader({
 
 const JVM_FRAME =
   /^\s*at (?:[\w.@-]{0,80}\/{1,2}){0,2}([\w.$<>-]{1,300})\((?:([\w$-]{1,100}\.\w{1,10})(?::\d+)?|Native Method|Unknown Source)\)/;
-/** Classes of the runtime, of standard libraries, of frameworks that call an application, and of test runners. */
+/** Classes that are not part of the program: of the runtime, standard libraries, frameworks and test runners. */
 const FOREIGN_CLASS =
   /^(?:javax?|jdk|sun|com\.sun|kotlinx?|scala|groovy|clojure|org\.(?:springframework|junit|testng|mockito|gradle|hibernate|jboss|eclipse|codehaus|apache\.(?:maven|tomcat|catalina|coyote|commons|logging))|io\.(?:netty|reactivex|micrometer)|reactor|com\.(?:google\.common|fasterxml|zaxxer)|akka)\./;
 
@@ -123,7 +123,7 @@ export const NATIVE: TraceReader = blockReader({
   },
   endsWithBlock: true,
   headline: (lines, start) => headlineBefore(lines, start, NATIVE_HEADLINE, "last"),
-  // `==123==ERROR: AddressSanitizer: heap-use-after-free on address …`: the rest of the line is specific to this run.
+  // Removes pid and address from `==123==ERROR: AddressSanitizer: heap-use-after-free on address …`, which differ per run.
   tidy: (headline) =>
     headline
       .replace(/^==\d+==\s?/, "")
