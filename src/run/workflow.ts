@@ -73,7 +73,7 @@ export async function startWorkflow(
   return aloneAtJob(deps, id, () => runWorkflow(deps, job, options));
 }
 
-/** Runs the work while no other process runs phases of the job. */
+/** Runs the work, or throws `job_running` if another process is running the job. */
 export function aloneAtJob<T>({ engine, clock }: RunDeps, jobId: string, work: () => Promise<T>): Promise<T> {
   return runExclusively({ engine, clock: clock ?? systemClock }, jobId, work);
 }

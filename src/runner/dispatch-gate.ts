@@ -1,6 +1,6 @@
 /**
- * Decides before each lease whether the queue may be worked. The breaker of a queue and its parking are shared by all
- * workers as one document that changes by compare-and-set. Times are those of the store's clock.
+ * Decides before each lease whether the queue may be worked. All workers share the breaker of a queue and its parking as one
+ * document, which is updated by compare-and-set. All times use the store's clock.
  */
 
 import type { SettleAndLease, SettleAndLeaseResult, SharedDocument } from "../engine.ts";
@@ -25,7 +25,7 @@ const FAULTS_MAX = 20;
 export interface DispatchGateOptions {
   readonly queue: string;
   readonly author: string;
-  /** The runner's own faults pause it but never end it. Default false. */
+  /** Faults of the runner itself pause it, but never end it. Default false. */
   readonly ignoresFaults?: boolean;
 }
 
@@ -65,7 +65,7 @@ export class DispatchGate {
     return this.shared.admit(wanted, now);
   }
 
-  /** Returns tickets for which no item was found, or whose attempt says nothing about the service. */
+  /** Returns unused tickets, and those of attempts that do not show whether the service works. */
   returnTickets(ticket: number, now: number, count = 1): void {
     for (let n = 0; n < count; n += 1) this.shared.report(ticket, "cancelled", now);
   }
@@ -79,7 +79,7 @@ export class DispatchGate {
     else this.#faults = 0;
   }
 
-  /** Counts a verdict; it may park the queue or stop the run. */
+  /** Counts a verdict, which may park the queue or stop the run. */
   recordVerdict(verdict: Verdict, now: number, outcome?: Outcome): void {
     if (verdict.kind === "park") this.#park(now, now + verdict.delayMs, outcome);
     const died = verdict.kind === "bury" || verdict.kind === "stop";
@@ -96,7 +96,7 @@ export class DispatchGate {
     if (failed && isOutageFailure(failed)) this.outage.recordParking(now, until, isKnownReset(failed));
   }
 
-  /** The runner's own faults do not count as attempts, so only a pause and a limit keep it from looping forever. */
+  /** Faults of the runner do not count as attempts, so only a pause and a limit prevent an endless loop. */
   #pauseAfterFault(why: string, now: number): void {
     if (now < this.#pausedUntil) return; // all running attempts fail together
     this.#faults += 1;
@@ -107,19 +107,19 @@ export class DispatchGate {
   }
 }
 
-/** A permanent failure is caused by the item and says nothing about the service. */
+/** A permanent failure is caused by the item, so the breaker ignores it. */
 function reportOf(outcome: Outcome): Report {
   if (outcome.kind === "succeeded") return "success";
   return outcome.kind === "failed" && outcome.failure.errorClass !== "permanent" ? "failure" : "cancelled";
 }
 
-/** A failure this long after the queue could be worked again starts a new outage. */
+/** A failure this long after the last parking or failure starts a new outage. */
 const GAP_MS_MAX = 3_600_000;
 
 interface Outage {
   readonly since: number;
   readonly rounds: number;
-  /** The end of the parking, or the time of the last failure. */
+  /** The end of the parking, or the time of the last failure if that is later. */
   readonly until: number;
 }
 
@@ -127,7 +127,7 @@ interface Outage {
 export class OutageClock {
   #outage: Outage | null = null;
 
-  /** The progress of the outage for an item that has failed because of it since the given time. */
+  /** Returns the progress of the outage for an item that has been failing since `itemSince`. */
   soFar(now: number, itemSince = now): OutageProgress {
     const { since = now, rounds = 0, until = now } = this.#current(now) ?? {};
     const waitedMs = Math.max(0, now - Math.min(since, itemSince));
@@ -139,7 +139,7 @@ export class OutageClock {
     this.#outage = { since, rounds, until: Math.max(until, now) };
   }
 
-  /** `isReset` means that the outage ends at a known time; a later failure belongs to another outage. */
+  /** `isReset` means that the outage ends at a known time, so that a later failure belongs to another outage. */
   recordParking(now: number, until: number, isReset: boolean): void {
     const { since = now, until: before = now } = this.#current(now) ?? {};
     this.#outage = isReset
@@ -163,7 +163,7 @@ export class OutageClock {
   }
 }
 
-/** Since when the item has failed because of an outage, judged by its last attempts without a long gap between them. */
+/** Returns since when the item has been failing because of an outage, according to its latest attempts. */
 export function failingSince(attempts: readonly Attempt[], now: number): number {
   let since = now;
   for (const { failure, outcome, startedAt, endedAt = startedAt } of attempts.toReversed()) {
@@ -176,12 +176,12 @@ export function failingSince(attempts: readonly Attempt[], now: number): number 
 }
 
 export interface Admitted {
-  /** How many items may be leased. Each must be reported with `report`. */
+  /** How many items may be leased. The outcome of each must be passed to `report`. */
   readonly count: number;
   readonly ticket: number;
-  /** They are probes of a half-open breaker: the store has to record them, even when no item was found for them. */
+  /** Set for probes of a half-open breaker: the store must record them even if no item was found. */
   readonly isProbe?: true;
-  /** When to try again at the latest, by the store's clock, if nothing was admitted. */
+  /** If nothing was admitted: the latest time for the next try, by the store's clock. */
   readonly retryAt: number | null;
 }
 
@@ -190,7 +190,7 @@ type Proposal = NonNullable<SettleAndLease["gate"]>;
 interface GateState {
   readonly breaker: Breaker | null;
   readonly parkedUntil: number;
-  /** The reason, shown to people. */
+  /** The reason for the parking, for display. */
   readonly parkedFor?: string;
 }
 
@@ -198,20 +198,20 @@ interface GateState {
 type Change = (state: GateState) => GateState;
 
 interface Pending {
-  /** Distinguishes our write from another worker's write of the same content. */
+  /** Distinguishes this write from another worker's write of the same content. */
   readonly writeId: string;
   readonly state: GateState;
   readonly changes: number;
 }
 
-/** The view of one worker: the stored state plus changes that are not stored yet. It never calls the store itself. */
+/** One worker's view of the breaker: the stored state plus unsaved changes. Never accesses the store itself. */
 export class SharedBreaker {
   readonly #queue: string;
   readonly #author: string;
   #policy: BreakerPolicy | undefined;
   #version = 0;
   #base: GateState;
-  /** The stored state with the changes that are not stored yet. */
+  /** `#base` with the unsaved changes applied. */
   #state: GateState;
   #unsaved: Change[] = [];
   #pending: Pending | null = null;
@@ -237,7 +237,7 @@ export class SharedBreaker {
     return this.#state.breaker;
   }
 
-  /** The breaker is open or half open: a failure now is part of the outage. */
+  /** Whether the breaker is open or half open, so that a failure is part of the outage. */
   get isOutage(): boolean {
     const { breaker } = this.#state;
     return breaker !== null && breaker.gate.kind !== "closed";
@@ -287,7 +287,7 @@ export class SharedBreaker {
     return this.#state.breaker === null ? 0 : breakerWaitMs(this.#state.breaker, now);
   }
 
-  /** The part of the next `settleAndLease` request. Each proposal ends with `answered` or `withdraw`. */
+  /** Returns the gate part of the next `settleAndLease` request. Each proposal ends with `answered` or `withdraw`. */
   proposal(): Proposal {
     const common = { queue: this.#queue, seen: this.#version };
     if (!this.hasChanges) return common;
@@ -298,7 +298,7 @@ export class SharedBreaker {
     return { ...common, next: bodyOf(this.#state, writeId), ...(event && { event }) };
   }
 
-  /** False when another worker has written first: then nothing was leased, and the stored state is taken over. */
+  /** Returns false when another worker has written first: then nothing was leased, and its state is adopted. */
   answered(answer: SettleAndLeaseResult["gate"]): boolean {
     const pending = this.#pending;
     this.#pending = null;
@@ -313,7 +313,7 @@ export class SharedBreaker {
     return false;
   }
 
-  /** The request failed: undoes what it admitted and keeps the changes for the next one. */
+  /** Called when the request failed: undoes what it admitted and keeps the changes for the next one. */
   withdraw(): void {
     this.#pending = null;
     this.#rebase(this.#base);
@@ -349,7 +349,7 @@ export class SharedBreaker {
     });
   }
 
-  /** Applies the current policy to a breaker that may have been written under another one. */
+  /** Applies the current policy to a breaker that may have been stored with another one. */
   #withPolicy(state: GateState): GateState {
     const policy = this.#policy;
     if (policy === undefined) return { ...state, breaker: null };
@@ -369,7 +369,7 @@ function isBreaker(json: unknown): json is Breaker {
   return ["closed", "open", "half_open"].includes(String(json.gate.kind));
 }
 
-/** Changes to half open have no event: the probes decide which one follows. */
+/** A change to half open has no event, because the probes decide whether the breaker closes or opens again. */
 function eventOf(before: GateState, after: GateState): Proposal["event"] {
   const [was, is] = [before.breaker?.gate.kind ?? "closed", after.breaker?.gate.kind ?? "closed"];
   if (was === "closed" && is === "open") return { type: "breaker_opened" };

@@ -1,4 +1,4 @@
-/** A runner as a holder of leases. When others have reaped its leases (a machine that slept), it registers again. */
+/** A runner as a holder of leases. Registers again after other runners have reaped its leases, e.g. when the machine slept. */
 import { setMaxListeners } from "node:events";
 import { endOrphans } from "../attempt/process-tree.ts";
 import type { Engine, NewHolder } from "../engine.ts";
@@ -18,13 +18,13 @@ export interface LeaseHolderOptions {
   readonly random: Random;
   readonly clock: Clock;
   readonly storeRetry: StoreRetry;
-  /** Called when items were taken back and are ready again. */
+  /** Called when leases were reaped and their items are ready again. */
   readonly onReaped: () => void;
-  /** Called for errors in the background that are not store failures. */
+  /** Called for background errors other than store failures. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** The share of the TTL in which work may start. The rest covers the start itself. */
+/** The share of the TTL in which work may start. The rest covers the time to start it. */
 const STARTABLE_SHARE = 7 / 8;
 const UNSTARTED = {
   outcome: "released",
@@ -58,7 +58,7 @@ export class LeaseHolder {
     return this.#running.signal;
   }
 
-  /** False when leases may have expired after a stall. Both clocks are read: one stops during sleep, the other can be set. */
+  /** False when leases may have expired after a stall. Checks both clocks: one stops during sleep, the other can be set. */
   get isConfirmed(): boolean {
     const { clock } = this.#options;
     const ageMs = Math.max(
@@ -68,7 +68,7 @@ export class LeaseHolder {
     return ageMs < this.#holder.ttlMs * STARTABLE_SHARE;
   }
 
-  /** Sends a heartbeat; a holder that was revoked is replaced by a new one. */
+  /** Sends a heartbeat. If the holder was revoked, registers a new one. */
   async confirm(): Promise<void> {
     const { id } = this.#holder;
     const sentAt = readClocks(this.#options.clock);
@@ -95,7 +95,7 @@ export class LeaseHolder {
     this.#over.abort();
   }
 
-  /** Runs a step that leases. One that fails may have been committed: what it leased was not started then. */
+  /** Runs a leasing step. If it fails, it may still have been committed, so that its leases are held but not started. */
   step<T>(step: () => Promise<T>): Promise<T> {
     return step().catch((error: unknown) => {
       this.#mayHoldUnstarted = true;
@@ -103,7 +103,7 @@ export class LeaseHolder {
     });
   }
 
-  /** Gives back what such a step leased: heartbeats would keep it forever. */
+  /** Releases leases of a failed step, because heartbeats would keep them forever. */
   async releaseUnstarted(holderId: string, started: { has(item: LeasedItem): boolean }): Promise<void> {
     if (!this.#mayHoldUnstarted) return;
     const { storeRetry, onReaped } = this.#options;
@@ -167,7 +167,7 @@ export class LeaseHolder {
     return reap({ ...runnerSettings(run), engine, queue, policy: policy(), random, selfId, endOrphans });
   }
 
-  /** Store failures are ignored: the next round tries again, and the runner's loop is the one that gives up. */
+  /** Ignores store failures: the next round tries again, and only the runner's main loop gives up. */
   async #tolerate<T>(action: () => Promise<T>, otherwise: T): Promise<T> {
     try {
       return await action();

@@ -1,13 +1,13 @@
-/** Decides when a runner polls its queue: at once while there is more, else when an item is due or it is notified. */
+/** Decides when a runner polls its queue: at once while more items are due, else at the next due time or notification. */
 import type { SettleAndLeaseResult } from "../engine.ts";
 import { allow, type Rate, spend } from "../item/rate.ts";
 import type { Clock } from "../std/clock.ts";
 
-/** The interval when the store sends no notifications. */
+/** The poll interval when the store sends no notifications. */
 const POLL_MS = 500;
-/** The interval when it does, in case one was missed. */
+/** The poll interval when the store sends notifications, in case one was missed. */
 const NOTIFIED_POLL_MS = 5000;
-/** With a rate, items are leased a few at a time; unused allowance is kept. */
+/** With a rate limit, waits at least this long between polls, so that several items are leased together. */
 const RATE_GATHER_MS = 20;
 
 export interface PollScheduleOptions {
@@ -17,7 +17,7 @@ export interface PollScheduleOptions {
   readonly isNotified: boolean;
 }
 
-/** What was requested, and whether the shared breaker was still the one that was read. */
+/** A lease request and the state of the shared breaker when it was answered. */
 interface LeaseRequest {
   readonly wanted: number;
   readonly isCurrent: boolean;
@@ -48,7 +48,7 @@ export class PollSchedule {
     return this.#clock.now() + this.#storeAheadMs;
   }
 
-  /** A wait longer than any that was planned means that the clock was set back. */
+  /** A remaining wait longer than `pollMs` means that the clock was set back; then polls at once. */
   get leaseInMs(): number {
     const leftMs = Math.max(this.#leaseAt, this.#restUntil) - this.#clock.now();
     return leftMs > this.pollMs ? 0 : Math.max(0, leftMs);
@@ -58,7 +58,7 @@ export class PollSchedule {
     return this.#nextDueAt;
   }
 
-  /** How many of the wanted items this runner's own rate allows. When none, plans the next poll. */
+  /** Returns how many of the wanted items this runner's own rate allows. If none, schedules the next poll. */
   allowed(wanted: number): number {
     if (this.#ownRate === undefined) return wanted;
     const now = this.#clock.now();
@@ -74,7 +74,7 @@ export class PollSchedule {
     this.#nextDueAt = null;
   }
 
-  /** The item of an attempt that ended may be ready again, and due before the others. */
+  /** The item of an ended attempt may be ready again and due before the others. */
   attemptEnded(): void {
     this.#nextDueAt = null;
   }
@@ -83,24 +83,24 @@ export class PollSchedule {
     this.#leaseAt = Math.min(this.#leaseAt, this.#clock.now() + ms);
   }
 
-  /** Nothing is admitted until then, by the store's clock, or until another worker changes it. */
+  /** Schedules the next poll when nothing was admitted. Another worker may change that earlier, so it polls regularly. */
   retryAt(storeTime: number | null): void {
     this.#nextDueAt = storeTime;
     this.#plan(Math.min(POLL_MS, storeTime === null ? POLL_MS : storeTime - this.storeNow));
   }
 
-  /** The value to pass to `answered`, which so detects notifications that arrived meanwhile. */
+  /** Returns a value for `answered`, to detect notifications that arrive during the request. */
   beginRequest(): number {
     return this.#notifications;
   }
 
-  /** When fewer items came than wanted, there is no use in polling before something is due or has changed. */
+  /** If fewer items than wanted were leased, the next poll waits until an item is due or a notification arrives. */
   answered(begun: number, { leased, nextDueAt, now }: SettleAndLeaseResult, request: LeaseRequest): void {
     const { wanted, isCurrent, isProbe, rate } = request;
     this.#storeAheadMs = now - this.#clock.now();
     if (wanted === 0) return;
     this.#nextDueAt = null;
-    // Writing the breaker notifies all workers. Without a rest, probes that find nothing would notify each other forever.
+    // Writing the breaker notifies all workers. Without a pause, probes that find nothing would notify each other forever.
     if (isProbe && isCurrent && leased.length === 0) this.#restUntil = this.#clock.now() + POLL_MS;
     if (!isCurrent) this.#leaseAt = 0;
     if (this.#ownRate)

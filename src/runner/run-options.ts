@@ -1,4 +1,4 @@
-/** The options of a runner, what it reports, and how it ends. */
+/** The options of a runner, its observer and its result. */
 import type { Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
 import type { WorkError } from "../errors.ts";
@@ -15,19 +15,19 @@ import type { Random } from "../std/random.ts";
 import type { GroupRule } from "../triage/grouping.ts";
 import type { StoreRetry } from "./store-retry.ts";
 
-/** Settings that every way of starting a runner hands on to it. */
+/** Settings common to all ways of starting a runner. */
 export interface RunnerSettings {
   /** How long to wait for a store that cannot be written. Default 30 s; a worker of a queue waits until it answers. */
   readonly storeWaitMs?: number;
-  /** From how many redrives an item may come back before it is poison. Default 5. */
+  /** After how many redrives an item that fails again is poison. Default 5. */
   readonly poisonAfter?: number;
-  /** Rules that name the groups of failures, before the algorithm. Default: none. */
+  /** Rules that name failure groups and take precedence over the algorithm. Default: none. */
   readonly groupRules?: readonly GroupRule[];
-  /** Rules that correct type and class of failures. Default: none. */
+  /** Rules that correct the type and class of failures. Default: none. */
   readonly classRules?: readonly ClassRule[];
 }
 
-/** These settings of larger options. */
+/** Extracts these settings from larger options. */
 export function runnerSettings(options: RunnerSettings): RunnerSettings {
   const { storeWaitMs, poisonAfter, groupRules, classRules } = options;
   return compact({ storeWaitMs, poisonAfter, groupRules, classRules });
@@ -41,7 +41,7 @@ export interface RunOptions extends RunnerSettings {
   readonly handler: Handler;
   /** How many attempts run at a time. */
   readonly slots: number;
-  /** Called when the policy is `custom` and an item would be given up. One that throws decides `dlq`. */
+  /** Called before an item is given up, if the policy is `custom`. If it throws, the item is buried. */
   readonly askHandler?: ((item: LeasedItem, failure: Failure) => Promise<HandlerReport>) | undefined;
   /** Run only the letters of this redrive. */
   readonly operationId?: string | undefined;
@@ -49,11 +49,11 @@ export interface RunOptions extends RunnerSettings {
   readonly feed?: Feed | undefined;
   /** Keeps running when the queue is empty. Default false. */
   readonly keepGoing?: boolean;
-  /** The rate of all workers of the queue together. Default: no limit. */
+  /** The rate limit of all workers of the queue together. Default: no limit. */
   readonly rate?: Rate;
-  /** The rate of this runner alone. Default: no limit. */
+  /** The rate limit of this runner alone. Default: no limit. */
   readonly ownRate?: Rate | undefined;
-  /** Called before each lease for settings that may change meanwhile. Default: `policy` and `rate`. */
+  /** Called before each lease, for settings that may change during the run. Default: `policy` and `rate`. */
   readonly settings?: (() => Pick<RunOptions, "policy" | "rate">) | undefined;
   /** Abort to stop: running attempts are ended and released. */
   readonly stop: AbortSignal;
@@ -74,24 +74,24 @@ export interface RunOptions extends RunnerSettings {
 /** A feed writes to the store itself, through the runner's `StoreRetry`, and ends when the signal is aborted. */
 export type Feed = (storeRetry: StoreRetry, signal: AbortSignal) => AsyncIterable<number>;
 
-/** Called for what happens, after it is durable. */
+/** Callbacks for the events of a run. Called after the event is durable. */
 export interface RunObserver {
   started?(item: LeasedItem, slot: number): void;
   settled?(item: LeasedItem, settlement: Settlement, outcome: Outcome): void;
   added?(items: number): void;
-  /** May return a promise to make the runner wait before it leases more, when results pile up. */
+  /** May return a promise that delays the next lease, e.g. when results pile up. */
   ready?(): Promise<unknown> | undefined;
-  /** Called when the queue is found paused, and when it is no longer. */
+  /** Called when the queue becomes paused, and when it is no longer paused. */
   paused?(isPaused: boolean): void;
-  /** Called repeatedly while a runner that ends with its queue waits for the next item to become due. */
+  /** Called repeatedly while a runner without `keepGoing` waits for the next item to become due. */
   waiting?(wait: Waiting): void;
   trouble?(error: WorkError): void;
   recovered?(): void;
-  /** The store's clock was set forward or back by so much; see `Engine.watchClock`. */
+  /** Called when the store's clock was set forward or back by this amount; see `Engine.watchClock`. */
   clockStepped?(stepMs: number): void;
 }
 
-/** Nothing runs, and no item is due yet. */
+/** Describes a wait in which nothing runs, because no item is due yet. */
 export interface Waiting {
   /** How many items are ready. */
   readonly items: number;

@@ -1,4 +1,4 @@
-/** The loop for every kind of queue: each turn settles ended attempts and leases due items in one durable step, then starts them. */
+/** The main loop for all kinds of queues: each turn settles ended attempts and leases due items in one durable step. */
 import type { Engine, SettleAndLease, SettleAndLeaseResult } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { Settlement } from "../item/item.ts";
@@ -18,7 +18,7 @@ export async function runQueue(options: RunOptions): Promise<RunResult> {
 
 const GATHER_MS = 2;
 const NOTHING: Admitted = { count: 0, ticket: 0, retryAt: null };
-/** Each try means that another worker has written the breaker in between, which rarely happens twice. */
+/** Limits retries of the final write. Each retry means that another worker has written the breaker in between. */
 const FINAL_WRITES_MAX = 10;
 
 class Runner {
@@ -119,7 +119,7 @@ class Runner {
     this.#pollNow();
   }
 
-  /** Ends running attempts; the loop settles them as they end. */
+  /** Aborts running attempts; the loop settles them as they end. */
   #stop(): void {
     const { abandonAfterMs } = this.#options;
     this.#holder.stop();
@@ -129,13 +129,13 @@ class Runner {
     this.#wake.notify();
   }
 
-  /** A runner that ends with its queue polls anyway and needs no notifications. */
+  /** Only runners with `keepGoing` need notifications; the others poll. */
   async #watch(): Promise<(() => Promise<void>) | undefined> {
     if (!this.#options.keepGoing || this.#isEnding()) return undefined;
     return this.#storeRetry.run(() => this.#engine.watch(this.#options.queue, () => this.#pollNow()));
   }
 
-  /** Ends running attempts, settles them and unregisters. After a fault each write is tried once. */
+  /** Ends and settles running attempts, then unregisters. After a fault, each write is tried only once. */
   async #windDown(): Promise<void> {
     this.#stop();
     await this.#slots.allEnded();
@@ -215,7 +215,7 @@ class Runner {
     return { settle, lease, gate: shared.proposal() };
   }
 
-  /** Attempts that could not be written are kept for later. Null when the leases were lost and the runner has registered again. */
+  /** Keeps attempts that could not be written for later. Returns null when the leases were lost and the holder was renewed. */
   async #settleAndLease(
     holderId: string,
     request: SettleAndLease,
@@ -235,7 +235,7 @@ class Runner {
     }
   }
 
-  /** Writes them one by one, and releases the one that cannot be written, so that it does not block the others. */
+  /** Writes the settlements one by one. One that cannot be written is released, so that it does not block the others. */
   async #settleOneByOne(fault: unknown): Promise<void> {
     for (const one of this.#slots.takeEnded()) {
       const { lease, notes } = one.settlement;
@@ -288,11 +288,11 @@ class Runner {
     this.#wake.notify();
   }
 
-  /** Leasing together with a settlement costs no extra step, so it is tried whenever something is settled. */
+  /** Leasing together with a settlement needs no extra step, so it is tried whenever something is settled. */
   async #mayLease(): Promise<boolean> {
     const isTime = this.#schedule.leaseInMs === 0 || this.#slots.ended > 0;
     if (this.#slots.free === 0 || !isTime || this.#isEnding()) return false;
-    // Items leased under an old heartbeat could not be started.
+    // Without a recent heartbeat, leased items could not be started.
     if (!this.#holder.isConfirmed) await this.#storeRetry.run(() => this.#holder.confirm());
     return !this.#isEnding();
   }
@@ -306,7 +306,7 @@ class Runner {
     return this.#schedule.leaseInMs === 0 ? this.#admitAfterReload(wanted) : admitted;
   }
 
-  /** Another worker may have closed the breaker meanwhile. */
+  /** Reads the breaker again, because another worker may have closed it. */
   async #admitAfterReload(wanted: number): Promise<Admitted> {
     const name = gateName(this.#options.queue);
     this.#gate.shared.load(await this.#storeRetry.run(() => this.#engine.readDocument(name)));
@@ -335,7 +335,7 @@ class Runner {
     return this.#storeRetry.run(() => this.#isNothingLeft());
   }
 
-  /** Waits for the items of other runners too: if one dies, its items come back to this runner. */
+  /** Also waits for items of other runners: if one of those dies, this runner gets its items. */
   async #isNothingLeft(): Promise<boolean> {
     const { operationId, queue } = this.#options;
     if (operationId !== undefined)
@@ -359,7 +359,7 @@ class Runner {
       for await (const added of this.#options.feed?.(this.#storeRetry, this.#feedStop.signal) ?? []) {
         this.#options.observer?.added?.(added);
         this.#pollNow();
-        await new Promise((resolve) => setImmediate(resolve)); // attempts that ended meanwhile go first
+        await new Promise((resolve) => setImmediate(resolve)); // attempts that have ended meanwhile are settled first
         if (this.#isEnding() || this.#isOver) return;
       }
       this.#feedDone = true;

@@ -1,4 +1,4 @@
-/** The slots of a runner: each runs one attempt at a time. Thousands run per second, so each has to be cheap. */
+/** The slots of a runner. Each runs one attempt at a time; thousands run per second, so starting one must be cheap. */
 import { OpenAttempt, perform } from "../attempt/handler.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
 import { isStoreError } from "../errors.ts";
@@ -22,7 +22,7 @@ export interface SlotsDeps {
   readonly gate: DispatchGate;
   readonly random: () => number;
   readonly policy: () => Policy;
-  /** This process's clock, and the store's. */
+  /** The clock of this process, and of the store. */
   readonly now: () => number;
   readonly storeNow: () => number;
   readonly onEnded: (settlement: Settlement) => void;
@@ -33,14 +33,14 @@ export interface StartContext {
   readonly holderId: string;
   /** Aborted when the attempts of this holder must end. */
   readonly signal: AbortSignal;
-  /** False while its leases may have expired; then nothing may start. */
+  /** False while the leases may have expired; then nothing may start. */
   readonly mayStart: () => boolean;
 }
 
 interface Running extends StartContext {
   readonly item: LeasedItem;
   readonly attempt: OpenAttempt;
-  /** Set when an outage made the attempt fail: since when the item has failed because of it. */
+  /** Set after an outage failure: since when the item has been failing because of the outage. */
   readonly failingSince?: number;
   ended: Promise<void>;
 }
@@ -75,7 +75,7 @@ export class Slots {
     return this.#ended.length;
   }
 
-  /** Whether the attempt is running, or has ended and is not taken yet. */
+  /** Whether the attempt is running, or has ended but is not settled yet. */
   has({ ref, attempt }: Lease): boolean {
     const isIt = (one: { readonly item: LeasedItem }) => one.item.ref === ref && one.item.attempt === attempt;
     return [...this.#running.values()].some(isIt) || this.#ended.some(isIt);
@@ -138,7 +138,7 @@ export class Slots {
     return { ...outcome, failure: applyClassRules(outcome.failure, classRules) };
   }
 
-  /** Since when the item has failed because of an outage. Undefined when that is unknown; then no attempt is counted. */
+  /** Returns since when the item has been failing because of an outage. Undefined when the store cannot be read. */
   async #failingSince({ ref }: LeasedItem): Promise<number | undefined> {
     try {
       return failingSince(await this.#deps.options.engine.listAttempts(ref), this.#deps.storeNow());
@@ -174,7 +174,7 @@ export class Slots {
     this.#deps.onEnded(ended.settlement);
   }
 
-  /** An error in the decision is a bug of ours: the item is released, and the error log has the reason. */
+  /** An error in the decision is a bug in Redrive: releases the item and records the error in the error log. */
   #end(running: Running, outcome: Outcome, report: HandlerReport): Ended {
     const { item, attempt } = running;
     try {
@@ -192,7 +192,7 @@ export class Slots {
     const { gate, random } = this.#deps;
     const now = this.#deps.storeNow();
     const isOutage = gate.shared.isOutage;
-    const isCutOff = outcome.kind === "released" && signal.aborted; // ended by the runner: it says nothing about the service
+    const isCutOff = outcome.kind === "released" && signal.aborted; // ended by the runner, so the breaker ignores it
     if (isCutOff) gate.returnTickets(ticket, now);
     else gate.recordOutcome(ticket, outcome, now);
     const breaker = { waitMs: gate.shared.waitMs(now), isOutage };
@@ -232,7 +232,7 @@ function isExpired({ expiresAt, startedAt }: LeasedItem): boolean {
   return expiresAt !== undefined && startedAt >= expiresAt;
 }
 
-/** Expired work is no longer wanted, so it is not retried. */
+/** An expired item is not retried, because its result is no longer wanted. */
 function expired(item: LeasedItem, agentId: string): Outcome {
   return {
     kind: "failed",

@@ -1,4 +1,4 @@
-/** Retries store operations while the store cannot be used: a full disk, a lock, an outage. */
+/** Retries store operations while the store is unusable: a full disk, a lock or an outage. */
 import { hostname } from "node:os";
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, type WorkError } from "../errors.ts";
@@ -8,16 +8,16 @@ import type { Clock } from "../std/clock.ts";
 export const STORE_WAIT_MS = 30_000;
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 1000;
-/** A runner that is about to end does not wait longer than this. */
+/** The wait limit of a runner that is about to end. */
 const ENDING_WAIT_MS = 30_000;
 
 export interface StoreRetryObserver {
   /** Called at the first failure of an operation. */
   trouble?(error: WorkError): void;
   recovered?(): void;
-  /** Whether the runner is about to end. Default: it is not. */
+  /** Whether the runner is about to end. Default false. */
   isEnding?(): boolean;
-  /** How long operations are retried once it is about to end. Default 30 s, so that results can still be written. */
+  /** How long operations are retried while the runner is ending. Default 30 s, so that results can still be written. */
   readonly endingWaitMs?: number;
 }
 
@@ -32,7 +32,7 @@ export class StoreRetry {
     this.#observer = observer;
   }
 
-  /** Runs the action again, with jitter, until it succeeds or the time is over; then throws its error. */
+  /** Retries the action with backoff and jitter until it succeeds or the time is over; then throws its error. */
   async run<T>(action: () => Promise<T>): Promise<T> {
     let giveUpAt = this.#clock.monotonicNow() + this.#waitMsMax;
     let pauseMs = PAUSE_MS_MIN;
@@ -49,7 +49,7 @@ export class StoreRetry {
           );
         if (!isStoreTrouble(error) || isHopeless(error) || this.#clock.monotonicNow() >= giveUpAt)
           throw error;
-        // Waiting without a limit is for a store that is busy or full, not for a file that was removed.
+        // Waiting without a limit makes sense for a busy or full store, not for a removed file.
         if (error.isStoreGone && this.#waitMsMax === Number.POSITIVE_INFINITY) throw error;
         if (tries === 1) this.#observer?.trouble?.(error);
         await this.#clock.sleep(pauseMs * (0.5 + Math.random()));
@@ -63,7 +63,7 @@ function isHopeless(error: WorkError): boolean {
   return error.code === "store_corrupt" || error.code === "store_readonly";
 }
 
-/** Writes an event of the queue when the store is back after a failure. The work never waits for it. */
+/** Records an event of the queue when the store works again after a failure. The work never waits for it. */
 export class OutageLog {
   readonly #engine: Engine;
   readonly #queue: string;
@@ -86,10 +86,10 @@ export class OutageLog {
     } as const;
     const written = storeRetry.run(() => this.#engine.changeJob(this.#queue, { event }));
     this.#writing = Promise.all([this.#writing, written]).then(() => undefined);
-    this.#writing.catch(() => undefined); // `flush` reports it
+    this.#writing.catch(() => undefined); // `flush` reports the error
   }
 
-  /** Resolves when everything is written, and rejects when something could not be. */
+  /** Resolves when all events are written, and rejects when one could not be. */
   async flush(): Promise<void> {
     await this.#writing;
   }
