@@ -1,4 +1,4 @@
-/** Keeps the output of an attempt: tails for the failure record, and all of it (up to a limit) in the log. Detects a full disk. */
+/** Keeps the output of an attempt: tails for the failure record, and up to a limit in the log. Detects a full disk. */
 import { statfsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -13,21 +13,21 @@ import { type Cut, LOG_BYTES_MAX } from "./output-watch.ts";
 
 export interface KeepOutputOptions {
   readonly ended: Ended;
-  /** The path of the log. Its folder is created when there is something to write. */
+  /** The path of the log. Its folder is created with the first output. */
   readonly logPath: string;
   readonly stdoutPath: string;
   readonly stderrPath: string;
-  /** Kept of each stream in the record. Default 8,192. */
+  /** How many bytes of each stream the failure record keeps. Default 8,192. */
   readonly tailBytesMax?: number;
-  /** Kept of each stream in the log. Default 64 MiB. */
+  /** How many bytes of each stream the log keeps. Default 64 MiB. */
   readonly logBytesMax?: number;
-  /** What an `OutputWatch` has cut off. */
+  /** The parts that an `OutputWatch` has cut off. */
   readonly cuts?: Cuts;
-  /** Lines above the output. With titles the log is appended to, and written even without output. */
+  /** Lines above the output. If given, the log is appended to, even without output. */
   readonly titles?: readonly string[];
   /** Masks secrets. */
   readonly mask?: OutputMask;
-  /** Keeps the output files for the caller. Default false. */
+  /** Whether the caller needs the output files afterwards. Default false. */
   readonly keepFiles?: boolean;
 }
 
@@ -40,11 +40,11 @@ export interface Cuts {
 export interface KeptOutput {
   readonly stdoutTail: string;
   readonly stderrTail: string;
-  /** Longer tails of a failure, to find the error line in; the record keeps only the short ones. */
+  /** Longer tails, to find the error line of a failure; the record keeps only the short ones. */
   readonly ends?: { readonly stdoutTail: string; readonly stderrTail: string };
   /** The path of the log; absent when there was no output. */
   readonly log?: string;
-  /** Why there is no log although there was output. */
+  /** Why the log is missing although there was output. */
   readonly logTrouble?: string;
 }
 
@@ -52,7 +52,7 @@ const TAIL_BYTES_MAX = 8192;
 /** The error line can be hundreds of lines before the last one. */
 const END_BYTES_MAX = 65_536;
 
-/** Rejects with a store error when the log cannot be written, as when the disk is full. */
+/** Writes the log and returns the tails. Rejects with a store error when the log cannot be written, e.g. on a full disk. */
 export async function keepOutput(options: KeepOutputOptions): Promise<KeptOutput> {
   const { ended, cuts = {}, titles = [], mask } = options;
   const { tailBytesMax = TAIL_BYTES_MAX, logBytesMax = LOG_BYTES_MAX } = options;
@@ -76,7 +76,7 @@ export async function keepOutput(options: KeepOutputOptions): Promise<KeptOutput
   }
 }
 
-/** Like `keepOutput` for a success with little output, whose log is written later. Null when it must be written now. */
+/** Like `keepOutput`, but writes the small log of a success later. Returns null when it must be written now. */
 export function keepLater(
   { ended, cuts = {}, logPath }: KeepOutputOptions,
   writer: LogWriter,
@@ -92,7 +92,7 @@ export function keepLater(
   return { stdoutTail: "", stderrTail: "", log: logPath }; // a success needs no tails
 }
 
-/** Like `keepOutput`, but when the log cannot be written, the record says so and the result is kept. */
+/** Like `keepOutput`, but if the log cannot be written, returns the reason in `logTrouble` instead of rejecting. */
 export async function keepOrExplain(options: KeepOutputOptions): Promise<KeptOutput> {
   try {
     return await keepOutput(options);
@@ -118,19 +118,19 @@ interface PendingLog {
   readonly bytes: Buffer;
 }
 
-/** The number of threads that Node has for files. */
+/** The default number of threads that Node uses for file access. */
 const CONCURRENCY_MAX = 4;
 const WAITING_MAX = 2000;
 
-/** Writes the logs of successes in the background: creating a file takes longer than a short command while a database commits. */
+/** Writes logs of successes in the background: while a database commits, creating a file takes longer than a short command. */
 export class LogWriter {
   #waiting: PendingLog[] = [];
   #writing = 0;
-  /** Logs that could not be written; they are tried once more at the end. */
+  /** Logs that could not be written; `flush` tries them once more. */
   readonly #refused: PendingLog[] = [];
   #onIdle: (() => void) | undefined;
 
-  /** False when writing fails or is too slow: then the attempt has to write its log itself. */
+  /** Returns false when writing fails or is too slow. Then the attempt must write its log itself. */
   add(path: string, bytes: Buffer): boolean {
     if (this.#refused.length > 0 || this.#waiting.length >= WAITING_MAX) return false;
     this.#waiting.push({ path, bytes });
@@ -138,7 +138,7 @@ export class LogWriter {
     return true;
   }
 
-  /** Waits until all logs are written; returns how many could not be. */
+  /** Waits until all logs are written. Returns how many could not be written. */
   async flush(): Promise<number> {
     await this.#idle();
     this.#waiting.push(...this.#refused.splice(0));
@@ -162,7 +162,7 @@ export class LogWriter {
       await mkdir(dirname(log.path), { recursive: true, mode: PRIVATE_FOLDER });
       await writeFile(log.path, log.bytes, { mode: PRIVATE_FILE });
     } catch {
-      this.#refused.push(log); // `add` and `flush` report it
+      this.#refused.push(log); // `add` and `flush` report the failure
     }
     this.#writing -= 1;
     this.#writeNext();
@@ -177,12 +177,12 @@ export class LogWriter {
   }
 }
 
-/** Below this, the disk counts as full. */
+/** With less free space than this, the disk counts as full. */
 const ROOM_BYTES_MIN = 64 * 1024;
-/** Without a pause the item would be leased again at once. */
+/** Without a pause, the item would be leased again at once. */
 const PAUSE_MS = 1000;
 
-/** A command that fails while the disk of the logs is full may have failed because of it: the attempt is not counted. */
+/** Does not count a failed attempt while the disk of the logs is full, which may have caused the failure. */
 export async function unlessDiskFull(
   outcome: Outcome,
   folder: string,
@@ -194,10 +194,10 @@ export async function unlessDiskFull(
   return { kind: "released", why: "the disk of the logs is full", ...log };
 }
 
-/** The file system is not asked after every success. */
+/** Limits how often the free space is read. */
 const RECHECK_MS = 250;
 
-/** Whether the disk was full recently. A success may then have lost output without noticing. */
+/** Caches whether the disk is full. A command may succeed although its output was lost on a full disk. */
 export class DiskRoom {
   readonly #now: () => number;
   #checkedAt = Number.NEGATIVE_INFINITY;

@@ -44,12 +44,12 @@ export interface CommandOptions {
   readonly logPath: (itemId: string, attempt: number) => string;
   /** The folder for copies of evidence. Default: no copies. */
   readonly evidenceFolder?: string | undefined;
-  /** A shell command that decides about an item whose attempts are used up. Default: none. */
+  /** A shell command that decides about an item that is out of retries. Default: none. */
   readonly failureCommand?: string | undefined;
   /** Aborted when the run ends. */
   readonly stop: AbortSignal;
   readonly now: () => number;
-  /** Whether the output of successes is printed and so must be complete. Default: it is only logged. */
+  /** Whether the output of successes is printed, so that it must be complete. Default: output is only logged. */
   readonly isOutputWanted?: boolean | undefined;
   /** Called at the end with the number of successes whose logs could not be written. */
   readonly onLogsLost?: (count: number) => void;
@@ -136,7 +136,7 @@ function specOf(
   worker: Worker,
 ) {
   const prefix = worker.scratch(slot);
-  // Each attempt has its own files, so that leftovers of an earlier attempt are not mistaken for its reports.
+  // Each attempt has its own files, so that reports of an earlier attempt are not mistaken for its own.
   const ownPrefix = `${prefix}-${ref}-${attempt}`;
   const failureFile = `${ownPrefix}.failure.json`;
   const reports = reportFilesOf(ownPrefix);
@@ -153,7 +153,7 @@ function specOf(
   return { spec, reports };
 }
 
-/** Opens the output file before it is removed when the log keeps only a part of it. */
+/** Opens the output file before it is removed, if the log keeps only a part of it. */
 function standardOutput({ stdout }: Ended, cuts: Cuts, path: string | undefined): StandardOutput {
   if (path === undefined || stdout.inline || stdout.bytes === 0) return stdout;
   if (cuts.stdout) return { ...stdout, lost: "The disk was nearly full while the command ran." };
@@ -203,7 +203,7 @@ function outcomeOf(end: ProcessEnd, { item, context, worker, argv, stdout }: Com
   return { kind: "failed", failure, ...log, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/** The item lacks a variable of the command, so that a retry would not help. */
+/** The failure for an item that lacks a variable of the command. A retry would not help. */
 function missingVariable(
   item: LeasedItem,
   context: AttemptContext,
@@ -232,7 +232,7 @@ function commandStep(argv: readonly string[]): string {
   return `command: ${line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}…` : line}`;
 }
 
-/** The name in failure messages: the program, and its subcommand when the first argument looks like one. */
+/** Names the command in failure messages: the program, and its subcommand when the first argument looks like one. */
 function commandName(argv: readonly string[]): string {
   const [program = "", first] = argv;
   const name = program.split("/").at(-1) ?? program;
@@ -253,7 +253,7 @@ async function runFailureCommand(
   options: Worker,
 ): Promise<HandlerReport> {
   const { launcher, outputs, timeoutMs, graceMs, now } = options;
-  const prefix = `${options.scratch(0)}-handler-${item.ref}`; // attempts run in slots from 1
+  const prefix = `${options.scratch(0)}-handler-${item.ref}`; // slot 0 is free: attempts use slots from 1
   const failureFile = `${prefix}.failure.json`;
   const files = { stdoutPath: `${prefix}.out`, stderrPath: `${prefix}.err` };
   const { data, itemId, attempt, queue } = item;
@@ -280,7 +280,7 @@ async function runFailureCommand(
     now,
     keep: (ended, cuts) => keepOrExplain({ ended, cuts, ...files, logPath }),
   });
-  if (end.cutShort === "stopped") return { answer: "retry" }; // it runs again when the job is resumed
+  if (end.cutShort === "stopped") return { answer: "retry" }; // the handler runs again when the job is resumed
   if (end.ended.exitCode === 0 && end.cutShort === null) return { answer: "handled" };
   return reportOf(
     processFailure(end, {
@@ -295,7 +295,7 @@ async function runFailureCommand(
   );
 }
 
-/** The answer of a handler that failed, with the details to keep when the item is buried. */
+/** Converts the failure of a handler to its answer, with the details to keep if the item is buried. */
 export function reportOf(failure: Failure): HandlerReport {
   const { errorMessage: message, exitCode, signal, stderrTail, stdoutTail, log } = failure;
   if (exitCode === RETRY_EXIT_CODE) return { answer: "retry" };
@@ -304,7 +304,7 @@ export function reportOf(failure: Failure): HandlerReport {
   return { answer: "dlq", problem };
 }
 
-/** The log of the handler, beside the log of the failed attempt. */
+/** Returns the path of the handler's log, beside the log of the failed attempt. */
 export function handlerLog(attemptLog: string): string {
   return attemptLog.replace(/\.log$/, ".handler.log");
 }

@@ -1,4 +1,4 @@
-/** Records the files that a failed attempt named as evidence. It never throws: the record says what could not be read. */
+/** Records the files that a failed attempt named as evidence. Never throws: the record states what could not be read. */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat, utimes } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { writeAtomically } from "../std/files.ts";
 import { compact } from "../std/json.ts";
 
 interface EvidenceOptions {
-  /** The working directory. Relative paths start here, and only files below it are read. */
+  /** The working directory, for relative paths. Files below it may be read. */
   readonly cwd: string;
   /** Other folders whose files may be read. Default: those of `REDRIVE_EVIDENCE_FOLDERS`. */
   readonly folders?: readonly string[];
@@ -18,9 +18,9 @@ interface EvidenceOptions {
   readonly keepIn?: string;
   /** Larger files get neither a digest nor a copy. Default 256 MiB. */
   readonly bytesMax?: number;
-  /** All files of one attempt together. Default 1 GiB. */
+  /** The limit for all files of one attempt together. Default 1 GiB. */
   readonly allBytesMax?: number;
-  /** Files that are not read by then have no digest. Default 10 s. */
+  /** Files that are not read within this time have no digest. Default 10 s. */
   readonly timeoutMs?: number;
   /** Aborted when the runner stops. */
   readonly signal?: AbortSignal;
@@ -31,7 +31,7 @@ const ALL_BYTES_MAX = 1024 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 const FILES_MAX = 50;
 
-/** One record for each distinct path, in order. Beyond the limit, one more record counts those that were left out. */
+/** Returns one record per distinct path, in order. Beyond the limit, one more record counts the omitted files. */
 export async function collectEvidence(
   paths: readonly string[],
   options: EvidenceOptions,
@@ -63,7 +63,7 @@ export async function collectEvidence(
   return [...files, { path, problem, host: hostname() }];
 }
 
-/** How the files of one attempt are read. */
+/** Limits and options for reading the files of one attempt. */
 interface Reading {
   /** The folders whose files may be read, with symbolic links resolved. */
   readonly allowed: readonly string[];
@@ -73,7 +73,7 @@ interface Reading {
   readonly stop: AbortSignal;
 }
 
-/** Null when it took too long. A system call that hangs, as on a dead network drive, cannot be ended, only abandoned. */
+/** Null after a stop or timeout. A system call that hangs, e.g. on a dead network drive, can only be abandoned. */
 async function unlessStopped<T>(work: Promise<T>, { stop }: Reading): Promise<T | null> {
   let onStop = () => {};
   const stopped = new Promise<null>((end) => {
@@ -146,7 +146,7 @@ async function contentOf(
   if (about.bytes > most) return { ...about, problem: tooLarge(about.bytes, reading) };
   const { sha256, bytes } = await digestOf(handle, { ...reading, bytesMax: most });
   reading.leftBytes -= bytes;
-  if (bytes > most) return { ...about, problem: tooLarge(bytes, reading) }; // it grew meanwhile
+  if (bytes > most) return { ...about, problem: tooLarge(bytes, reading) }; // the file has grown meanwhile
   return compact({ ...about, sha256, bytes, ...(await keep(handle, sha256, bytes, reading)) });
 }
 
@@ -162,7 +162,7 @@ async function headOf(handle: FileHandle): Promise<Buffer> {
   return head.subarray(0, bytesRead);
 }
 
-/** Stops at the limit when a file grows while it is read. */
+/** Stops at the limit if the file grows while it is read. */
 async function digestOf(handle: FileHandle, reading: Reading): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash("sha256");
   let bytes = 0;
@@ -206,7 +206,7 @@ async function keep(
   }
 }
 
-/** Updates the time of the copy, so that a cleanup by age spares copies that were named recently. */
+/** Updates the timestamp of the copy, so that a cleanup by age keeps copies that were named recently. */
 async function isThere(kept: string, bytes: number): Promise<boolean> {
   try {
     const now = new Date();
@@ -250,10 +250,10 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "its name is too long",
 };
 
-/** How many bytes the media type depends on. */
+/** How many bytes are read to detect the media type. */
 const HEAD_BYTES = 512;
 
-/** The media type by the magic number, else by the extension if the content is text, else plain bytes. */
+/** Returns the media type by magic number, else by extension if the content is text, else the type of binary data. */
 export function mediaTypeOf(name: string, head: Buffer): string {
   const bytes = head.toString("latin1");
   const type = MAGIC.find(([, magic, at = 0]) => bytes.startsWith(magic, at))?.[0];
@@ -265,7 +265,7 @@ export function mediaTypeOf(name: string, head: Buffer): string {
 
 const ZIP = "application/zip";
 
-/** The media type, the bytes that it begins with, and their offset. */
+/** A media type, the magic bytes of its files, and their offset. */
 const MAGIC: readonly (readonly [type: string, magic: string, at?: number])[] = [
   ["image/png", "\x89PNG\r\n\x1a\n"],
   ["image/jpeg", "\xff\xd8\xff"],
@@ -303,7 +303,7 @@ const TEXT_TYPES: ReadonlyMap<string, string> = new Map([
   [".yaml", "application/yaml"],
 ]);
 
-/** UTF-8 without unusual control characters; the last character may be cut. */
+/** Whether the bytes are UTF-8 without unusual control characters. The last character may be cut. */
 function isText(head: Buffer): boolean {
   for (const byte of head) {
     if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0c && byte !== 0x0d && byte !== 0x1b)

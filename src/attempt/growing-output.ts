@@ -4,7 +4,7 @@ import { isPublished, LOG_BYTES_MAX, type RunningOutput } from "./output-watch.t
 
 export type StreamName = "stdout" | "stderr";
 
-/** Bytes of a stream, or a title of the log, e.g. `step 2: shell: cargo test (exit 101, 1.2 s)`. */
+/** Bytes of a stream, or a title in the log, e.g. `step 2: shell: cargo test (exit 101, 1.2 s)`. */
 export type OutputPart =
   | { readonly stream: StreamName; readonly bytes: Buffer; readonly isAgentStream?: boolean }
   | { readonly title: string };
@@ -21,14 +21,14 @@ interface ReadSoFar {
 
 export class GrowingOutput {
   readonly log: string;
-  /** False when the log is masked: its byte counts are those before masking. */
+  /** False when the log is masked, because its byte counts are those before masking. */
   readonly #isExact: boolean;
   #at: number;
-  /** What was read of running processes, by their titles in the log. */
+  /** How much was read from running processes, by their titles in the log. */
   readonly #seen = new Map<string, ReadSoFar>();
   #title = "";
 
-  /** `from` is the start position in the log. */
+  /** `from` is the position in the log at which to start. */
   constructor(log: string, { isExact, from = 0 }: { readonly isExact: boolean; readonly from?: number }) {
     this.log = log;
     this.#isExact = isExact;
@@ -39,7 +39,7 @@ export class GrowingOutput {
     return sizeOf(this.log) > 0;
   }
 
-  /** Yields new output. Read the records before calling this, so that the log is not older than they are. */
+  /** Yields new output. Read `records` before calling this, so that the log is not older than the records. */
   *read(records: readonly RunningOutput[], hasEnded: boolean): Generator<OutputPart> {
     yield* this.#readLog(hasEnded);
     if (hasEnded) return;
@@ -51,13 +51,13 @@ export class GrowingOutput {
     for (const stream of ["stdout", "stderr"] as const) {
       for (;;) {
         const size = sizeOf(record[stream]);
-        if (size < seen.raw[stream]) seen.raw[stream] = 0; // it was cut because it was too large
+        if (size < seen.raw[stream]) seen.raw[stream] = 0; // the file was truncated because it was too large
         const bytes = readRange(
           record[stream],
           seen.raw[stream],
           Math.min(size, seen.raw[stream] + CHUNK_BYTES),
         );
-        // The files of a slot are reused: the bytes belong to this attempt only if it still runs.
+        // Slots reuse their files: the bytes belong to this attempt only if it is still running.
         if (bytes.length === 0 || !isPublished(record)) break;
         seen.raw[stream] += bytes.length;
         seen.total[stream] += bytes.length;
@@ -98,7 +98,7 @@ export class GrowingOutput {
     const seen = this.#seen.get(this.#title);
     const skipped = Math.min(bytes, seen?.total[stream] ?? 0);
     yield* ranges(this.log, start + skipped, start + bytes, stream);
-    if (seen) seen.total[stream] = seen.raw[stream] = 0; // a retried step starts again
+    if (seen) seen.total[stream] = seen.raw[stream] = 0; // a retried step starts from the beginning
     const last = readRange(this.log, start + bytes - 1, start + bytes)[0];
     this.#at = start + bytes + (bytes > 0 && last !== NEWLINE ? 1 : 0);
   }
@@ -119,7 +119,7 @@ function* ranges(path: string, from: number, to: number, stream: StreamName): Ge
   }
 }
 
-/** The line without its newline; null when it has none yet. */
+/** Returns the line without its newline; null when the line is not complete yet. */
 function readLine(path: string, from: number): string | null {
   const bytes = readRange(path, from, from + TITLE_BYTES_MAX);
   const end = bytes.indexOf(NEWLINE);

@@ -10,16 +10,16 @@ import { compact } from "../std/json.ts";
 export interface AttemptContext {
   /** Counts every started attempt of the item, from 1, over all redrives. */
   readonly attempt: number;
-  /** Which of the runner's slots it runs in, from 1. */
+  /** The runner's slot of this attempt, from 1. */
   readonly slot: number;
   readonly agentId: string;
-  /** Aborted when the runner stops or has lost its leases: end the work and return `released`. */
+  /** Aborted when the runner stops or has lost its leases. The handler must then end and return `released`. */
   readonly signal: AbortSignal;
-  /** False when the lease may have expired, as after a stall: start nothing more and return `released`. */
+  /** False when the lease may have expired, e.g. after a stall. The handler must then start nothing and return `released`. */
   readonly mayStart: () => boolean;
-  /** Adds a note to the item. It is kept whatever the outcome. */
+  /** Adds a note to the item, whatever the outcome is. */
   readonly note: (text: string) => void;
-  /** Names a file that shows what happened. If the attempt fails, the failure records its digest, size and type. */
+  /** Names a file as evidence. If the attempt fails, the failure records its digest, size and type. */
   readonly evidence: (path: string) => void;
 }
 
@@ -31,7 +31,7 @@ export interface PerformOptions {
   readonly evidenceFolder?: string | undefined;
 }
 
-/** Never throws: the failure of a handler is a value. */
+/** Runs the handler. Never throws: an exception becomes a failed outcome. */
 export async function perform(
   item: LeasedItem,
   handler: Handler,
@@ -80,7 +80,7 @@ function outcomeOf(thrown: unknown, { item, attempt, startedAt, now }: Throwing)
   return { kind: "failed", failure, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/** A function has no folder of its own and has the rights of its process, so it may name any regular file. */
+/** A handler function runs with the rights of its process, so it may name any regular file. */
 async function withEvidence(
   outcome: Outcome,
   { paths, signal }: OpenAttempt,
@@ -110,10 +110,10 @@ export interface OpenAttemptOptions {
 
 const NOTES_MAX = 100;
 const NOTE_CHARS_MAX = 4000;
-/** Fewer are recorded, but all are counted. */
+/** Not all of these are recorded, but all are counted. */
 const PATHS_MAX = 10_000;
 
-/** An attempt that is running. The runner creates one for every lease, so it allocates nothing in advance. */
+/** A running attempt. The runner creates one for every lease, so it allocates nothing in advance. */
 export class OpenAttempt implements AttemptContext {
   readonly attempt: number;
   readonly slot: number;
@@ -134,7 +134,7 @@ export class OpenAttempt implements AttemptContext {
     this.#author = author;
   }
 
-  /** When notes were left out, the last note has their number. */
+  /** If notes were omitted, an additional note has their number. */
   get notes(): readonly NewNote[] | null {
     if (this.#notes === null || this.#notesLeftOut === 0) return this.#notes;
     const text = `${this.#notesLeftOut} more notes of this attempt were left out: ${NOTES_MAX} are kept.`;

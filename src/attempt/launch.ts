@@ -1,16 +1,16 @@
-/** The contract of launchers: what starting a command needs, and what is known when it has ended. */
+/** The contract of launchers: how to start a command, and the result when it has ended. */
 
 export interface LaunchSpec {
-  /** The command and its arguments, without a shell. The first is looked up in PATH. */
+  /** The command and its arguments, run without a shell. The program is looked up in PATH. */
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | Uint8Array;
-  /** Absolute, in an existing folder. A file of an earlier launch is removed first. */
+  /** Absolute path in an existing folder. A file of an earlier launch is removed first. */
   readonly stdoutPath: string;
   /** Must differ from `stdoutPath`. */
   readonly stderrPath: string;
-  /** Keeps an empty output file for the next launch with the same paths, which saves a tenth of a short command's time. */
+  /** Keeps an empty output file for the next launch with the same paths, which saves a tenth of the time of a short command. */
   readonly keepEmptyFiles?: boolean;
 }
 
@@ -20,11 +20,11 @@ export interface Captured {
   readonly inline?: Buffer;
 }
 
-/** What kept a command from starting. `runner` means its files, processes or memory, which is never the fault of the item. */
+/** Why a command could not start. `runner` means missing files, processes or memory, never a fault of the item. */
 export type StartStage = "command" | "cwd" | "runner";
 
 export interface Ended {
-  /** Null when a signal ended it or it never started. */
+  /** Null when the process was killed by a signal or never started. */
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | string | null;
   /** The errno when the command could not be started: ENOENT, EACCES, E2BIG, ENOEXEC, ENOTDIR… */
@@ -49,7 +49,7 @@ export interface Launcher {
   close(): Promise<void>;
 }
 
-/** Set in the environment of every launch, so that processes which left its group and session are found. */
+/** Set in the environment of every launch, to find processes that left its process group and session. */
 export const LAUNCH_ID_VARIABLE = "REDRIVE_LAUNCH_ID";
 
 export const INLINE_BYTES_MAX = 8192;
@@ -57,7 +57,7 @@ export const INLINE_BYTES_MAX = 8192;
 /** The time between TERM and KILL when a launcher closes. */
 export const CLOSE_GRACE_MS = 2000;
 
-/** The launcher process died while commands ran: a fault of the runner, not of the item. */
+/** The launcher process died while commands were running: a fault of the runner, not of the item. */
 export const LAUNCHER_LOST = "ELAUNCHER";
 
 const NOTHING: Captured = { bytes: 0 };

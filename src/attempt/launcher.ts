@@ -24,7 +24,7 @@ export function openLauncher(options: LauncherOptions = {}): Launcher {
   throw new WorkError("usage", message, { hint });
 }
 
-/** The output of `--version`. It changes with the protocol. */
+/** The expected output of `--version`. It changes with the protocol. */
 const PROTOCOL = "redrive-launcher 1";
 const FOLDERS_MAX = 4;
 

@@ -1,4 +1,4 @@
-/** The native launcher: one small process starts the commands. launcher/launcher.c begins with the table of its frames. */
+/** The native launcher: one small process starts the commands. The frames are described at the top of launcher/launcher.c. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { constants, endianness } from "node:os";
@@ -67,7 +67,7 @@ class LauncherProcess {
   /** Detached, so that a signal to the runner's process group does not end it. */
   constructor(binary: string) {
     const child = spawn(binary, [], { stdio: ["pipe", "pipe", "inherit"], detached: true });
-    child.on("error", () => undefined); // "close" follows
+    child.on("error", () => undefined); // "close" is emitted afterwards
     requirePipes(child);
     this.#child = child;
     this.#requests = child.stdin;
@@ -77,9 +77,9 @@ class LauncherProcess {
       asked: (id, pid) => this.#answer(id, pid),
     });
     child.stdout.on("data", (chunk: Buffer) => reader.push(chunk));
-    child.stdin.on("error", () => undefined); // it died; "close" tells
+    child.stdin.on("error", () => undefined); // the process has died; "close" is emitted afterwards
     child.once("exit", () => {
-      this.#usable = false; // its second process may still be ending commands until "close"
+      this.#usable = false; // until "close", its second process may still be ending commands
     });
     this.#gone = new Promise((resolve) => child.once("close", (code) => resolve(this.#lose(code))));
     this.#letRunnerExit();
@@ -101,7 +101,7 @@ class LauncherProcess {
     return { ended, end: (graceMs) => this.#end(id, launchId, graceMs) };
   }
 
-  /** Closing its input makes the launcher end all its descendants and then itself. */
+  /** Closes the launcher's input, which makes it end all its descendants and then itself. */
   async close(): Promise<void> {
     this.#usable = false;
     this.#child.ref();
@@ -110,7 +110,7 @@ class LauncherProcess {
     await this.#gone;
   }
 
-  /** Requests of one turn of the event loop are sent in one write. */
+  /** Sends all requests of one turn of the event loop in one write. */
   #send(frame: Buffer): void {
     if (!this.#corked) {
       this.#corked = true;
@@ -152,7 +152,7 @@ class LauncherProcess {
     resolve?.(ended);
   }
 
-  /** Ends the commands of a lost launcher before it reports them, so that a retry does not run beside the first attempt. */
+  /** Ends the commands of a dead launcher before reporting them, so that a retry does not run beside the first attempt. */
   async #lose(code: number | null): Promise<void> {
     this.#usable = false;
     const isUnclean = code !== 0 && this.#idLast > 0;
@@ -161,7 +161,7 @@ class LauncherProcess {
     for (const id of [...this.#running.keys()]) this.#finish(id, notStarted(LAUNCHER_LOST, "runner"));
   }
 
-  /** An idle launcher does not keep the runner alive. */
+  /** Lets the runner exit while the launcher is idle. */
   #letRunnerExit(): void {
     this.#child.unref();
     socketOf(this.#requests).unref();
@@ -169,7 +169,7 @@ class LauncherProcess {
   }
 }
 
-/** When this process has too many open files, Node returns a child without pipes. */
+/** Node returns a child without pipes when this process has too many open files. */
 function requirePipes(child: { readonly stdin?: unknown; readonly stdout?: unknown }): void {
   if (!child.stdin || !child.stdout) throw new Error("no pipes could be created for the launcher");
 }
@@ -187,7 +187,7 @@ const INLINE_NONE = 0xffffffff;
 
 export const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Undefined when the request does not fit into a frame. */
+/** Returns undefined when the request does not fit into a frame. */
 export function launchFrame(id: number, launchId: string, spec: LaunchSpec): Buffer | undefined {
   const variables = Object.entries(spec.env).map(([name, value]) => `${name}=${value}`);
   const strings = [spec.cwd, spec.stdoutPath, spec.stderrPath, ...spec.argv, ...variables];
@@ -222,11 +222,11 @@ function writeHeader(frame: Buffer, kind: number, id: number): void {
 
 interface ReplyHandler {
   ended(id: number, ended: Ended): void;
-  /** 0 when it is not running. */
+  /** `pid` is 0 when the command is not running. */
   asked(id: number, pid: number): void;
 }
 
-/** Splits the launcher's output into replies. Inline output is a view of its chunk. */
+/** Splits the launcher's output into replies. Inline output refers to the buffer of its chunk. */
 export class ReplyReader {
   readonly #handler: ReplyHandler;
   #rest: Buffer | undefined;
@@ -285,7 +285,7 @@ function errorName(errno: number): string {
   return ERROR_NAMES.get(errno) ?? `E${errno}`;
 }
 
-/** Of two names with the same number (EAGAIN and EWOULDBLOCK), the first is the usual one. */
+/** If two names have the same number (EAGAIN and EWOULDBLOCK), the first is the usual one. */
 function namesByNumber(numbers: object): ReadonlyMap<number, string> {
   const names = new Map<number, string>();
   for (const [name, value] of Object.entries(numbers)) if (!names.has(value)) names.set(value, name);

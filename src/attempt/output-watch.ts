@@ -1,4 +1,4 @@
-/** Keeps a runaway command from filling the disk by truncating its output, and publishes running output for `redrive logs`. */
+/** Truncates the output of runaway commands before it fills the disk, and publishes running output for `redrive logs`. */
 import {
   closeSync,
   fstatSync,
@@ -15,21 +15,21 @@ import {
 import { join } from "node:path";
 import { tryTo } from "../std/try-to.ts";
 
-/** An output that was cut while it was written. */
+/** An output that was truncated while it was written. */
 export interface Cut {
   /** The file with the first bytes. */
   readonly headPath: string;
   readonly headBytes: number;
   /** How many bytes after the head were removed. A few more may be lost without being counted. */
   readonly removedBytes: number;
-  /** The last of them. */
+  /** The last of the removed bytes. */
   readonly recent: Buffer;
 }
 
 export interface OutputWatchOptions {
   /** The limit of a stream in the log; a running file may be twice as large. Default 64 MiB. */
   readonly logBytesMax?: number;
-  /** Output that is needed completely is cut when less space than this is free. Default 256 MiB. */
+  /** Output that must be complete is truncated only when less space than this is free. Default 256 MiB. */
   readonly roomBytesMin?: number;
 }
 
@@ -39,7 +39,7 @@ const RECENT_BYTES_MAX = 64 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
 const TICK_MS = 500;
 
-/** The runner adds the paths of an attempt at its start, calls `tick` regularly, and takes the cut at its end. */
+/** The runner adds the paths of an attempt at its start, calls `tick` regularly, and takes the cuts at its end. */
 export class OutputWatch {
   readonly #logBytesMax: number;
   readonly #roomBytesMin: number;
@@ -57,12 +57,12 @@ export class OutputWatch {
     if (isWantedWhole) this.#wanted.add(path);
   }
 
-  /** Publishes the output at the next tick, so that short processes do not pay for it. */
+  /** Publishes the output at the next tick, so that short processes are not slowed down. */
   announce(output: RunningOutput): void {
     this.#running.set(output.stdout, { output, isPublished: false });
   }
 
-  /** Ends the watch of a path. Returns undefined when it was never cut. */
+  /** Stops watching a path. Returns undefined when it was never truncated. */
   take(path: string): Cut | undefined {
     const cut = this.#cuts.get(path);
     this.#cuts.delete(path);
@@ -96,13 +96,13 @@ export class OutputWatch {
 
 function cutIfLarge(path: string, earlier: Cut | undefined, logBytesMax: number): Cut | undefined {
   const fd = tryTo(() => openSync(path, "r+"));
-  if (fd === undefined) return undefined; // not opened yet, or already collected
+  if (fd === undefined) return undefined; // not created yet, or already collected
   try {
     const bytes = fstatSync(fd).size;
     if (bytes <= 2 * logBytesMax) return undefined;
     const head = earlier ?? saveHead(fd, path, Math.floor(logBytesMax / 2));
     const recent = readAt(fd, bytes - Math.min(bytes, RECENT_BYTES_MAX), Math.min(bytes, RECENT_BYTES_MAX));
-    // Writers append, so they continue at the new end.
+    // Writers append, so they continue at the new end of the file.
     ftruncateSync(fd, 0);
     const removedBytes = earlier ? earlier.removedBytes + bytes : bytes - head.headBytes;
     return { headPath: head.headPath, headBytes: head.headBytes, removedBytes, recent };
@@ -131,19 +131,19 @@ function readAt(fd: number, position: number, bytes: number): Buffer {
 }
 
 export interface RunningOutput {
-  /** The log that will get the output. It identifies the attempt. */
+  /** The path of the future log, which identifies the attempt. */
   readonly log: string;
   readonly stdout: string;
   readonly stderr: string;
-  /** The beginning of its title in the log; absent for the command of a map. */
+  /** The beginning of the title in the log; absent for the command of a map. */
   readonly title?: string;
-  /** Its standard output is an agent's JSON stream, which the log does not contain. */
+  /** Whether standard output is an agent's JSON stream, which the log does not contain. */
   readonly isStream?: boolean;
 }
 
 const SUFFIX = ".running.json";
 
-/** Writes the record. If that fails, the output is visible only after the attempt has ended. */
+/** Writes the record. If this fails, the output is visible only after the attempt has ended. */
 export function publish(output: RunningOutput): boolean {
   try {
     writeFileSync(`${output.stdout}${SUFFIX}`, JSON.stringify(output), { mode: 0o600 });
@@ -157,7 +157,7 @@ export function withdraw({ stdout }: RunningOutput): void {
   rmSync(`${stdout}${SUFFIX}`, { force: true });
 }
 
-/** The records in a job's folder of running attempts. Killed runners may have left some of ended attempts. */
+/** Returns the records of running attempts. Killed runners may have left records of ended attempts. */
 export function readRunning(runningFolder: string): RunningOutput[] {
   return namesIn(runningFolder).flatMap((run) =>
     namesIn(join(runningFolder, run))
@@ -166,17 +166,17 @@ export function readRunning(runningFolder: string): RunningOutput[] {
   );
 }
 
-/** Whether the process still runs, so that what was read from its files was its own output. */
+/** Whether the process is still running, so that bytes read from its files were its own output. */
 export function isPublished(output: RunningOutput): boolean {
   return readRecord(`${output.stdout}${SUFFIX}`).some(({ log }) => log === output.log);
 }
 
-/** None when nothing has run yet, or the run has ended. */
+/** Empty when nothing has run yet, or the run has ended. */
 function namesIn(folder: string): string[] {
   return tryTo(() => readdirSync(folder).sort()) ?? [];
 }
 
-/** None when it was removed meanwhile, or is not completely written. */
+/** Empty when the record was removed meanwhile or is not completely written. */
 function readRecord(path: string): RunningOutput[] {
   return tryTo(() => [JSON.parse(readFileSync(path, "utf8")) as RunningOutput]) ?? [];
 }

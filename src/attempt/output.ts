@@ -1,12 +1,12 @@
 /**
- * The output of a process that has ended, and the log of an attempt, whose output may be far larger than memory:
+ * The output of an ended process, and the log of an attempt. Both may be far larger than memory. The log:
  *
- *   == stdout (12 bytes) ==      only when there was any
+ *   == stdout (12 bytes) ==      only if there was output
  *   the bytes, and a newline if they do not end with one
  *   == stderr (5 bytes) ==
  *
- * A log of several steps has these sections under the title of each step. Of a stream above the limit the first and the
- * last part are kept, with a line between them that says how much was dropped.
+ * A log of several steps has these sections under the title of each step. If a stream exceeds the limit, its first and
+ * last part are kept, with a line between them that states how many bytes were dropped.
  */
 import { closeSync, mkdirSync, openSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
@@ -47,7 +47,7 @@ export class Output {
     );
   }
 
-  /** The parts that a log keeps. */
+  /** Returns the parts of the output that a log keeps. */
   forLog(bytesMax: number): LogStream {
     const half = Math.floor(bytesMax / 2);
     const there = this.#captured.bytes;
@@ -62,7 +62,7 @@ export class Output {
     };
   }
 
-  /** The existing bytes in chunks. A chunk is valid only until the next one is read. */
+  /** Yields the stored bytes in chunks. A chunk is valid only until the next one is read. */
   chunks(): Iterable<Buffer> {
     return this.#captured.bytes === 0 ? [] : chunksOf(this.#range(0, this.#captured.bytes));
   }
@@ -75,7 +75,7 @@ export class Output {
   #partsOfCut(cut: Cut, half: number): Pick<LogStream, "head" | "droppedNote" | "tail"> {
     const lastBytes = Math.min(this.#captured.bytes, half);
     const last = lastBytes > 0 ? [this.#range(this.#captured.bytes - lastBytes, lastBytes)] : [];
-    // The bytes before the cut belong directly before the ones after it, unless some of those are dropped too.
+    // The bytes before the cut directly precede those after it, unless some of the latter are dropped too.
     const recent = lastBytes === this.#captured.bytes ? cut.recent : Buffer.alloc(0);
     const droppedBytes = this.bytes - cut.headBytes - recent.length - lastBytes;
     return {
@@ -96,7 +96,7 @@ export class Output {
   }
 }
 
-/** The cut may have happened after the command had ended but before it was noticed; then the count is outdated. */
+/** The file may have been cut after the command ended but before its size was reported; then the size is outdated. */
 function recount(captured: Captured, path: string): Captured {
   return captured.inline ? captured : { bytes: statSync(path, { throwIfNoEntry: false })?.size ?? 0 };
 }
@@ -115,7 +115,7 @@ function readRange(path: string, from: number, count: number): Buffer {
 /** The prefix of a tail that is not the whole output. */
 export const CUT_MARK = "… ";
 
-/** UTF-8 with invalid bytes replaced and without NUL, which stores refuse. `isWhole` means that nothing came before. */
+/** Decodes UTF-8 without NUL, which stores reject. `isWhole` means that `bytes` is the whole output. */
 export function tailText(bytes: Buffer, bytesMax: number, isWhole = true): string {
   if (isWhole && bytes.length <= bytesMax) return decode(bytes);
   const tail = bytes.subarray(Math.max(0, bytes.length - bytesMax));
@@ -127,7 +127,7 @@ function decode(bytes: Buffer): string {
   return text.includes("\0") ? text.replaceAll("\0", "") : text;
 }
 
-/** How many bytes at the start belong to a character whose first byte was cut off. */
+/** Returns how many bytes at the start belong to a character whose first byte was cut off. */
 function brokenStartBytes(bytes: Buffer): number {
   let count = 0;
   while (count < 3 && isContinuation(bytes[count])) count++;
@@ -149,7 +149,7 @@ export interface LogStream {
   readonly tail: readonly Piece[];
 }
 
-/** Whether a range was cut out of a stream, so that a part of a secret may be at its edges. */
+/** Whether a range was cut out of a stream, so that its edges may contain parts of a secret. */
 export interface Edges {
   readonly cutBefore: boolean;
   readonly cutAfter: boolean;
@@ -159,7 +159,7 @@ export interface Edges {
 export type OutputMask = (chunks: Iterable<Buffer>, edges: Edges) => Iterable<Buffer>;
 
 export interface WriteLogOptions {
-  /** Lines before the output, without `==`. With titles the log is appended to. */
+  /** Lines before the output, without `==`. If given, the log is appended to. */
   readonly titles?: readonly string[];
   readonly mask?: OutputMask | undefined;
 }
@@ -168,7 +168,7 @@ export function composeLog(streams: readonly LogStream[]): Buffer {
   return Buffer.concat([...withLineEnds(streams.flatMap((stream) => runsOf(stream, unmasked)))]);
 }
 
-/** Creates the folder and the file. Output in memory is written at once; files are copied in chunks. */
+/** Creates the folder and the file. Output in memory is written in one call; files are copied in chunks. */
 export async function writeLog(
   logPath: string,
   streams: readonly LogStream[],
@@ -231,7 +231,7 @@ export function* chunksOfAll(pieces: readonly Piece[]): Generator<Buffer> {
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** The buffer of a chunk is reused for the next one. */
+/** Yields chunks that share one buffer, so each is valid only until the next. */
 export function* chunksOf(piece: Piece): Generator<Buffer> {
   if (Buffer.isBuffer(piece)) {
     yield piece;

@@ -1,4 +1,4 @@
-/** Lists the processes of this machine with what is needed to find a tree among them. Zombies are left out: they have ended. */
+/** Lists the processes of this machine with the fields needed to find a process tree. Omits zombies, which have ended. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { tryTo } from "../std/try-to.ts";
@@ -11,7 +11,7 @@ export interface ProcessEntry {
   /** Identifies the process, because process ids are reused. */
   readonly key: string;
   readonly hasLaunchId: (launchId: string) => boolean;
-  /** The launch ids in its environment: one, or none. */
+  /** Returns the launch ids in the environment of the process: one or none. */
   readonly launchIds: () => string[];
 }
 
@@ -26,13 +26,13 @@ function listProc(): ProcessEntry[] {
 
 function readProc(pid: string): ProcessEntry | undefined {
   const stat = readOrEmpty(`/proc/${pid}/stat`);
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name before it may contain anything
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the process name before `)` may contain anything
   if (stat === "" || fields[0] === "Z" || fields[0] === "X") return undefined;
   return {
     pid: Number(pid),
     parent: Number(fields[1]),
     group: Number(fields[2]),
-    key: `${pid}@${fields[19]}`, // when it started
+    key: `${pid}@${fields[19]}`, // start time
     hasLaunchId: (launchId) => namesLaunch(`\0${readOrEmpty(`/proc/${pid}/environ`)}`, "\0", launchId),
     launchIds: () => launchIdsIn(`\0${readOrEmpty(`/proc/${pid}/environ`)}`, "\0"),
   };
@@ -48,7 +48,7 @@ function listPs(): ProcessEntry[] {
   return parsePs(execFileSync("ps", args, { encoding: "latin1", maxBuffer: 256 * 1024 * 1024 }));
 }
 
-/** The lines of `ps -axwwE -o pid=,ppid=,pgid=,stat=,command=`, where the environment follows the command. */
+/** Parses the output of `ps -axwwE -o pid=,ppid=,pgid=,stat=,command=`, where the environment follows the command. */
 export function parsePs(text: string): ProcessEntry[] {
   const entries: ProcessEntry[] = [];
   for (const line of text.split("\n")) {

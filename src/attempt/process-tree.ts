@@ -1,4 +1,4 @@
-/** Ends a command with everything that it started: its group, its descendants, and all processes with its launch id. */
+/** Ends a command with all processes that it started: its group, its descendants, and all with its launch id. */
 import { createHash } from "node:crypto";
 import { systemClock } from "../std/clock.ts";
 import { processStart, thisHost } from "../std/process-identity.ts";
@@ -13,14 +13,14 @@ const POLL_MS = 10;
 const POLL_SLOW_MS = 50;
 const POLLS_FAST = 10;
 
-/** Sends TERM, then KILL after `graceMs`. `pid` is 0 when that process has ended, because its number may be reused. */
+/** Sends TERM, then KILL after `graceMs`. `pid` is 0 if the process has ended, because its number may be reused. */
 export async function endTree(pid: number, graceMs: number, launchId?: string): Promise<void> {
   const tree = new Tree(pid, launchId);
   if (await signalUntilGone(tree, "SIGTERM", graceMs)) return;
   await signalUntilGone(tree, "SIGKILL", GIVE_UP_MS);
 }
 
-/** Signals each process once. After TERM, descendants of signalled processes are spared: they are probably cleaning up. */
+/** Signals each process once. After TERM, new descendants of signalled processes are spared: they may be cleaning up. */
 async function signalUntilGone(tree: Tree, signal: "SIGTERM" | "SIGKILL", limitMs: number): Promise<boolean> {
   const began = systemClock.now();
   const seen = new Set<string>();
@@ -41,15 +41,15 @@ async function signalUntilGone(tree: Tree, signal: "SIGTERM" | "SIGKILL", limitM
   }
 }
 
-/** Signals the group as a whole, so that it cannot fork around the signal, then the other processes. */
+/** Signals the group as a whole, so that no fork escapes the signal, then the other processes. */
 function signalAll(members: readonly ProcessEntry[], group: number, signal: "SIGTERM" | "SIGKILL"): void {
   const targets = new Set(members.map((member) => (member.group === group ? -group : member.pid)));
-  // A process that has ended meanwhile or belongs to another user is found by the next poll.
+  // Errors are ignored: the process has ended or belongs to another user, and the next poll lists it if it still runs.
   for (const target of targets) tryTo(() => process.kill(target, signal));
   if (signal === "SIGTERM") for (const target of targets) tryTo(() => process.kill(target, "SIGCONT")); // a stopped process cannot react to TERM
 }
 
-/** The processes of one launch, listed anew each time. A known member stays one until it ends. */
+/** The processes of one launch, listed again for each poll. A known member stays one until it ends. */
 class Tree {
   #pid: number;
   readonly #launchId: string | undefined;
@@ -96,16 +96,16 @@ function withDescendants(roots: readonly ProcessEntry[], all: readonly ProcessEn
   return [...found]; // iterating a set includes entries that are added meanwhile
 }
 
-/** The first part of the ids of all launches of one launcher in this process: `machine-pid-start.random`. */
+/** The prefix of the ids of all launches of one launcher in this process: `machine-pid-start.random`. */
 export function newLauncherName(): string {
   return `${runnerName()}.${randomName(16)}`;
 }
 
-/** Ends every process on this machine whose runner was killed together with its launcher, whatever store it worked on. */
+/** Ends all processes on this machine whose runner was killed together with its launcher, whatever store it used. */
 export async function endOrphans(): Promise<void> {
   const ids = new Set(listProcesses().flatMap((entry) => entry.launchIds()));
   const runners = new Set(Array.from(ids, runnerOf).filter(isDeadRunner));
-  // A command may itself be Redrive whose runner died: it must not end its own processes.
+  // This process may itself be a command of a killed runner; it must not end itself.
   runners.delete(runnerOf(process.env[LAUNCH_ID_VARIABLE] ?? ""));
   await Promise.all(Array.from(runners, (runner) => endTree(0, CLOSE_GRACE_MS, `${runner}.`)));
 }
@@ -121,7 +121,7 @@ function nameOf(pid: number, start: string): string {
   return `${shortHash(thisHost())}-${pid}-${shortHash(start)}`;
 }
 
-/** A start time may contain blanks, which would end a variable in the output of `ps`. */
+/** Hashes the text, because a start time may contain blanks, which would end a variable in the output of `ps`. */
 function shortHash(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }
@@ -130,7 +130,7 @@ function runnerOf(launchId: string): string {
   return launchId.split(".", 1)[0] ?? "";
 }
 
-/** False for names of another machine, boot or process namespace, of which nothing is known. */
+/** False for names from another machine, boot or process namespace, whose state is unknown. */
 function isDeadRunner(name: string): boolean {
   const match = /^([0-9a-f]{12})-(\d+)-[0-9a-f]{12}$/.exec(name);
   if (match?.[1] !== shortHash(thisHost())) return false;

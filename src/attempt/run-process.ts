@@ -1,4 +1,4 @@
-/** Runs one process for a map or a workflow step: what it receives, its limits, its output and reports, its failure record. */
+/** Runs one process for a map or a workflow step: its environment, limits, output, reports and failure record. */
 import { readFileSync, rmSync, statSync } from "node:fs";
 import type { EvidenceFile, Failure } from "../item/failure.ts";
 import type { Outcome } from "../item/settlement.ts";
@@ -17,16 +17,16 @@ export interface ProcessOptions {
   readonly launcher: Launcher;
   readonly spec: LaunchSpec;
   readonly outputs: OutputWatch;
-  /** Stdout is needed completely, whatever its size. Default: only what a log keeps. */
+  /** Whether stdout must be complete, whatever its size. Default: only what a log keeps. */
   readonly isStdoutWanted?: boolean;
-  /** Published so that other processes find its output while it runs. Default: not published. */
+  /** Published, so that other processes can read the output while the process runs. Default: not published. */
   readonly running?: Omit<RunningOutput, "stdout" | "stderr"> | undefined;
-  /** The path in REDRIVE_FAILURE_FILE. */
+  /** The value of REDRIVE_FAILURE_FILE. */
   readonly failureFile: string;
   readonly timeoutMs?: number | undefined;
   readonly graceMs: number;
   readonly signal: AbortSignal;
-  /** Called just before it starts; false when the lease may have expired. */
+  /** Called just before the process starts. False when the lease may have expired. */
   readonly mayStart: () => boolean;
   readonly now: () => number;
   /** The folder for copies of evidence. Default: no copies. */
@@ -41,7 +41,7 @@ export interface ProcessEnd {
   readonly cutShort: CutShort;
   readonly kept: KeptOutput;
   readonly reported: ReportedFailure | undefined;
-  /** The files that it named as evidence, as they were at its end. */
+  /** The evidence files that the process named, as they were at its end. */
   readonly evidence?: readonly EvidenceFile[] | undefined;
 }
 
@@ -63,7 +63,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   return { ended, cutShort, kept, reported, evidence: await evidenceOf(reported, options) };
 }
 
-/** Like a process that the runner stopped: it does not count. */
+/** The result when the lease may have expired. Treated like a stop, so that the attempt is not counted. */
 const NEVER_STARTED: ProcessEnd = {
   ended: notStarted("ESTALE", "runner"),
   cutShort: "stopped",
@@ -110,17 +110,17 @@ function takeReport(path: string, now: number): ReportedFailure | undefined {
   return parseReportedFailure(text, now);
 }
 
-/** Where the process ran, for the failure record. */
+/** Facts about a process for its failure record. */
 export interface ProcessFacts {
   readonly attempt: number;
   readonly agentId: string;
-  /** The step as shown to people, with its values, e.g. `shell: cargo test src/a.rs`. */
+  /** The step with its values, for display, e.g. `shell: cargo test src/a.rs`. */
   readonly step: string;
-  /** Its name in the message. The same for every item, so that same failures are one group. */
+  /** The command's name in messages. The same for every item, so that equal failures form one group. */
   readonly command: string;
-  /** Replaces the usual message of a timeout. */
+  /** Replaces the default message of a timeout. */
   readonly message?: string;
-  /** The limit that it exceeded in case of a timeout. */
+  /** The limit that the process exceeded in case of a timeout. */
   readonly timeoutMs?: number | undefined;
   readonly durationMs: number;
   readonly now: number;
@@ -185,16 +185,16 @@ export interface ItemEnvironment {
   readonly attempt: number;
   readonly jobId?: string | undefined;
   readonly queue?: string | undefined;
-  /** The file for a failure report, as JSON. */
+  /** The path of the file for a failure report in JSON. */
   readonly failureFile: string;
-  /** The files for its result and notes. Steps of workflows have none. */
+  /** The files for the result and the notes. Steps of workflows have none. */
   readonly reports?: ReportFiles;
 }
 
-/** The limit of a variable or argument on Linux. */
+/** The size limit of a variable, slightly below that of Linux. */
 const VARIABLE_BYTES_MAX = 120_000;
 
-/** Leaves out an item that does not fit into a variable. */
+/** Returns the variables that describe the item. An item too large for a variable is omitted. */
 export function itemEnvironment(known: ItemEnvironment): Record<string, string> {
   const text = known.item === undefined ? undefined : asText(known.item);
   return {
@@ -217,7 +217,7 @@ function fits(text: string): boolean {
   );
 }
 
-/** Each attempt has its own paths, so that leftovers of an earlier attempt are not read. */
+/** The paths of report files. Each attempt has its own, so that files of an earlier attempt are not read. */
 export interface ReportFiles {
   readonly resultFile: string;
   readonly notesFile: string;
@@ -230,7 +230,7 @@ export function reportFilesOf(prefix: string): ReportFiles {
 const RESULT_BYTES_MAX = 1024 * 1024;
 const NOTES_BYTES_MAX = 256 * 1024;
 
-/** Reads and removes both files. Only a success has a result; notes are always kept. */
+/** Reads and removes both files. Only a success has a result; notes are kept for any outcome. */
 export function withReports(outcome: Outcome, files: ReportFiles, { note }: AttemptContext): Outcome {
   const notes = take(files.notesFile, NOTES_BYTES_MAX);
   if (notes?.problem !== undefined) note(`The notes of the command cannot be used: ${notes.problem}.`);

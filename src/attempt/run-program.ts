@@ -1,4 +1,4 @@
-/** Runs a small program with a text on its stdin, and ends it with all that it started. For fixes and alerts, not for items. */
+/** Runs a small program with a text on stdin, and ends it with all its descendants. For fixes and alerts, not for items. */
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { systemClock } from "../std/clock.ts";
@@ -10,9 +10,9 @@ export interface ProgramOptions {
   readonly input: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Added to the environment of the process. Default: nothing. */
+  /** Added to the environment of this process. Default: nothing. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether its stdout is discarded. Default false. */
+  /** Whether stdout is discarded. Default false. */
   readonly ignoresOutput?: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface EndedProgram {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Why it was stopped or could not start. */
+  /** Why the program was stopped or could not start. */
   readonly why?: string;
 }
 
@@ -77,7 +77,7 @@ function gather(stream: Readable | null, onFull: () => void = () => undefined): 
   return () => Buffer.concat(chunks).toString();
 }
 
-/** The last line that it wrote to stderr, after a colon. */
+/** Returns the last line of stderr after a colon, or an empty string. */
 export function lastLine({ stderr }: EndedProgram): string {
   const line = (stderr.trim().split("\n").at(-1) ?? "").slice(0, LINE_CHARS_MAX);
   return line === "" ? "" : `: ${line}`;

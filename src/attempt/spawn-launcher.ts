@@ -1,4 +1,4 @@
-/** The launcher without a binary: Node starts each command in its own session, at half a millisecond each. */
+/** The launcher without a binary: Node starts each command in its own session, which takes half a millisecond. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
@@ -40,7 +40,7 @@ class SpawnLauncher implements Launcher {
     return launched;
   }
 
-  /** Ends running commands, then what earlier commands left behind, which is found by its launch id. */
+  /** Ends running commands, then processes left by earlier ones, which are found by launch id. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#running, (launched) => launched.end(CLOSE_GRACE_MS)));
     if (this.#idLast > 0) await endTree(0, CLOSE_GRACE_MS, `${this.#name}.`);
@@ -78,7 +78,7 @@ function start(spec: LaunchSpec, launchId: string, done: (ended: Ended) => void)
   }
 }
 
-/** Appends to `fds` one by one, so that they can be closed after a failure. */
+/** Appends to `fds` one by one, so that the caller can close them after a failure. */
 function openFiles(spec: LaunchSpec, fds: number[]): void {
   fds.push(openOutput(spec.stdoutPath));
   fds.push(openOutput(spec.stderrPath));
@@ -104,7 +104,7 @@ function collect(spec: LaunchSpec): Pick<Ended, "stdout" | "stderr"> {
   return { stdout: collectOutput(spec.stdoutPath), stderr: collectOutput(spec.stderrPath) };
 }
 
-/** Node checks arguments itself; a NUL is EINVAL for the system. */
+/** Node checks arguments itself and reports its own codes. The system would report EINVAL, e.g. for a NUL. */
 function codeOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "EINVAL";
   return code.startsWith("ERR_") ? "EINVAL" : code;
@@ -112,20 +112,20 @@ function codeOf(error: unknown): string {
 
 const RESOURCE_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"]);
 
-/** Node does not report whether the folder or the command is missing. */
+/** Node does not report whether the folder or the command is missing, so the folder is checked. */
 function stageOf(error: unknown, spec: LaunchSpec): "command" | "cwd" | "runner" {
   if (RESOURCE_ERRORS.has(codeOf(error))) return "runner";
   const isFolder = statSync(spec.cwd, { throwIfNoEntry: false })?.isDirectory() ?? false;
   return isFolder ? "command" : "cwd";
 }
 
-/** Unlinks a file of an earlier launch instead of truncating it: a process that outlived it may still write to it. */
+/** Unlinks a file of an earlier launch instead of truncating it, because a surviving process may still write to it. */
 function openOutput(path: string): number {
   rmSync(path, { force: true });
   return openSync(path, "ax", 0o600);
 }
 
-/** An unlinked file with the input. Unlike a socket, it can be opened as /dev/stdin. */
+/** Returns an unlinked file with the input. Unlike a socket, it can be opened as /dev/stdin. */
 function openInput(stdin: string | Uint8Array, path: string): number {
   rmSync(path, { force: true });
   try {
@@ -145,7 +145,7 @@ function collectOutput(path: string): Captured {
   return inline ? { bytes: inline.length, inline } : { bytes: 0 };
 }
 
-/** Reads no more than the known size; a late process may append more. */
+/** Reads no more than the known size, because a surviving process may append more. */
 function readFrom(path: string, bytes: number): Buffer {
   const fd = openSync(path, "r");
   try {

@@ -1,27 +1,27 @@
-/** The grammar of `${…}`, and its use in the arguments of commands. No shell sees the result. */
+/** The grammar of `${…}`, and its use in the arguments of commands, which no shell interprets. */
 import { basename, dirname, extname } from "node:path";
 import { WorkError } from "../errors.ts";
 import { asText, isJsonObject, type Json } from "../std/json.ts";
 
-/** The text with its values, or the reason why there is none. */
+/** A filled template, or the reason why it cannot be filled. */
 export type Filled<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly message: string };
 
-/** `${name.path[0]:-fallback}`. */
+/** A parsed `${name.path[0]:-fallback}`. */
 export interface Placeholder {
   readonly kind: "placeholder";
   readonly written: string;
   readonly name: string;
   readonly path: readonly PathStep[];
   readonly fallback: string | undefined;
-  /** `${raw:…}`: the value is inserted into a shell script without quoting. */
+  /** Set by `${raw:…}`: the value is inserted into a shell script without quoting. */
   readonly isRaw: boolean;
-  /** Selects a part of the value. Default: all of it. */
+  /** Selects a part of the value. Default: the whole value. */
   readonly of?: (value: string) => string;
 }
 
-/** Begins like a placeholder but is invalid. */
+/** Text that begins like a placeholder but is invalid. */
 export interface Unreadable {
   readonly kind: "unreadable";
   readonly written: string;
@@ -30,7 +30,7 @@ export interface Unreadable {
 export type PathStep = string | number;
 export type TemplatePart = string | Placeholder | Unreadable;
 
-/** `$${`, `${…}` (possibly unclosed), and `{}` with its variants where they are allowed. */
+/** Matches `$${`, `${…}` (possibly unclosed), and in the second pattern also `{}` and its variants. */
 const PLACEHOLDER = /\$\$\{|\$\{([^}]*)(\}?)/g;
 const PLACEHOLDER_OR_BRACES = /\$\$\{|\$\{([^}]*)(\}?)|\{(?:\.|\/|\/\/|\/\.|#)?\}/g;
 
@@ -44,7 +44,7 @@ const BRACES: Readonly<Record<string, Pick<Placeholder, "name" | "of">>> = {
   "{#}": { name: "index", of: (value) => String(Number(value) + 1) },
 };
 
-/** The name of a hidden file is not an extension. */
+/** Keeps the name of a hidden file, which is not an extension. */
 function withoutExtension(path: string): string {
   return path.slice(0, path.length - extname(path).length);
 }
@@ -54,7 +54,7 @@ export function hasVariable(text: string): boolean {
   return templateParts(text, { braces: true }).some((part) => typeof part !== "string");
 }
 
-/** Splits the text. `$${` is a literal `${`. With `braces`, `{}`, `{.}`, `{/}`, `{//}`, `{/.}` and `{#}` are placeholders. */
+/** Splits the text into literals and placeholders. `$${` is a literal `${`. With `braces`, the forms of `BRACES` count too. */
 export function templateParts(text: string, options: { readonly braces?: boolean } = {}): TemplatePart[] {
   const parts: TemplatePart[] = [];
   let at = 0;
@@ -87,7 +87,7 @@ function readPath(path: string): PathStep[] {
   );
 }
 
-/** A string as it is, other values as JSON; undefined when there is none. With a default, null counts as missing. */
+/** Returns a string unchanged and other values as JSON; undefined when missing. With a default, null counts as missing. */
 export function lookUp(placeholder: Placeholder, values: Readonly<Record<string, Json>>): string | undefined {
   let value: Json | undefined = Object.hasOwn(values, placeholder.name)
     ? values[placeholder.name]
@@ -103,7 +103,7 @@ function stepInto(value: Json, step: PathStep): Json | undefined {
   return isJsonObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
 }
 
-/** The placeholder without its braces and default: `item.list[0]`. */
+/** Returns the placeholder without braces and default: `item.list[0]`. */
 export function variablePath({ name, path }: Placeholder): string {
   return name + path.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`)).join("");
 }
@@ -121,7 +121,7 @@ export const TEMPLATE_VARIABLES = [
   "index",
 ] as const satisfies readonly (keyof TemplateVars)[];
 
-/** Checks the text; the returned function fills it for one item. Strings are inserted as they are, other values as JSON. */
+/** Checks the text and returns a function that fills it for one item. Strings are inserted unchanged, other values as JSON. */
 export function compileTemplate(text: string): (vars: TemplateVars) => Filled<string> {
   return compileParts(text, false);
 }
@@ -131,7 +131,7 @@ export interface CommandTemplateOptions {
   readonly allowOptions?: boolean | undefined;
 }
 
-/** With `{}` for `${item}` and the other replacement strings of GNU parallel. Refuses values that could be read as options. */
+/** Like `compileTemplate`, with the replacement strings of GNU parallel. Rejects values that look like options. */
 export function compileCommand(
   argv: readonly string[],
   { allowOptions = false }: CommandTemplateOptions = {},
@@ -160,7 +160,7 @@ function literalStart(text: string): string {
   return typeof first === "string" ? first : "";
 }
 
-/** Refuses an empty argument without any variable: in double quotes the shell has replaced `"${item}"` by nothing. */
+/** Rejects an empty argument if no argument has a variable: the user's shell has probably expanded `"${item}"` to nothing. */
 export function refuseEmptiedArgument(argv: readonly string[]): void {
   if (!argv.includes("") || argv.some(hasVariable)) return;
   throw new WorkError("usage", "An argument of the command is empty, and no argument names the item.", {
@@ -169,8 +169,8 @@ export function refuseEmptiedArgument(argv: readonly string[]): void {
 }
 
 /**
- * A warning for a command with an argument like `--name=` and no variable. It may be meant, so it is no error: the item
- * is also in the environment.
+ * Returns a warning for an argument like `--name=` in a command without variables. It is no error, because the command can
+ * read the item from its environment.
  */
 export function emptiedOptionWarning(argv: readonly string[]): string | undefined {
   const option = argv.slice(1).find((argument) => EMPTY_OPTION.test(argument));
@@ -226,15 +226,15 @@ function unknownVariable(name: string, written: string): WorkError {
   });
 }
 
-/** One argument as written, and with its values. */
+/** One argument as written, and its value. */
 export interface FilledWord {
   readonly written: string;
-  /** The text before the first variable; all of it when there is none. */
+  /** The text before the first variable, or the whole text if there is none. */
   readonly literal: string;
   readonly value: string;
 }
 
-/** The error when the program could read a value as an option, as `rm` does with `-rf`. Values are never changed. */
+/** Returns an error when the program could read a value as an option, as `rm` does with `-rf`. Values are never changed. */
 export function optionProblem(words: readonly FilledWord[]): string | undefined {
   const safeFrom = firstOperand(words);
   const found = words.findIndex(
@@ -248,7 +248,7 @@ export function optionProblem(words: readonly FilledWord[]): string | undefined 
 
 const SHELLS = new Set("sh bash dash ash ksh mksh zsh".split(" "));
 
-/** The index after which nothing is an option: after `--`, and after the script of `sh -c`. */
+/** Returns the index from which no argument is an option: after `--`, or after the script of `sh -c`. */
 function firstOperand(words: readonly FilledWord[]): number {
   for (const [index, { literal, written }] of words.entries()) {
     if (literal !== written) continue;

@@ -1,5 +1,5 @@
 /**
- * What is kept of a step, without secrets: its failure record, and its section of the attempt's log:
+ * Writes the failure record of a step and its section of the attempt's log, both without secrets. The section begins with:
  *
  *   == step 2: shell: cargo test (exit 101, 1.2 s) ==
  *   == stdout (12 bytes) ==
