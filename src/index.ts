@@ -1,4 +1,4 @@
-/** The public API of Redrive. */
+/** The public API of Redrive. Everything that is not exported here is internal. */
 
 export type { AttemptContext, Handler } from "./attempt/handler.ts";
 export type { Capsule } from "./dead-letter/capsule.ts";
@@ -14,7 +14,6 @@ export type {
   ImportOptions,
 } from "./dead-letter/import-export/import.ts";
 export type { CapsuleOptions } from "./dead-letter/make-capsule.ts";
-// Dead letters
 export type { AgentResult, FailureReport } from "./dead-letter/reported-letter.ts";
 export { type LetterStats, letterStatsToJson } from "./dead-letter/stats.ts";
 export type { DeliverFunction } from "./delivery/function.ts";
@@ -26,7 +25,6 @@ export {
   type Protocol,
   type Reachability,
 } from "./delivery/protocol.ts";
-// Receipts
 export type { DrainReport, KeptReceipt, Receipt, SendOptions } from "./delivery/target.ts";
 export type {
   DeliverySettings,
@@ -37,10 +35,8 @@ export type {
 } from "./delivery/target-settings.ts";
 export type { Engine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, WorkError } from "./errors.ts";
-// Running
 export { INPUT_FORMATS, type InputFormat } from "./intake/input.ts";
 export type { InputSource } from "./intake/read-items.ts";
-// Items and letters
 export { ERROR_ORIGINS, type ErrorEntry, type ErrorOrigin } from "./item/error-log.ts";
 export {
   ERROR_CLASSES,
@@ -170,13 +166,11 @@ export {
 } from "./library/queues.ts";
 export { copyStore, openStore, type Store } from "./library/stores.ts";
 export { setTarget, Target } from "./library/targets.ts";
-// Named queues
 export type {
   AddedItem,
   AddItemsOptions,
   QueueItem,
 } from "./queue/add-items.ts";
-// The error log
 export {
   type ErrorLogQuery,
   type ErrorPage,
@@ -194,7 +188,6 @@ export type { QueueSettings } from "./queue/queue-settings.ts";
 export { type QueueSpec, UNIQUE_RULES, type UniqueRule } from "./queue/queue-spec.ts";
 export { type QueueSummary, queueToJson } from "./queue/queue-status.ts";
 export type { OnItemFailureHandler, WorkerOptions } from "./queue/worker.ts";
-// Operations on many letters
 export type {
   EditRequest,
   RequeueRequest,
@@ -241,7 +234,6 @@ export type {
 } from "./runner/run-options.ts";
 export type { DirectoryPlace } from "./service/letter-directory.ts";
 export { letterMirror } from "./service/letter-mirror.ts";
-// Metrics and alerts
 export type { Metrics, QueueMetrics } from "./service/metrics.ts";
 export type { MetricsTextOptions } from "./service/metrics-text.ts";
 export { parseJson, stringifyJson } from "./std/json.ts";

@@ -22,7 +22,7 @@ export interface DeliveryOptions {
   readonly deliver?: DeliverFunction | Protocol;
 }
 
-/** Opens a delivery outside of the user's service, so the protocol must not be `function`. */
+/** Opens a delivery in a process other than the user's service. Throws if the protocol is `function`. */
 export async function openDelivery(engine: Engine, target: Job, options: DeliveryOptions): Promise<Delivery> {
   requireDeliverable(target);
   const delivery = new Delivery(engine, target, options);
@@ -128,7 +128,7 @@ function failed(tried: NotDelivered, { item, attempt, settings, durationMs }: At
   return { kind: "failed" as const, failure, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/** Describes the request for failures, without the query string, which may contain a secret. */
+/** Describes the request in failures, without the query string, which may contain a secret. */
 function stepOf({ protocol, url, tool }: DeliverySpec): string {
   if (protocol === "function" || url === undefined) return "deliver";
   const { origin, pathname } = new URL(url);

@@ -150,7 +150,7 @@ export interface HttpRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** A time of `performance.now()`. */
+  /** A timestamp of the `performance.now()` clock. */
   readonly deadline: number;
   readonly answerBytesMax: number;
   readonly signal: AbortSignal;

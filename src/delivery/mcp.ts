@@ -132,7 +132,7 @@ export class McpProtocol implements Protocol {
     if (this.#session?.url === url) return this.#session;
     const opened = { url, opening: this.#open(call) };
     opened.opening.catch(() => {
-      if (this.#session === opened) this.#session = null; // the next call opens a new one
+      if (this.#session === opened) this.#session = null; // the next call opens another session
     });
     this.#session = opened;
     return opened;

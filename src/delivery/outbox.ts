@@ -44,7 +44,7 @@ export class Outbox {
   }
 
   async #writeAll(): Promise<void> {
-    await Promise.resolve(); // batches the receipts of the same tick
+    await Promise.resolve(); // lets all receipts of the same tick join one batch
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, BATCH_MAX);
       await this.#write(batch);

@@ -26,7 +26,7 @@ export interface Reachability {
 export interface Protocol {
   /** Sends the receipt once. If it throws, the receipt is sent again and the attempt does not count. */
   deliver(receipt: Json, call: DeliveryCall): Promise<DeliveryOutcome>;
-  /** Checks whether the receiver is reachable, without side effects. Default: it is assumed to be. */
+  /** Checks whether the receiver is reachable, without side effects. Default: it counts as reachable. */
   probe?(settings: DeliverySpec, signal: AbortSignal): Promise<Reachability>;
   close?(): Promise<void>;
 }

@@ -35,7 +35,7 @@ export interface JobSummary {
     readonly count: number;
     /** Default `open`. */
     readonly state?: GroupState;
-    /** Whether the group had been resolved before and failed again. */
+    /** Whether the group got new letters after it had been resolved. */
     readonly isRegression?: boolean;
   }[];
   /** The largest group of the job with an earlier fix, and the fix that helped most. */

@@ -19,7 +19,7 @@ export interface QueueAct {
   readonly reason?: string;
 }
 
-/** The common base of queues and targets. */
+/** The common base of queues and targets, which have no end, unlike jobs. */
 export class StandingQueue {
   readonly name: string;
   protected readonly engine: Engine;

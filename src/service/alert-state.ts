@@ -1,4 +1,4 @@
-/** The state of alerts that all watchers share in one document of the store, so that no alert is sent twice or forgotten. */
+/** The state of alerts, shared in one document of the store: watchers send no alert twice, and a restart loses none. */
 
 import type { Engine } from "../engine.ts";
 import { isStoreError, WorkError } from "../errors.ts";

@@ -11,7 +11,7 @@ export interface LetterRetentionOptions {
   readonly author: string;
 }
 
-/** Limits how often the limits are checked, because a failing run buries many letters. */
+/** Checks wait this long after a burial, because a failing run buries too many letters to check after each one. */
 const CHECK_MS = 3000;
 /** Ages are checked rarely, because they are measured in days. */
 const AGE_CHECK_MS = 3_600_000;

@@ -67,7 +67,7 @@ export function queueMaintainer(options: MaintenanceOptions = {}): StartService 
   };
 }
 
-/** Applies fixes only after new letters were buried, because reading letters that no rule matches again would be wasted. */
+/** Applies fixes only after new letters were buried: older letters that match no rule need not be read again. */
 function fixer(
   job: Job,
   { engine, clock, onNotice }: ServiceContext,
