@@ -1,4 +1,4 @@
-/** The contract of steps, whatever the kind: what is worked on, what is refused, and that the books always balance. */
+/** The contract of operation steps of all kinds: what they process, what they refuse, and that the totals are consistent. */
 import { expect } from "vitest";
 import { leftOf, OPERATION_KINDS, REFUSAL } from "../../src/item/operation.ts";
 import { buried, succeeded } from "../support/settlements.ts";
@@ -109,7 +109,7 @@ function steps(test: Declare): void {
 }
 
 function books(test: Declare): void {
-  /** Two letters in the states that the kind works on, one that has moved on, one that nobody has looked at. */
+  /** Two letters in the states that the kind processes, one that has changed since, and one that was not selected. */
   const prepare = async (bench: Workbench, kind: (typeof OPERATION_KINDS)[number]) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"]);

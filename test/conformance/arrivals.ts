@@ -1,4 +1,4 @@
-/** The contract of arrivals: how many letters were buried when, and how many of them still wait. */
+/** The contract of arrivals: how many letters were buried per minute, and how many of them still wait. */
 import { expect } from "vitest";
 import type { ArrivalQuery } from "../../src/engine.ts";
 import { buried, succeeded } from "../support/settlements.ts";
@@ -13,7 +13,7 @@ export function arrivalTests(test: Declare): void {
       waiting,
       ever,
     ]);
-  /** Sets the clock to so many minutes, and some seconds, after the start of the year. */
+  /** Sets the clock to that many minutes and a few seconds after the start of the year. */
   const minute = (bench: Workbench, minutes: number) =>
     bench.clock.advance(Date.UTC(2026, 0, 1) + minutes * MINUTE_MS + 5000 - bench.clock.now());
 

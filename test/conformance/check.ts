@@ -1,4 +1,4 @@
-/** The contract of looking after the store. That `check` finds damage is tested where damage can be done: per engine. */
+/** The contract of store maintenance. Each engine tests for itself that `check` finds damage. */
 import { expect } from "vitest";
 import { buried, lost, released, retried, skipped, succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE } from "./workbench.ts";

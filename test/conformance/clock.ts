@@ -1,4 +1,4 @@
-/** The contract of the store's clock: a step of it changes no wait and ends no lease. */
+/** The contract of the store's clock: a clock step changes no delay and ends no lease. */
 import { expect } from "vitest";
 import type { Engine } from "../../src/engine.ts";
 import { retried } from "../support/settlements.ts";
@@ -39,14 +39,14 @@ export function clockTests(test: Declare): void {
       expect(await bench.engine.listHolders()).toMatchObject([{ expired: false }, { expired: false }]);
       expect((await bench.lease(3)).map(({ itemId }) => itemId)).not.toContain(held.itemId);
       expect((await bench.item("scheduled")).dueAt).toBe(at);
-      bench.clock.advance(10_000); // of which the second holder sent no heartbeat
+      bench.clock.advance(10_000); // the second holder sent no heartbeat
       expect(await bench.engine.listHolders()).toMatchObject([{ expired: true }, { expired: true }]);
       expect(await bench.engine.revoke("holder-2", { isProcessDead: false })).toBe(true);
     });
   }
 }
 
-/** For engines whose stores outlive the process. */
+/** Tests for engines whose stores are persistent. */
 export function clockRestartTests(test: Declare): void {
   test("a step while no process runs is found by the next one, once", async (bench) => {
     await bench.registerHolder();
@@ -63,7 +63,7 @@ export function clockRestartTests(test: Declare): void {
   });
 }
 
-/** For stores that several processes share. */
+/** Tests for stores that several processes share. */
 export function sharedClockTests(test: Declare, join: (engine: Engine) => Promise<Engine>): void {
   test("of two that see the same step of the clock one moves the waits", async (bench) => {
     const other = await join(bench.engine);

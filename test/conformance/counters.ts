@@ -1,4 +1,4 @@
-/** The contract of counters: what only goes up, in the step that is the reason. */
+/** The contract of counters: they never decrease and are written in the transaction that they count. */
 import { expect } from "vitest";
 import {
   buried,

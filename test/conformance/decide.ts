@@ -1,4 +1,4 @@
-/** The contract of what people decide about a letter: change its data, give it up, take that back. */
+/** The contract of decisions about a letter: edit its data, discard it, restore it. */
 import { expect } from "vitest";
 import { buried, retried, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, QUEUE } from "./workbench.ts";

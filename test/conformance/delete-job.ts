@@ -1,14 +1,14 @@
-/** The contract of deleting a job: what goes, what stays, and what is refused. */
+/** The contract of deleting a job: what is deleted, what stays, and what is refused. */
 import { expect } from "vitest";
 import { buried, retried, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, newItem, QUEUE, type Workbench } from "./workbench.ts";
 
-/** The items of a lane go in the first step, whatever its size. */
+/** Items with an ordering key are deleted in the first step, whatever its size. */
 const LANE_ITEMS = 2;
 
 const ALL_STATES = ["dead", "ready", "leased", "discarded", "done"] as const;
 
-/** A job with items in every state that a deletion meets, closed letters, an operation, and another job beside it. */
+/** A job with items in every state, resolved letters and an operation, and a second job. */
 async function richJob(bench: Workbench): Promise<void> {
   const { engine } = bench;
   await bench.job("other");

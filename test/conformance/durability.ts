@@ -1,4 +1,4 @@
-/** The contract of durability, for engines that keep their store: what was acknowledged is there afterwards. */
+/** The contract of durability, for engines with persistent stores: acknowledged changes survive. */
 import { expect } from "vitest";
 import { buried, lost, retried, succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE, type Workbench } from "./workbench.ts";

@@ -4,7 +4,7 @@ import type { ErrorQuery } from "../../src/item/error-log.ts";
 import { buried, failureOf, lost, released, retried, succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
-/** Two failures of one item, a lost worker, the runner's own fault, and trouble with the store. */
+/** Two failures of one item, a lost worker, an error of the runner, and errors of the store. */
 async function trouble(bench: Workbench): Promise<void> {
   await bench.job("job-2");
   await bench.registerHolder();

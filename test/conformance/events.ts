@@ -1,4 +1,4 @@
-/** The contract of events: what each step tells, in order, and how it is read. */
+/** The contract of events: which events each step records, in which order, and how they are read. */
 import { expect } from "vitest";
 import type { Event } from "../../src/item/event.ts";
 import { buried, lost, parked, released, retried, skipped, succeeded } from "../support/settlements.ts";
@@ -121,7 +121,7 @@ function reading(test: Declare): void {
   });
 }
 
-/** Many items in one step make many events of one kind. However they are stored, each is told for itself. */
+/** One step with many items records many events of one type. Each is returned separately, however they are stored. */
 function runs(test: Declare): void {
   const MANY = Array.from({ length: 7 }, (_, n) => `item-${n}`);
   const tellingOf = ({ type, itemId, attempt }: Event) => [type, itemId, attempt];

@@ -1,4 +1,4 @@
-/** The contract of fencing: only who holds the lease can settle; what others say is kept, and changes nothing. */
+/** The contract of fencing: only the holder of the lease can settle. Late results are stored and change nothing. */
 import { expect } from "vitest";
 import { buried, lost, released, retried, succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE } from "./workbench.ts";

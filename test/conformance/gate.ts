@@ -1,4 +1,4 @@
-/** The contract of gates: a document that the workers of a queue share, changed only together with what is leased. */
+/** The contract of breakers: a document shared by the workers of a queue, written only in the transaction of a lease. */
 import { expect } from "vitest";
 import type { SettleAndLease } from "../../src/engine.ts";
 import { AssertionError } from "../../src/std/assert.ts";

@@ -1,4 +1,4 @@
-/** The contract of what people decide about groups: ignored until something comes, noted, and found again by it. */
+/** The contract of decisions about groups: ignoring them with a condition, notes, and filters by them. */
 import { expect } from "vitest";
 import type { IgnoreUntil } from "../../src/item/group.ts";
 import { buried, succeeded } from "../support/settlements.ts";

@@ -1,4 +1,4 @@
-/** The contract of a group's life: opened, resolved, come back, and what helped before. */
+/** The contract of a group's life cycle: opened, resolved, regressed, and which fixes helped before. */
 import { expect } from "vitest";
 import { assert } from "../../src/std/assert.ts";
 import { buried, skipped, succeeded } from "../support/settlements.ts";

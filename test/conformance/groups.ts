@@ -1,4 +1,4 @@
-/** The contract of groups: the letters that died of the same failure, counted as they come and go. */
+/** The contract of groups: letters with the same failure, counted as they are buried and resolved. */
 import { expect } from "vitest";
 import { assert } from "../../src/std/assert.ts";
 import { buried, retried, skipped, succeeded } from "../support/settlements.ts";

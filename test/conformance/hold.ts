@@ -1,4 +1,4 @@
-/** The contract of held items: out of the line until they are put back. */
+/** The contract of held items: they are not leased until they are unheld. */
 import { expect } from "vitest";
 import { AUTHOR, type Declare, QUEUE } from "./workbench.ts";
 

@@ -1,4 +1,4 @@
-/** The contract of letters from elsewhere: what comes in is equal to what went out, and nothing here is overwritten. */
+/** The contract of import: imported letters equal the exported ones, and nothing existing is overwritten. */
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { LetterQuery } from "../../src/engine.ts";
@@ -13,7 +13,7 @@ export function importTests(test: Declare): void {
   returning(test);
 }
 
-/** Letters in every state, with everything that a letter can have. */
+/** Letters in every state, with all optional parts. */
 async function richLetters(bench: Workbench): Promise<void> {
   await bench.registerHolder();
   await bench.add("dead");
@@ -38,14 +38,14 @@ async function richLetters(bench: Workbench): Promise<void> {
   await bench.operate("redrive", ["ready"]);
 }
 
-/** All letters of the queue as they would leave it, oldest burial first. */
+/** All letters of the queue in their exported form, oldest burial first. */
 async function exported(bench: Workbench, queue: string): Promise<readonly Letter[]> {
   const states = ["dead", "ready", "leased", "discarded", "done"] as const;
   const { letters } = await bench.engine.listLetters({ queue, states, order: "oldest", limit: 100 });
   return letters.map(({ ref: _ref, letterSequence: _burial, ...letter }) => letter);
 }
 
-/** A letter that failed for the second time a year ago and the first time an hour before; of `job-2`, which is made. */
+/** A letter of `job-2`, which is created: it last failed a year ago, and first failed an hour before that. */
 async function letterOfLastYear(
   bench: Workbench,
 ): Promise<{ readonly letter: Letter; readonly first: number; readonly last: number }> {

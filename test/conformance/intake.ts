@@ -64,7 +64,7 @@ export function intakeTests(test: Declare): void {
     const events = await bench.engine.listEvents({ after: 0, types: ["item_queued"], limit: 5000 });
     expect(events.map(({ itemId }) => itemId)).toEqual(["first", ...names]);
     await bench.registerHolder();
-    const inLine = names.filter((_, n) => n % 500 !== 7 || n === 7); // of a lane only the first
+    const inLine = names.filter((_, n) => n % 500 !== 7 || n === 7); // only the first item of an ordering key
     const leased = await bench.lease(5000);
     expect(leased.map(({ itemId }) => itemId)).toEqual(["first", ...inLine]);
     expect(leased.slice(1).map(({ itemId, index }) => `i-${index - 1}` === itemId)).not.toContain(false);
@@ -222,7 +222,7 @@ export function intakeTests(test: Declare): void {
   });
 }
 
-/** A snapshot may be frozen; then the attempt to change it throws, which is as good. */
+/** Ignores errors: a frozen snapshot throws when it is changed, which is fine too. */
 function tryTo(change: () => void): void {
   try {
     change();

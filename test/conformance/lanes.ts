@@ -1,4 +1,4 @@
-/** The contract of lanes: one item at a time, oldest first, whatever becomes of the ones before. */
+/** The contract of ordering keys: one item at a time, oldest first, whatever the outcome of earlier ones. */
 import { expect } from "vitest";
 import type { NewItem } from "../../src/item/item.ts";
 import { buried, released, retried, skipped, succeeded } from "../support/settlements.ts";

@@ -1,4 +1,4 @@
-/** The contract of filters: each leaves just the letters that fit, and a page counts all of them exactly. */
+/** The contract of filters: each returns exactly the matching letters, and a page has their exact total. */
 import { expect } from "vitest";
 import type { LetterQuery } from "../../src/engine.ts";
 import { buried, failureOf, retried, succeeded } from "../support/settlements.ts";
@@ -12,7 +12,7 @@ export function letterFilterTests(test: Declare): void {
   texts(test);
 }
 
-/** Three letters that differ in everything that a filter can ask for. */
+/** Three letters that differ in every property that a filter can use. */
 async function threeLetters(bench: Workbench): Promise<void> {
   await bench.registerHolder();
   await bench.bury(["a"], { errorType: "Timeout", errorClass: "transient", signature: "s1" });

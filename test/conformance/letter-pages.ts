@@ -1,4 +1,4 @@
-/** The contract of pages: every order, through all pages, while letters come and go. */
+/** The contract of pages: every order, over all pages, while letters are buried and resolved. */
 import { expect } from "vitest";
 import { LETTER_ORDERS, LETTER_PARTS, type LetterPart, type LetterQuery } from "../../src/engine.ts";
 import { buried, retried, succeeded } from "../support/settlements.ts";
@@ -10,7 +10,7 @@ export function letterPageTests(test: Declare): void {
   cursors(test);
 }
 
-/** Reads page after page to the end; between two pages something may happen. */
+/** Reads all pages; `between` may change letters between two of them. */
 async function readAll(
   bench: Workbench,
   query: Partial<LetterQuery>,

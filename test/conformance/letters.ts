@@ -1,4 +1,4 @@
-/** The contract of letters: what they keep, and what they say once they are closed. */
+/** The contract of letters: what they contain while they wait and after they are resolved. */
 import { expect } from "vitest";
 import { buried, failureOf, lost, retried, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, QUEUE } from "./workbench.ts";
@@ -60,7 +60,7 @@ function contents(test: Declare): void {
   });
 }
 
-/** What a letter says once its story has ended. */
+/** The contents of a resolved letter. */
 function closed(test: Declare): void {
   test("a letter whose item was done in the end can be read, and says who sent it", async (bench) => {
     await bench.registerHolder();

@@ -1,4 +1,4 @@
-/** The contract of operations that are paused, opened again, cut short or cancelled. */
+/** The contract of operations that are paused, resumed, cut short or cancelled. */
 import { expect } from "vitest";
 import { REFUSAL } from "../../src/item/operation.ts";
 import { buried, released, retried, succeeded } from "../support/settlements.ts";
@@ -10,7 +10,7 @@ export function operationChangeTests(test: Declare): void {
   cancelling(test);
 }
 
-/** Leases what is due of the operation. */
+/** Leases the due items of the operation. */
 async function leaseOf(bench: Workbench, operationId: string) {
   const lease = { queue: QUEUE, max: 10, operationId };
   return bench.engine.settleAndLease("holder-1", { settle: [], lease });

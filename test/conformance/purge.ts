@@ -1,4 +1,4 @@
-/** The contract of deleting letters: what goes, what stays, and that each is counted and told of. */
+/** The contract of purging letters: what is deleted, what stays, and that each is counted and has an event. */
 import { expect } from "vitest";
 import { buried, retried, succeeded } from "../support/settlements.ts";
 import { type Declare, newItem, QUEUE, type Workbench } from "./workbench.ts";
@@ -9,7 +9,7 @@ export function purgeTests(test: Declare): void {
   clearing(test);
 }
 
-/** A letter with everything that a letter can have. */
+/** A letter with all optional parts. */
 async function richLetter(bench: Workbench): Promise<void> {
   await bench.registerHolder();
   await bench.add("a");

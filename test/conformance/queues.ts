@@ -1,4 +1,4 @@
-/** The contract of queues that stand: their kind, their pauses, and the notification that wakes who watches them. */
+/** The contract of standing queues: their kind, their pauses, and the notification of watchers. */
 import { expect } from "vitest";
 import { buried, released, succeeded } from "../support/settlements.ts";
 import { until } from "../support/until.ts";

@@ -1,4 +1,4 @@
-/** The contract of corrections and of grouping anew: where letters belong, later ones and those that are there. */
+/** The contract of corrections and regrouping: to which groups existing and later letters belong. */
 import { expect } from "vitest";
 import type { Regrouped } from "../../src/engine.ts";
 import type { Correction } from "../../src/item/group.ts";
@@ -13,7 +13,7 @@ export function regroupTests(test: Declare): void {
   countingAnew(test);
 }
 
-/** Says that letters of one group belong to another. */
+/** Records that letters of one group belong to another. */
 function correct(bench: Workbench, change: Partial<Correction> = {}): Promise<void> {
   const merge = { from: "s1", to: "s2", pattern: "pattern of s2", author: AUTHOR };
   return bench.engine.correct({ ...merge, ...change });
@@ -115,7 +115,7 @@ function laterFailures(test: Declare): void {
   test("later failures whose message has the text go to the group that was split off", async (bench) => {
     await bench.registerHolder();
     await correct(bench, { text: "GRÖSSE", to: "s3", pattern: "size" });
-    await bury(bench, "a", "ungültige größe 7"); // ß is no ss, in any case
+    await bury(bench, "a", "ungültige größe 7"); // case folding must not turn ß into ss
     await bury(bench, "b", "ungültige Grösse 7");
     expect(await groupOf(bench, "a")).toEqual(["s1", "pattern of s1"]);
     expect(await groupOf(bench, "b")).toEqual(["s3", "size"]);

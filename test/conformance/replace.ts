@@ -1,4 +1,4 @@
-/** The contract of intake that replaces: new data for what waits, as a new revision, and for nothing else. */
+/** The contract of replacing intake: new data for waiting items only, as a new revision. */
 import { expect } from "vitest";
 import type { NewItem } from "../../src/item/item.ts";
 import { buried, succeeded } from "../support/settlements.ts";

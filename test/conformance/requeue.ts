@@ -1,4 +1,4 @@
-/** The contract of letters that are sent anew as another item: both know each other, and the letter is closed. */
+/** The contract of requeueing a letter as a new item: both items refer to each other, and the letter is resolved. */
 import { expect } from "vitest";
 import { buried, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, QUEUE, type Workbench } from "./workbench.ts";
@@ -8,7 +8,7 @@ export function requeueTests(test: Declare): void {
   links(test);
 }
 
-/** One letter with everything that the other item may take over. */
+/** One letter with everything that the new item may inherit. */
 async function buryOne(bench: Workbench): Promise<void> {
   await bench.registerHolder();
   const expiresAt = bench.clock.now() + 60_000;

@@ -1,4 +1,4 @@
-/** The contract of selections: which letters an operation works on, and what is known of each of them. */
+/** The contract of selections: which letters an operation processes, and what is recorded of each. */
 import { expect } from "vitest";
 import { REFUSAL } from "../../src/item/operation.ts";
 import { buried, succeeded } from "../support/settlements.ts";
@@ -11,12 +11,12 @@ export function selectionTests(test: Declare): void {
   looking(test);
 }
 
-/** The ids of what the operation selected, in the order of its selection. */
+/** The item ids that the operation selected, in the order of its selection. */
 async function selectedIds(bench: Workbench, operation: string): Promise<readonly string[]> {
   return (await bench.engine.listSelected(operation, { limit: 1000 })).map(({ itemId }) => itemId);
 }
 
-/** One letter in each state that a letter can have. */
+/** One letter in each possible state. */
 async function oneOfEach(bench: Workbench): Promise<void> {
   await bench.registerHolder();
   await bench.bury(["resolved", "discarded", "leased", "dead"]);

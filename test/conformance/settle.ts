@@ -1,4 +1,4 @@
-/** The contract of settling: where each verdict takes the item, and what it costs. */
+/** The contract of settling: the new state of an item after each verdict, and what is counted. */
 import { expect } from "vitest";
 import { AssertionError } from "../../src/std/assert.ts";
 import {
@@ -180,7 +180,7 @@ function records(test: Declare): void {
       lost(d, 100),
       succeeded(e),
       buried(f, { signature: "00000000000000bb" }),
-      buried(g), // it was given back before
+      buried(g), // the lease was released before
       retried(h),
     ];
     const { stale } = await bench.engine.settleAndLease(null, { settle });

@@ -1,11 +1,11 @@
-/** The contract of sharing, for engines whose store several processes may open: two of them, side by side. */
+/** The contract of stores that several processes may open: two engines on one store. */
 import { expect } from "vitest";
 import type { Engine } from "../../src/engine.ts";
 import { buried, lost, succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
 export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Engine>): void {
-  /** A second opening of the store, closed at the end whatever happens. */
+  /** Opens the store a second time and closes it at the end, also after an error. */
   const beside = async (bench: Workbench, work: (other: Engine) => Promise<void>) => {
     const other = await join(bench.engine);
     try {

@@ -1,6 +1,6 @@
 /**
- * The one suite of the storage contract. Every engine calls it; behaviour is tested here and never in one engine.
- * Each test gets a fresh store with one empty job, and ends with a `check` that finds nothing.
+ * The test suite of the storage contract. Every engine runs it, so behaviour is tested here and not per engine. Each test
+ * gets a new store with one empty job, and ends with a `check` that must find no problem.
  */
 import { describe, expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
@@ -49,11 +49,11 @@ import { type Declare, QUEUE, Workbench } from "./workbench.ts";
 export interface EngineUnderTest {
   /** Opens a new, empty store. */
   open(clock: Clock): Promise<Engine>;
-  /** Closes the engine and opens the same store again. Without it the tests of durability are left out. */
+  /** Closes the engine and reopens its store. Without it, the tests of durability are left out. */
   reopen?(engine: Engine): Promise<Engine>;
-  /** Opens the store of the engine once more, beside it. Without it the tests of sharing are left out. */
+  /** Opens the store of the engine a second time. Without it, the tests of sharing are left out. */
   join?(engine: Engine): Promise<Engine>;
-  /** Tests that this engine cannot pass, by title, and why. */
+  /** Titles of tests that this engine cannot pass, with the reason. */
   readonly skip?: readonly { readonly test: string; readonly why: string }[];
 }
 

@@ -1,4 +1,4 @@
-/** What a test of the contract works with: one fresh store, a clock that stands still, and short words for routine. */
+/** The fixture of a contract test: a new store, a clock that the test moves, and helpers for routine steps. */
 import { expect } from "vitest";
 import type { Engine, LetterFilter, NewHolder, StoredLetter } from "../../src/engine.ts";
 import type { Event, EventType } from "../../src/item/event.ts";
@@ -11,10 +11,10 @@ import type { TestClock } from "../support/test-clock.ts";
 /** Declares a test of the contract. */
 export type Declare = (title: string, body: (bench: Workbench) => Promise<void>) => void;
 
-/** The queue that every test finds, made with the bench. */
+/** The queue that every test starts with. */
 export const QUEUE = "job-1";
 
-/** Who does the operations of the tests, unless they say otherwise. */
+/** The default author of operations. */
 export const AUTHOR = "ada@host-1";
 
 export class Workbench {
@@ -30,13 +30,13 @@ export class Workbench {
     this.#reopen = reopen;
   }
 
-  /** Closes the store and opens it again, as the next process would. */
+  /** Closes the store and opens it again, like the next process. */
   async reopen(): Promise<void> {
     assert(this.#reopen, "this engine cannot be reopened");
     this.engine = await this.#reopen(this.engine);
   }
 
-  /** Closes the store before the end of the test; there is nothing left to check then. */
+  /** Closes the store before the end of the test, which then skips the final check. */
   async close(): Promise<void> {
     await this.engine.close();
     this.closed = true;
@@ -55,19 +55,19 @@ export class Workbench {
     await this.engine.registerHolder(newHolder(id, change));
   }
 
-  /** Leases up to `max` items for the holder, which has entered. */
+  /** Leases up to `max` items for the registered holder. */
   async lease(max: number, holder = "holder-1", queue = QUEUE): Promise<readonly LeasedItem[]> {
     return (await this.engine.settleAndLease(holder, { settle: [], lease: { queue, max } })).leased;
   }
 
-  /** Leases one item; there must be one due. */
+  /** Leases one item; one must be due. */
   async leaseOne(holder = "holder-1", queue = QUEUE): Promise<LeasedItem> {
     const [leased] = await this.lease(1, holder, queue);
     assert(leased, "nothing was leased");
     return leased;
   }
 
-  /** Settles, and expects that every lease was held. */
+  /** Settles and expects that no lease was lost. */
   async settle(...settlements: readonly Settlement[]): Promise<void> {
     const { stale } = await this.engine.settleAndLease(null, { settle: settlements });
     expect(stale).toEqual([]);
@@ -80,7 +80,7 @@ export class Workbench {
     return found;
   }
 
-  /** Adds items and buries them one after the other, each at its first attempt. The holder has entered. */
+  /** Adds items and buries them one after another at their first attempts. The holder must be registered. */
   async bury(itemIds: readonly string[], death: Partial<DeathRecord> = {}): Promise<void> {
     await this.add(...itemIds);
     for (const _ of itemIds) await this.settle(buried(await this.leaseOne(), death));
@@ -97,14 +97,14 @@ export class Workbench {
     return this.engine.readLetter((await this.item(itemId)).ref);
   }
 
-  /** The number of the burial of the item, which is a letter. */
+  /** The letter number of the item. */
   async letterSequence(itemId: string): Promise<number> {
     const letter = await this.letter(itemId);
     assert(letter, `${itemId} is no letter`);
     return letter.letterSequence;
   }
 
-  /** The ids of all letters of the queue that fit, newest burial first; without a filter those that wait. */
+  /** The item ids of all matching letters of the queue, newest burial first; without a filter, of those that wait. */
   async letterIds(filter: LetterFilter = {}): Promise<readonly string[]> {
     const { letters, total } = await this.engine.listLetters({ queue: QUEUE, ...filter, limit: 1000 });
     expect(total).toBe(letters.length);
@@ -125,7 +125,7 @@ export class Workbench {
     });
   }
 
-  /** Begins an operation of the kind on the items named, or all, and works it to its end. Its id is new. */
+  /** Starts an operation with a new id on the given items, or on all, and runs it to its end. */
   async operate(kind: OperationKind, itemIds?: readonly string[], change: Partial<NewOperation> = {}) {
     this.#operations += 1;
     const id = `${kind}-${this.#operations}`;
@@ -135,7 +135,7 @@ export class Workbench {
     return this.engine.closeOperation(id);
   }
 
-  /** Edits the letter of the item, as an operation of its own, whose id is given back. */
+  /** Edits the letter of the item in its own operation and returns the id of the operation. */
   async edit(itemId: string, step: Omit<LetterStep, "letterSequence">): Promise<string> {
     this.#operations += 1;
     const id = `edit-${this.#operations}`;
@@ -147,7 +147,7 @@ export class Workbench {
     return id;
   }
 
-  /** Redrives one letter by an operation of its own and leases it; nothing else may be due. */
+  /** Redrives one letter in its own operation and leases it; nothing else may be due. */
   async redriveOne(operation: string, itemId: string): Promise<LeasedItem> {
     await this.begin(operation, { filter: { itemIds: [itemId] } });
     expect(await this.engine.advance(operation, { max: 1 })).toMatchObject({ done: 1 });
@@ -164,7 +164,7 @@ export class Workbench {
     return (await this.engine.listEvents({ after, limit: 10_000 })).map(({ type }) => type);
   }
 
-  /** The id of the newest event: the cursor from which a test looks on. */
+  /** The id of the newest event, as a cursor for later events. */
   async lastEvent(): Promise<number> {
     return (await this.engine.listEvents({ after: 0, limit: 10_000 })).at(-1)?.id ?? 0;
   }

@@ -1,4 +1,4 @@
-/** Vitest's global set-up: builds dist/ once when it is missing or older than what it is made from. */
+/** Vitest global setup: builds dist/ once if it is missing or older than its sources. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SOURCES = ["src", "launcher", "scripts", "package.json", "tsconfig.build.json"];
-/** Written by every build, one by each of its steps. */
+/** Every build writes these files, one in each of its steps. */
 const PRODUCTS = ["dist/cli/main.cjs", "dist/cli/program.cjs", "dist/index.js"];
 
 /** Called by Vitest before the first test file. */
@@ -20,7 +20,7 @@ function isFresh(): boolean {
   return PRODUCTS.every((path) => newestMs(join(ROOT, path)) >= newestSource);
 }
 
-/** When the file, or the newest file of the folder, was changed; 0 when there is none. */
+/** The modification time of the file, or of the newest file in the folder; 0 if there is none. */
 function newestMs(path: string): number {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return 0;

@@ -1,6 +1,6 @@
 /**
- * Runs the real command line as a child process, with its own home and nothing of the tester's environment. One that is
- * started can be watched, signalled and waited for; one that hangs is ended by its pid and says what it had printed.
+ * Runs the real command line as a child process with its own home and a minimal environment. A started process can be
+ * observed, signalled and awaited. One that hangs is killed by its pid, and the error contains its output.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -8,31 +8,31 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { until } from "./until.ts";
 
-/** The program under test. `REDRIVE_TEST_CLI` names another one, such as that of an installed package. */
+/** The program under test. `REDRIVE_TEST_CLI` selects another one, such as that of an installed package. */
 export const CLI_PATH =
   process.env.REDRIVE_TEST_CLI ?? fileURLToPath(new URL("../../dist/cli/main.cjs", import.meta.url));
 
 export interface CliOptions {
-  /** `REDRIVE_HOME`. */
+  /** The value of `REDRIVE_HOME`. */
   readonly home: string;
   /** Default: the home. */
   readonly cwd?: string;
-  /** What is piped in; the pipe is closed after it. Default: nothing. */
+  /** Standard input; the pipe is closed after it. Default: empty. */
   readonly stdin?: string | Uint8Array;
   /** Added to the few variables that a command line needs. */
   readonly env?: Readonly<Record<string, string>>;
-  /** From the words of the program to those that start it elsewhere. Default: as they are. */
+  /** Wraps the command to run it elsewhere, such as in a network namespace. Default: unchanged. */
   readonly on?: { words(program: readonly string[]): readonly string[] };
 }
 
 export interface CliResult {
-  /** Null when a signal ended it. */
+  /** Null if the process was ended by a signal. */
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stdoutBytes: Buffer;
   readonly stderr: string;
-  /** All of stdout as one JSON document; throws when it is anything else. */
+  /** Parses all of stdout as one JSON document; throws if it is anything else. */
   json<T = Record<string, unknown>>(): T;
 }
 
@@ -48,7 +48,7 @@ export function startRedrive(args: readonly string[], options: StartOptions): Ru
   return new RunningCli(args, options);
 }
 
-/** Far more than anything takes, also on a busy machine, and less than a test has. */
+/** Longer than any command takes on a busy machine, and shorter than the timeout of a test. */
 const LIFETIME_MS_MAX = 100_000;
 
 export class RunningCli {
@@ -68,7 +68,7 @@ export class RunningCli {
       env: { PATH: process.env.PATH ?? "", HOME: home, REDRIVE_HOME: join(home, "redrive"), ...env },
       stdio: ["pipe", "pipe", "pipe"],
     });
-    this.#child.stdin.on("error", () => undefined); // it may end before it has read everything
+    this.#child.stdin.on("error", () => undefined); // the program may end before it has read everything
     this.#child.stdout.on("data", (chunk: Buffer) => this.#stdout.push(chunk));
     this.#child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
     if (stdin !== undefined) this.#child.stdin.end(stdin);
@@ -93,7 +93,7 @@ export class RunningCli {
     return Buffer.concat(this.#stderr).toString();
   }
 
-  /** Closes our end of its stdout, as `head` does when it has seen enough. */
+  /** Closes our end of its stdout, as `head` does after its last line. */
   closeStdout(): void {
     this.#child.stdout.destroy();
   }
@@ -102,7 +102,7 @@ export class RunningCli {
     this.#child.kill(name);
   }
 
-  /** Resolves when the condition holds; rejects when the program ends before. */
+  /** Resolves when the condition holds; rejects if the program ends before. */
   async until(what: string, condition: () => boolean): Promise<void> {
     await until(what, () => {
       if (condition()) return true;
@@ -111,12 +111,12 @@ export class RunningCli {
     });
   }
 
-  /** Resolves when stdout has the text. */
+  /** Resolves when stdout contains the text. */
   untilStdout(text: string | RegExp): Promise<void> {
     return this.until(`stdout has ${text}`, () => has(this.stdout, text));
   }
 
-  /** Resolves when stderr has the text. */
+  /** Resolves when stderr contains the text. */
   untilStderr(text: string | RegExp): Promise<void> {
     return this.until(`stderr has ${text}`, () => has(this.stderr, text));
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * A scripted agent: what it does is said by FAKE_AGENT, a list of words that are done in order. Its prompt is its standard
- * input, or its last argument after `--`. With `--output-format stream-json` it speaks as the `claude` command does.
+ * A scripted agent that performs the actions listed in FAKE_AGENT in order. It reads its prompt from standard input or from
+ * its last argument after `--`. With `--output-format stream-json` it prints the same format as the `claude` command.
  */
 import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync, writeSync } from "node:fs";
@@ -21,7 +21,7 @@ const ACTS = {
     execFileSync("git", ["add", "-A"]);
     execFileSync("git", ["commit", "-q", "-m", prompt || "work"]);
   },
-  /** `fail-times:3`: as often, counted in a file. */
+  /** `fail-times:3` fails three times; a file stores the count. */
   "fail-times": (times) => {
     const failed = existsSync("failed-times") ? Number(readFileSync("failed-times", "utf8")) : 0;
     if (failed >= Number(times)) return;
@@ -29,7 +29,7 @@ const ACTS = {
     writeSync(2, `the agent failed for the ${failed + 1}. time\n`);
     process.exit(7);
   },
-  /** `overloaded-times:2`: as often, counted in `$OVERLOADS`. */
+  /** `overloaded-times:2` reports an overload twice; the file `$OVERLOADS` stores the count. */
   "overloaded-times": (times) => {
     const path = process.env.OVERLOADS;
     const count = existsSync(path) ? Number(readFileSync(path, "utf8")) : 0;
@@ -43,7 +43,7 @@ const ACTS = {
     setInterval(() => {}, 1000);
     return "hangs";
   },
-  /** `print-megabytes:50`. */
+  /** `print-megabytes:50` prints 50 MB. */
   "print-megabytes": (count) => {
     const chunk = Buffer.alloc(1024 * 1024, "0123456789abcde\n");
     for (let done = 0; done < Number(count); done++)
@@ -58,7 +58,7 @@ const ACTS = {
     say({ type: "result", subtype: "success", is_error: true, result: "You've hit your limit" });
     process.exit(1);
   },
-  /** The error that a result tells of although the exit code is 0. */
+  /** Prints a result that reports an error although the exit code is 0. */
   "error-result": () => {
     say({
       type: "result",

@@ -1,9 +1,9 @@
-/** A terminal as a person sees it: interprets what is written to it and answers with the rows of text. */
+/** A fake terminal: interprets the output written to it and returns the visible rows of text. */
 import { Writable } from "node:stream";
 
 export class FakeScreen extends Writable {
   columns: number;
-  /** Everything that was written, as it was written. */
+  /** The raw output, with escape sequences. */
   raw = "";
   #rows: string[][] = [[]];
   #row = 0;
@@ -14,7 +14,7 @@ export class FakeScreen extends Writable {
     this.columns = columns;
   }
 
-  /** What stands there now, without blanks at the ends of rows and empty rows at the end. */
+  /** The visible text, without trailing blanks and trailing empty rows. */
   get text(): string {
     return this.#rows
       .map((row) =>
@@ -26,7 +26,7 @@ export class FakeScreen extends Writable {
       .trimEnd();
   }
 
-  /** Breaks the rows anew after `columns` was changed, as a terminal does when its window is resized. */
+  /** Wraps the rows again after `columns` was changed, as a terminal does when its window is resized. */
   reflow(): void {
     const rows = this.#rows;
     this.#rows = [[]];
@@ -40,7 +40,7 @@ export class FakeScreen extends Writable {
 
   override _write(chunk: string, _encoding: string, done: () => void): void {
     this.raw += chunk;
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal is made of these
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it parses terminal escape sequences
     for (const token of chunk.match(/\x1b\[(\d*)([A-Za-z])|[\s\S]/gu) ?? []) this.#obey(token);
     done();
   }

@@ -1,4 +1,4 @@
-/** Makes single queries of a PostgreSQL engine fail: in the server, or in this process after the server has carried them out. */
+/** Makes single queries of a PostgreSQL engine fail: in the server, or in this process after the server has run them. */
 import type pg from "pg";
 import { connectionsTo } from "../../src/engines/postgres/connections.ts";
 
@@ -7,7 +7,7 @@ const RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = 'HV000'; E
 type Query = (...args: unknown[]) => unknown;
 
 export class FaultInjector {
-  /** For `openPostgresEngine`. */
+  /** The pool to pass to `openPostgresEngine`. */
   readonly connections: pg.Pool;
   /** How many queries were made to fail. */
   failures = 0;
@@ -20,17 +20,17 @@ export class FaultInjector {
     this.connections.on("connect", (client) => this.#intercept(client));
   }
 
-  /** A statement that fails replaces the query; 1 is the next one, 0 ends it. */
+  /** Replaces the given query with a failing statement; 1 is the next query, 0 turns this off. */
   failAt(query: number): void {
     this.#arm(query, () => true, raise);
   }
 
-  /** The next BEGIN fails, and nothing else. */
+  /** Makes only the next BEGIN fail. */
   failAtBeginning(): void {
     this.#arm(1, (text) => text.startsWith("BEGIN"), raise);
   }
 
-  /** The next COMMIT is carried out, and then this process fails. */
+  /** Lets the server run the next COMMIT, then throws the error in this process. */
   failAfterCommit(error: Error): void {
     this.#arm(
       1,

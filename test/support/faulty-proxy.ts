@@ -1,19 +1,19 @@
 /**
- * Stands between a client and a service that speaks HTTP, and fails as networks do: it refuses, it swallows the answer to a
- * request that was processed, it drips, it breaks off in the middle, it answers nothing at all.
+ * A TCP proxy in front of an HTTP service that injects network faults: refused connections, lost or truncated answers, slow
+ * answers, and no answer at all.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What becomes of connections, those that are open too. */
+/** The fault applied to connections, including open ones. */
 export type Fault =
   | "none"
-  /** The answer to what was processed never comes: the connection is reset instead. */
+  /** The request is processed, but the connection is reset before the answer. */
   | "reset_after_request"
-  /** The answer comes byte by byte, for ever. */
+  /** The answer arrives byte by byte and never ends. */
   | "drip"
-  /** The first half of the answer comes, then the connection is closed. */
+  /** Half of the answer arrives, then the connection is closed. */
   | "half"
-  /** What is sent arrives nowhere, and nothing comes back. */
+  /** All data in both directions is dropped. */
   | "black_hole";
 
 const DRIP_MS = 20;
@@ -24,9 +24,9 @@ export class FaultyProxy {
   #server: Server | null = null;
   #port = 0;
   #fault: Fault = "none";
-  /** How often the fault is still to happen. */
+  /** How many more times the fault happens. */
   #times = Number.POSITIVE_INFINITY;
-  /** How many connections were made to it, ever. */
+  /** The number of connections made so far. */
   connections = 0;
 
   private constructor(url: string) {
@@ -40,7 +40,7 @@ export class FaultyProxy {
     return proxy;
   }
 
-  /** The URL that leads through it. */
+  /** Rewrites the URL to go through this proxy. */
   through(url: string): string {
     const led = new URL(url);
     led.hostname = "127.0.0.1";
@@ -48,13 +48,13 @@ export class FaultyProxy {
     return led.href;
   }
 
-  /** From now on, for so many answers. */
+  /** Injects the fault into the next `times` answers. */
   fail(fault: Fault, times = Number.POSITIVE_INFINITY): void {
     this.#fault = fault;
     this.#times = times;
   }
 
-  /** Nobody listens any more: connections are refused, and those that are open are lost. */
+  /** Stops listening: new connections are refused, and open ones are closed. */
   async refuse(): Promise<void> {
     const server = this.#server;
     this.#server = null;
@@ -62,7 +62,7 @@ export class FaultyProxy {
     await new Promise((resolve) => (server ? server.close(resolve) : resolve(null)));
   }
 
-  /** Listens again, on the same port. */
+  /** Listens on the same port again. */
   async accept(): Promise<void> {
     const server = createServer((client) => this.#join(client));
     await new Promise<void>((resolve) => server.listen(this.#port, "127.0.0.1", resolve));
@@ -71,7 +71,7 @@ export class FaultyProxy {
     this.#server = server;
   }
 
-  /** Every connection is lost. */
+  /** Closes all connections. */
   cutAll(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -104,7 +104,7 @@ export class FaultyProxy {
     if (fault === "drip") this.#drip(client, data);
   }
 
-  /** The last byte never comes. */
+  /** Sends all bytes but the last one, slowly. */
   #drip(client: Socket, data: Buffer): void {
     let at = 0;
     const timer = setInterval(() => {
@@ -122,7 +122,7 @@ export class FaultyProxy {
 
   #keep(socket: Socket): void {
     this.#sockets.add(socket);
-    socket.on("error", () => {}); // the other side is told by the close
+    socket.on("error", () => {}); // the close event informs the other side
     socket.on("close", () => this.#sockets.delete(socket));
   }
 }

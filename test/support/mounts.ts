@@ -1,21 +1,21 @@
-/** Small and read-only file systems for tests of full disks and lost rights. Only the system's administrator may mount. */
+/** Small and read-only file systems for tests of full disks and missing permissions. Mounting requires root. */
 import { execFileSync } from "node:child_process";
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** Why nothing can be mounted here; null when it can. */
+/** Why this machine cannot mount; null if it can. */
 export const NO_MOUNTS: string | null = whyNot();
 
-/** Puts a file system of that size at the path until the test is over. */
+/** Mounts a file system of that size at the path until the test ends. */
 export function mountSmall(path: string, bytes: number): void {
   mkdirSync(path, { recursive: true });
   mount("-t", "tmpfs", "-o", `size=${bytes}`, "redrive-test", path);
   onTestFinished(() => unmount(path));
 }
 
-/** Makes the folder read-only, even for the administrator, until the test is over. */
+/** Makes the folder read-only, even for root, until the test ends. */
 export function makeReadOnly(path: string): void {
   mount("--bind", path, path);
   onTestFinished(() => unmount(path));
@@ -54,7 +54,7 @@ function mount(...args: string[]): void {
   execFileSync("mount", args, { stdio: "pipe" });
 }
 
-/** Lazily: a process that is just ending may still have a file open. */
+/** Unmounts lazily, because an ending process may still have a file open. */
 function unmount(path: string): void {
   execFileSync("umount", ["--lazy", path], { stdio: "pipe" });
 }

@@ -1,11 +1,11 @@
 /**
- * Machines for tests: network namespaces of this one, each with a link of its own to it and a name of its own. Links can be
- * taken down, or swallow everything without a word. Linux and root only; whoever makes them removes them.
+ * Simulated machines for tests: network namespaces, each with its own link and host name. Links can be taken down or drop
+ * all packets. Linux and root only; the creator removes them.
  */
 import { execFileSync } from "node:child_process";
 import { randomBytes, randomInt } from "node:crypto";
 
-/** Why there can be none; undefined when there can. */
+/** Why this machine cannot create them; undefined if it can. */
 export function whyNoHosts(): string | undefined {
   if (process.platform !== "linux") return "network namespaces are Linux's";
   if (process.getuid?.() !== 0) return "only root may make network namespaces";
@@ -30,7 +30,7 @@ export class NetworkHosts {
     this.hosts = names.map((name, index) => new NetworkHost(name, { id: `${id}${index}`, network, index }));
   }
 
-  /** Networks in which they are, and the addresses by which they reach this machine. */
+  /** The networks of the hosts, and (below) the addresses by which they reach this machine. */
   get networks(): readonly string[] {
     return this.hosts.map(({ network }) => network);
   }
@@ -44,17 +44,17 @@ export class NetworkHosts {
   }
 }
 
-/** Nobody has it. */
+/** A MAC address that no interface has. */
 const NOWHERE = "02:00:00:00:00:99";
 
 export class NetworkHost {
   readonly name: string;
   readonly network: string;
-  /** This machine, as seen from there. */
+  /** The address of this machine as seen from the host. */
   readonly gateway: string;
   readonly #address: string;
   readonly #namespace: string;
-  /** The two ends of the link: ours and theirs. */
+  /** The two ends of the link: on this machine and on the host. */
   readonly #ours: string;
   readonly #theirs: string;
 
@@ -76,7 +76,7 @@ export class NetworkHost {
     ip("-n", this.#namespace, "link", "set", this.#theirs, "up");
   }
 
-  /** The words that run a program there. Its process has the pid that is started. */
+  /** Returns the command that runs the program on the host, under the pid of the started process. */
   words(program: readonly string[]): readonly string[] {
     const begin = 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"';
     const inside = ["unshare", "--uts", "sh", "-c", begin, this.name, ...program];
@@ -91,7 +91,7 @@ export class NetworkHost {
     ip("-n", this.#namespace, "link", "set", this.#theirs, "up");
   }
 
-  /** What is sent over the link, in either direction, comes to nobody, and nobody is told. */
+  /** Drops all packets of the link in both directions without an error. */
   swallow(): void {
     const lost = ["lladdr", NOWHERE, "nud", "permanent"];
     ip("neighbour", "replace", this.#address, "dev", this.#ours, ...lost);
@@ -117,6 +117,6 @@ function tryIp(...words: readonly string[]): void {
   try {
     ip(...words);
   } catch {
-    // It was never made, or went with the other end.
+    // It was never created, or was removed together with the other end.
   }
 }

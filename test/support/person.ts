@@ -1,4 +1,4 @@
-/** Runs the command line in this process for a person at a terminal: questions are seen, and answered. */
+/** Runs the command line in this process as an interactive user: reads its prompts and answers them. */
 import { PassThrough } from "node:stream";
 import { runCli } from "../../src/cli/program.ts";
 import { until } from "./until.ts";
@@ -13,13 +13,13 @@ export interface PersonOptions {
   /** `REDRIVE_HOME` is the folder `redrive` in it, as for the real command line. */
   readonly home: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Where the person is. Default: `home`. */
+  /** The working directory. Default: `home`. */
   readonly cwd?: string;
-  /** What the person types at each question, in order; after the last one, they close the terminal. */
+  /** The answers to the prompts, in order; after the last one the terminal is closed. */
   readonly answers: readonly string[];
 }
 
-/** Colours are off, so that texts can be compared. */
+/** Colours are off, so that output can be compared. */
 export async function asPerson(
   argv: readonly string[],
   { home, env = {}, cwd = home, answers }: PersonOptions,
@@ -55,7 +55,7 @@ function screen(): Screen {
   return { stream, text: () => text };
 }
 
-/** Each answer waits for its question. Questions that never come leave answers that nobody reads. */
+/** Waits for each prompt before it sends the answer. Answers without a prompt are ignored. */
 async function type(stdin: PassThrough, stderr: Screen, answers: readonly string[]): Promise<void> {
   for (const [index, answer] of answers.entries()) {
     const asked = () => stderr.text().split("[y/N]").length - 1 > index;

@@ -1,2 +1,2 @@
-/** The PostgreSQL server of tests is the one that is tortured. */
+/** Tests use the same PostgreSQL server class as the torture runs. */
 export { PostgresServer } from "../../bench/torture/postgres-server.mjs";

@@ -1,4 +1,4 @@
-/** PostgreSQL stores for tests, each in a schema of its own, that can be opened again or twice. Schemas are used again. */
+/** PostgreSQL stores for tests, each in its own schema. A store can be reopened or opened twice. Schemas are reused. */
 import pg from "pg";
 import type { Engine } from "../../src/engine.ts";
 import { connectionsTo } from "../../src/engines/postgres/connections.ts";
@@ -12,21 +12,21 @@ interface Place {
   readonly clock: Clock | undefined;
 }
 
-/** The server of this run; see postgres.ts. */
+/** The server URL of this run; see postgres.ts. */
 export function postgresServerUrl(): string {
   const url = process.env.REDRIVE_TEST_POSTGRES;
   assert(url, "REDRIVE_TEST_POSTGRES is not set");
   return url;
 }
 
-/** The URL of a store in that schema. More parameters as the URL has them. */
+/** The URL of a store in that schema, with optional further parameters. */
 export function postgresUrl(schema: string, parameters: Readonly<Record<string, string>> = {}): string {
   const url = new URL(postgresServerUrl());
   for (const [name, value] of Object.entries({ schema, ...parameters })) url.searchParams.set(name, value);
   return url.href;
 }
 
-/** Runs a statement on the server, beside the engine. */
+/** Runs a statement on the server without the engine. */
 export async function askPostgres<Row extends pg.QueryResultRow>(
   sql: string,
   ...values: readonly unknown[]
@@ -40,10 +40,10 @@ export async function askPostgres<Row extends pg.QueryResultRow>(
   }
 }
 
-/** The caller removes what was made. */
+/** The caller must call `remove` at the end. */
 export function postgresStores() {
   const places = new WeakMap<Engine, Place>();
-  /** How many have each schema open; 0 when it waits to be used again. */
+  /** How many engines have each schema open; 0 if it can be reused. */
   const users = new Map<string, number>();
   let connections: pg.Pool | undefined;
   const cleaner = new Cleaner();
@@ -51,7 +51,7 @@ export function postgresStores() {
   const openAt = async (place: Place): Promise<Engine> => {
     const { schema, clock } = place;
     users.set(schema, (users.get(schema) ?? 0) + 1);
-    // Every new connection plans every statement anew: the stores of a test file share theirs.
+    // A new connection has to plan every statement again, so the stores of a test file share theirs.
     connections ??= connectionsTo(postgresUrl(schema, { pool: "8" }));
     const engine = await openPostgresEngine({
       url: postgresUrl(schema),
@@ -73,7 +73,7 @@ export function postgresStores() {
   };
 
   return {
-    /** Without a clock: the database's. */
+    /** Uses the database's clock if none is given. */
     open: async (clock?: Clock) => {
       const free = [...users].find(([, count]) => count === 0)?.[0];
       if (free !== undefined) await cleaner.empty(free);
@@ -108,10 +108,10 @@ function once(action: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Puts schemas back to how they were made: much quicker than to make the tables anew, over one connection that knows them. */
+/** Resets schemas to their initial state over one connection, which is much faster than creating the tables again. */
 class Cleaner {
   #client: pg.Client | undefined;
-  /** The statements for each schema. */
+  /** The reset statements by schema. */
   readonly #scripts = new Map<string, string>();
 
   async empty(schema: string): Promise<void> {
@@ -135,7 +135,7 @@ class Cleaner {
   }
 }
 
-/** Rows may point at others that are gone already, which is not looked at meanwhile. */
+/** Disables foreign keys while tables are emptied in any order. */
 const EMPTYING = `
   SELECT format('SET search_path TO %I; SET session_replication_role TO replica', $1::text) AS text
   UNION ALL SELECT 'DELETE FROM ' || quote_ident(tablename) FROM pg_tables

@@ -1,6 +1,6 @@
 /**
- * Vitest's global set-up for PostgreSQL: the server that `REDRIVE_TEST_POSTGRES` names, else one of our own for this run. A
- * run in which no test file speaks of PostgreSQL does without.
+ * Vitest global setup for PostgreSQL: uses the server in `REDRIVE_TEST_POSTGRES`, otherwise starts one for this run. Starts
+ * none if no selected test file needs PostgreSQL.
  */
 import type { TestProject } from "vitest/node";
 import { PostgresServer } from "./postgres-server.ts";

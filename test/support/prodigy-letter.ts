@@ -1,4 +1,4 @@
-/** A letter as Prodigy wrote it: no class, no pattern, no state, times without milliseconds. */
+/** A letter in the format of Prodigy: no class, no pattern, no state, times without milliseconds. */
 export const PRODIGY_LETTER = {
   item_id: "item-123",
   item_data: { file: "src/main.rs", priority: 5 },

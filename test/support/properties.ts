@@ -1,4 +1,4 @@
-/** Makes the properties of a test file draw from the seed of the run. */
+/** Seeds the property tests of a file with the seed of the run. */
 import fc from "fast-check";
 import { seeds } from "./seeds.ts";
 

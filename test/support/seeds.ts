@@ -1,4 +1,4 @@
-/** The seeds of a run: always the same ones, so that a run can be repeated, unless `REDRIVE_SEED` names another. */
+/** The seeds of a run. They are constant, so that a run can be repeated, unless `REDRIVE_SEED` sets another. */
 import { assert } from "../../src/std/assert.ts";
 
 export function seeds(...usual: readonly number[]): readonly number[] {

@@ -1,8 +1,8 @@
-/** Settlements as a runner would make them, one maker for each way an attempt can end. */
+/** Builds settlements like those of a runner, one function for each outcome of an attempt. */
 import type { Failure } from "../../src/item/failure.ts";
 import type { DeathRecord, Lease, Settlement } from "../../src/item/item.ts";
 
-/** A failure of the attempt that the lease stands for. */
+/** A failure of the attempt of the lease. */
 export function failureOf(lease: Lease, change: Partial<Failure> = {}): Failure {
   return {
     attemptNumber: lease.attempt,
@@ -58,12 +58,12 @@ export function buried(lease: Lease, death: Partial<DeathRecord> = {}): Settleme
   return failed(lease, { verdict: { kind: "bury", reason: header.reason }, death: header });
 }
 
-/** What a reaper says of the lease of a holder that vanished, while losses are left. */
+/** The settlement of a reaper for a vanished holder while the item has losses left. */
 export function lost(lease: Lease, delayMs = 0): Settlement {
   return failed(lease, { outcome: "lost", verdict: { kind: "retry", delayMs }, failure: lossOf(lease) });
 }
 
-/** What a reaper says when no losses are left. */
+/** The settlement of a reaper when the item has no losses left. */
 export function buriedAsLost(lease: Lease): Settlement {
   const death = deathRecordOf({
     reason: "worker lost (3 of 3)",

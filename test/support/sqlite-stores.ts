@@ -1,4 +1,4 @@
-/** SQLite stores for tests, each in a file of its own, that can be opened again or twice. */
+/** SQLite stores for tests, each in its own file. A store can be reopened or opened twice. */
 import type { Engine } from "../../src/engine.ts";
 import { openSqliteEngine } from "../../src/engines/sqlite/open.ts";
 import { assert } from "../../src/std/assert.ts";
@@ -11,7 +11,7 @@ interface Place {
   readonly clock: Clock;
 }
 
-/** Opens its stores in the directory, which the caller removes. */
+/** Creates the stores in the directory, which the caller removes. */
 export function sqliteStores(directory: TemporaryDirectory) {
   const places = new WeakMap<Engine, Place>();
 

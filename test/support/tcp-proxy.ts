@@ -1,23 +1,23 @@
-/** Stands between a client and PostgreSQL, and fails as networks do: at a chosen statement, or for all who come anew. */
+/** A TCP proxy in front of PostgreSQL that injects network faults: at a chosen statement, or for all new connections. */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What becomes of the connection that sends the awaited text. */
+/** When the connection that sends the expected text is cut; see `cutAt`. */
 export type Cut = "before" | "after" | "late";
 
-/** What the server says when it is ready for more, outside of any transaction. */
+/** The server's ReadyForQuery message outside of a transaction. */
 const ENDED = Buffer.from("Z\0\0\0\x05I");
 
 export class TcpProxy {
   readonly #server: Server;
   #target: { readonly host: string; readonly port: number };
   readonly #sockets = new Set<Socket>();
-  /** Those over which nothing comes any more. */
+  /** Sockets whose data is dropped. */
   readonly #mute = new Set<Socket>();
   #awaited: { readonly text: string; readonly cut: Cut } | undefined;
   #refuses = false;
-  /** What is on its way to the server for longer than its sender lives. */
+  /** Sends the data that `late` has held back. */
   #deliver = async () => {};
-  /** How many connections were cut at an awaited text. */
+  /** How many connections were cut at an expected text. */
   cuts = 0;
 
   private constructor(target: URL) {
@@ -31,7 +31,7 @@ export class TcpProxy {
     return proxy;
   }
 
-  /** The URL that leads through it. */
+  /** Rewrites the URL to go through this proxy. */
   through(url: string): string {
     const led = new URL(url);
     const address = this.#server.address();
@@ -41,36 +41,36 @@ export class TcpProxy {
   }
 
   /**
-   * Cuts the next connection whose client sends the text: before it reaches the server, or after the server has ended the
-   * transaction and before the answer reaches the client. `late`: the client is cut off, and the server gets what was sent when
-   * the test says so (`deliver`).
+   * Cuts the next connection whose client sends the text. `before`: before it reaches the server. `after`: when the server
+   * has ended the transaction, before its answer reaches the client. `late`: the client is cut off, and the server gets the
+   * data when the test calls `deliver`.
    */
   cutAt(text: string, cut: Cut): void {
     this.#awaited = { text, cut };
   }
 
-  /** The server gets what was held up, and answers it to nobody. Resolves when it has. */
+  /** Sends the data that was held back and discards the answer. Resolves when the server has answered. */
   deliver(): Promise<void> {
     return this.#deliver();
   }
 
-  /** Nobody new gets through, until they do again. */
+  /** Refuses or accepts new connections. */
   refuse(refuses: boolean): void {
     this.#refuses = refuses;
   }
 
-  /** New connections reach that server, and the others are lost, as when a virtual address moves. */
+  /** Routes new connections to that server and closes the others, as when a virtual address moves. */
   moveTo(url: string): void {
     this.#target = placeOf(new URL(url));
     this.cutAll();
   }
 
-  /** Every connection is lost. */
+  /** Closes all connections. */
   cutAll(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Every connection of now swallows everything without a word; new ones get through. */
+  /** Drops all data of the current connections without an error; new ones work. */
   mute(): void {
     for (const socket of this.#sockets) this.#mute.add(socket);
   }
@@ -122,7 +122,7 @@ export class TcpProxy {
 
   #keep(socket: Socket): void {
     this.#sockets.add(socket);
-    socket.on("error", () => {}); // the other side is told by the close
+    socket.on("error", () => {}); // the close event informs the other side
     socket.on("close", () => this.#sockets.delete(socket));
   }
 }
@@ -131,7 +131,7 @@ function placeOf({ hostname, port }: URL): { readonly host: string; readonly por
   return { host: hostname, port: Number(port || 5432) };
 }
 
-/** Sends it, and waits for the server to have ended what it began with it. */
+/** Sends the data and waits until the server has ended the transaction. */
 async function answered(server: Socket, data: Buffer): Promise<void> {
   const done = new Promise<void>((resolve) => {
     server.on("data", (answer) => answer.includes(ENDED) && resolve());

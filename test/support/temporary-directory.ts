@@ -1,4 +1,4 @@
-/** A fresh directory for one test file; the caller removes it when its tests are over. */
+/** A new directory for one test file; the caller removes it after the tests. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ export class TemporaryDirectory {
   readonly path = mkdtempSync(join(tmpdir(), "redrive-test-"));
   #files = 0;
 
-  /** A path in it that no other call has given. */
+  /** A path in the directory that no other call has returned. */
   file(name: string): string {
     this.#files += 1;
     return join(this.path, `${this.#files}-${name}`);

@@ -11,7 +11,7 @@ export class TestClock implements Clock {
   #steppedMs = 0;
   #timers: readonly Timer[] = [];
 
-  /** Starts at a round moment of 2026 unless told otherwise. */
+  /** Starts at the beginning of 2026 by default. */
   constructor(now: number = Date.UTC(2026, 0, 1)) {
     this.#now = now;
   }
@@ -20,12 +20,12 @@ export class TestClock implements Clock {
   readonly monotonicNow = (): number => this.#now;
   readonly uptimeNow = (): number => this.#now;
 
-  /** Moves the wall clock alone, as a person or a time server does: no time passes. */
+  /** Moves only the wall clock, as a person or a time server does: no time passes. */
   step(ms: number): void {
     this.#steppedMs += ms;
   }
 
-  /** Moves the time, also back when negative, and calls what is due, in order. */
+  /** Moves the time, backwards if negative, and calls due timers in order. */
   advance(ms: number): void {
     this.#now += ms;
     const due = this.#timers.filter(({ dueAt }) => dueAt <= this.#now);
@@ -45,7 +45,7 @@ export class TestClock implements Clock {
     return ms <= 0 ? Promise.resolve() : sleepOn(this, ms, signal);
   }
 
-  /** How many timers are waiting, so that a test knows when there is something to wait for. */
+  /** The number of pending timers, so that a test knows when code is waiting. */
   get sleeping(): number {
     return this.#timers.length;
   }

@@ -1,4 +1,4 @@
-/** Lists the tests that passed only when they were run a second time. They need repair, and a green run must not hide them. */
+/** Lists flaky tests: those that passed only on a retry. They need repair, and a green run must not hide them. */
 import type { Reporter, TestModule } from "vitest/node";
 
 export class UnsteadyReporter implements Reporter {

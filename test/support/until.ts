@@ -1,9 +1,9 @@
-/** Waits for a condition of the outside world, such as a file that another process writes, up to a deadline. */
+/** Waits for an external condition, such as a file that another process writes, up to a deadline. */
 
 const LOOK_MS = 10;
 const DEADLINE_MS = 60_000;
 
-/** Resolves when the condition holds; the error after the deadline says what was waited for. */
+/** Resolves when the condition holds; the error after the deadline names the condition. */
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
