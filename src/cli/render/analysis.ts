@@ -1,4 +1,4 @@
-/** An analysis of letters: the groups, the error types as bars, the times of death as columns. */
+/** Renders an analysis of letters: groups, error types as bars, and times of death as columns. */
 
 import {
   type JobLetterStats,
@@ -17,16 +17,16 @@ import { table } from "./table.ts";
 import { agoText, counted, lettersText, listed, minuteText, some, thousands } from "./words.ts";
 
 export interface AnalysisView extends Screen {
-  /** Whether more than ASCII can be shown. */
+  /** Whether the terminal can show Unicode block characters. */
   readonly blocks: boolean;
   readonly now: number;
-  /** Whose letters they are, e.g. ` of orders-x`. */
+  /** The owner of the letters for the heading, e.g. ` of orders-x`. */
   readonly ofWhat: string;
-  /** How an item's id is shown. Default: all of it. */
+  /** Shortens an item's id. Default: the whole id is shown. */
   readonly idOf?: Shorten;
 }
 
-/** Groups beyond these are counted, not shown. */
+/** The maximum number of groups to show; the others are only counted. */
 export const GROUPS_SHOWN_MAX = 10;
 
 export function analysisText(analysis: Analysis, view: AnalysisView): string {
@@ -68,7 +68,7 @@ function groupLines({ patternGroups, totalItems }: Analysis, view: AnalysisView)
 
 const SHARE_COLUMNS = 5;
 
-/** Signature, state, times and an example, whose data is shortened first. */
+/** Formats signature, state, times and an example letter. The example's data is shortened first. */
 function groupFacts(group: PatternGroup, room: number, { now, idOf = (id) => id }: AnalysisView): string {
   const state = group.isRegression ? "regression" : group.state === "open" ? "" : (group.state ?? "");
   const facts = joinFacts([group.signature, state, lastedText(group, now)]);
@@ -78,7 +78,7 @@ function groupFacts(group: PatternGroup, room: number, { now, idOf = (id) => id 
   return example === null ? fit(facts, room) : `${facts} · e.g. ${example}`;
 }
 
-/** A shorter period is shown as one time. */
+/** Periods shorter than this are shown as one time. */
 const ONE_TIME_MS = 60_000;
 
 function lastedText({ firstOccurrence, lastOccurrence, count }: PatternGroup, now: number): string {
@@ -126,13 +126,13 @@ function stepText(stepMs: number): string {
 const EIGHTHS = ["", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const LYING_EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
 
-/** Whether more than ASCII can be shown: the locale is UTF-8, and the terminal is not a dumb one. */
+/** Whether the terminal can show Unicode: the locale is UTF-8, and TERM is not `dumb`. */
 export function canShowBlocks(env: NodeJS.ProcessEnv): boolean {
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || "";
   return env.TERM !== "dumb" && /utf-?8/i.test(locale);
 }
 
-/** A horizontal bar, `widthMax` long for the largest count. A count above 0 is never empty. */
+/** Renders a horizontal bar; the largest count has `widthMax` columns. A count above 0 is always visible. */
 export function bar(count: number, most: number, options: { widthMax: number; blocks: boolean }): string {
   if (count <= 0 || most <= 0) return "";
   const length = (count / most) * options.widthMax;
@@ -144,7 +144,7 @@ export function bar(count: number, most: number, options: { widthMax: number; bl
 const HEIGHT = 5;
 const COLUMN_WIDTH_MAX = 3;
 
-/** Vertical columns over time, with a scale on the left, and the first and last time below. */
+/** Renders vertical columns over time, with a scale on the left and the first and last time below. */
 export function columnChart(
   intervals: readonly Interval[],
   { widthMax, blocks, height = HEIGHT }: { widthMax: number; blocks: boolean; height?: number },
@@ -187,9 +187,9 @@ function timesLine(
 }
 
 export interface StatsView extends Screen {
-  /** How many letters may wait in a job; null is no limit. */
+  /** The maximum number of waiting letters of a job; null: no limit. */
   readonly itemsMax: number | null;
-  /** One job was named: it is shown in full. */
+  /** The user named one job, which is shown in full. */
   readonly isOneJob: boolean;
 }
 

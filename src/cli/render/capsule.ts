@@ -1,11 +1,11 @@
-/** What a capsule has besides its letter. */
+/** Renders the parts of a capsule other than its letter. */
 import { type Capsule, type CapsuleContent, contentBytes, patchesOf } from "../../dead-letter/capsule.ts";
 import { isJsonObject } from "../../std/json.ts";
 import { detailsText } from "./details.ts";
 import { clean, type Paint } from "./paint.ts";
 import { capped, shellWord } from "./words.ts";
 
-/** `path` is the file that was opened. */
+/** Renders the sections; `path` is the opened file. */
 export function capsuleText(
   capsule: Capsule,
   { paint, path }: { readonly paint: Paint; readonly path: string },

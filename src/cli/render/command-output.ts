@@ -10,15 +10,15 @@ import type { Progress } from "./progress.ts";
 
 type Succeeded = Extract<Outcome, { kind: "succeeded" }>;
 
-/** From this on, writing and leasing wait for the reader of stdout. */
+/** The number of buffered bytes from which writing and leasing wait for the reader of stdout. */
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Outputs that wait to be copied from files; each may hold a file open. */
+/** The maximum number of outputs waiting to be copied from files; each may hold a file open. */
 const WAITING_OUTPUTS_MAX = 64;
 
 const NEWLINE = 10;
 
-/** The progress that shares the terminal. */
+/** The progress display on the same terminal. */
 type Beside = Pick<Progress, "suspend" | "note">;
 
 export class CommandOutput {
@@ -28,13 +28,13 @@ export class CommandOutput {
   #waiting = 0;
   #isGone = false;
 
-  /** Null prints nothing. */
+  /** If `beside` is null, nothing is printed. */
   constructor(stdout: Writable, beside: Beside | null) {
     this.#stdout = stdout;
     this.#beside = beside;
     if (beside) {
       stdout.on("error", () => {
-        this.#isGone = true; // the reader closed the pipe (`| head`): the work continues, the printing does not
+        this.#isGone = true; // the reader closed the pipe (`| head`): work continues without output
       });
     }
   }
@@ -51,14 +51,14 @@ export class CommandOutput {
     else this.#enqueue(() => this.#copy(stdout, log));
   }
 
-  /** A promise while too much waits to be read or copied; undefined when there is room. */
+  /** Returns a promise while too much output is pending; undefined otherwise. */
   ready(): Promise<unknown> | undefined {
     if (this.#isGone) return undefined;
     if (this.#waiting > WAITING_OUTPUTS_MAX) return this.#queue;
     return this.#stdout.writableLength < WAITING_BYTES_MAX ? undefined : this.#drained();
   }
 
-  /** Resolves when everything is written. */
+  /** Resolves when all output is written. */
   async flushed(): Promise<void> {
     await this.#queue;
     if (!this.#isGone && this.#stdout.writableLength >= WAITING_BYTES_MAX) await this.#drained();
@@ -93,7 +93,7 @@ export class CommandOutput {
     }
   }
 
-  /** The log has a title line, then the bytes of stdout; of long output it has the beginning and the end. */
+  /** Copies stdout from the log, which starts with a title line. The log of a long output omits the middle. */
   async #copyLog(log: string, bytes: number): Promise<void> {
     const start = await endOfFirstLine(log);
     await this.#copyFile(createReadStream(log, { start }), Math.min(bytes, LOG_BYTES_MAX));
@@ -104,11 +104,11 @@ export class CommandOutput {
     const done = () => {
       this.#waiting -= 1;
     };
-    this.#queue = this.#queue.then(job).then(done, done); // a missing log does not undo its item's success
+    this.#queue = this.#queue.then(job).then(done, done); // a missing log must not fail a successful item
   }
 }
 
-/** The offset of the second line. The first one, a title, is short. */
+/** Returns the offset of the second line. The first line is a short title. */
 async function endOfFirstLine(path: string): Promise<number> {
   const file = await open(path);
   try {

@@ -1,22 +1,22 @@
-/** The detail view: a title with a status, facts, sections, and what to do next. */
+/** Renders detail views: a title with a status, facts, sections, and suggested commands. */
 import { clean, fit, type Screen, width } from "./paint.ts";
 
-/** A name and its value; a fact without a value is left out. */
+/** A name and its value. Facts without a value are not shown. */
 export type Fact = readonly [name: string, value: string | undefined];
 
 export interface Section {
   readonly title: string;
   readonly note?: string;
   readonly facts?: readonly Fact[];
-  /** Already cleaned and cut. */
+  /** Lines that are already cleaned and cut to width. */
   readonly lines?: readonly string[];
   readonly next?: readonly Step[];
 }
 
-/** A command to type, and what it is for. */
+/** A suggested command and its purpose. */
 export type Step = readonly [command: string, purpose?: string];
 
-/** Sections without content are left out. */
+/** Renders the sections and skips empty ones. */
 export function detailsText(sections: readonly Section[], screen: Screen): string {
   return sections
     .map((section) => ({ ...section, body: bodyOf(section, screen) }))
@@ -30,7 +30,7 @@ function bodyOf({ facts = [], lines = [], next = [] }: Section, screen: Screen):
   return factLines(facts, screen) + all.map((line) => `  ${line}\n`).join("");
 }
 
-/** A value may be as long as a message. */
+/** The maximum number of lines for a value, which may be a long message. */
 const FACT_LINES_MAX = 3;
 const NAME_WIDTH_MIN = 9;
 
@@ -42,7 +42,7 @@ export function factLines(facts: readonly Fact[], { paint, columns }: Screen): s
   return given.map(line).join("");
 }
 
-/** Commands are never cut, so that they can be copied; their purposes are left out where there is no room for them. */
+/** Commands are never cut, so that they can be copied; their purposes are omitted if there is no room. */
 export function stepLines(steps: readonly Step[], { paint, columns }: Screen): readonly string[] {
   const widest = Math.max(0, ...steps.map(([command]) => width(command)));
   const longest = Math.max(0, ...steps.map(([, purpose = ""]) => width(purpose)));
@@ -53,7 +53,7 @@ export function stepLines(steps: readonly Step[], { paint, columns }: Screen): r
   });
 }
 
-/** The title of the first section: a name, and its status. */
+/** Formats the title of the first section: a name and its status. */
 export function titleOf(name: string, status = ""): Pick<Section, "title" | "note"> {
   return { title: clean(name), ...(status !== "" && { note: `  ${status}` }) };
 }

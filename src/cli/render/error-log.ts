@@ -1,4 +1,4 @@
-/** The error log as a table, and one entry as a line. */
+/** Renders the error log as a table, and one entry as a line. */
 import type { ErrorEntry } from "../../item/error-log.ts";
 import { originOf } from "../../queue/error-log.ts";
 import { toRfc3339 } from "../../std/clock.ts";
@@ -8,7 +8,7 @@ import type { Shorten } from "./letter-list.ts";
 import { clean, type Screen } from "./paint.ts";
 import { secondText } from "./words.ts";
 
-/** What all entries share is a heading; the error line matters most, so the other columns make room for it. */
+/** Shows facts common to all entries as a heading. The other columns shrink in favour of the error line. */
 export function errorTable(
   errors: readonly ErrorEntry[],
   { paint, columns, idOf = (id) => id }: Screen & { readonly idOf?: Shorten },
@@ -49,7 +49,7 @@ export function errorTable(
   });
 }
 
-/** One entry as a line, for `--follow`. */
+/** Formats one entry as a line for `--follow`. */
 export function errorLine(entry: ErrorEntry, { paint }: Screen): string {
   const { itemId, attempt, queue = "", message } = entry;
   const where = [itemId, attempt === undefined ? undefined : `#${attempt}`].filter(Boolean).join(" ");
@@ -57,14 +57,14 @@ export function errorLine(entry: ErrorEntry, { paint }: Screen): string {
   return `${parts.filter(Boolean).join("  ")}\n`;
 }
 
-/** An entry without a failure has only its message: it is the runner's own, or the item's records were purged. */
+/** Titles an entry. Errors of the runner and of purged items have only a message. */
 function titleOf(entry: ErrorEntry): FailureTitle {
   if (entry.failure) return failureTitle(entry.failure);
   const { title, location } = groupTitle(entry.message);
   return { type: typeOf(entry), title, location };
 }
 
-/** An error of the runner has no type, because its cause is the machine and not the item. */
+/** Errors of the runner have no type, because their cause is the machine and not the item. */
 function typeOf(entry: ErrorEntry): string {
   const type = entry.failure?.errorType.name ?? entry.errorType;
   return type ?? (originOf(entry) === "runner" ? "(runner)" : "");

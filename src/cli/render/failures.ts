@@ -1,13 +1,13 @@
-/** Lists of failures. What all rows begin with is shown once above them; each row shows only the rest. */
+/** Renders lists of failures. Facts that all rows share become a heading; each row shows only the others. */
 import { type FailureTitle, groupTitle, locationParts } from "../../triage/title.ts";
 import type { Screen } from "./paint.ts";
 import { shorten, shortenApart } from "./shorten.ts";
 import { type Column, table } from "./table.ts";
 
-/** Facts of one row, the most general first: type, command, exit code. An empty one is not shown. */
+/** The facts of one row, most general first: type, command, exit code. Empty facts are not shown. */
 export type Facts = readonly string[];
 
-/** The heading is for example `CommandFailed · curl · exit 22`; `own` is what each row does not share. */
+/** Splits facts into a shared heading, e.g. `CommandFailed · curl · exit 22`, and the remaining facts of each row. */
 export function shareFacts(rows: readonly Facts[]): { heading: string; own: readonly string[] } {
   const [first = []] = rows;
   const differsAt = first.findIndex((fact, position) => rows.some((facts) => facts[position] !== fact));
@@ -18,7 +18,7 @@ export function shareFacts(rows: readonly Facts[]): { heading: string; own: read
   };
 }
 
-/** Type, command, how it ended, step and frames. */
+/** Returns type, command, exit status, step and stack frames. */
 export function titleFacts({ type, location }: FailureTitle): Facts {
   return [type, ...locationParts(location)];
 }
@@ -27,7 +27,7 @@ export function joinFacts(facts: Facts): string {
   return facts.filter(Boolean).join(" · ");
 }
 
-/** A table below what its rows share. */
+/** Renders a table below a heading with the shared facts. */
 export function tableBelow<Row>(
   heading: string,
   rows: readonly Row[],
@@ -41,7 +41,7 @@ interface WithPattern {
   readonly pattern: string;
 }
 
-/** In the order of the groups: a heading stands where the first of its groups does. Groups that people named have none. */
+/** Collects groups under headings, ordered by the first group of each. Groups that users named have no heading. */
 export function groupSections<Group extends WithPattern>(
   groups: readonly Group[],
   { headingColumns, titleColumns }: { readonly headingColumns: number; readonly titleColumns: number },
@@ -63,7 +63,7 @@ export function groupSections<Group extends WithPattern>(
   });
 }
 
-/** Other columns are left out before the title becomes narrower. */
+/** The width that the title column keeps; other columns are dropped first. */
 const TITLE_COLUMNS = 40;
 const TITLE_COLUMNS_MIN = 34;
 const ROOMY_COLUMNS = 90;

@@ -1,4 +1,4 @@
-/** Fixes: what each would change, and what it changed. */
+/** Renders fixes: previews and results. */
 import type { FixMatch } from "../../redrive/fix.ts";
 import { diffJson } from "../../redrive/json-diff.ts";
 import type { FixOutcome } from "../../run/retry.ts";
@@ -7,7 +7,7 @@ import { changeLines } from "./operation.ts";
 import { fit } from "./paint.ts";
 import { lettersText, listed, some } from "./words.ts";
 
-/** Prints each match at once; with `--json` all of them at the end. */
+/** Prints each match immediately, or with `--json` all matches at the end. */
 export class FixPreview {
   readonly #context: Context;
   readonly #jobId: string;
@@ -26,7 +26,7 @@ export class FixPreview {
     else this.#context.terminal.stdout.write(this.#textOf(match));
   }
 
-  /** Prints the counts. */
+  /** Prints the counts and returns the exit code. */
   end(): number {
     const { selected, changed, refused } = this.#counts;
     const document = {
@@ -65,7 +65,7 @@ function matchToJson({ rule, letter, answer }: FixMatch): object {
   return { ...base, changes: diffJson(letter.itemData, answer.data) };
 }
 
-/** The result of each rule. */
+/** Formats the result of each rule. */
 export function fixesText(jobId: string, outcomes: readonly FixOutcome[]): string {
   if (outcomes.length === 0) return `No fix matches a letter of ${jobId}.\n`;
   return outcomes.map(outcomeText).join("");

@@ -1,4 +1,4 @@
-/** Groups of letters: a list, one in detail, and an explanation of the grouping. */
+/** Renders groups of letters: a list, one group in detail, and the explanation of a grouping. */
 
 import type { GroupMark, IgnoreUntil } from "../../item/group.ts";
 import type { Operation } from "../../item/operation.ts";
@@ -17,11 +17,11 @@ import { agoText, capped, counted, lettersText, listed, minuteText, thousands, t
 
 interface ListScreen extends Screen {
   readonly now: number;
-  /** How a signature is shown. Default: all of it. */
+  /** Shortens a signature. Default: the whole signature is shown. */
   readonly nameOf?: Shorten;
 }
 
-/** A page of groups, what was left out of it, and how many letters an older algorithm grouped. */
+/** Renders a page of groups, what the page omits, and how many letters an older algorithm grouped. */
 export function groupListText(
   { groups, leftOut, outdated }: GroupList,
   { shown, ...screen }: ListScreen & { readonly shown: readonly GroupSummary[] },
@@ -66,7 +66,7 @@ function leftOutText(leftOut: GroupList["leftOut"]): string {
   return parts === "" ? "" : `Left out: ${parts} (--state all).\n`;
 }
 
-/** Letters keep their group until a person regroups them. */
+/** Reports letters of older algorithms; they keep their group until a user regroups them. */
 function outdatedText({ letters, algorithms }: Outdated): string {
   if (letters === 0) return "";
   const were = letters === 1 ? "was" : "were";
@@ -111,7 +111,7 @@ export function knownSections(
   ];
 }
 
-/** The state of a group in one line. */
+/** Formats the state of a group in one line. */
 export function stateText(mark: GroupMark): string {
   const { state, since, author, regressions, isRegression, ignoreUntil } = mark;
   const who = author === undefined ? "" : ` by ${author}`;
@@ -120,7 +120,7 @@ export function stateText(mark: GroupMark): string {
   return `${isRegression ? "open again, a regression," : state}${until} since ${minuteText(since)}${who}${back}`;
 }
 
-/** `until 2026-12-24 08:00, 10 new letters or more than 5 an hour`. */
+/** Formats a condition, e.g. `until 2026-12-24 08:00 or 10 new letters or more than 5 within an hour`. */
 export function untilText({ at, count, perHour }: IgnoreUntil = {}): string {
   const ends = [
     at !== undefined && minuteText(at),
@@ -144,13 +144,13 @@ function stepsOf({ signature, count, state, jobs: [job] }: GroupSummary): readon
   ].flatMap((command) => (command ? [[command] as const] : []));
 }
 
-/** When, how many letters, and after what: `2026-11-04 12:30  12 letters succeeded: …`. */
+/** Formats a fix with its time and effect: `2026-11-04 12:30  12 letters succeeded: …`. */
 export function fixLine(known: KnownFix): string {
   const { at, count } = known.fix;
   return `${minuteText(at)}  ${lettersText(count)} succeeded: ${fixText(known)}`;
 }
 
-/** `edit op-e (set url=…) by ann, then retry op-x` */
+/** Formats a fix: `edit op-e (set url=…) by ann, then retry op-x`. */
 export function fixText({ fix, edit }: KnownFix): string {
   const retry = fix.operationId === undefined ? "a retry" : `retry ${fix.operationId}`;
   const by = (author: string | undefined) => (author === undefined ? "" : ` by ${author}`);
@@ -207,7 +207,7 @@ export function explanationText(explanation: GroupExplanation, screen: Screen): 
   );
 }
 
-/** Rules and corrections come before the reading of the failure. */
+/** Explains rules and corrections, which take precedence over the analysis of the failure. */
 function decidedLines(explanation: GroupExplanation, { paint }: Screen): readonly string[] {
   const { group, correctedTo, wouldMove, signature } = explanation;
   const there = correctedTo ?? group?.signature ?? signature;

@@ -1,4 +1,4 @@
-/** Items of a queue, or receipts of a target: a page of them, and one with its history. */
+/** Renders items of a queue or receipts of a target: a page, and one with its history. */
 import type { Attempt, Item } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { type ItemView, resultOf } from "../../queue/item-json.ts";
@@ -10,14 +10,14 @@ import { clean, fit, type Paint, type Screen, type Tint } from "./paint.ts";
 import { table } from "./table.ts";
 import { timesText } from "./words.ts";
 
-/** What an item and its parts are called. Receipts have no priority. */
+/** Labels for items and receipts. Receipts have no priority. */
 const WORDS = {
   item: { id: "ITEM", queue: "Queue", data: "Data", lane: "Ordering key", hasPriority: true },
   receipt: { id: "KEY", queue: "Target", data: "Receipt", lane: "Order", hasPriority: false },
 };
 type Word = keyof typeof WORDS;
 
-/** `now` is by the store's clock. */
+/** Renders a page of items; `now` is the time of the store's clock. */
 export function itemsText(
   items: readonly Item[],
   { now, word, paint, columns }: Screen & { readonly now: number; readonly word: Word },
@@ -92,7 +92,7 @@ function factsOf(item: Item, word: Word): readonly Fact[] {
   ];
 }
 
-/** The reason has a line of its own. */
+/** Formats an attempt, with the error message on a separate line. */
 function attemptLines(
   { number, outcome, startedAt, endedAt, failure }: Attempt,
   { columns }: Screen,

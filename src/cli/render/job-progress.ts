@@ -1,4 +1,4 @@
-/** What progress shows of a job and of an operation on its letters. */
+/** Progress counts for a job, and for an operation on its letters. */
 import type { Engine } from "../../engine.ts";
 import { isStanding, type Job } from "../../item/job.ts";
 import { leftOf, type Operation } from "../../item/operation.ts";
@@ -34,7 +34,7 @@ function limitsOf(job: Job): Pick<ProgressWork, "slots" | "attemptsMax" | "label
   return { slots: isStanding(job) ? 0 : slots, attemptsMax: policy.maxAttempts, label: job.name };
 }
 
-/** Refused letters stay dead, like those that failed again. */
+/** Counts the letters of an operation. Refused letters count as dead, like those that failed again. */
 async function countOperation(engine: Engine, begun: Operation): Promise<ProgressCounts> {
   const operation = (await engine.findOperation(begun.id)) ?? begun;
   const { selected, succeeded, failed, refused } = operation;

@@ -1,6 +1,6 @@
 /**
- * The summary at the end of a run: how many items succeeded, why the others failed, and what to type next. Commands are
- * never cut, so that they can be copied; everything else fits the width of the terminal.
+ * Renders the summary at the end of a run: how many items succeeded, why the others failed, and suggested commands. Commands
+ * are never cut, so that they can be copied; everything else fits the width of the terminal.
  */
 import type { JobSummary } from "../../queue/job-summary.ts";
 import { formatDuration } from "../../std/duration.ts";
@@ -13,13 +13,13 @@ import { counted, rateText, shellWord, some, thousands } from "./words.ts";
 export interface SummaryOptions extends Screen {
   /** Why the run stopped early. */
   readonly stopReason?: string;
-  /** How many items finished in this run. Default: all that finished; unknown when the job was resumed. */
+  /** The number of items that finished in this run. Default: all finished items; unknown if the job was resumed. */
   readonly finishedInRun?: number;
-  /** A letter of the job, for the command that inspects one. */
+  /** An example letter for the suggested `inspect` command. */
   readonly sampleItemId?: string;
 }
 
-/** Without a line break at the end. */
+/** Renders the summary without a final line break. */
 export function summaryText(summary: JobSummary, options: SummaryOptions): string {
   const sections = [
     headline(summary, options),
@@ -73,7 +73,7 @@ function statusLines(
   return status === "running" ? [paint.cyan("Running.")] : [];
 }
 
-/** Shown when the counts include items of earlier runs. */
+/** Formats the count of this run if the totals include earlier runs. */
 function inThisRun(summary: JobSummary, { finishedInRun }: SummaryOptions): string {
   if (finishedInRun === undefined || finishedInRun >= endedOf(summary)) return "";
   return `${finishedInRun === 0 ? "none" : thousands(finishedInRun)} in this run`;
@@ -88,7 +88,7 @@ function endedOf({ succeeded, dead, skipped, discarded }: JobSummary): number {
   return succeeded + dead + skipped + discarded;
 }
 
-/** A rate over fewer items means little. */
+/** No rate is shown for fewer items, because it would mean little. */
 const RATE_FROM_ITEMS = 10;
 
 function rateOf(summary: JobSummary, { finishedInRun }: SummaryOptions): string {
@@ -97,7 +97,7 @@ function rateOf(summary: JobSummary, { finishedInRun }: SummaryOptions): string 
   return rateText((finished * 1000) / summary.durationMs);
 }
 
-/** Wraps the facts between dots. */
+/** Joins the facts with dots and wraps lines only between facts. */
 function flow(facts: readonly Fact[], { paint, columns }: SummaryOptions): string[] {
   const lines: Fact[][] = [];
   let used = 0;
@@ -114,7 +114,7 @@ function flow(facts: readonly Fact[], { paint, columns }: SummaryOptions): strin
 
 const GROUPS_MAX = 5;
 
-/** Ignored groups are only counted. */
+/** Renders the groups; ignored ones are only counted. */
 function groupLines(summary: JobSummary, options: SummaryOptions): readonly string[] {
   const groups = summary.groups.filter(({ state }) => state !== "ignored");
   const ignored = summary.groups.filter(({ state }) => state === "ignored");
@@ -128,7 +128,7 @@ function ignoredText(letters: number, groups: number, isAll: boolean): string {
   return `${what}: redrive groups list --state ignored`;
 }
 
-/** The command is never cut. */
+/** Mentions an earlier fix. Only its description is cut, never the command. */
 function fixedLines({ fixedBefore }: JobSummary, { columns }: SummaryOptions): readonly string[] {
   if (fixedBefore === undefined) return [];
   const { count, signature } = fixedBefore;
@@ -192,7 +192,7 @@ function stepsOf(summary: JobSummary, sampleItemId?: string): readonly Step[] {
   return isRunning ? steps : [...steps, ...retrySteps(summary, item)];
 }
 
-/** Only commands that retry at least one letter are offered; other letters need a person first. */
+/** Suggests only commands that retry at least one letter; other letters need a review first. */
 function retrySteps(
   { jobId, kind, status, dead, eligible = dead }: JobSummary,
   item: string | null,

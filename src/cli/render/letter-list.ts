@@ -1,4 +1,4 @@
-/** The columns of a list of letters, and the short names of letters and groups. */
+/** Defines the columns of letter lists, and shortens the names of letters and groups. */
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { isGeneratedId } from "../../intake/identity.ts";
@@ -17,13 +17,13 @@ import { agoText, secondText } from "./words.ts";
 export interface ColumnView {
   readonly paint: Paint;
   readonly now: number;
-  /** On a terminal the error line leaves out the item's own data, which stands beside it. Default false. */
+  /** On a terminal, the error line omits the item's data, which is in another column. Default false. */
   readonly isTerminal?: boolean;
-  /** How an item's id is shown. Default: all of it. */
+  /** Shortens an item's id. Default: the whole id is shown. */
   readonly idOf?: Shorten;
 }
 
-/** The named columns in that order; `all` is every one. An unknown name is an error that lists them. */
+/** Returns the named columns in order; `all` means every column. Throws for an unknown name. */
 export function columnsFor(names: readonly string[], view: ColumnView): readonly Column<Letter>[] {
   const known: Readonly<Record<string, Column<Letter>>> = everyColumn(view);
   return splitWords(names).flatMap((given) => {
@@ -38,7 +38,7 @@ export function columnsFor(names: readonly string[], view: ColumnView): readonly
   });
 }
 
-/** What all letters share, and columns for the rest. The data and the error line matter most; other columns make room. */
+/** Returns a heading of shared facts and the default columns. Other columns shrink in favour of data and error line. */
 export function usualColumns(
   letters: readonly Letter[],
   { withJob, ...view }: ColumnView & { readonly withJob: boolean },
@@ -64,7 +64,7 @@ export function usualColumns(
 const DATA_COLUMNS_MIN = 20;
 const ERROR_COLUMNS_MIN = 30;
 
-/** Type, location, and why it is not simply waiting for a retry. */
+/** Returns type, location, and a remark if the letter is not simply waiting for a retry. */
 function factsOf(letter: Letter): Facts {
   const last = letter.failureHistory.at(-1);
   const facts = last === undefined ? ["", "", "", "", ""] : titleFacts(failureTitle(last));
@@ -145,7 +145,7 @@ interface Named {
   readonly itemData: Json;
 }
 
-/** The data as text: a string as it is, the fields of an object as `key=value`. */
+/** Formats data as text: a string unchanged, the fields of an object as `key=value`. */
 export function dataText(data: Json): string {
   if (!isJsonObject(data)) return valueText(data);
   return Object.entries(data)
@@ -157,7 +157,7 @@ function valueText(value: Json): string {
   return typeof value === "string" ? value : stringifyJson(value);
 }
 
-/** Whether the id is a part of the data, such as an order number: then it names the item. */
+/** Whether the id occurs in the data, such as an order number, so that it is a sufficient name. */
 function isNamedById({ itemId, itemData }: Named): boolean {
   return !isGeneratedId(itemId) && dataText(itemData).includes(itemId);
 }
@@ -165,8 +165,8 @@ function isNamedById({ itemId, itemData }: Named): boolean {
 const NAME_DATA_COLUMNS_MIN = 8;
 
 /**
- * `src/a.ts (7h2k9m4x)`, or the id alone where it names the item. In few columns the data is shortened; null when there is
- * no room for it.
+ * Formats `src/a.ts (7h2k9m4x)`, or only the id if it is a sufficient name. Shortens the data to fit; null if there is no
+ * room for it.
  */
 export function letterName(
   letter: Named,
@@ -178,10 +178,10 @@ export function letterName(
   return room < NAME_DATA_COLUMNS_MIN ? null : `${shorten(dataText(letter.itemData), room)} (${id})`;
 }
 
-/** Shorter values may occur in any word. */
+/** Shorter values are not replaced, because they may occur in any word. */
 const VALUE_CHARS_MIN = 6;
 
-/** Replaces the item's own values in the text with an ellipsis. */
+/** Replaces values of the item's data in the text with an ellipsis. */
 function withoutData(text: string, data: Json): string {
   const values = isJsonObject(data) ? Object.values(data) : [data];
   const shown = values
@@ -193,10 +193,10 @@ function withoutData(text: string, data: Json): string {
 export type Shorten = (name: string) => string;
 
 const LENGTH_MIN = 8;
-/** A longer list shows whole names, to avoid a query for each row. */
+/** Longer lists show whole names, to avoid a query for each row. */
 const NAMES_MAX = 100;
 
-/** For ids that were generated from the content of the item. */
+/** Shortens ids that were generated from the item's content to unique prefixes. */
 export function shortIds(engine: Engine, ids: readonly string[]): Promise<Shorten> {
   return shortNames(ids.filter(isGeneratedId), async (prefix) => {
     const found = await engine.findItems(prefix, { limit: LIKE_NAMES_MAX });
@@ -211,7 +211,7 @@ export function shortSignatures(engine: Engine, signatures: readonly string[]): 
   });
 }
 
-/** When this many names begin alike, the whole name is shown. */
+/** If this many names share a prefix, the whole name is shown. */
 const LIKE_NAMES_MAX = 20;
 
 async function shortNames(
@@ -227,7 +227,7 @@ async function shortNames(
   return (name) => short.get(name) ?? name;
 }
 
-/** The shortest unique beginning; the whole name when another name begins with it. */
+/** Returns the shortest unique prefix, or the whole name if another name begins with it. */
 function uniquePrefix(name: string, names: readonly string[]): string {
   const others = names.filter((other) => other !== name);
   for (let length = LENGTH_MIN; length < name.length; length += 1) {

@@ -1,4 +1,4 @@
-/** One letter in detail: its data, its history, what changed between failures, its output, and what to do next. */
+/** Renders one letter: data, history, changes between failures, output, and suggested commands. */
 
 import { type LetterHistory, type LetterLinks, momentsOf } from "../../dead-letter/history.ts";
 import type { Event } from "../../item/event.ts";
@@ -17,9 +17,9 @@ import { timelineLines } from "./timeline.ts";
 import { capped, counted, shellWord, timesText } from "./words.ts";
 
 interface View extends Screen {
-  /** What the store has besides the letter; a letter from a file has none. */
+  /** Further records from the store; absent for a letter from a file. */
   readonly history?: LetterHistory;
-  /** The item that it was copied from, and those that it was requeued as. */
+  /** The item from which the letter was requeued, and the items that were requeued from it. */
   readonly links?: LetterLinks;
   readonly fixes?: readonly KnownFix[];
 }
@@ -74,7 +74,7 @@ const STATE_WORDS: Readonly<Partial<Record<Letter["state"], string>>> = {
   discarded: "discarded",
 };
 
-/** Nothing for an open group, as most are. */
+/** Formats the group's state; empty for an open group, which is the usual case. */
 function lifeText(mark: GroupMark | null | undefined): string {
   if (!mark || (mark.state === "open" && mark.regressions === 0)) return "";
   return `; ${stateText(mark)}`;
@@ -101,7 +101,7 @@ function dataText(letter: Letter): string {
 
 const CHANGED_LINES_MAX = 6;
 
-/** Only what differs between the last two failures. */
+/** Renders only the differences between the last two failures. */
 function differenceSections({ failureHistory }: Letter, view: View): readonly Section[] {
   const [before, after] = failureHistory.slice(-2);
   if (before === undefined || after === undefined) return [];
@@ -140,7 +140,7 @@ function outputSection(title: string, tail: string | undefined, view: View): Sec
   return { title, ...note, lines: lines.slice(-TAIL_LINES_MAX).map((line) => lineOf(line, view)) };
 }
 
-/** A path is not cut. */
+/** Renders the worktree. Its path is not cut, so that it can be copied. */
 function worktreeLines(artifacts: WorktreeArtifacts | undefined, view: View): readonly string[] {
   if (artifacts === undefined) return [];
   const { worktreePath, branchName, head, uncommittedChanges: changes } = artifacts;
@@ -149,7 +149,7 @@ function worktreeLines(artifacts: WorktreeArtifacts | undefined, view: View): re
   return [clean(worktreePath), ...[branch, ...uncommitted].map((line) => lineOf(line, view))];
 }
 
-/** Messages are in the history already. */
+/** Renders events without messages, which the history already contains. */
 function eventLines(events: readonly Event[], view: View): readonly string[] {
   return events.map(({ at, type, attempt, data: { message: _, ...facts } = {} }) => {
     const values = Object.entries(facts).map(

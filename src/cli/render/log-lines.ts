@@ -1,4 +1,4 @@
-/** Prints followed output: of one item unchanged, of a whole job line by line with the item's name. */
+/** Prints followed output: unchanged for one item, line by line with the item's name for a job. */
 import { Transform, type TransformCallback } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import type { Followed } from "../../run/follow-logs.ts";
@@ -12,13 +12,13 @@ const NAME_CHARS_MAX = 24;
 export class LogLines {
   readonly #context: Context;
   readonly #isWholeJob: boolean;
-  /** Unfinished lines by item, attempt and stream. */
+  /** Incomplete lines by item, attempt and stream. */
   readonly #begun = new Map<string, Buffer>();
 
-  /** For a terminal that must not get raw bytes. */
+  /** Decoders for a terminal, which must not receive raw bytes. */
   readonly #decoders: Map<string, StringDecoder> | undefined;
 
-  /** With `isRaw` the bytes reach a terminal as they are. */
+  /** With `isRaw`, bytes are written to the terminal unchanged. */
   constructor(
     context: Context,
     { isWholeJob, isRaw }: { readonly isWholeJob: boolean; readonly isRaw: boolean },
@@ -99,7 +99,7 @@ export function cleanLines(text: string): string {
   return text.replace(/[^\n\t]+/g, (part) => clean(part.replace(/\r$/, "")));
 }
 
-/** The same for a stream of bytes, where a character may be split between chunks. */
+/** Applies `cleanLines` to a byte stream, where a character may be split between chunks. */
 export class CleanLines extends Transform {
   readonly #decoder = new StringDecoder("utf8");
 

@@ -1,4 +1,4 @@
-/** Operations on letters: previews, results, and one in detail. */
+/** Renders operations on letters: previews, results, and one operation in detail. */
 
 import { leftOf, type Operation, type OperationStatus, type SelectedLetter } from "../../item/operation.ts";
 import { type EditPreview, editToJson } from "../../redrive/amend.ts";
@@ -16,13 +16,13 @@ import { clean, fit, type Paint, type Screen, type Tint } from "./paint.ts";
 import { type Column, table } from "./table.ts";
 import { lettersText, listed, some, thousands } from "./words.ts";
 
-/** What is left of an operation that is not over, and how to continue it. */
+/** Formats the remaining letters of an unfinished operation, and the command that continues it. */
 export function leftText(operation: Operation): string {
   const left = operation.status === "selecting" ? "the rest" : thousands(leftOf(operation));
   return `${left} left (to continue: redrive ops resume ${operation.id})`;
 }
 
-/** What an operation did, in one sentence: `Discarded 3 letters of orders, 1 refused (see: redrive ops show op-1).` */
+/** Formats a result: `Discarded 3 letters of orders, 1 refused (see: redrive ops show op-1).` */
 export function resultText(operation: Operation, did: string, more?: string): string {
   const { id, queue, refused } = operation;
   return `${listed([
@@ -41,7 +41,7 @@ export function noMatchText(queue: string | undefined): string {
   return `No letters${queue === undefined ? "" : ` of ${queue}`} match.\n`;
 }
 
-/** The result of a redrive. With `hasWorkers`, letters that were sent are left to the workers of the queue. */
+/** Formats the result of a redrive. With `hasWorkers`, the queue's workers process the redriven letters later. */
 export function redriveText(operation: Operation, { hasWorkers }: { readonly hasWorkers: boolean }): string {
   const { id, queue, selected, done, refused, succeeded, failed } = operation;
   if (selected === 0) return noMatchText(queue);
@@ -62,7 +62,7 @@ function whyRefused(operation: Operation): string {
   return operation.force ? ` (see: redrive ops show ${operation.id})` : " (not eligible; --force overrides)";
 }
 
-/** Why a canary stopped; null when it did not. */
+/** Explains why a canary stopped; null if it did not. */
 export function canaryText(operation: Operation): string | null {
   const returned = returnedOf(operation);
   if (returned === null) return null;
@@ -104,7 +104,7 @@ export function selectedGroupsText<Group extends { pattern: string; signature: s
   return `${shown}${hidden > 0 ? `and ${hidden} more groups\n` : ""}`;
 }
 
-/** Why letters are refused, below a heading. */
+/** Lists the reasons for refusals below a heading. */
 export function refusalLines(
   refusals: OperationView["refusals"],
   columns = Number.POSITIVE_INFINITY,
@@ -151,7 +151,7 @@ function factsOf(operation: Operation): readonly Fact[] {
   ];
 }
 
-/** The counts of an operation, in one line. */
+/** Formats the counts of an operation in one line. */
 export function countsText(operation: Operation): string {
   const { kind, selected, done, refused, succeeded, failed } = operation;
   const parts = kind === "redrive" ? [`${succeeded} succeeded`, `${failed} failed again`] : [`${done} done`];
@@ -178,7 +178,7 @@ export function statusTint(paint: Paint, status: OperationStatus): Tint {
   return status === "cancelled" ? paint.red : status === "paused" ? paint.yellow : paint.cyan;
 }
 
-/** `~ url: "http://x" → "https://x"`, a line for each path. */
+/** Formats each change as a line: `~ url: "http://x" → "https://x"`. */
 export function changeLines(changes: readonly Change[], { paint, columns }: Screen): string[] {
   return changes.map(({ path, before, after }) => {
     if (before === undefined) return paint.green(fit(`+ ${path}: ${text(after)}`, columns));
@@ -192,7 +192,7 @@ function text(value: Json | undefined): string {
   return stringifyJson(value);
 }
 
-/** Some changes, and the counts of all. */
+/** Formats the first changes, and the counts of all. */
 export function editPreviewText(preview: EditPreview, { paint, columns }: Screen): string {
   const lines = preview.shown.flatMap(({ itemId, changes }) => [
     paint.bold(fit(itemId, columns)),
@@ -206,7 +206,7 @@ export function editPreviewText(preview: EditPreview, { paint, columns }: Screen
   return [...lines, `${editCounts(preview)}.`].join("\n");
 }
 
-/** `3 of 5 letters change, 1 has the data already, 1 is refused`. */
+/** Formats counts: `3 of 5 letters change, 1 has the data already, 1 is refused`. */
 function editCounts({ selected, changed, unchanged, refused }: EditPreview): string {
   return listed([
     `${changed} of ${lettersText(selected)} ${changed === 1 ? "changes" : "change"}`,
@@ -215,7 +215,7 @@ function editCounts({ selected, changed, unchanged, refused }: EditPreview): str
   ]);
 }
 
-/** The result of an edit. */
+/** Formats the result of an edit. */
 export function editResultText(operation: Operation): string {
   const { id, queue, selected } = operation;
   if (selected === 0 && isOver(operation)) return noMatchText(queue);

@@ -1,6 +1,6 @@
 /**
- * What may reach a terminal, and how wide it is there: colours where they are wanted, and other people's text made
- * harmless. Everything that comes from items, commands or errors goes through `clean` or `fit` before it is shown.
+ * Makes text safe for terminals, measures its width, and adds colours. All text from items, commands and errors must pass
+ * through `clean` or `fit` before it is printed.
  */
 
 export type Tint = (text: string) => string;
@@ -14,10 +14,10 @@ export interface Paint {
   readonly cyan: Tint;
 }
 
-/** Where a text is shown. */
+/** The colours and the width of an output. */
 export interface Screen {
   readonly paint: Paint;
-  /** Infinite: nothing is cut. */
+  /** The width; infinite means that nothing is cut. */
   readonly columns: number;
 }
 
@@ -26,12 +26,12 @@ export interface Terminal {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Colours for a terminal; plain for anything else, with NO_COLOR, and in CI unless FORCE_COLOR asks for them. */
+/** Returns colours for a terminal, and none for other outputs, with NO_COLOR, or in CI without FORCE_COLOR. */
 export function paintFor(screen: Terminal): Paint {
   return hasColour(screen) ? COLOURED : PLAIN;
 }
 
-/** Whether printed lines can be rewritten: only on an interactive terminal. */
+/** Whether printed lines can be rewritten, which requires an interactive terminal. */
 export function canRedraw({ isTty, env }: Terminal): boolean {
   return isTty && env.TERM !== "dumb" && !isOn(env.CI);
 }
@@ -48,7 +48,7 @@ function isOn(value: string | undefined): boolean {
 const asIs: Tint = (text) => text;
 const PLAIN: Paint = { bold: asIs, dim: asIs, red: asIs, green: asIs, yellow: asIs, cyan: asIs };
 
-/** Without colours, and without a limit. */
+/** A screen without colours and with unlimited width. */
 export const PLAIN_SCREEN: Screen = { paint: PLAIN, columns: Number.POSITIVE_INFINITY };
 
 const COLOURED: Paint = {
@@ -65,14 +65,14 @@ function tint(on: number, off: number): Tint {
 }
 
 /**
- * The text on one line, without anything that a terminal would obey: control characters become visible signs, and
- * what has no shape of its own but turns the text around or hides in it (bidirectional marks, tags) is taken out.
+ * Returns the text on one line without terminal control: control characters become visible symbols, and invisible characters
+ * that reorder or hide text (bidirectional marks, tags) are removed.
  */
 export function clean(text: string): string {
   return isPlainAscii(text) ? text : text.replace(UNSAFE, signOf);
 }
 
-/** How many columns the cleaned text takes. Where terminals disagree, the larger number. */
+/** Returns the width of the cleaned text in columns; the larger number if terminals disagree. */
 export function width(text: string): number {
   if (isPlainAscii(text)) return text.length;
   let columns = 0;
@@ -80,10 +80,10 @@ export function width(text: string): number {
   return columns;
 }
 
-/** No visible character needs more. The rest of a long text is not read. */
+/** The maximum number of UTF-16 units per column. The rest of a long text is not read. */
 const UNITS_PER_COLUMN_MAX = 8;
 
-/** The cleaned text, cut to this width with an ellipsis. */
+/** Cleans the text and cuts it to this width with an ellipsis. */
 export function fit(text: string, columns: number): string {
   if (columns <= 0) return "";
   const head = text.slice(0, columns * UNITS_PER_COLUMN_MAX);
@@ -104,9 +104,9 @@ function isPlainAscii(text: string): boolean {
   return /^[ -~]*$/.test(text);
 }
 
-/** Control and format characters, line and paragraph separators, halves of surrogate pairs. */
+/** Matches control and format characters, line and paragraph separators, and lone surrogates. */
 const UNSAFE = /\r\n|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-/** Joins several emoji into one. */
+/** The zero-width joiner, which combines several emoji into one. */
 const JOINER = "\u200d";
 
 function signOf(char: string): string {
@@ -119,7 +119,7 @@ function signOf(char: string): string {
   return char === JOINER ? char : "";
 }
 
-const EMOJI_STYLE = "\ufe0f"; // makes the sign before it an emoji, which is one column wider
+const EMOJI_STYLE = "\ufe0f"; // turns the previous character into an emoji, which is one column wider
 const ZERO = /[\p{Mn}\p{Me}\u200d]/u;
 const FLAG_HALF = /\p{Regional_Indicator}/u;
 const WIDE =

@@ -12,28 +12,28 @@ export type ProgressCounts = Pick<
 
 /** The state of a run. */
 export interface ProgressView {
-  /** Null before the store has answered. */
+  /** Null until the counts have been read. */
   readonly counts: ProgressCounts | null;
   /** False while the input is still being read. */
   readonly isTotalKnown: boolean;
   readonly retrying: number;
   readonly rate: Rate | null;
   readonly slowest: Slowest | null;
-  /** Empty where items have no steps. */
+  /** Empty if items have no steps. */
   readonly agents: readonly AgentView[];
-  /** How many attempts the policy gives an item; undefined when unknown. */
+  /** The maximum number of attempts per item; undefined if unknown. */
   readonly attemptsMax?: number | undefined;
-  /** What everything waits for. */
+  /** The reason why no item can run; null if items can run. */
   readonly waiting: string | null;
   readonly label: string;
 }
 
 export interface AgentView extends Slowest {
-  /** `step 2 of 5: shell: cargo test` */
+  /** The current step, e.g. `step 2 of 5: shell: cargo test`. */
   readonly step: string;
 }
 
-/** The item that runs longest. */
+/** The longest running item. */
 export interface Slowest {
   readonly name: string;
   readonly attempt: number;
@@ -42,9 +42,9 @@ export interface Slowest {
 
 const INDENT = "  ";
 
-/** For a terminal: the counters, and below them the reason for a wait, the agents or the slowest item. */
+/** Formats lines for a terminal: counters, then the reason for a wait, the agents or the slowest item. */
 export function liveLines(view: ProgressView, options: Screen): readonly Line[] {
-  const columns = options.columns - 1; // a full last column makes some terminals break the line
+  const columns = options.columns - 1; // some terminals wrap a line that fills the last column
   const lines: Line[] = [];
   if (view.counts !== null && !isEmptySoFar(view, view.counts))
     lines.push(counterLine(view, view.counts, { ...options, columns }));
@@ -55,7 +55,7 @@ export function liveLines(view: ProgressView, options: Screen): readonly Line[] 
   return lines;
 }
 
-/** Before the first item, as during a workflow's setup, there is nothing to count. */
+/** Whether there is nothing to count yet, for example during the setup of a workflow. */
 function isEmptySoFar({ isTotalKnown }: ProgressView, { total }: ProgressCounts): boolean {
   return !isTotalKnown && total === 0;
 }
@@ -79,7 +79,7 @@ function detailTexts(view: ProgressView, columns: number): readonly string[] {
 
 const NAME_COLUMNS_MIN = 8;
 
-/** `src/a.ts  step 2 of 3: shell: npm test  (attempt 2 of 3, 34 s)` */
+/** Formats an agent: `src/a.ts  step 2 of 3: shell: npm test  (attempt 2 of 3, 34 s)`. */
 function agentText(
   agent: AgentView,
   attemptsMax: number | undefined,
@@ -93,14 +93,14 @@ function agentText(
   return fit(before + step + after, room.columns);
 }
 
-/** A redrive may allow more attempts than the policy. */
+/** Omits the maximum if it is exceeded, because a redrive may allow more attempts than the policy. */
 function attemptText({ attempt }: AgentView, attemptsMax: number | undefined): string {
   if (attempt === 1) return "";
   const of = attemptsMax !== undefined && attempt <= attemptsMax ? ` of ${attemptsMax}` : "";
   return `attempt ${attempt}${of}, `;
 }
 
-/** For a log: everything on one line. */
+/** Formats all progress on one line for a log. */
 export function plainLine(view: ProgressView): string {
   const { counts, waiting } = view;
   const parts = counts === null ? [] : segmentsOf(view, counts, PLAIN_ORDER).map(({ text }) => text);
@@ -110,7 +110,7 @@ export function plainLine(view: ProgressView): string {
 
 const PLAIN_COLUMNS_MAX = 400;
 
-/** A part of the counters. The lightest is left out first where there is no room. */
+/** A part of the counter line. Parts with the lowest weight are dropped first if there is no room. */
 interface Segment {
   readonly text: string;
   readonly weight: number;
@@ -128,7 +128,7 @@ function counterLine(view: ProgressView, counts: ProgressCounts, options: Screen
   return { text, painted: (bar === null ? INDENT : `${INDENT}${bar.painted}${INDENT}`) + painted };
 }
 
-/** The order of the parts; most are left out while they are 0. */
+/** The parts of the counter line in order. Most parts are hidden while they are 0. */
 type Part = "done" | "running" | "retrying" | "dead" | "skipped" | "rate" | "eta";
 const LIVE_ORDER: readonly Part[] = ["done", "running", "retrying", "dead", "skipped", "rate", "eta"];
 const PLAIN_ORDER: readonly Part[] = ["done", "dead", "skipped", "retrying", "running", "rate"];
@@ -162,13 +162,13 @@ function doneText({ isTotalKnown }: ProgressView, { done, total }: ProgressCount
     : `${thousands(done)} done of ${thousands(total)} so far`;
 }
 
-/** Empty while it would be a guess: the end of the input is unknown, or the rate is not steady. */
+/** Returns an empty text while the end of the input is unknown or the rate is not steady. */
 function etaText({ isTotalKnown, rate }: ProgressView, { ready, leased }: ProgressCounts): string {
   if (!isTotalKnown || rate === null || !rate.isSteady || ready + leased === 0) return "";
   return `ETA ${secondsText(((ready + leased) * 1000) / rate.perSecond)}`;
 }
 
-/** Terminals this wide have room for the name of the job. */
+/** The minimum width for showing the name of the job. */
 const LABEL_FROM_COLUMNS = 110;
 const LABEL_COLUMNS_MAX = 24;
 
@@ -176,7 +176,7 @@ function labelOf({ label }: ProgressView): Segment {
   return { text: fit(label, LABEL_COLUMNS_MAX), weight: 0, tint: (paint) => paint.cyan };
 }
 
-/** Leaves out the lightest until the rest fits; the last one is cut if necessary. */
+/** Drops the parts with the lowest weight until the rest fits; cuts the last one if necessary. */
 function thatFit(segments: readonly Segment[], columns: number): readonly Segment[] {
   let kept = segments.filter(({ text }) => text !== "");
   while (kept.length > 1 && width(kept.map(({ text }) => text).join(" · ")) > columns) {
@@ -186,7 +186,7 @@ function thatFit(segments: readonly Segment[], columns: number): readonly Segmen
   return kept.map((segment) => ({ ...segment, text: fit(segment.text, columns) }));
 }
 
-/** In steps, so that the bar does not change with every digit beside it. */
+/** The bar's width changes in steps, so that it does not vary with the digits beside it. */
 const BAR_COLUMNS: readonly (readonly [fromColumns: number, cells: number])[] = [
   [119, 24],
   [99, 16],
@@ -203,7 +203,7 @@ function barOf({ total, ready, leased, held, dead }: ProgressCounts, options: Sc
   return { text: good + bad + open, painted: paint.green(good) + paint.red(bad) + paint.dim(open) };
 }
 
-/** Shorter items change too fast to be read. */
+/** Items that run for less than this change too fast to be read. */
 const SLOW_FROM_MS = 3000;
 
 function detailText({ waiting, slowest }: ProgressView, columns: number): string | null {

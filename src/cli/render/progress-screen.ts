@@ -1,6 +1,6 @@
 /**
- * A few lines at the end of a terminal that are rewritten in place, while other output scrolls by above them. The
- * cursor stays visible and behind the last line, so that a process that is killed leaves a usable terminal.
+ * Rewrites a few lines in place at the end of a terminal, while other output scrolls above them. The cursor stays visible
+ * after the last line, so that a killed process leaves a usable terminal.
  */
 import { width } from "./paint.ts";
 
@@ -11,7 +11,7 @@ export class ProgressScreen {
   readonly #columns: () => number;
   #painted: readonly string[] = [];
   #widths: readonly number[] = [];
-  /** The last output did not end its line. */
+  /** Whether the last output did not end with a line break. */
   #isLineOpen = false;
 
   constructor(stream: NodeJS.WritableStream, columns: () => number) {
@@ -19,7 +19,7 @@ export class ProgressScreen {
     this.#columns = columns;
   }
 
-  /** Replaces the lines. Each must fit the width of the terminal. */
+  /** Replaces the lines. Each must fit the terminal's width. */
   draw(lines: readonly Line[]): void {
     const painted = lines.map((line) => line.painted);
     if (isSame(painted, this.#painted)) return;
@@ -28,7 +28,7 @@ export class ProgressScreen {
     this.#widths = lines.map((line) => width(line.text));
   }
 
-  /** Removes the lines, writes something else, and draws them again below. */
+  /** Removes the lines, writes other output, and draws the lines again below it. */
   above(write: () => void, endsLine: boolean): void {
     const isShown = this.#painted.length > 0;
     if (isShown) this.#stream.write(this.#toTop());
@@ -60,14 +60,14 @@ export class ProgressScreen {
     return `\r\x1b[2K${up > 0 ? `\x1b[${up}A` : ""}${CLEAR_BELOW}`;
   }
 
-  /** A terminal that became narrower has wrapped the lines. */
+  /** Counts the rows on the screen: if the terminal became narrower, it has wrapped the lines. */
   #rows(): number {
     const columns = Math.max(1, this.#columns());
     return this.#widths.reduce((sum, own) => sum + Math.max(1, Math.ceil(own / columns)), 0);
   }
 }
 
-/** A line without and with colours. */
+/** A line of text, without and with colours. */
 export interface Line {
   readonly text: string;
   readonly painted: string;

@@ -1,11 +1,11 @@
-/** The state of progress: the recent rate of finished items, and the items that run now. */
+/** Tracks progress: the recent rate of finished items, and the running items. */
 import { itemName, type LeasedItem } from "../../item/item.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { AgentView, Slowest } from "./progress-line.ts";
 
 export interface Rate {
   readonly perSecond: number;
-  /** Enough was measured to estimate the end. */
+  /** Whether the rate is steady enough to estimate the end. */
   readonly isSteady: boolean;
 }
 
@@ -14,19 +14,19 @@ interface Sample {
   readonly finished: number;
 }
 
-/** The rate is that of the last 10 s, or of the last 10 items where those took longer. */
+/** The rate is measured over the last 10 s, or over the last 10 items if they took longer. */
 const WINDOW = { ms: 10_000, items: 10 };
-/** From here on the rate is steady enough for an estimate. */
+/** The minimum measurement for a steady rate. */
 const STEADY = { ms: 3000, items: 5 };
 const SAMPLE_MS = 500;
 const SHOWN_FROM_MS = 1000;
 
 export class RateMeter {
-  /** Oldest first; at most one for each half second of the window. */
+  /** Samples, oldest first; at most one for each half second of the window. */
   #samples: Sample[] = [];
   #latest: Sample | null = null;
 
-  /** Records how many were finished. A redrive makes finished items unfinished, so the measurement starts again. */
+  /** Records the number of finished items. If a redrive lowers that number, the measurement starts again. */
   add(at: number, finished: number): void {
     if (this.#latest !== null && finished < this.#latest.finished) this.#samples = [];
     this.#latest = { at, finished };
@@ -37,7 +37,7 @@ export class RateMeter {
     while (this.#isWindow(this.#samples[1], this.#latest)) this.#samples.shift();
   }
 
-  /** Null while too little was measured. */
+  /** Returns null if too little was measured. */
   rate(): Rate | null {
     const first = this.#samples[0];
     if (first === undefined || this.#latest === null) return null;
@@ -50,7 +50,7 @@ export class RateMeter {
     };
   }
 
-  /** Whether the window may start at this sample, so that older ones are dropped. */
+  /** Whether the window may start at this sample, so that older samples can be dropped. */
   #isWindow(sample: Sample | undefined, latest: Sample): boolean {
     if (sample === undefined) return false;
     return latest.at - sample.at >= WINDOW.ms && latest.finished - sample.finished >= WINDOW.items;
@@ -59,7 +59,7 @@ export class RateMeter {
 
 interface Running {
   readonly item: LeasedItem;
-  /** By the clock of this process: the store may use another one. */
+  /** The start by the clock of this process, because the store's clock may differ. */
   readonly since: number;
   step?: string;
 }
@@ -67,7 +67,7 @@ interface Running {
 export class RunningItems {
   readonly #clock: Clock;
   readonly #byRef = new Map<number, Running>();
-  /** A slot that gets a new item has ended the old one, even if its end was not reported. */
+  /** Items by slot. A slot with a new item has ended the old one, even if that end was not reported. */
   readonly #bySlot: (Running | undefined)[];
   #named: { readonly item: LeasedItem; readonly name: string } | null = null;
 
@@ -81,11 +81,11 @@ export class RunningItems {
     if (before !== undefined) this.ended(before.item);
     const running: Running = { item, since: this.#clock.now() };
     this.#bySlot[slot] = running;
-    this.#byRef.delete(item.ref); // so that it goes to the end
+    this.#byRef.delete(item.ref); // moves the item to the end of the map
     this.#byRef.set(item.ref, running);
   }
 
-  /** Ignores the end of an attempt if the item has a newer one. */
+  /** Removes the item, unless it already has a newer attempt. */
   ended(item: LeasedItem): void {
     if (this.#byRef.get(item.ref)?.item.attempt === item.attempt) this.#byRef.delete(item.ref);
   }
@@ -95,7 +95,7 @@ export class RunningItems {
     if (running?.item.attempt === item.attempt) running.step = step;
   }
 
-  /** Items with a known step, the longest running first. */
+  /** Returns the items with a known step, longest running first. */
   agents(): readonly AgentView[] {
     const now = this.#clock.now();
     return [...this.#byRef.values()].flatMap(({ item, since, step }) =>
@@ -116,14 +116,14 @@ export class RunningItems {
     return null;
   }
 
-  /** Computed once for each item, because its data may be large. */
+  /** Caches the name of the last item, because computing it from large data is slow. */
   #nameOf(item: LeasedItem): string {
     if (this.#named?.item !== item) this.#named = { item, name: itemName(item) };
     return this.#named.name;
   }
 }
 
-/** As the policy counts: without lost and released attempts and those before a redrive. */
+/** Counts like the policy: without lost and released attempts, and without those before a redrive. */
 function countedAttempt({ spent }: LeasedItem): number {
   return spent + 1;
 }

@@ -1,7 +1,7 @@
 /**
- * Shows how a job proceeds: live lines on a terminal, a line now and then in a log. It observes the runner, where every call
- * must be cheap because there are thousands a second, and reads the store's counters only when it draws. It never fails a
- * job: while the store does not answer, the last numbers stay.
+ * Shows the progress of a job: live lines on a terminal, occasional lines in a log. The runner calls it thousands of times a
+ * second, so every call must be cheap; the store's counters are read only for drawing. Progress never fails a job: while the
+ * store is unavailable, the last numbers are shown.
  */
 import type { WorkError } from "../../errors.ts";
 import type { Failure } from "../../item/failure.ts";
@@ -19,9 +19,9 @@ import { secondsText } from "./words.ts";
 
 export interface ProgressTerminal {
   readonly stderr: NodeJS.WritableStream;
-  /** Lines can be rewritten: a terminal, and not CI. */
+  /** Whether lines can be rewritten: on a terminal, but not in CI. */
   readonly isLive: boolean;
-  /** Whether stdout is the same terminal. */
+  /** Whether stdout is the same terminal as stderr. */
   readonly isShared: boolean;
   readonly columns: () => number;
   readonly paint: Paint;
@@ -43,10 +43,10 @@ export function progressTerminal({ terminal, paintNotes }: Context): ProgressTer
 export interface ProgressWork {
   /** Called at most ten times a second. */
   readonly count: () => Promise<ProgressCounts>;
-  /** Whether the whole input was read; called until it was. Default: it was. */
+  /** Whether the whole input was read; called until it returns true. Default: true. */
   readonly isTotalKnown?: () => Promise<boolean>;
   readonly slots: number;
-  /** How many attempts the policy gives an item. Default: unknown. */
+  /** The maximum number of attempts per item. Default: unknown. */
   readonly attemptsMax?: number;
   readonly label: string;
 }
@@ -62,7 +62,7 @@ interface ShownWork extends ProgressWork {
 
 type Observed = Required<Pick<RunObserver, "started" | "settled" | "trouble" | "recovered">>;
 
-/** Until `begin` it only prints notes. */
+/** Shows progress after `begin`; before that, it only prints notes. */
 export class Progress implements Observed {
   readonly #terminal: ProgressTerminal;
   readonly #screen: ProgressScreen;
@@ -70,7 +70,7 @@ export class Progress implements Observed {
   readonly #over = new AbortController();
   #work: ShownWork | undefined;
   #ticking: Promise<void> | undefined;
-  /** Items that failed and are ready again in this run; other runners' items are not known. */
+  /** Items of this runner that failed and are ready again. Those of other runners are unknown. */
   readonly #retrying = new Set<number>();
   #finished = 0;
   #counts: ProgressCounts | null = null;
@@ -90,18 +90,18 @@ export class Progress implements Observed {
     this.#screen = new ProgressScreen(terminal.stderr, () => this.#columns());
   }
 
-  /** `stop` must be called afterwards, or the process stays alive. */
+  /** Starts the display. The caller must call `stop`, or the process does not exit. */
   begin(work: ProgressWork): void {
     const { clock, isLive } = this.#terminal;
     this.#work = { ...work, running: new RunningItems(work.slots, clock) };
     this.#isTotalKnown = work.isTotalKnown === undefined;
-    this.#looking = this.#look(work); // the start of the rate: a resumed job has finished items already
+    this.#looking = this.#look(work); // sets the base of the rate: a resumed job already has finished items
     this.#ticking ??= isLive
       ? this.#everyTick(REDRAW_MS, REDRAW_MS)
       : this.#everyTick(FIRST_REPORT_MS, REPORT_MS);
   }
 
-  /** How many items ended in this run: done, dead or skipped. Undefined when nothing was counted. */
+  /** The number of items that ended in this run (done, dead or skipped); undefined if nothing was counted. */
   get finished(): number | undefined {
     return this.#work && this.#finished;
   }
@@ -122,12 +122,12 @@ export class Progress implements Observed {
     } else if (verdict.kind !== "release") this.#finished += 1;
   }
 
-  /** Which step an item's agent begins, from 0. */
+  /** Reports the step that an item's agent begins, counted from 0. */
   step(item: LeasedItem, index: number, total: number, label: string): void {
     this.#work?.running.step(item, `step ${index + 1} of ${total}: ${label}`);
   }
 
-  /** Shows why nothing runs, and when the next try begins. */
+  /** Shows the reason for a wait and when the next attempt begins. */
   wait(failure: Failure, delayMs: number): void {
     const until = this.#terminal.clock.now() + delayMs;
     if (this.#work === undefined || until <= this.#parkedUntil) return;
@@ -146,25 +146,25 @@ export class Progress implements Observed {
     this.#troubles = Math.max(0, this.#troubles - 1);
   }
 
-  /** Prints a line above the live ones. What it quotes must be clean. */
+  /** Prints a line above the live lines. Callers must clean quoted text. */
   note(text: string): void {
     this.#screen.print(text);
   }
 
-  /** Writes to stdout without mixing it into the live lines, which begin on a new line if the output did not end one. */
+  /** Writes to stdout above the live lines, which start on a new line if the output did not end with one. */
   suspend(write: () => void, endsLine = true): void {
     if (this.#terminal.isLive && this.#terminal.isShared) this.#screen.above(write, endsLine);
     else write();
   }
 
-  /** Removes the live lines at once and prints a last line. */
+  /** Removes the live lines immediately and prints a last line. */
   leave(text: string): void {
     this.#over.abort();
     this.#screen.erase();
     this.note(text);
   }
 
-  /** Removes the live lines and reads the store no more. */
+  /** Removes the live lines and stops reading the store. */
   async stop(): Promise<void> {
     this.#over.abort();
     await this.#ticking;
@@ -172,7 +172,7 @@ export class Progress implements Observed {
     this.#screen.erase();
   }
 
-  /** A failing worktree keeps items from starting; it is shown at once, not when their attempts are used up. */
+  /** Reports a worktree error immediately, because no item can start until it is resolved. */
   #reportObstacle(outcome: Outcome): void {
     if (outcome.kind !== "failed" || outcome.failure.errorType.name !== "WorktreeError") return;
     const now = this.#terminal.clock.now();
@@ -181,7 +181,7 @@ export class Progress implements Observed {
     this.note(`redrive: WorktreeError: ${clean(outcome.failure.errorMessage)}`);
   }
 
-  /** In a log a wait is reported when it begins, and not again with every failure. */
+  /** Reports a wait in a log when it begins, but not again with every failure. */
   #reportWaiting(): void {
     const now = this.#terminal.clock.now();
     if (this.#terminal.isLive || now - this.#troubleSaidAt < REPORT_MS) return;
@@ -198,7 +198,7 @@ export class Progress implements Observed {
     }
   }
 
-  /** While the store does not answer, the old numbers are shown with the new time. */
+  /** Redraws. While a read of the store is pending, the old numbers are shown with the new time. */
   #tick(): void {
     if (this.#work === undefined) return;
     if (this.#isLooking) this.#show(this.#work);
@@ -213,7 +213,7 @@ export class Progress implements Observed {
       const { done, dead, skipped } = this.#counts;
       this.#meter.add(this.#terminal.clock.now(), done + dead + skipped);
     } catch {
-      // the runner has the same error and decides what it means
+      // The runner gets the same error and handles it.
     } finally {
       this.#isLooking = false;
     }

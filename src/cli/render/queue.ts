@@ -1,4 +1,4 @@
-/** Queues, and targets of receipts, which are queues too: a table of all, and one with its settings and what to do next. */
+/** Renders queues and receipt targets, which are queues too: a table, and one with its settings and suggested commands. */
 import {
   addressOf,
   type DeliverySpec,
@@ -57,7 +57,7 @@ function deadColumn({ paint }: Screen): Column<QueueSummary> {
   return { title: "DEAD", value: ({ counts }) => counts.dead, paint: tint };
 }
 
-/** The most important fact. */
+/** Returns the status in one or two words, most important condition first. */
 function statusOf({ pause, breaker, parkedUntil, workers, counts }: QueueSummary): string {
   if (pause) return "paused";
   if (breaker && breaker.state !== "closed") return breaker.state === "open" ? "breaker open" : "probing";
@@ -81,7 +81,7 @@ function whereOf({ protocol, url, tool }: DeliverySpec): string {
   return protocol === "mcp" ? `${tool} at ${addressOf(url)}` : addressOf(url);
 }
 
-/** What items and their states are called. */
+/** Labels for items and their states. */
 type Words = Readonly<Record<"items" | "ready" | "leased" | "done", string>>;
 const QUEUE_WORDS: Words = { items: "Items", ready: "Ready", leased: "Leased", done: "Done" };
 const TARGET_WORDS: Words = { items: "Receipts", ready: "Waiting", leased: "Sending", done: "Delivered" };
@@ -89,7 +89,7 @@ const TARGET_WORDS: Words = { items: "Receipts", ready: "Waiting", leased: "Send
 interface Kind {
   readonly words: Words;
   readonly settings: readonly Fact[];
-  /** The commands that resume it, add an item, process items and retry letters. */
+  /** Suggested commands: resume the queue, add an item, process items, retry letters. */
   readonly next: readonly [resume: string, add: string, work: string, retry: string];
 }
 
@@ -153,7 +153,7 @@ export function pauseText({ at, author, reason }: Pause): string {
   return clean(`since ${toRfc3339(at)} by ${author}${reason === "" ? "" : `: ${reason}`}`);
 }
 
-/** Rare states are left out while they are empty. */
+/** Formats the counts; rare states are hidden while they are empty. */
 function countsOf(queue: QueueSummary, words: Words): readonly Fact[] {
   const { ready, leased, held, done, dead, skipped, discarded, letters } = queue.counts;
   const oldest = oldestOf(queue);
@@ -170,7 +170,7 @@ function countsOf(queue: QueueSummary, words: Words): readonly Fact[] {
   ];
 }
 
-/** The names of the options. */
+/** Formats the settings under the names of their options. */
 function queueSettings({ spec }: QueueSummary): readonly Fact[] {
   const { policy, rate, expiresAfterMs, schema } = spec;
   return [
@@ -219,7 +219,7 @@ function breakerText({ breaker }: Policy): string | undefined {
   return `pause after ${breaker.failureThreshold} failures in a row for ${durationToText(breaker.timeoutMs)}`;
 }
 
-/** Never the token itself. */
+/** Formats the location of the token, never the token itself. */
 function tokenText(token: TokenSource | undefined): string {
   if (token === undefined) return "none";
   return "env" in token ? `in the environment variable ${token.env}` : `in the file ${token.file}`;

@@ -1,10 +1,10 @@
 /**
- * Texts cut to a width so that a reader can still tell them apart: the middle is left out, because a message often differs
- * at its end. Where similar texts differ only in the middle, that part is kept.
+ * Shortens texts to a width so that they remain distinguishable: the middle is cut, because messages often differ at the
+ * end. If similar texts differ only in the middle, that part is kept.
  */
 import { clean, fit, width } from "./paint.ts";
 
-/** Cuts each text to this width, with an ellipsis. */
+/** Shortens each text to this width with an ellipsis. */
 export function shortenApart(texts: readonly string[], columns: number): readonly string[] {
   if (texts.every((text) => text.length * WIDTH_MAX <= columns || width(text) <= columns))
     return texts.map(clean);
@@ -14,17 +14,17 @@ export function shortenApart(texts: readonly string[], columns: number): readonl
   );
 }
 
-/** Cuts one text in the middle. */
+/** Shortens one text in the middle. */
 export function shorten(text: string, columns: number): string {
   return shortenAround(clean(text), columns, undefined);
 }
 
-/** No character needs more columns. */
+/** The maximum width of a character in columns. */
 const WIDTH_MAX = 2;
-/** Longer texts are compared by their beginning. */
+/** Only this many characters of each text are compared. */
 const COMPARED_CHARS_MAX = 4000;
 
-/** Where each text differs from the most similar one: its neighbour in alphabetical order. */
+/** Finds where each text differs from the most similar one, which is its neighbour in sorted order. */
 function pointsOfDifference(texts: readonly string[]): ReadonlyMap<string, number> {
   const sorted = [...new Set(texts)].sort();
   const points = new Map<string, number>();
@@ -42,12 +42,12 @@ function commonLength(one: string, other: string): number {
   return length;
 }
 
-/** The share of the beginning; the end gets the rest. */
+/** The share of the width for the beginning of the text; the end gets the rest. */
 const HEAD_SHARE = 0.55;
-/** How much is shown at least around the point of difference. */
+/** The minimum number of characters shown before and after the point of difference. */
 const BEFORE_CHARS = 6;
 const AFTER_CHARS = 10;
-/** This much after that point is enough if it avoids a second cut. */
+/** A smaller number of characters after that point, sufficient if it avoids a second cut. */
 const NEAR_CHARS = 4;
 
 function shortenAround(text: string, columns: number, differsAt = 0): string {
@@ -65,7 +65,7 @@ function shortenAround(text: string, columns: number, differsAt = 0): string {
   return `${start.trimEnd()}…${fit(text.slice(from), rest)}`;
 }
 
-/** The start of the word at this position. */
+/** Returns the start of the word at this position. */
 function wordStart(text: string, at: number): number {
   const space = text.lastIndexOf(" ", at - 1) + 1;
   return at - space <= WORD_CHARS_MAX ? space : at - BEFORE_CHARS;
@@ -73,7 +73,7 @@ function wordStart(text: string, at: number): number {
 
 const WORD_CHARS_MAX = 14;
 
-/** Below this width, the beginning alone reads better than two ends. */
+/** Below this width, only the beginning is shown, because two short ends are hard to read. */
 const SHORT_COLUMNS = 12;
 
 function takeHead(text: string, columns: number): string {
@@ -97,5 +97,5 @@ function takeTail(text: string, columns: number): string {
   return text.slice(start);
 }
 
-/** Combining marks take no column of their own. */
+/** The maximum number of UTF-16 units per column, because combining marks take no column. */
 const UNITS_PER_COLUMN_MAX = 8;

@@ -1,6 +1,6 @@
 /**
- * A table for people. Columns are as wide as they need to be. Where the terminal is too narrow, columns give up width or
- * are left out, and cells are shortened so that they can still be told apart. Without a limit nothing is cut.
+ * Renders tables. Columns are as wide as necessary. On a narrow terminal, columns shrink or are dropped, and cells are
+ * shortened so that they remain distinguishable. Without a width limit nothing is cut.
  */
 import type { Context } from "../context.ts";
 import { clean, fit, width } from "./paint.ts";
@@ -9,14 +9,14 @@ import { commandLine, thousands } from "./words.ts";
 
 export interface Column<Row> {
   readonly title: string;
-  /** Numbers are aligned to the right; nothing is an empty cell. */
+  /** The cell's content. Numbers are right-aligned; null and undefined become an empty cell. */
   readonly value: (row: Row) => string | number | null | undefined;
   readonly align?: "right";
-  /** Applied after the cell has its width. */
+  /** Adds colours after the cell was padded or cut. */
   readonly paint?: (cell: string, row: Row) => string;
-  /** May be cut to this width, but not further. Default: is not cut, unless it is the last column. */
+  /** The minimum width after cutting. Default: only the last column is cut. */
   readonly cutTo?: number;
-  /** Left out when there is no room; the highest number first. Default: stays. */
+  /** Columns with the highest number are dropped first if there is no room. Default: never dropped. */
   readonly giveUp?: number;
 }
 
@@ -54,7 +54,7 @@ function cellTexts<Row>({ values, width: own }: Sized<Row>, widthMax: number): r
   return Number.isFinite(widthMax) ? shortenApart(values, own) : values.map(clean);
 }
 
-/** One long cell does not push the rest of every other row out of sight. */
+/** Limits the padding, so that one long cell does not push the other rows out of sight. */
 const PADDING_MAX = 100;
 
 function padded<Row>({ isRight, width: own }: Sized<Row>, text: string): string {
@@ -62,7 +62,7 @@ function padded<Row>({ isRight, width: own }: Sized<Row>, text: string): string 
   return isRight ? space + text : text + space;
 }
 
-/** Every column gets its least width; the rest is shared fairly, so that one wide column does not take all of it. */
+/** Gives each column its minimum width and shares the rest fairly, so that a wide column does not take all of it. */
 function layOut<Row>(wanted: readonly Sized<Row>[], widthMax: number): readonly Sized<Row>[] {
   const shown = giveUp(wanted, widthMax);
   let room = Math.max(0, widthMax - leastOf(shown));
@@ -100,7 +100,7 @@ function leastOf<Row>(shown: readonly Sized<Row>[]): number {
   return shown.reduce((sum, { least }) => sum + least, GAP.length * (shown.length - 1));
 }
 
-/** The command for the next page: the same words with another cursor. Nothing at the end of the list. */
+/** Returns the command for the next page: the same words with another cursor. Empty on the last page. */
 export function nextPageText(
   { paint, words }: Pick<Context, "paint" | "words">,
   cursor: string | null,

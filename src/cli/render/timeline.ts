@@ -1,4 +1,4 @@
-/** The history of a letter: every attempt, and what people and rules did between them, in time order. */
+/** Renders the history of a letter in time order: attempts, and the actions of people and rules between them. */
 import { hostname } from "node:os";
 import type { Moment } from "../../dead-letter/history.ts";
 import type { EvidenceFile, Failure } from "../../item/failure.ts";
@@ -14,7 +14,7 @@ import { clean, fit, type Screen } from "./paint.ts";
 import { shorten } from "./shorten.ts";
 import { counted, listed } from "./words.ts";
 
-/** Older moments are counted, not shown. */
+/** The maximum number of entries to show; older ones are only counted. */
 const MOMENTS_MAX = 30;
 
 export function timelineLines(moments: readonly Moment[], view: Screen): readonly string[] {
@@ -70,7 +70,7 @@ const RESOLVED: Readonly<Record<ResolutionKind, string>> = {
   discard: "discarded",
 };
 
-/** Attempts begin with their number, everything else with a dot. */
+/** Formats an entry that is not an attempt; it begins with a dot instead of a number. */
 function entryLine(at: number, text: string, view: Screen): string {
   return `${view.paint.dim("·")}   ${fit(`${toRfc3339(at)}  ${text}`, room(view))}`;
 }
@@ -162,7 +162,7 @@ function room({ columns }: Screen): number {
   return Math.max(40, columns - 6);
 }
 
-/** Names the machine when it is another one, because the path is not on this one. */
+/** Formats an evidence file. Includes the machine if the file is on another one. */
 export function evidenceText(file: EvidenceFile): string {
   const { path, sha256, bytes, mediaType, host, missing, kept, problem } = file;
   const facts = listed([

@@ -1,4 +1,4 @@
-/** What `redrive watch` prints: alerts, what was sent, and what could not be sent. */
+/** Renders the output of `redrive watch`: alerts, sent messages and delivery failures. */
 import { bodyFor, type SentNotice } from "../../service/alert-channels.ts";
 import { noticeToJson, tellingToJson } from "../../service/alert-message.ts";
 import type { Channel, WatchSettings } from "../../service/alert-settings.ts";
@@ -11,7 +11,7 @@ import { counted } from "./words.ts";
 
 type Found = Omit<CheckReport, "sent">;
 
-/** One check as JSON, with the messages that were sent; of a dry run, with those that would be sent. */
+/** Converts one check to JSON, with the messages that were sent or, in a dry run, would be sent. */
 export function checkToJson(
   { at, alerts, trouble, notices }: Found,
   { sent, channels }: { readonly sent?: readonly SentNotice[]; readonly channels?: readonly Channel[] },
@@ -45,7 +45,7 @@ function sentToJson({ channel, notice, ok, tries, reason }: SentNotice): JsonObj
   return { channel, ok, tries, ...(reason !== undefined && { reason }), ...noticeToJson(notice) };
 }
 
-/** All alerts of now. What was sent is printed on stderr. */
+/** Formats all current alerts. Sent messages are reported on stderr. */
 export function onceText({ alerts }: Found): string {
   return alerts.length === 0 ? "Nothing is wrong.\n" : alerts.map(alertLine).join("");
 }
@@ -54,7 +54,7 @@ function alertLine({ severity, text }: Alert): string {
   return `${severity.padEnd(8)}  ${text}\n`;
 }
 
-/** The bodies as they would be sent. The URLs are not shown: they are secrets. */
+/** Formats the messages of a dry run. The URLs of channels are secrets and are not shown. */
 export function dryRunText(report: Found, channels: readonly Channel[]): string {
   const messages = report.notices.map(
     ({ channel, notice }) =>
@@ -63,7 +63,7 @@ export function dryRunText(report: Found, channels: readonly Channel[]): string 
   return `${onceText(report)}${messages.join("") || "\nNothing would be sent.\n"}`;
 }
 
-/** While it watches only changes are printed, with `--json` one object a line. */
+/** Prints only changes while watching; with `--json`, one object per line. */
 export class WatchScreen {
   readonly #context: Context;
   #known: ReadonlyMap<string, Alert> = new Map();
@@ -88,7 +88,7 @@ export class WatchScreen {
     this.#known = now;
   }
 
-  /** The reason of a failure contains no secrets. */
+  /** Reports a sent or failed message. The reason of a failure contains no secrets. */
   sent({ channel, notice, ok, tries, reason }: SentNotice): void {
     const alerts = counted(notice.tellings.length, "alert");
     const failed = `redrive: ${alerts} could not be sent to ${channel} (${counted(tries, "try", "tries")})`;

@@ -1,6 +1,6 @@
 /**
- * What a worker prints: its queues, live counters over all of them, and a summary; in a log the same as plain lines. With
- * --json it prints only the one document at the end.
+ * Renders a worker's output: its queues, live counters over all of them, and a summary; in a log, the same as plain lines.
+ * With --json, prints only one document at the end.
  */
 import type { Engine } from "../../engine.ts";
 import type { WorkError } from "../../errors.ts";
@@ -18,7 +18,7 @@ import { Progress, progressTerminal } from "./progress.ts";
 import type { ProgressCounts } from "./progress-line.ts";
 import { counted, some } from "./words.ts";
 
-/** What one worker did in one queue. */
+/** The counts of one worker in one queue. */
 const NOTHING_DONE = { done: 0, dead: 0, skipped: 0, retried: 0, released: 0 };
 type Counts = typeof NOTHING_DONE;
 
@@ -54,7 +54,7 @@ export class WorkerScreen {
     );
   }
 
-  /** Also used before anything is processed: the store may not answer yet. */
+  /** Also used before processing starts, because the store may not be available yet. */
   readonly storeObserver = {
     trouble: (error: WorkError): void => {
       if (this.#progress.finished !== undefined) this.#progress.trouble(error);
@@ -82,7 +82,7 @@ export class WorkerScreen {
     });
   }
 
-  /** What this worker does, and what is left for all: other workers may share the queues. */
+  /** Combines this worker's own counts with the remaining items of the queues, which other workers may share. */
   #ownCounts(all: readonly ProgressCounts[]): ProgressCounts {
     const { done, dead, skipped } = this.#total();
     const ready = all.reduce((sum, one) => sum + one.ready, 0);
@@ -99,7 +99,7 @@ export class WorkerScreen {
     return total;
   }
 
-  /** For the runner of one of the queues; slots are numbered over all of them. */
+  /** Returns the observer for the runner of one queue. Slots are numbered across all queues. */
   observer(index: number): RunObserver {
     return {
       started: (item, slot) => {
@@ -129,12 +129,12 @@ export class WorkerScreen {
     this.#progress.note(text);
   }
 
-  /** One of the queues has nothing to do before the next item is due. */
+  /** Reports that a queue has nothing to do until the next item is due. */
   waiting(index: number, wait: Waiting): void {
     if (!this.#isQuiet) this.note(waitingText(wait, this.#queueAt(index)));
   }
 
-  /** What one of the queues still holds because it is due too late to wait for. */
+  /** Records the items of a queue that are due too late to wait for. */
   left(index: number, wait: Waiting): void {
     this.#left.set(index, wait);
   }
@@ -144,12 +144,12 @@ export class WorkerScreen {
     return { name, word: kind === "target" ? "receipt" : "item" };
   }
 
-  /** Removes the live lines at once and prints a last line. */
+  /** Removes the live lines immediately and prints a last line. */
   leave(text: string): void {
     this.#progress.leave(text);
   }
 
-  /** Removes the live lines and prints what was done. */
+  /** Removes the live lines and prints the summary. */
   async close(results: readonly RunResult[]): Promise<void> {
     await this.stop();
     const reason = results.find((one) => one.reason !== undefined)?.reason;
@@ -208,10 +208,10 @@ function clockStepText(stepMs: number): string {
   return `redrive: the clock of the store was set ${direction} by ${formatDuration(Math.abs(stepMs))}; retries and leases keep their time`;
 }
 
-/** A shorter wait is over before its line is read. */
+/** Shorter waits are not reported, because they end before the line is read. */
 const REPORTED_FROM_MS = 5000;
 
-/** Ends a worker when everything left is due later than it waits for. */
+/** Ends a worker when all remaining items are due later than it waits. */
 export class DueBound {
   readonly #withinMs: number;
   readonly #onWait: (wait: Waiting) => void;
@@ -225,17 +225,17 @@ export class DueBound {
     this.#onWait = onWait;
   }
 
-  /** Aborted when nothing left is waited for. */
+  /** Aborted when no remaining item is due soon enough. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** What was left; null while nothing was. */
+  /** The items that were left; null while there are none. */
   get left(): Waiting | null {
     return this.#left;
   }
 
-  /** The first look may come while another worker is releasing an item, so the second one decides. */
+  /** Decides on the second poll, because the first may happen while another worker is releasing an item. */
   readonly waiting = (wait: Waiting): void => {
     const waitMs = wait.nextDueAt - wait.now;
     const isSame = this.#seen?.items === wait.items && this.#seen.nextDueAt === wait.nextDueAt;
