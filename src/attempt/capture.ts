@@ -1,4 +1,4 @@
-/** Keeps the output of an attempt: tails for the failure record, and up to a limit in the log. Detects a full disk. */
+/** Keeps the output of an attempt: tails in the failure record, and all of it (up to a limit) in the log. Detects a full disk. */
 import { statfsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -6,9 +6,9 @@ import { classify } from "../retry/classify.ts";
 import { describeThrown, readException } from "../retry/thrown.ts";
 import { compact } from "../std/json.ts";
 
-/** What a handler gets besides its item. */
+/** The context that a handler gets together with its item. */
 export interface AttemptContext {
-  /** Counts every started attempt of the item, from 1, over all redrives. */
+  /** The number of this attempt, from 1, counted over all redrives of the item. */
   readonly attempt: number;
   /** The runner's slot of this attempt, from 1. */
   readonly slot: number;
@@ -110,7 +110,7 @@ export interface OpenAttemptOptions {
 
 const NOTES_MAX = 100;
 const NOTE_CHARS_MAX = 4000;
-/** Not all of these are recorded, but all are counted. */
+/** The limit of named files. Fewer are recorded; the others are only counted. */
 const PATHS_MAX = 10_000;
 
 /** A running attempt. The runner creates one for every lease, so it allocates nothing in advance. */

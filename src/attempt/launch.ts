@@ -20,7 +20,7 @@ export interface Captured {
   readonly inline?: Buffer;
 }
 
-/** Why a command could not start. `runner` means missing files, processes or memory, never a fault of the item. */
+/** Why a command could not start. `runner` means a lack of files, processes or memory, never a fault of the item. */
 export type StartStage = "command" | "cwd" | "runner";
 
 export interface Ended {

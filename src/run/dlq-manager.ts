@@ -26,7 +26,7 @@ import { homeOf } from "../store/home.ts";
 import type { Analysis } from "../triage/analyse.ts";
 import { beginRetry, type RetryOptions, retryLetters } from "./retry.ts";
 
-/** Which job's letters, and how they are retried. */
+/** The job of a `DlqManager`, and how its letters are retried. */
 export interface DlqManagerOptions {
   /** Id or name of the job. If the store has no such job, one is created with this id and without a handler. */
   readonly job: string;
@@ -44,7 +44,7 @@ export interface DlqManagerOptions {
   readonly limits?: LimitSettings;
   /** Called with notices for a person, such as a dead letter queue that is nearly full. Default: a warning of Node. */
   readonly onNotice?: (notice: string) => void;
-  /** Default: the system's. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
 }
 

@@ -15,7 +15,7 @@ import { type MapSpec, specOf, specToJson } from "./map-spec.ts";
 import { requireCommand } from "./require-programs.ts";
 import { type RunDeps, type RunJobOptions, runJob, storeRetryOf } from "./run-job.ts";
 
-/** What to map, and callbacks. */
+/** The map to run, and callbacks. */
 export interface MapOptions {
   readonly spec: MapSpec;
   /** Continues the job of this name if there is one. Default: a new name. */
@@ -30,7 +30,7 @@ export interface MapOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
-/** How a job ended. */
+/** The summary of an ended job, and the reason if it was stopped. */
 export interface MapResult {
   readonly summary: JobSummary;
   readonly stopReason?: string;

@@ -8,7 +8,7 @@ import { quoteForShell } from "../workflow/variables.ts";
 import { type WorkflowSpec, workflowSpecOf } from "../workflow/workflow-spec.ts";
 import { type MapSpec, specOf } from "./map-spec.ts";
 
-/** Checks a command that runs once per item. A program that contains variables is only known for each item. */
+/** Checks a command that runs once per item. A program name with variables is resolved for each item. */
 export function requireCommand(
   { command, cwd }: Pick<MapSpec, "command" | "cwd">,
   usage = "redrive map",

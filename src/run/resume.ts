@@ -116,7 +116,7 @@ async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Prom
   });
 }
 
-/** A job that has passed its map phase returns to it when items are left, or when reduce has not seen all successes. */
+/** A job that has passed its map phase returns to it when items are left, or when reduce has not processed all successes. */
 async function progressNow(
   engine: Engine,
   job: Job,

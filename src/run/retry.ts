@@ -160,7 +160,7 @@ interface Following {
   readonly over: AbortController;
 }
 
-/** Returns when all letters have ended, when it is stopped, or when no worker is left. */
+/** Follows a redrive until all its letters have ended, it is stopped, or no worker is left. */
 async function followRedrive(deps: RunDeps, { job, operation, onNotice }: Redrive): Promise<void> {
   const { engine, clock = systemClock, stop, observer } = deps;
   const notify = onNotice ?? (() => undefined);

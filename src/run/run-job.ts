@@ -80,7 +80,7 @@ export interface RedriveEnd {
 /** Resolves to true when the person agrees. `summary` is shown first; a redrive has none. */
 export type AskMerge = (question: string, summary?: JobSummary) => Promise<boolean>;
 
-/** What every job handler is opened with. */
+/** Resources and callbacks for all job handlers of a run. */
 export interface JobRuntime {
   readonly home: string;
   readonly launcher: Launcher;

@@ -1,5 +1,5 @@
 /**
- * Decides before each lease whether the queue may be worked. All workers share the breaker of a queue and its parking as one
+ * Decides before each lease whether items may start. All workers share the breaker of a queue and its parking as one
  * document, which is updated by compare-and-set. All times use the store's clock.
  */
 

@@ -21,7 +21,7 @@ export interface PollScheduleOptions {
 interface LeaseRequest {
   readonly wanted: number;
   readonly isCurrent: boolean;
-  /** Whether these are probes of a half-open breaker. */
+  /** Whether the requested items are probes of a half-open breaker. */
   readonly isProbe: boolean;
   readonly rate: Rate | undefined;
 }

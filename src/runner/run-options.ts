@@ -45,7 +45,7 @@ export interface RunOptions extends RunnerSettings {
   readonly askHandler?: ((item: LeasedItem, failure: Failure) => Promise<HandlerReport>) | undefined;
   /** Run only the letters of this redrive. */
   readonly operationId?: string | undefined;
-  /** Adds items to the queue while it is worked; yields how many each step added. */
+  /** Adds items to the queue during the run; yields how many each step added. */
   readonly feed?: Feed | undefined;
   /** Keeps running when the queue is empty. Default false. */
   readonly keepGoing?: boolean;

@@ -11,7 +11,7 @@ import type { RunOptions, RunResult } from "./run-options.ts";
 import { type Ended, Slots } from "./slots.ts";
 import { OutageLog, STORE_WAIT_MS, StoreRetry } from "./store-retry.ts";
 
-/** Works the queue until nothing is left, the policy stops it, or a signal is aborted. */
+/** Processes the queue until nothing is left, the policy stops it, or a signal is aborted. */
 export async function runQueue(options: RunOptions): Promise<RunResult> {
   return new Runner(options).run();
 }

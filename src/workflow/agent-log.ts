@@ -137,7 +137,7 @@ class AgentLog {
   #addAssistant(message: JsonObject): void {
     const read = reader(message);
     const model = read.text("model");
-    // Answers without a model, such as the text of an API error, have a name like `<synthetic>`.
+    // Answers that no model gave, such as the text of an API error, have a model name like `<synthetic>`.
     if (model !== undefined && !model.startsWith("<")) this.#model = model;
     const said = (read.list("content") ?? [])
       .filter(isJsonObject)

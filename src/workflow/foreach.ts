@@ -1,4 +1,4 @@
-/** The `foreach` step: runs its steps for each element, a few at a time. Of equal captures, the last element's one remains. */
+/** The `foreach` step: runs its steps for each element, a few at a time. If elements capture the same name, the last wins. */
 import type { Filled } from "../attempt/template.ts";
 import { asText, type Json, parseJson } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";

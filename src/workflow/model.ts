@@ -106,7 +106,7 @@ export interface FailureHandler {
 }
 
 export interface Validation {
-  /** Reports its result by exit code, or prints JSON: `{"score": 0-100 (or completion_percentage), "missing": […]}`. */
+  /** Its result is the exit code or printed JSON: `{"score": 0-100 (or completion_percentage), "missing": […]}`. */
   readonly step: Step;
   readonly threshold: number;
   readonly onIncomplete?: FailureHandler;

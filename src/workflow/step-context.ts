@@ -116,7 +116,7 @@ export interface StepFailed {
   readonly isAgent?: true;
   /** The standard output, if it is small enough for a variable. */
   readonly output?: string;
-  /** True when the step could not start, so that a retry would fail too. */
+  /** True when the step could not start and a retry would not help. */
   readonly isHopeless?: boolean;
 }
 

@@ -26,7 +26,7 @@ export function digestOf(text: string): string {
 export const PHASES = ["setup", "map", "reduce", "merge", "ended"] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Phases with their own log. The attempts of the map phase have one each. */
+/** Phases with one log. In the map phase, each attempt has its own. */
 export const PHASES_WITH_LOG: readonly string[] = ["setup", "reduce", "merge"] satisfies Phase[];
 
 export interface WorkflowProgress {
@@ -50,7 +50,7 @@ export function keepWorktreesOf({ workflow }: WorkflowSpec): KeepWorktrees {
   return workflow.map.keepWorktrees ?? "failed";
 }
 
-/** Returns the phases with steps that run after the map phase. */
+/** Returns the phases after map that have steps. */
 export function laterPhases(job: Job): readonly Phase[] {
   if (job.kind !== "workflow") return [];
   const { workflow } = workflowSpecOf(job);

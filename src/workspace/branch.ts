@@ -17,9 +17,7 @@ export class Branch {
   readonly #git: Git;
   readonly #commonDir: string | null;
 
-  /**
-   * `commonDir` is given for Redrive's own branches: refs are read from files, and stale locks of killed processes are removed.
-   */
+  /** `commonDir` is set for Redrive's own branches: then refs are read from files, and stale locks are removed. */
   constructor(git: Git, name: string, commonDir: string | null = null) {
     this.#git = git;
     this.name = name;

@@ -32,7 +32,7 @@ export interface NewCheckout {
   readonly branch: NewBranch | null;
 }
 
-/** Creates a worktree and returns its branch. Registration in git is serialized; files of several are written in parallel. */
+/** Creates a worktree and returns its branch. Registration in git is serialized; files are written in parallel. */
 export async function addCheckout(git: Git, { path, commit, branch }: NewCheckout): Promise<string> {
   await inTurn(() => git.must(["worktree", "add", "-q", "--no-checkout", "--detach", path, commit]));
   const inside = git.in(path);

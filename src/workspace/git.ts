@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { WorkError } from "../errors.ts";
 import { systemClock } from "../std/clock.ts";
 
-/** Starts git or `find`. The default uses Node; a runner with much memory passes its launcher instead. */
+/** Starts git or `find`. The default uses Node; a runner that uses much memory passes its launcher instead. */
 export type RunGit = (argv: readonly string[], options: RunGitOptions) => Promise<GitResult>;
 
 export interface RunGitOptions {

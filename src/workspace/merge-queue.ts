@@ -113,6 +113,6 @@ function parse(text: string): string | null {
     const value: unknown = JSON.parse(text);
     return typeof value === "string" ? value : null;
   } catch {
-    return null; // written by something else
+    return null; // not written by Redrive
   }
 }
