@@ -1,4 +1,4 @@
-/** The environment of a step: everything that differs between setup, agents, reduce and merge. */
+/** The context of a step: everything that differs between setup, agents, reduce and merge. */
 import type { Launcher } from "../attempt/launch.ts";
 import type { OutputMask } from "../attempt/output.ts";
 import type { OutputWatch } from "../attempt/output-watch.ts";
