@@ -67,7 +67,7 @@ export type Given<Set extends Specs> = Present<{ [Key in keyof Set]: ValueOf<Set
 
 export interface CommandDefinition<Arguments extends Specs = Specs, Options extends Specs = Specs> {
   readonly aliases?: readonly string[];
-  /** One line in the imperative: `Retry dead letters.` */
+  /** One imperative line, e.g. `Retry dead letters.` */
   readonly summary: string;
   readonly description?: string;
   /** Commands that can be pasted; a comment may follow after two spaces and `#`. */

@@ -149,7 +149,7 @@ export class Context {
     return env.REDRIVE_AUTHOR?.trim() || `${userOf(env)}@${hostname()}`;
   }
 
-  /** Prints text for people to stderr. */
+  /** Prints a message to stderr. */
   note(text: string): void {
     this.terminal.stderr.write(`${text}\n`);
   }

@@ -73,7 +73,7 @@ async function runEditor({ terminal }: Context, editor: string, file: string): P
   });
 }
 
-/** Ignores Ctrl-C meanwhile: the signal reaches all processes of the terminal but is meant for the editor. */
+/** Ignores Ctrl-C while the editor runs: the signal reaches all processes of the terminal but is meant for the editor. */
 async function ignoringSignals<T>(ended: Promise<T>): Promise<T> {
   const ignore = () => undefined;
   const signals = ["SIGINT", "SIGQUIT"] as const;

@@ -10,7 +10,7 @@ export const EXIT = {
   notFound: 4,
   refused: 5,
   storeUnavailable: 75,
-  /** Nothing is lost; the same command may succeed later. */
+  /** A temporary problem: nothing is lost, and the same command may succeed later. */
   notNow: 75,
   interrupted: 130,
 } as const;

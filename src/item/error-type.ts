@@ -40,7 +40,7 @@ export type ErrorTypeName = keyof typeof TYPES;
 
 const RULES: Readonly<Record<ErrorTypeName, TypeRule>> = TYPES;
 
-/** Every error type, by name. */
+/** The names of all error types. */
 export const ERROR_TYPE_NAMES = Object.keys(TYPES) as readonly ErrorTypeName[];
 
 /** Returns the default class of an error type. */
@@ -94,7 +94,7 @@ function fieldText(value: Json): string {
   return Array.isArray(value) ? value.map(fieldText).join(", ") : asText(value);
 }
 
-/** `"Timeout"`, or `{"CommandFailed": {"exit_code": 101}}`. */
+/** Converts a type to `"Timeout"` or, with fields, to `{"CommandFailed": {"exit_code": 101}}`. */
 export function errorTypeToJson(type: ErrorType): Json {
   return type.fields === undefined ? type.name : { [type.name]: type.fields };
 }

@@ -51,7 +51,7 @@ export interface GroupMark {
   /** Whether the group is open because of a regression. */
   readonly isRegression: boolean;
   readonly notes: readonly LetterNote[];
-  /** Newest first, at most 10. */
+  /** The most recent fixes, newest first; at most 10. */
   readonly fixes: readonly GroupFix[];
 }
 
@@ -216,7 +216,6 @@ export interface Grouping {
   readonly pattern: string;
 }
 
-/** A correction without its author and time. */
 export type CorrectionRule = Pick<Correction, "from" | "text" | "to" | "pattern">;
 
 /** Applies all corrections to a group. Splits precede merges; corrections chain, and no group is visited twice. */

@@ -36,19 +36,19 @@ export interface Item {
   readonly itemId: string;
   readonly data: Json;
   readonly state: ItemState;
-  /** A ready item that is not due yet is delayed. */
+  /** The earliest time to run the item. A ready item that is not yet due is delayed. */
   readonly dueAt: number;
-  /** How many attempts were ever started. */
+  /** The number of attempts that were ever started. */
   readonly attempts: number;
-  /** How many attempts count against the policy since the item was added or redriven. */
+  /** The number of attempts that count against the policy since the item was added or redriven. */
   readonly spent: number;
-  /** How often the worker of this item vanished since the item was added or redriven. */
+  /** How often a worker was lost while it ran this item, since the item was added or redriven. */
   readonly losses: number;
   readonly revision: number;
   readonly redriveCount: number;
   readonly name?: string;
   readonly priority: Priority;
-  /** A redrive removes the expiry, because somebody has just asked for the item to run. */
+  /** A redrive removes the expiry, because the item was explicitly requested. */
   readonly expiresAt?: number;
   readonly lane?: string;
   /** The id of the letter that "requeue as new" copied to create this item. */
@@ -150,7 +150,7 @@ export interface Settlement {
   readonly result?: Json;
   /** The merge commit of a successful attempt in the branch of the job. */
   readonly mergedCommit?: string;
-  /** Present exactly when the verdict buries the item (`bury` and `stop`). */
+  /** Present if and only if the verdict buries the item (`bury` and `stop`). */
   readonly death?: DeathRecord;
   /** Notes of the worker, stored for every outcome unless the lease is stale. */
   readonly notes?: readonly NewNote[];

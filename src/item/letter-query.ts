@@ -16,7 +16,7 @@ export interface LetterFilter {
   readonly classes?: readonly ErrorClass[];
   readonly signatures?: readonly string[];
   readonly eligible?: boolean;
-  /** Default: waiting letters (dead, ready, leased). `done` selects resolved letters, `discarded` discarded ones. */
+  /** The states to select. Default: waiting letters (dead, ready, leased). `done` means resolved letters. */
   readonly states?: readonly ItemState[];
   /** Selects letters of at least this age by the store's clock. */
   readonly olderThanMs?: number;
@@ -50,11 +50,11 @@ export const LETTER_ORDERS = ["newest", "oldest", "attempts", "item", "type"] as
 /** One of `LETTER_ORDERS`. */
 export type LetterOrder = (typeof LETTER_ORDERS)[number];
 
-/** A filter and a page of its results. */
+/** A filter and the page of results to return. */
 export interface LetterQuery extends LetterFilter {
-  /** Default `newest`. */
+  /** The sort order. Default `newest`. */
   readonly order?: LetterOrder;
-  /** 0 returns only the total. */
+  /** The page size; 0 returns only the total. */
   readonly limit: number;
   /** The `next` of the previous page in the same order. */
   readonly cursor?: string;

@@ -115,7 +115,7 @@ export interface OperationStep {
 export interface LetterStep {
   readonly letterSequence: number;
   readonly refuse?: string;
-  /** The expected revision of the data. A letter with another revision is refused as gone. */
+  /** The expected revision of the data. A letter with another revision is refused with `REFUSAL.gone`. */
   readonly revision?: number;
   /** The new data of an edit (equal data counts as done without a new revision), or the data of the requeued item. */
   readonly data?: Json;
@@ -146,7 +146,7 @@ export function leftOf({ kind, selected, done, refused, succeeded, failed }: Ope
   return kind === "redrive" ? selected - refused - succeeded - failed : selected - done - refused;
 }
 
-/** The JSON result of every bulk command. */
+/** Converts an operation to the JSON result of bulk commands. */
 export function operationToJson(operation: Operation): JsonObject {
   const { kind, selected, done, refused } = operation;
   const isRedrive = kind === "redrive";

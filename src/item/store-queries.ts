@@ -61,7 +61,7 @@ export interface SharedDocument {
 
 export interface RowPage {
   readonly rows: readonly JsonObject[];
-  /** The `after` of the next page. */
+  /** The `after` of the next page; null on the last page. */
   readonly next: Json | null;
 }
 
@@ -72,7 +72,7 @@ export interface Problem {
   readonly detail: string;
 }
 
-/** Where a store is and what is in it. */
+/** The location, version and size of a store. */
 export interface StoreInfo {
   readonly engine: string;
   readonly location: string;
@@ -103,7 +103,7 @@ export interface Repair {
 /** The damage in a store file, and the rows that can be salvaged. */
 export interface DamageReport {
   readonly problems: readonly Problem[];
-  /** Empty when nothing can be read. */
+  /** The state of each table; empty if nothing can be read. */
   readonly tables: readonly TableDamage[];
 }
 

@@ -48,7 +48,7 @@ export async function reap(options: ReapOptions): Promise<number> {
 
 /**
  * Revokes the holder first, so that a late holder keeps either all leases or none: after a successful heartbeat, no other
- * process has started its items. The loop catches leases that commit meanwhile.
+ * process has started its items. The loop also finds leases that commit concurrently.
  */
 async function reapHolder(holder: Holder, options: ReapOptions): Promise<number> {
   const { engine } = options;

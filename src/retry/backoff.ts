@@ -7,7 +7,7 @@ import { type Backoff, DEFAULT_BACKOFF } from "./policy.ts";
 /** The longest wait: a year and a day. */
 export const DELAY_MS_MAX = 366 * 86_400_000;
 
-/** The wait before a retry; number 1 is the first retry. Full jitter is uniform in [0, wait]. */
+/** Returns the wait before a retry; number 1 is the first retry. Full jitter is uniform in [0, wait]. */
 export function backoffMs(backoff: Backoff, retryNumber: number, random: Random): number {
   const fullMs = clampDelayMs(curveMs(backoff, Math.max(1, retryNumber)), capMs(backoff));
   return Math.floor(backoff.jitter ? random() * fullMs : fullMs);

@@ -49,13 +49,13 @@ function isErrorStatus(httpStatus: number | undefined): boolean {
   return httpStatus !== undefined && httpStatus >= 300;
 }
 
-/** Only CommandFailed has a field for the command. */
+/** Adds the command to CommandFailed, the only type with a field for it. */
 function withCommand(kind: Kind, { command }: FailureFacts): Kind {
   if (kind.name !== "CommandFailed" || command === undefined) return kind;
   return { ...kind, fields: { ...kind.fields, command: oneLine(command, 200) } };
 }
 
-/** A shortage of resources is temporary; a missing command is permanent. */
+/** Classifies an errno: a shortage of resources is temporary, a missing command is permanent. */
 function startErrorKind(errno: string): Kind {
   const permanent = ["ENOENT", "ENOEXEC", "ENOTDIR", "E2BIG", "ELOOP", "ENAMETOOLONG", "EISDIR"];
   const fields = { errno };

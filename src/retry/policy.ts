@@ -81,7 +81,7 @@ export const DEFAULT_BACKOFF: Backoff = {
   jitter: true,
 };
 
-/** Opens after 5 failures in a row, probes after 30 s. */
+/** Opens after 5 consecutive failures and probes after 30 s. */
 export const DEFAULT_BREAKER: BreakerPolicy = {
   failureThreshold: 5,
   timeoutMs: 30_000,

@@ -42,7 +42,6 @@ export interface JobLogs {
   running(ref: number, attempt: number): string;
 }
 
-/** Returns the log paths of a job. */
 export function jobLogs(home: string, jobId: string): JobLogs {
   const folder = jobLogsFolder(home, jobId);
   const runningFolder = join(folder, ".running");

@@ -88,7 +88,7 @@ async function remove(path: string): Promise<boolean> {
   try {
     await rename(path, aside);
   } catch (error) {
-    if (isAbsent(error)) return false; // another sweep deleted it
+    if (isAbsent(error)) return false; // another process deleted the copy
     throw error;
   }
   const isOld = (await oldFile(aside)) !== undefined;

@@ -1,4 +1,4 @@
-/** `redrive dlq analyze|stats`: why and when letters died, and statistics. */
+/** `redrive dlq analyze|stats`: reports why and when letters died, and statistics. */
 import { resolve } from "node:path";
 import {
   hadLetters,

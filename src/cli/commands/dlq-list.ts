@@ -1,4 +1,4 @@
-/** `redrive dlq list|inspect|show`: lists letters and shows one. */
+/** `redrive dlq list|inspect|show`: lists letters, or shows one in detail. */
 import { linksToJson, readHistory, readLinks } from "../../dead-letter/history.ts";
 import { eventToJson } from "../../item/event.ts";
 import { groupMarkToJson } from "../../item/group.ts";

@@ -1,4 +1,4 @@
-/** `redrive errors`: the error log of all queues. */
+/** `redrive errors`: prints the error log of all queues. */
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { ERROR_ORIGINS, type ErrorEntry } from "../../item/error-log.ts";

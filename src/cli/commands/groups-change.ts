@@ -185,7 +185,6 @@ const rebuild = command({
   },
 });
 
-/** A command that sets the state of groups. */
 function stateCommand(
   state: "resolved" | "open",
   help: Pick<Commands[string], "summary" | "description" | "examples">,

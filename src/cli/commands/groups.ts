@@ -1,4 +1,4 @@
-/** `redrive groups list|show|explain|preview`: groups of failures, and why they are grouped. */
+/** `redrive groups list|show|explain|preview`: lists groups of failures and explains the grouping. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Engine } from "../../engine.ts";

@@ -1,4 +1,4 @@
-/** `redrive worker`: processes queues with a command, on as many machines as share the store. */
+/** `redrive worker`: processes queues with a command. Workers on several machines may share a store. */
 import { availableParallelism } from "node:os";
 import { compileCommand, emptiedOptionWarning, refuseEmptiedArgument } from "../../attempt/template.ts";
 import { WorkError } from "../../errors.ts";

@@ -10,7 +10,6 @@ export type ProgressCounts = Pick<
   "total" | "ready" | "leased" | "held" | "done" | "dead" | "skipped"
 >;
 
-/** The state of a run. */
 export interface ProgressView {
   /** Null until the counts have been read. */
   readonly counts: ProgressCounts | null;
