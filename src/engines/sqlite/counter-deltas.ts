@@ -45,7 +45,7 @@ export class CounterDeltas extends Deltas {
     for (const sum of this.groups.values()) countGroup(session, sum);
     for (const [operation, counters] of this.operations) addTo(session, "operations", operation, counters);
     if (this.operations.size > 0)
-      session.run(endRedrivesSql(DIALECT), session.clock.now(), [...this.operations.keys()]);
+      session.run(endRedrivesSql(DIALECT), session.now, [...this.operations.keys()]);
     for (const [queue, counters] of this.counters) countUp(session, queue, counters);
   }
 

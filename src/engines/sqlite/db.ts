@@ -39,7 +39,7 @@ export class SqliteDb implements Db {
   }
 
   get now(): number {
-    return this.session.clock.now();
+    return this.session.now;
   }
 
   get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {

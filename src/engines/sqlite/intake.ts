@@ -22,7 +22,7 @@ export function addItems(
 ): AddReport {
   const queue = runOn(session, (db) => queueNo(db, queueName));
   if (spec !== undefined && !hasSpec(session, queueName, spec)) throw settingsChanged(queueName);
-  const now = session.clock.now();
+  const now = session.now;
   const intake: Intake = { session, queue, now, events: new EventLog(now) };
   const place = runOn(session, (db) => countQueue(db, queueName)).total;
   const totals = new AddTotals();

@@ -170,7 +170,7 @@ export function byItemId({ table }: Source, queue: string | undefined): Path {
 export function spanOf(session: Session, filter: LetterFilter): TimeSpan {
   const { after = -Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = ageBounds(
     filter,
-    session.clock.now(),
+    session.now,
   );
   return { of: filter.ageOf === "last" ? "last" : "first", after, until };
 }

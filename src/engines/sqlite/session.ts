@@ -66,6 +66,7 @@ export class Session {
   /** The SQL of INSERT statements by table and number of rows. */
   readonly #inserts = new Map<string, string>();
   #closed = false;
+  #began: number | undefined;
   /** Set when the store is open: from then on every write checks the file's identity and the schema version. */
   #prepared:
     | {
@@ -295,6 +296,7 @@ export class Session {
   }
 
   #finish<T>(steps: () => T): T {
+    this.#began = this.clock.now();
     try {
       const result = steps();
       this.run("COMMIT");
@@ -303,7 +305,14 @@ export class Session {
       // A full disk makes SQLite roll back by itself.
       if (!this.#closed && this.#db.isTransaction) this.exec("ROLLBACK");
       throw error;
+    } finally {
+      this.#began = undefined;
     }
+  }
+
+  /** The store's time, the same throughout a transaction: a letter and its event are found by equal times. */
+  get now(): number {
+    return this.#began ?? this.clock.now();
   }
 
   #requireVersion(): void {

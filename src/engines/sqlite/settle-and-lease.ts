@@ -33,7 +33,7 @@ export function settleAndLease(
   holderId: string | null,
   request: SettleAndLease,
 ): SettleAndLeaseResult {
-  const now = session.clock.now();
+  const now = session.now;
   const events = new EventLog(now);
   const db = new SqliteDb(session);
   const step: Step = {
