@@ -1,10 +1,10 @@
-/** What failed attempts left, read for many items at once. */
+/** Reads the failed attempts of many items at once. */
 import type { Failure } from "../../item/failure.ts";
 import type { LetterPart } from "../../item/letter-query.ts";
 import { type FailureHistory, lastFailureOf, readFailure } from "../sql/attempts.ts";
 import type { Session } from "./session.ts";
 
-/** Of many items in one step: what is wanted, and no more of each row than that needs. The rest is empty. */
+/** Reads only the columns that the wanted parts need; the other fields stay empty. */
 export function historiesOf(
   session: Session,
   refs: readonly number[],
@@ -24,7 +24,7 @@ function newHistory(): Growing {
   return { lastAttempt: 0, failureCount: 0, failures: [] };
 }
 
-/** Of attempts that failed, in the order of their numbers. There is no failure where none is wanted or none was described. */
+/** A failed attempt. Rows are ordered by number; `failure` is null if it is not wanted or was not described. */
 type AttemptTuple = readonly [ref: number, endedAt: number | null, failure: string | null];
 
 const OF_REFS = `FROM json_each(?) refs CROSS JOIN attempts a ON a.ref = refs.value
@@ -37,7 +37,7 @@ function wholeAttempts(session: Session, chosen: string): AttemptTuple[] {
   );
 }
 
-/** Text is much of a failure, and is not read here. */
+/** Does not read the failures, because their texts are large. */
 function attemptTimes(session: Session, chosen: string): AttemptTuple[] {
   const rows = session.packed<[number: number, ...AttemptTuple]>(
     "a.number, a.ref, a.ended_at, NULL",

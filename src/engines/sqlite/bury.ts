@@ -1,4 +1,4 @@
-/** Burying in SQLite: the rows of `letters`, always counted in the same transaction. */
+/** Buries letters in SQLite, and counts them in the same transaction. */
 import type { DeathRecord } from "../../item/item.ts";
 import { headerValues } from "../sql/bury.ts";
 import { runNow } from "../sql/db.ts";
@@ -13,11 +13,11 @@ export interface Burial {
   readonly at: number;
   /** When the item failed for the first time. */
   readonly firstAt: number;
-  /** As `groupAll` gave it. */
+  /** The death record that `groupAll` returned. */
   readonly death: DeathRecord;
 }
 
-/** Numbered in the order given. */
+/** Buries letters and numbers them in the order given. */
 export function buryAll(
   { session, deltas, groups }: { session: Session; deltas: Deltas; groups: GroupCache },
   burials: readonly Burial[],
@@ -33,19 +33,19 @@ export function buryAll(
       ...headerValues(DIALECT, death, { message: "", firstAt }),
     ]),
   );
-  const first = Number(lastInsertRowid) - burials.length + 1; // SQLite numbers rows one after the other
+  const first = Number(lastInsertRowid) - burials.length + 1; // SQLite assigns consecutive row numbers
   for (const [place, { queue, at, firstAt }] of burials.entries()) {
     deltas.buried({ no: first + place, grp: numbers[place] ?? 0, buried_at: at, first_at: firstAt });
     deltas.queue(queue, "letters", 1);
   }
 }
 
-/** The number of the newest burial, also when its letter has left. */
+/** The number of the newest burial, even if its letter no longer exists. */
 export function lastBurial(session: Session): number {
   return session.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'letters'")?.seq ?? 0;
 }
 
-/** A number that only a closed letter took is not given away again. */
+/** Raises the sequence, so that the numbers of closed letters are not reused. */
 export function numberBurials(session: Session, last: number): void {
   const { changes } = session.run(
     "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'letters'",

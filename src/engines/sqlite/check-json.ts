@@ -1,4 +1,4 @@
-/** That texts which the store reads as JSON are JSON. The schema does not check the large ones at each write. */
+/** Checks that stored JSON texts are valid. The schema does not validate large texts at each write. */
 import type { Problem } from "../../engine.ts";
 import { isJsonObject, type Json, parseJson } from "../../std/json.ts";
 import type { Session } from "./session.ts";
@@ -6,7 +6,7 @@ import type { Session } from "./session.ts";
 interface JsonColumn {
   readonly table: string;
   readonly column: string;
-  /** What the text is of, in SQL. */
+  /** An SQL expression that names the owner of the text. */
   readonly name: string;
   readonly mustBeObject: boolean;
 }
@@ -22,11 +22,11 @@ const COLUMNS: readonly JsonColumn[] = [
   { table: "events", column: "data", name: "'event ' || t.id", mustBeObject: true },
 ];
 
-/** No more problems than `max`. */
+/** Checks at most `max` suspicious texts per column. */
 export function checkJson(session: Session, max: number): Problem[] {
   const problems: Problem[] = [];
   for (const { table, column, name, mustBeObject } of COLUMNS) {
-    // SQLite gives up at a depth that our own reader allows: what it refuses is read again.
+    // SQLite allows less nesting than our parser, so texts that it rejects are parsed again.
     const isSuspect = `NOT json_valid(t.${column})${mustBeObject ? ` OR json_type(t.${column}) <> 'object'` : ""}`;
     const suspects = session.all<{ detail: string | null; text: string }>(
       `SELECT ${name} AS detail, t.${column} AS text FROM ${table} t

@@ -1,9 +1,9 @@
-/** The invariants of what only SQLite keeps; see `sql/check-rules.ts`. */
+/** The invariants of tables and columns that only SQLite has; see `sql/check-rules.ts`. */
 import type { Rules } from "../sql/check-rules.ts";
 import { IN_STRATUM } from "./letters-by-age.ts";
 import { READ_TO } from "./text-index.ts";
 
-/** Another item `o` with the ordering key of `i` that has to come first. */
+/** Finds another item `o` with the ordering key of `i` that must run first. */
 const FIRST = `SELECT 1 FROM items o WHERE o.lane IS NOT NULL AND o.state IN ('ready', 'leased', 'held')
   AND o.queue = i.queue AND o.lane = i.lane AND o.ref <> i.ref AND (o.state = 'leased' OR o.ref < i.ref)`;
 
@@ -18,7 +18,7 @@ export const RULES: Rules = {
        FROM letters_by_age s LEFT JOIN letters l ON l.grp = s.grp AND ${IN_STRATUM}
             AND l.buried_at BETWEEN s.first_at AND s.last_at AND l.first_at BETWEEN s.first_min AND s.first_max
       GROUP BY s.grp, s.stratum HAVING s.count <> count(l.no)`,
-    // What is counted of all groups together is the sum of what is counted of each.
+    // The counts of all groups together must be the sums of the groups' counts.
     `SELECT 'stratum ' || stratum || ' counts ' || coalesce(a.count, 0) || ' letters, its groups ' || coalesce(s.count, 0)
             AS detail
        FROM letters_by_age_of_all a

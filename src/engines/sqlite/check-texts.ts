@@ -1,4 +1,4 @@
-/** `store check` for the index of texts: what it says of a letter is what the letter says, and it counts right. */
+/** `store check` for the text index: compares it with the messages of letters. */
 import type { Problem } from "../../engine.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
 import { TEXT_RULE } from "./check-rules.ts";
@@ -7,7 +7,7 @@ import { wordingOf } from "./wording.ts";
 
 const STEP = 1000;
 
-/** Every dead letter that was read is read once more and compared. */
+/** Reads the messages of all indexed dead letters again and compares them with the index. */
 export function checkTexts(session: Session, max: number): Problem[] {
   const problems: Problem[] = [];
   for (let after = 0; problems.length < max; ) {

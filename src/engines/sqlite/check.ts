@@ -1,4 +1,4 @@
-/** `store check` for SQLite: the file's own integrity, then every invariant as a query that must find nothing. */
+/** `store check` for SQLite: checks the file's integrity, then runs every invariant as a query that must find nothing. */
 import { statSync } from "node:fs";
 import type { Problem, StoreInfo } from "../../engine.ts";
 import { findProblems, PROBLEMS_MAX, storeTotals } from "../sql/check.ts";
@@ -10,7 +10,7 @@ import { runOn } from "./db.ts";
 import { MIGRATIONS } from "./schema.ts";
 import type { Session } from "./session.ts";
 
-/** In a transaction, so that all is of one moment. */
+/** Call in a transaction, so that all queries see the same snapshot. */
 export function checkStore(session: Session): Problem[] {
   renewTexts(session);
   const broken = session
@@ -18,7 +18,7 @@ export function checkStore(session: Session): Problem[] {
     .map((row) => row.integrity_check)
     .filter((line) => line !== "ok")
     .map((detail) => ({ rule: "integrity", detail }));
-  if (broken.length > 0) return broken; // the rest would only repeat it
+  if (broken.length > 0) return broken; // the other checks would only report the same damage
   const orphans = session
     .all<{ table: string; rowid: number | null; parent: string }>("PRAGMA foreign_key_check")
     .map((row) => ({
@@ -31,8 +31,8 @@ export function checkStore(session: Session): Problem[] {
 }
 
 /**
- * SQLite's check takes what a connection remembers of the index of texts for what is there, and calls it damaged when another
- * process has changed it since. A question makes it remember anew.
+ * Queries the text index, which refreshes its cached structure. With a stale cache, SQLite's check would report damage if
+ * another process has changed the index.
  */
 function renewTexts(session: Session): void {
   for (const table of ["wording_texts", "said_figures"])

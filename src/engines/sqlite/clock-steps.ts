@@ -1,12 +1,12 @@
-/** Follows steps of a SQLite store's clock. A process whose own clock differs from that of the others follows theirs. */
+/** Follows clock steps of a SQLite store. A process whose clock differs from that of the others adopts theirs. */
 import { processStart, thisHost } from "../../std/process-identity.ts";
 import * as steps from "../sql/clock-steps.ts";
 import { runOn } from "./db.ts";
 import type { Session } from "./session.ts";
 
 /**
- * To be called in a transaction of its own, before one that writes. It moves waits only by a step that this process has seen itself,
- * or that happened while none was running: otherwise its own clock may be the wrong one. Returns what is to be done after the commit.
+ * Call in a separate transaction, before one that writes. Moves waits only by a step that this process has observed, or that
+ * happened while no process was running: otherwise its own clock may be wrong. Returns what to do after the commit.
  */
 export function followClock(session: Session): () => void {
   const { clock } = session;
@@ -22,7 +22,7 @@ export function followClock(session: Session): () => void {
   };
 }
 
-/** Whether another process of this machine that works on the store is alive, and so sees a step of the clock by itself. */
+/** Whether another process on this machine uses the store; such a process observes clock steps itself. */
 function isAnotherAlive(session: Session): boolean {
   const holders = session.all<{ host: string; pid: number; process_start: string }>(
     "SELECT host, pid, process_start FROM holders WHERE gone = 0 AND expires_at > 0",

@@ -1,18 +1,18 @@
-/** Writes the counters that one transaction changes, once at its end, with the letters of each stretch of numbers. */
+/** Writes the counter changes of one transaction at its end, including the counts by age. */
 import { type ArrivalSum, Deltas, entryOf, type GroupSum, type LetterPlace } from "../sql/deltas.ts";
 import { endRedrivesSql } from "../sql/operations.ts";
 import { DIALECT } from "./dialect.ts";
 import { countIntoStratum, stratumOf } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
 
-/** The letters of a group that came into one stratum, less those that left it. */
+/** The net change of a group's letters in one stratum; see letters-by-age.ts. */
 interface StratumSum {
   readonly group: number;
   readonly stratum: number;
   count: number;
   firstAt: number;
   lastAt: number;
-  /** Of their first failures. */
+  /** The bounds of their first failures. */
   firstMin: number;
   firstMax: number;
 }
@@ -56,7 +56,7 @@ export class CounterDeltas extends Deltas {
   }
 }
 
-/** Both ends of the time: the clock may have been put back. */
+/** Updates both time bounds, because the clock may have been set back. */
 function countGroup(session: Session, sum: GroupSum): void {
   session.run(
     `UPDATE groups SET count = count + ?, away = away + ?, resolved = resolved + ?, discarded = discarded + ?,
@@ -65,7 +65,7 @@ function countGroup(session: Session, sum: GroupSum): void {
   );
 }
 
-/** The counters of one row. Few different sets of them are ever changed together, so the statements stay few. */
+/** Updates the counters of one row. Few combinations of counters occur, so the statements stay few. */
 function addTo(session: Session, table: string, no: number, counters: ReadonlyMap<string, number>): void {
   const changed = [...counters].filter(([, by]) => by !== 0).sort(([a], [b]) => (a < b ? -1 : 1));
   if (changed.length === 0) return;
@@ -73,7 +73,7 @@ function addTo(session: Session, table: string, no: number, counters: ReadonlyMa
   session.run(`UPDATE ${table} SET ${sums} WHERE no = ?`, ...changed.map(([, by]) => by), no);
 }
 
-/** A minute that letters leave is there already; see `countIntoStratum`. */
+/** Inserts no negative counts, because of the CHECK; see `countIntoStratum`. */
 function countArrivals(session: Session, { group, minute, waiting, ever }: ArrivalSum): void {
   if (waiting === 0 && ever === 0) return;
   session.run(
@@ -83,7 +83,7 @@ function countArrivals(session: Session, { group, minute, waiting, ever }: Arriv
   );
 }
 
-/** What only goes up. */
+/** Increments counters that never decrease. */
 export function countUp(session: Session, queue: number, sums: ReadonlyMap<string, number>): void {
   session.insert(
     "counters (queue, name, value)",

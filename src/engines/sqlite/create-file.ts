@@ -8,7 +8,7 @@ import { makePrivate } from "../../std/files.ts";
 import { randomName } from "../../std/random.ts";
 import { DatabaseSync } from "./session.ts";
 
-/** Older ones were left by a process that was killed. */
+/** Temporary files older than this were left by a process that was killed. */
 const LEFT_AFTER_MS = 60_000;
 
 /** Does nothing if another process was faster, or if the file system has no hard links: then SQLite creates the file. */

@@ -1,6 +1,6 @@
 /**
  * Reads what can be read of a damaged SQLite store. Opens the file read-only through SQLite and never changes it. Rows on
- * damaged pages are skipped: reading continues with the next key that answers.
+ * damaged pages are skipped: reading continues with the next readable key.
  */
 
 import type { TableDamage } from "../../item/store-queries.ts";
@@ -9,7 +9,7 @@ import { DatabaseSync, type StatementSyncInstance, type Value } from "./session.
 import { isSqliteError } from "./store-error.ts";
 
 const PAGE_ROWS = 256;
-/** So many keys after a damaged row are tried one by one; beyond, the steps grow with the distance. */
+/** This many keys after a damaged row are tried one by one; after that, the steps grow. */
 const SINGLE_STEPS_MAX = 500;
 const STEP_GROWTH = 1.1;
 const PROBLEMS_MAX = 100;
@@ -23,7 +23,7 @@ export class DamagedFile {
   constructor(path: string) {
     this.#db = new DatabaseSync(path, { readOnly: true });
     this.#db.exec("PRAGMA busy_timeout = 2000");
-    // Lets SQLite use the part of a damaged list of tables that it can read. The file stays read-only.
+    // Lets SQLite use the readable part of a damaged schema. The file stays read-only.
     this.#db.enableDefensive(false);
     this.#db.exec("PRAGMA writable_schema = ON");
   }
@@ -39,19 +39,19 @@ export class DamagedFile {
     return typeof value === "number" ? value : undefined;
   }
 
-  /** SQLite's own list of what is damaged. */
+  /** The damage that SQLite's integrity check reports. */
   integrityProblems(): readonly string[] {
     const rows = this.#read(`PRAGMA integrity_check(${PROBLEMS_MAX})`);
     if (rows === undefined) return ["SQLite cannot read enough of the file to list the damage."];
     return rows.map(([line]) => String(line)).filter((line) => line !== "ok");
   }
 
-  /** Counts what can be read of every table. */
+  /** Counts the readable rows of every table. */
   survey(): readonly TableDamage[] {
     return TABLES.map((table) => this.readTable(table, () => undefined));
   }
 
-  /** Hands over every readable row, its values in the order of `columnsOf`. */
+  /** Calls `onRow` with every readable row, its values in the order of `columnsOf`. */
   readTable(table: Table, onRow: (row: Row) => void): TableDamage {
     const source = table.name === "sequences" ? "sqlite_sequence" : table.name;
     if (this.#read(`SELECT 1 FROM ${source} LIMIT 0`) === undefined)
@@ -78,7 +78,7 @@ export class DamagedFile {
   }
 }
 
-/** The columns that are saved of a table. A running attempt is stored in the row of its item. */
+/** The columns that are salvaged of a table. Rows of items also hold the start time of a running attempt. */
 export function columnsOf({ name, columns }: Table): readonly string[] {
   const names = columns.map((column) => column.name);
   return name === "items" ? [...names, "started_at"] : names;
@@ -87,7 +87,7 @@ export function columnsOf({ name, columns }: Table): readonly string[] {
 const TEXT_KEYED = ["group_records", "documents", "sequences"];
 const NUMBERED_BY_SQLITE = ["late_results", "notes", "group_notes"];
 
-/** One walk over the rows of a table in the order of its key. */
+/** Scans the rows of a table in key order. */
 class Scan {
   gaps = 0;
   readonly #table: Table;
@@ -131,7 +131,7 @@ class Scan {
     }
   }
 
-  /** The first key behind a damaged page. Keys begin with a number. */
+  /** Finds the first readable key after a damaged page. Keys begin with a number. */
   #afterGap(where: Start): Start | undefined {
     const from = Number(where.key[0] ?? 0);
     const startAt = (step: number): Start => ({
@@ -148,7 +148,7 @@ class Scan {
     return undefined;
   }
 
-  /** Keys of text cannot be counted up: the other side of the damage is read from the end. */
+  /** Reads from the end back to the damage, because text keys cannot be incremented. */
   *#backwards(where: Start): Generator<Row> {
     let end: readonly Value[] = [];
     const key = this.#key.join(", ");
@@ -175,7 +175,7 @@ class Scan {
     return rows !== undefined && this.#isInOrder({ compare, key }, rows) ? rows : undefined;
   }
 
-  /** A damaged page can give rows out of order, and reading would never end. */
+  /** A damaged page can return rows out of order, and the scan would never end. */
   #isInOrder({ compare, key }: Start, rows: readonly Row[]): boolean {
     let before = key;
     return rows.every((row, at) => {
@@ -190,7 +190,7 @@ class Scan {
     return this.#keyAt.map((at) => row[at] ?? 0);
   }
 
-  /** A damaged page can give values of the wrong type. */
+  /** A damaged page can return values of the wrong type. */
   #fits(row: Row): boolean {
     const isWhole = this.#table.columns.every(({ kind }, at) => {
       const value = row[at];
@@ -202,7 +202,7 @@ class Scan {
   }
 }
 
-/** The lowest number above `failed` that is readable, when all above it are. */
+/** The lowest readable number above `failed`, if all numbers above it are readable too. */
 function firstBetween(failed: number, readable: number, isReadable: (step: number) => boolean): number {
   let low = failed;
   let high = readable;
@@ -214,7 +214,7 @@ function firstBetween(failed: number, readable: number, isReadable: (step: numbe
   return high;
 }
 
-/** By numbers or by code points, column by column. */
+/** Compares keys column by column, by number or by code points. */
 function compareKeys(left: readonly Value[], right: readonly Value[]): number {
   for (const [at, value] of left.entries()) {
     const other = right[at] ?? 0;
@@ -229,7 +229,7 @@ function compareKeys(left: readonly Value[], right: readonly Value[]): number {
 
 interface Start {
   readonly compare: ">" | ">=";
-  /** Empty: from the beginning. */
+  /** Empty to start at the beginning. */
   readonly key: readonly Value[];
 }
 

@@ -1,4 +1,4 @@
-/** SQLite behind the port of `engines/sql/`: every statement is answered at once. */
+/** Implements the database interface of `engines/sql/` for SQLite, where every statement is synchronous. */
 import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
 import type { ClockStep } from "../sql/clock-steps.ts";
@@ -28,7 +28,7 @@ const notHere = () => wait(null);
 export class SqliteDb implements Db {
   readonly sql = DIALECT;
   readonly session: Session;
-  // Only PostgreSQL has something to do here.
+  // Only PostgreSQL has work to do here.
   readonly beforeDelete = nothing;
   readonly deleteLeases = nothing;
   readonly deleteQueueState = nothing;
@@ -88,7 +88,7 @@ export class SqliteDb implements Db {
     return this.withdraw(refs);
   }
 
-  /** Only ready items wait for others. */
+  /** Clears `waits`, which only ready items may have set. */
   *withdraw(refs: readonly number[]): Step<void> {
     yield* this.run(`UPDATE items SET waits = 0 WHERE ${this.sql.among("ref", "?")}`, refs);
   }
@@ -133,7 +133,7 @@ export class SqliteDb implements Db {
   }
 
   lostRace(what: string): Error {
-    return new Error(what); // a write transaction has the file to itself
+    return new Error(what); // cannot happen: write transactions are exclusive
   }
 
   reindexTexts(letterSequences: readonly number[]): Step<void> {

@@ -1,4 +1,4 @@
-/** How SQLite writes what the two databases write differently. */
+/** The SQL dialect of SQLite. */
 import type { Dialect } from "../sql/db.ts";
 import { ERRORS } from "./migrations/version-3.ts";
 
@@ -25,7 +25,7 @@ export const DIALECT: Dialect = {
   indexedBy: (index) => `INDEXED BY ${index}`,
   joinInOrder: "CROSS JOIN",
   errors: ERRORS,
-  forUpdate: "", // a write transaction has the file to itself
+  forUpdate: "", // write transactions are exclusive
   forShare: "",
   serial: "rowid",
   queueTotals: "queues",
@@ -34,7 +34,7 @@ export const DIALECT: Dialect = {
     ...{ reason: "text", artifacts: "text", poison: "bigint" },
     ...{ first_at: "bigint", arrived_at: "bigint", source_signature: "text" },
   },
-  // Only corrections ask for it.
+  // Only corrections need the message, so it is not read without them.
   lastMessage: `CASE WHEN EXISTS (SELECT 1 FROM corrections) THEN
     (SELECT json_extract(a.failure, '$.error_message') FROM attempts a
       WHERE a.ref = l.ref AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1) END`,

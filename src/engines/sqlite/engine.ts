@@ -17,7 +17,7 @@ import type { Session } from "./session.ts";
 import { settleAndLease } from "./settle-and-lease.ts";
 import { catchUp } from "./text-index.ts";
 
-/** The engine over a session that is prepared. Closing the engine closes the session. */
+/** Creates the engine for a prepared session. Closing the engine closes the session. */
 export function engineOf(session: Session): Engine {
   const { inMemory } = session;
   const transactions = transactionsOf(session);
@@ -28,7 +28,7 @@ export function engineOf(session: Session): Engine {
       sharedByProcesses: !inMemory,
       sharedByMachines: false,
       wakes: false,
-      copy: !inMemory, // nothing of it outlives the process
+      copy: !inMemory, // a store in memory ends with its process
       findItemEvents: true,
     },
     ...sharedMethods(transactions),
@@ -74,7 +74,7 @@ function transactionsOf(session: Session): Transactions {
   return { readOnce: now, readOften: now, readSnapshot, write, writeLocked: write };
 }
 
-/** A search reads for a while what has come since the last one; a few letters are looked at as quickly as read. */
+/** Limits the indexing of new letters before a search; a few unindexed letters are as fast to scan as to index. */
 const SEARCHING = { forMs: 1000, leaveMax: 500 };
 
 function watchQueue(session: Session, queue: string, notify: () => void): () => Promise<void> {

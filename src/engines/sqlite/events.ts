@@ -1,6 +1,6 @@
 /**
- * Events in SQLite: appended in the transaction of the change they tell of, read in order by cursor. Those that many items
- * share in one step are a run, one row that has the number of its last event.
+ * Events in SQLite: appended in the transaction of the change that they describe, and read in order by cursor. Equal events
+ * of many items in one step are a run: one row with the number of its last event.
  */
 
 import type { EventQuery } from "../../engine.ts";
@@ -11,7 +11,7 @@ import { type EventLog, eventOf } from "../sql/event-log.ts";
 import { countUp } from "./counter-deltas.ts";
 import type { Session, Value } from "./session.ts";
 
-/** Every row is given its number, because a run takes up as many as it has events. */
+/** Numbers the rows explicitly, because a run takes one number per event. */
 export function writeEvents(session: Session, log: EventLog): void {
   const runs = log.take();
   if (runs.length === 0) return;
@@ -31,8 +31,8 @@ export function writeEvents(session: Session, log: EventLog): void {
 }
 
 /**
- * The index (queue, id) serves one job, the primary key all of them; each is read from the cursor on. Of a run, only the
- * events after the cursor and within the limit are looked at: `passed` of it are not, and `before` it there are so many.
+ * The index (queue, id) serves one queue, the primary key all queues; both start at the cursor. Of a run, only events after
+ * the cursor and within the limit are expanded: `passed` of them are skipped, and `before` events precede the run.
  */
 export function listEvents(session: Session, query: EventQuery): Event[] {
   const ofQueue =
@@ -57,7 +57,7 @@ export function listEvents(session: Session, query: EventQuery): Event[] {
   return rows.map(eventOf);
 }
 
-/** The end of the primary key: no scan. */
+/** Reads the end of the primary key, without a scan. */
 export function newestEvent(session: Session): number {
   return session.get<{ readonly id: number | null }>("SELECT max(id) AS id FROM events")?.id ?? 0;
 }

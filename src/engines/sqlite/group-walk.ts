@@ -1,6 +1,6 @@
 /**
- * Pages of letters by their groups. The page is the merge of the first letters of each chosen group, read from the index
- * (grp, no) and only as far as the page needs, however the other groups' letters lie between them.
+ * Pages of letters by group. A page merges the first letters of each chosen group, read from the index (grp, no) only as far
+ * as needed, however many letters of other groups are in between.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
@@ -18,15 +18,15 @@ export interface Walk {
   readonly filter: LetterFilter;
   readonly limit: number;
   readonly order: "newest" | "oldest";
-  /** The letter before the page. */
+  /** The last letter of the previous page. */
   readonly after: number | undefined;
 }
 
-/** With more groups than this, or for a longer page, the letters near by are looked at before each group is. */
+/** With more groups than this, or a longer page, the nearest letters are scanned before each group is read. */
 const FEW_GROUPS = 64;
 const SHORT_PAGE = 100;
 
-/** How many letters near by are looked at. */
+/** How many of the nearest letters are scanned. */
 const NEAR = 4096;
 
 export function walkGroups(walk: Walk): Found[] {
@@ -40,7 +40,7 @@ function numbersOf(walk: Walk): number[] {
   return near.length === walk.limit ? near : mergeHeads(walk, headsOf(walk));
 }
 
-/** The filter leaves out no letter that waits, so that the order of the numbers is enough. */
+/** Whether the filter matches all waiting letters, so that the table can be read in order. */
 function isWhole({ session, filter, source }: Walk): boolean {
   const { types, classes, signatures, eligible, queue } = filter;
   const isAsked =
@@ -67,7 +67,7 @@ function numbersIn(session: Session, order: Walk["order"], { sql, values }: Frag
   return numbers.sort((a, b) => (order === "newest" ? b - a : a - b));
 }
 
-/** The nearest letters in the order of the walk for which the conditions hold, whichever group they are of. */
+/** The next letters in the order of the walk that meet the conditions, in any group. */
 function nearest({ session, source, order, after, limit }: Walk, { sql, values }: Fragment): number[] {
   return numbersIn(
     session,
@@ -86,7 +86,7 @@ function hasFewGroups({ session, filter }: Walk): boolean {
   return (session.get<{ n: number }>(counted, ...values)?.n ?? 0) <= FEW_GROUPS;
 }
 
-/** What the filter means among the letters near by: fewer than asked for when it means few of them. */
+/** The matching letters among the nearest ones; fewer than the limit if matches are rare. */
 function nearBy(walk: Walk): number[] {
   const edge = edgeOf(walk);
   const [from, to] = walk.order === "newest" ? [edge - NEAR, edge] : [edge, edge + NEAR];
@@ -100,7 +100,7 @@ function nearBy(walk: Walk): number[] {
   );
 }
 
-/** The first number that may be of the page: the newest letters may be too young for it. */
+/** The first number that can be on the page: the newest letters may be too young for the filter. */
 function edgeOf({ session, source: { table }, filter, order, after }: Walk): number {
   const end = order === "newest" ? "max" : "min";
   const first = after ?? session.get<{ no: number | null }>(`SELECT ${end}(no) AS no FROM ${table}`)?.no ?? 0;
@@ -108,13 +108,13 @@ function edgeOf({ session, source: { table }, filter, order, after }: Walk): num
   return Math.min(first, lastNumberIn(session, spanOf(session, filter)));
 }
 
-/** The first letter of a group, and where the next is looked for. */
+/** The next letter of a group; null after the last one. */
 interface Head {
   readonly grp: number;
   no: number | null;
 }
 
-/** Only as many groups as the page has letters can be in it: those whose first letters come first. */
+/** A page of `limit` letters has at most `limit` groups: those whose first letters come first. */
 function headsOf(walk: Walk): Head[] {
   const { session, source, filter, order, after, limit } = walk;
   const { sql, values } = groupConditions(DIALECT, filter);
@@ -160,7 +160,7 @@ function nextOf(walk: Walk, grp: number, after: number): number | null {
   return session.get<{ no: number }>(nextOfGroup(walk, "?2"), after, grp)?.no ?? null;
 }
 
-/** Served by the index (grp, no) of the table, or by the partial one of the closed letters' kind. */
+/** Uses the index (grp, no) of the table, or the partial index of resolved or discarded letters. */
 function nextOfGroup({ source, order }: Walk, grp: string): string {
   const { table, condition: where } = source;
   const items = where.includes("i.") ? "CROSS JOIN items i ON i.ref = l.ref" : "";
@@ -180,7 +180,7 @@ function startOf(order: Walk["order"]): number {
   return order === "newest" ? Number.MAX_SAFE_INTEGER : 0;
 }
 
-/** The sum of what groups and strata count. */
+/** Counts letters by the counters of groups and strata. */
 export function countWalk(session: Session, source: Source, filter: LetterFilter): number {
   const { sql, values } = groupConditions(DIALECT, filter);
   if (dependsOnAge(filter)) return countInSpan(session, groupsOf(session, filter), spanOf(session, filter));
@@ -188,7 +188,7 @@ export function countWalk(session: Session, source: Source, filter: LetterFilter
   return session.get<{ n: number }>(counted, ...values)?.n ?? 0;
 }
 
-/** The groups with letters that the filter means. */
+/** The groups that match the filter and have letters, or "all" if the filter names none. */
 function groupsOf(session: Session, filter: LetterFilter): readonly number[] | "all" {
   const { sql, values } = groupConditions(DIALECT, filter);
   if (values.length === 0) return "all";

@@ -50,7 +50,7 @@ export function addItems(
   return totals.report(items.length);
 }
 
-/** The queue that items are added to, and the totals that are written at the end. */
+/** The queue that items are added to, and the events that are written at the end. */
 interface Intake {
   readonly session: Session;
   readonly queue: number;
@@ -67,7 +67,7 @@ function finish({ session, queue, events }: Intake, added: number): void {
 
 const QUEUED = { type: "item_queued" } as const;
 
-/** Items with nothing but data come by the million, so several of them are inserted by one statement. */
+/** Groups items that have only data, by far the most common ones, so that one statement inserts several. */
 function* runsOf(items: readonly NewItem[]): Generator<readonly NewItem[]> {
   let run: NewItem[] = [];
   for (const item of items) {
@@ -88,7 +88,7 @@ function isBare({ priority = "normal", expiresAt, lane }: NewItem): boolean {
   return priority === "normal" && expiresAt === undefined && lane === undefined;
 }
 
-/** The row number of each item; undefined if its id exists. */
+/** Inserts a run. Returns the row number of each item; undefined if its id exists. */
 function bringIn(intake: Intake, run: readonly NewItem[], place: number): readonly (number | undefined)[] {
   const [only] = run;
   if (run.length === 1 && only !== undefined) return [insertOne(intake, only, place)];
@@ -106,7 +106,7 @@ function bringIn(intake: Intake, run: readonly NewItem[], place: number): readon
   return refs;
 }
 
-/** Some ids existed, or occur twice in the run. The others have their row numbers, and positions as if all were new. */
+/** Finds the row numbers of the new items if some ids exist or occur twice, and corrects their positions. */
 function sortOut(session: Session, before: number, first: number): readonly (number | undefined)[] {
   const refs: (number | undefined)[] = [];
   const rows = session.tuples<[ref: number, place: number]>(
@@ -135,7 +135,7 @@ function insertPayloads(
   );
 }
 
-/** The row number; undefined if the id exists. */
+/** Inserts one item. Returns its row number; undefined if the id exists. */
 function insertOne({ session, queue, now }: Intake, item: NewItem, place: number): number | undefined {
   const { changes, lastInsertRowid } = insertRow({ session, queue, now, item, place });
   if (changes === 0) return undefined;

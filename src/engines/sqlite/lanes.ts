@@ -1,10 +1,10 @@
 /**
- * Lanes in SQLite: of the ready items of a lane one at most stands in line, the oldest, and none while another one of the
- * lane is leased or an older one is held. The others wait (`items.waits`), so that leasing never looks at them.
+ * Ordering keys ("lanes") in SQLite. At most one ready item of a key can be leased, the oldest one, and none while another
+ * item of the key is leased or an older one is held. `items.waits` is set for the others, so that leasing never reads them.
  */
 import type { Session } from "./session.ts";
 
-/** The lanes in which something moved during a step, put in order at its end. */
+/** The ordering keys whose items changed during a step; `write` updates them at its end. */
 export class Lanes {
   readonly #moved = new Map<string, { readonly queue: number; readonly lane: string }>();
 
@@ -18,7 +18,7 @@ export class Lanes {
   }
 }
 
-/** Those of the items, which have just come back to the line. */
+/** Updates the ordering keys of items whose states have changed. */
 export function putLanesInOrder(session: Session, refs: readonly number[]): void {
   const rows = session.all<{ queue: number; lane: string }>(
     `SELECT DISTINCT i.queue, i.lane FROM json_each(?) refs CROSS JOIN items i ON i.ref = refs.value WHERE i.lane IS NOT NULL`,
@@ -29,7 +29,7 @@ export function putLanesInOrder(session: Session, refs: readonly number[]): void
 
 const IN_THE_WAY = ["ready", "leased", "held"] as const;
 
-/** Whether a new item of the lane has to wait. */
+/** Whether a new item of the ordering key must wait. */
 export function isOccupied(session: Session, queue: number, lane: string): boolean {
   return IN_THE_WAY.some((state) => oldest(session, queue, lane, state) !== null);
 }
@@ -47,7 +47,7 @@ function putInOrder(session: Session, queue: number, lane: string): void {
 
 const NOBODY = 0;
 
-/** The oldest of those that are in the way of younger ones, if it is ready and nobody is at work. */
+/** The item that can be leased next: the oldest one, if it is ready and no item of the key is leased. */
 function firstInLine(session: Session, queue: number, lane: string): number {
   if (oldest(session, queue, lane, "leased") !== null) return NOBODY;
   const ready = oldest(session, queue, lane, "ready");
@@ -55,7 +55,7 @@ function firstInLine(session: Session, queue: number, lane: string): number {
   return (oldest(session, queue, lane, "held") ?? ready) < ready ? NOBODY : ready;
 }
 
-/** One seek for each value of `waits`, which only ready items have other than 0. */
+/** Uses one seek per value of `waits`, which is always 0 unless the item is ready. */
 function oldest(
   session: Session,
   queue: number,

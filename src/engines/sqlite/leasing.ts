@@ -39,7 +39,7 @@ export function leaseDue(
   if (!isOpen) return NOTHING;
   const { rate, max } = request;
   const { granted, nextAt } = rate ? allow(spent_until, step.now, rate, max) : { granted: max, nextAt: null };
-  // Reads one more item than the rate allows: only if there is one, the runner has to ask again for it.
+  // Reads one more item than the rate allows, to know whether the runner must ask again.
   const found = findDue(step, no, request, granted < max ? granted + 1 : granted);
   const leased = found.slice(0, granted);
   if (leased.length > 0) {
@@ -68,7 +68,7 @@ function queueNamed(session: Session, name: string): QueueRow {
   return row;
 }
 
-/** An array costs half as much as an object; one is read for every item. */
+/** Rows are read as arrays, which cost half as much as objects. */
 type DueRow = readonly [
   ref: number,
   attempts: number,
@@ -89,7 +89,7 @@ const COLUMNS =
 /** Items of an operation are not leased while it is paused or still selecting letters. */
 const OPEN_OPERATION = "(SELECT no FROM operations WHERE id = ? AND status = 'open')";
 
-/** Ready items of one priority that are not blocked by their ordering key. Served by the partial indexes on ready items. */
+/** Ready items of one priority that are not blocked by their ordering key. Uses the partial indexes of ready items. */
 function inLine({ operationId }: LeaseRequest): string {
   const ready = "i.queue = ? AND i.priority = ? AND i.state = 'ready' AND i.waits = 0";
   return operationId === undefined ? ready : `i.operation = ${OPEN_OPERATION} AND ${ready}`;
@@ -167,7 +167,7 @@ function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
   return { ...item, ...(name !== null && { name }), ...(expiresAt !== null && { expiresAt }) };
 }
 
-/** The number of a holder that is still registered; a lease can only be given to one. */
+/** Returns the number of a holder; throws if it is no longer registered. */
 function holderNo(session: Session, holderId: string): number {
   const sql = "SELECT no FROM holders WHERE id = ? AND gone = 0 AND expires_at > 0";
   const row = session.get<{ no: number }>(sql, holderId);

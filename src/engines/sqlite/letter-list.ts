@@ -1,6 +1,6 @@
 /**
- * A page of letters and the exact total. Nearly every filter is a choice of groups: then the page is a walk over groups
- * that are counted already. What only a look at each letter can tell is searched for in SQL. No OFFSET anywhere.
+ * Reads a page of letters and the exact total. Nearly every filter chooses groups, whose letters are already counted: the
+ * page is then merged from the groups. Other filters are searched letter by letter in SQL. Nothing uses OFFSET.
  */
 import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
@@ -50,10 +50,10 @@ export function listLetters(session: Session, query: LetterQuery): LetterPage {
   };
 }
 
-/** From so many letters on, mapping the file costs less than reading its pages one by one. */
+/** From this many letters on, mapping the file costs less than reading its pages one by one. */
 const MANY = 200;
 
-/** What one place gave is in order already. */
+/** The letters of a single source are already in order. */
 function merged(parts: readonly Part[], order: LetterOrder): readonly Found[] {
   const [only, ...others] = parts;
   if (only !== undefined && others.length === 0) return only.found;
@@ -61,8 +61,8 @@ function merged(parts: readonly Part[], order: LetterOrder): readonly Found[] {
 }
 
 /**
- * Attempts, ids of items and texts are looked up by what is kept of dead items alone; ages by what is kept of all that
- * wait.
+ * Whether each state is searched separately: attempts, item ids and texts are indexed for dead items only, ages for all
+ * letters that wait.
  */
 function isApart(query: LetterQuery): boolean {
   const { order, attemptsMin, attemptsMax, text } = query;
@@ -88,17 +88,17 @@ function lookInto(session: Session, source: Source, search: Search, isCounted: b
   return { found: limit === 0 ? [] : findCounted(session, source, search, total), total };
 }
 
-/** Of more letters that were found one by one, pages are found sooner on the way through all. */
+/** If more letters than this match one by one, a scan of all letters finds the page sooner. */
 const OTHERS_MAX = 5000;
 
-/** A text alone, or with a choice of groups, in the order of burials. */
+/** Searches by text, alone or within groups, in the order of burials. Null if the text index does not help. */
 function findByText(session: Session, source: Source, search: Search, isCounted: boolean): Part | null {
   const { filter, order } = search;
   const { text, ...rest } = filter;
   const isOfText = text !== undefined && isOfGroups(rest) && !dependsOnAge(rest);
   if (!isOfText || (order !== "newest" && order !== "oldest")) return null;
   const finds = textFinds(session, source, filter, isCounted);
-  // Where nobody counts, one page after the other is asked for, and each would look at all of them.
+  // Without a total, callers read page after page, and each page would check all these letters again.
   if (finds === null || (finds.isLong && !isCounted)) return null;
   return walkText(session, finds, {
     search,
@@ -107,7 +107,7 @@ function findByText(session: Session, source: Source, search: Search, isCounted:
   });
 }
 
-/** Ages of closed letters and times of arrival are not kept by strata, and those of letters on their way are not told apart. */
+/** Strata have no ages of closed letters and no arrival times, and do not separate letters in retry. */
 function isWalked(source: Source, filter: LetterFilter): boolean {
   if (source.counted === undefined || !isOfGroups(filter)) return false;
   return !dependsOnAge(filter) || (source === WAITING && filter.ageOf !== "arrival");
@@ -128,14 +128,14 @@ function findCounted(session: Session, source: Source, search: Search, total: nu
   return searchIn(session, source, search, isByItem ? byItemId(source, filter.queue) : undefined);
 }
 
-/** How often the letters were tried, when that is the same for all that may be meant. */
+/** The number of attempts, if it is the same for all letters that may match. */
 function onlyTries(session: Session, source: Source, { queue }: LetterFilter): number | undefined {
   if (!isOfTries(source, {})) return undefined;
   const [only, ...others] = countTries(session, queue === undefined ? {} : { queue });
   return others.length === 0 ? only?.attempts : undefined;
 }
 
-/** Then they are in the order of their burials. The letter before the page may have been tried more or less often. */
+/** With equal attempts, letters are ordered by burial. The cursor may have another number of attempts. */
 function walkAlike(
   walk: Omit<Walk, "order" | "after">,
   after: Search["after"],
@@ -147,7 +147,7 @@ function walkAlike(
   return found.map((letter) => ({ ...letter, key: attempts }));
 }
 
-/** Whether walking items in the order of their ids comes to a page of letters sooner than sorting the letters does. */
+/** Whether reading items by id finds a page of letters sooner than sorting the letters does. */
 function isDense(
   session: Session,
   source: Source,

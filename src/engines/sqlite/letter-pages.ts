@@ -1,4 +1,4 @@
-/** Pages of the letters in one place, found letter by letter. */
+/** Pages of letters from one source, found letter by letter. */
 import { runNow } from "../sql/db.ts";
 import {
   type Found,
@@ -12,7 +12,7 @@ import { SqliteDb } from "./db.ts";
 import { matching, type Path, pathOf } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 
-/** A page of the letters in one place; in the order of burials, only as far as the page goes. */
+/** Reads a page from one source; in the order of burials, it reads no further than the page. */
 export function searchIn(
   session: Session,
   source: Source,

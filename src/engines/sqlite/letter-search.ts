@@ -1,7 +1,6 @@
 /**
- * Which letters a filter means, in SQL. The letters of each state lie in a place of their own: those that wait in one
- * table, the closed ones in another, and those on their way are found by their items. A search asks each place that the
- * filter names, and what it asks is written once, here.
+ * Builds the SQL that finds the letters of a filter in one source (see `sql/letter-search.ts`): the conditions, and the
+ * order in which the tables are joined.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
@@ -24,7 +23,7 @@ import type { TimeSpan } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
 import { findText, messageHas, type TextFinds } from "./text-search.ts";
 
-/** Where the letters of the filter's states are. While none is in retry, all that wait are dead. */
+/** The sources of the filter's states. While no letter is in retry, all letters that wait are dead. */
 export function sourcesIn(session: Session, filter: LetterFilter): Source[] {
   const sources = sourcesOf(filter);
   return sources.includes(DEAD) && isNothingAway(session, filter.queue)
@@ -32,7 +31,7 @@ export function sourcesIn(session: Session, filter: LetterFilter): Source[] {
     : sources;
 }
 
-/** The same with those that wait apart by their state, as what is kept of dead items alone wants it. */
+/** Like `sourcesIn`, with a separate source for each state, for indexes that cover only dead items. */
 export function sourcesApartIn(session: Session, filter: LetterFilter): Source[] {
   const away = isNothingAway(session, filter.queue) ? [READY, LEASED] : [];
   return sourcesApart(filter).filter((source) => !away.includes(source));
@@ -50,7 +49,7 @@ export function isNothingAway(session: Session, queue: string | undefined): bool
   return session.get<{ n: number }>(sql, queue ?? null, queue ?? null)?.n === 0;
 }
 
-/** FROM and WHERE of the letters `l` in a place that fit the filter, with their items `i` and groups `g`. */
+/** The FROM and WHERE clauses of matching letters `l` in a source, with their items `i` and groups `g`. */
 export function matching(
   session: Session,
   source: Source,
@@ -70,17 +69,17 @@ export function matching(
   return { sql: `FROM ${from.sql} WHERE ${where.sql}`, values: [...from.values, ...where.values] };
 }
 
-/** In which order the tables are asked; CROSS JOIN keeps it. */
+/** The join order of the tables, which CROSS JOIN keeps. */
 export interface Path {
   readonly from: Fragment;
   readonly where?: Fragment;
-  /** It leads to letters that have the filter's text. */
+  /** Whether all letters on this path contain the filter's text. */
   readonly hasText?: boolean;
 }
 
 /**
- * From the few ids, from the few items on their way, from those that have a text (which are not in the order of their
- * burials), from one stretch of numbers, or from the chosen groups.
+ * Starts with the given ids, the few items in retry, the letters found by text (which are not in the order of burials), one
+ * range of numbers, or the chosen groups.
  */
 export function pathOf(session: Session, source: Source, filter: LetterFilter, search?: Search): Path {
   const { table, index } = source;
@@ -104,7 +103,7 @@ export function pathOf(session: Session, source: Source, filter: LetterFilter, s
   };
 }
 
-/** Only one bound at each end leads to rows by their numbers; SQLite would go through all before the cursor for another one. */
+/** Combines the range with the cursor: SQLite seeks with one bound at each end, and would scan up to a second one. */
 function boundsOf(
   { first, last }: { readonly first: number; readonly last: number },
   search: Search | undefined,
@@ -115,7 +114,7 @@ function boundsOf(
   return search.order === "oldest" ? [Math.max(first, no + 1), last] : [first, last];
 }
 
-/** What the index of texts knows of the letters in a place; null when it is not asked, or has only dead letters. */
+/** Searches the text index. Null without a text, or if the source has letters that are not dead. */
 export function textFinds(
   session: Session,
   source: Source,
@@ -133,12 +132,12 @@ function byText({ sure, others }: TextFinds): Path {
   return { from: condition(from, JSON.stringify(sure), ...others.values), hasText: true };
 }
 
-/** A stretch is read through when at least one in so many of its numbers is a letter of the chosen groups. */
+/** A range is scanned if at least one in this many of its numbers is a letter of the chosen groups. */
 const SPARSE = 4;
 
 /**
- * The numbers from the first to the last letter of the chosen groups, when they lie close together, as those of a job
- * do: reading them in their order is several times faster than group by group.
+ * The range of numbers of the chosen groups, if their letters are dense, as those of one job are: reading in number order is
+ * several times faster than group by group.
  */
 function stretchOf(
   session: Session,
@@ -156,7 +155,7 @@ function stretchOf(
   return row.last - row.first < SPARSE * row.n ? { first: row.first, last: row.last } : undefined;
 }
 
-/** By the ids of the items in their order: of one queue, which its unique index has, or of all dead ones. */
+/** Reads items by id: those of one queue by its unique index, or all dead items by theirs. */
 export function byItemId({ table }: Source, queue: string | undefined): Path {
   const index = queue === undefined ? "items_dead_by_id" : "sqlite_autoindex_items_1";
   const from = condition(
@@ -166,7 +165,7 @@ export function byItemId({ table }: Source, queue: string | undefined): Path {
   return { from, where: condition("i.queue = (SELECT no FROM queues WHERE name = ?)", queue) };
 }
 
-/** The times of letters that the filter's ages allow. Those of arrivals are not kept by strata. */
+/** The time span of the filter's ages. Strata have no arrival times. */
 export function spanOf(session: Session, filter: LetterFilter): TimeSpan {
   const { after = -Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = ageBounds(
     filter,
@@ -175,7 +174,7 @@ export function spanOf(session: Session, filter: LetterFilter): TimeSpan {
   return { of: filter.ageOf === "last" ? "last" : "first", after, until };
 }
 
-/** The letters `l` whose age the filter allows. */
+/** The condition that the age of letters `l` fits the filter. */
 export function aged(session: Session, filter: LetterFilter): Fragment {
   const { after, until } = spanOf(session, filter);
   const time = TIME_OF[filter.ageOf ?? "first"];

@@ -1,28 +1,27 @@
 /**
- * Questions of age. Letters are numbered as they are buried, and a stratum is a stretch of those numbers: whole strata
- * are counted by their counters, and only a stratum that the asked time runs through is looked at letter by letter.
- * A clock that was put back makes more such strata and no wrong answer.
+ * Counts and finds letters by age. Letters are numbered as they are buried, and a stratum is a range of those numbers with a
+ * counter. Only strata that a time bound cuts through are read letter by letter. A clock that was set back makes more such
+ * strata, but no wrong results.
  */
 import type { Session } from "./session.ts";
 
-/** Few enough that looking at each letter of one is quick, enough that strata are few. */
+/** Small enough to read all letters of a stratum quickly, large enough to keep strata few. */
 const STRATUM_SIZE = 4096;
 
-/** The letters `l` of the stratum `s`. */
+/** The condition that a letter `l` is in the stratum `s`. */
 export const IN_STRATUM = `l.no >= s.stratum * ${STRATUM_SIZE} AND l.no < (s.stratum + 1) * ${STRATUM_SIZE}`;
 
-/** The stratum of the letter with this number. */
 export function stratumOf(no: number): number {
   return Math.floor(no / STRATUM_SIZE);
 }
 
-/** Counts letters into a stratum of a group, or out of it; the times are of those that came in. */
+/** Adds to the count of a group's stratum, or subtracts from it; the times are those of added letters. */
 export function countIntoStratum(
   session: Session,
   place: { readonly group: number; readonly stratum: number },
   { count, firstAt, lastAt, firstMin, firstMax }: StratumTimes & { readonly count: number },
 ): void {
-  // Letters leave a stratum that is there; its row is only tried, and the CHECK looks at what is tried.
+  // SQLite applies the CHECK to the INSERT even if the row exists, so a negative count is inserted as 0.
   session.run(
     `INSERT INTO letters_by_age (grp, stratum, count, first_at, last_at, first_min, first_max)
      VALUES (?1, ?2, max(?3, 0), ?4, ?5, ?6, ?7)
@@ -32,7 +31,7 @@ export function countIntoStratum(
   );
 }
 
-/** Between which times the letters of a stratum failed last (`firstAt`, `lastAt`) and first (`firstMin`, `firstMax`). */
+/** The bounds of the last failures (`firstAt`, `lastAt`) and of the first failures (`firstMin`, `firstMax`). */
 interface StratumTimes {
   readonly firstAt: number;
   readonly lastAt: number;
@@ -40,7 +39,7 @@ interface StratumTimes {
   readonly firstMax: number;
 }
 
-/** Of the strata that have these letters: they came in as they were in another store, which may keep no strata. */
+/** Recounts the strata of letters that were copied from another store, which may have no strata. */
 export function countStrataAnew(session: Session, numbers: readonly number[]): void {
   for (const stratum of new Set(numbers.map(stratumOf))) {
     session.run("DELETE FROM letters_by_age WHERE stratum = ?", stratum);
@@ -55,7 +54,7 @@ export function countStrataAnew(session: Session, numbers: readonly number[]): v
   }
 }
 
-/** Times of letters: later than `after`, up to `until`. `of` says which time of a letter is meant. */
+/** A span of times, later than `after` and up to `until`; `of` selects the first or the last failure. */
 export interface TimeSpan {
   readonly of: "first" | "last";
   readonly after: number;
@@ -68,7 +67,7 @@ const COLUMNS = {
   last: { column: "buried_at", min: "first_at", max: "last_at" },
 } as const;
 
-/** How many letters of the groups, or of all, have their time in the span. */
+/** Counts the letters of the groups, or of all groups, whose time is in the span. */
 export function countInSpan(
   session: Session,
   groups: readonly number[] | "all",
@@ -88,8 +87,8 @@ export function countInSpan(
     ...[...bounds, ...bounds, ...bounds, ...values],
   );
   if (sums === undefined || sums.parted === "[]") return sums?.whole ?? 0;
-  // A stratum that a bound runs through in one of the groups is looked at for all of them: in the order of their
-  // numbers, whichever group they are of, that is several times faster than group by group.
+  // A stratum that a bound cuts through in one group is read for all groups: reading in number order is several times faster
+  // than group by group.
   const { parted } = sums;
   const counted = session.get<{ n: number }>(
     `SELECT coalesce(sum(count), 0) AS n FROM ${strata} WHERE ${isWhole} AND stratum IN ${LISTED} AND ${ofChosen}`,
@@ -103,11 +102,11 @@ export function countInSpan(
   return sums.whole - (counted?.n ?? 0) + (looked?.n ?? 0);
 }
 
-/** Values of a list that is given as a JSON array. */
+/** The values of a parameter that is a JSON array. */
 const LISTED = "(SELECT value FROM json_each(?))";
 const CHOSEN = `grp IN ${LISTED}`;
 
-/** The end of the last stratum that may have a letter with its time in the span. */
+/** The end of the last stratum that may have a letter in the span. */
 export function lastNumberIn(session: Session, { of, after, until }: TimeSpan): number {
   const { min, max } = COLUMNS[of];
   const sql = `SELECT stratum FROM letters_by_age_of_all WHERE ${max} > ? AND ${min} <= ? AND count > 0
@@ -116,7 +115,7 @@ export function lastNumberIn(session: Session, { of, after, until }: TimeSpan): 
   return (stratum + 1) * STRATUM_SIZE;
 }
 
-/** The earliest first failure of the queue's letters; null when there are none. The bounds of strata only say where to look. */
+/** The earliest first failure of the queue's letters; null if there are none. Bounds of strata only narrow the search. */
 export function earliestFailure(session: Session, queue: string): number | null {
   const strata = session.tuples<[grp: number, stratum: number, min: number]>(
     `SELECT s.grp, s.stratum, s.first_min FROM queues q CROSS JOIN groups g ON g.queue = q.no
@@ -138,8 +137,8 @@ export function earliestFailure(session: Session, queue: string): number | null 
 }
 
 /**
- * The group's first letter beyond a number, in the order of the walk, with its time in the span; null when there is none.
- * It is looked for from the nearest stratum on that may have one.
+ * The group's next letter after a number, in the order of the walk, whose time is in the span; null if there is none. Starts
+ * with the nearest stratum that may have one.
  */
 export function firstInSpan(
   session: Session,

@@ -1,6 +1,6 @@
 /**
- * Letters by how often they were tried. The dead items of each queue are counted by their attempts, so that a total
- * needs no look at the letters, and the order by attempts is a walk from the most attempts down.
+ * Letters by number of attempts. The dead items of each queue are counted by attempts, so that a total needs no scan, and
+ * the order by attempts starts with the highest number.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
@@ -10,14 +10,14 @@ import { searchIn } from "./letter-pages.ts";
 import type { Path } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 
-/** Whether the filter asks for nothing but a queue and numbers of attempts, which are counted for dead letters. */
+/** Whether the filter uses only a queue and numbers of attempts, which are counted for dead letters. */
 export function isOfTries(source: Source, filter: LetterFilter): boolean {
   const { types, classes, signatures, eligible, itemIds, text } = filter;
   const asked = [types, classes, signatures, eligible, itemIds, text];
   return source === DEAD && !dependsOnAge(filter) && asked.every((one) => one === undefined);
 }
 
-/** The dead letters with each number of attempts that the filter allows, the most attempts first. */
+/** Counts dead letters by number of attempts, the most attempts first. */
 export function countTries(session: Session, { queue, attemptsMin, attemptsMax }: LetterFilter): Tries[] {
   return session.all<Tries>(
     `SELECT attempts, sum(count) AS count FROM letters_by_attempts
@@ -34,10 +34,10 @@ export interface Tries {
   readonly count: number;
 }
 
-/** Fewer than this are read and sorted; among more, a page is found sooner on the way through the letters. */
+/** Fewer letters than this are read and sorted; among more, a scan of the letters finds a page sooner. */
 const FEW = 5000;
 
-/** A page of the letters with these numbers of attempts. */
+/** Reads a page of the letters with these numbers of attempts. */
 export function walkTries(
   session: Session,
   source: Source,
@@ -61,7 +61,7 @@ function pathFor({ table }: Source, { queue }: LetterFilter, count: number): Pat
   return queue === undefined ? { from } : { from, where: condition("q.name = ?", queue) };
 }
 
-/** Letters with the same number of attempts are in the order of their burials. */
+/** Letters with the same number of attempts are ordered by burial, newest first. */
 function walkDown(
   session: Session,
   source: Source,

@@ -1,4 +1,4 @@
-/** Reading letters from SQLite: the rows under their numbers, and everything that their items keep, a page in one go. */
+/** Reads letters with the records of their items from SQLite, a whole page at a time. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
 import type { LateResult, LetterNote, ResolutionKind } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
@@ -16,7 +16,7 @@ import { historiesOf } from "./attempts.ts";
 import { runOn } from "./db.ts";
 import type { Session, Value } from "./session.ts";
 
-/** The letter of an item, also a closed one; null when it has none. */
+/** Reads the letter of an item, even a closed one; null if it has none. */
 export function readLetter(session: Session, ref: number): StoredLetter | null {
   for (const table of LETTER_TABLES) {
     const [row] = readRows(session, table, { where: "l.ref = ?", value: ref, parts: ALL_PARTS });
@@ -27,7 +27,7 @@ export function readLetter(session: Session, ref: number): StoredLetter | null {
 
 const ALL_PARTS: ReadonlySet<LetterPart> = new Set(LETTER_PARTS);
 
-/** The letters with these numbers, which were just found there, in the same order. */
+/** Reads letters that were just found, in the same order. */
 export function readLetters(
   session: Session,
   found: readonly { readonly table: LetterTable; readonly no: number }[],
@@ -49,7 +49,7 @@ export function readLetters(
   });
 }
 
-/** A letter with its item, as an array, which costs half as much as an object. The record and the resolution are optional. */
+/** A letter with its item, as an array, which costs half as much as an object. Record and resolution are optional. */
 type LetterRow = readonly [
   no: number,
   ref: number,
@@ -81,7 +81,7 @@ function readRows(session: Session, table: LetterTable, { where, value, parts }:
   );
 }
 
-/** Which letters `l` are read, and what of them. */
+/** Which letters `l` are read, and which parts of them. */
 interface Reading {
   readonly where: string;
   readonly value: Value;
@@ -91,7 +91,7 @@ interface Reading {
 const RECORD = "i.state, i.revision, i.redrives, l.reason, l.artifacts, l.poison, l.source_signature";
 const RESOLUTION = "l.kind, l.closed_at, l.author, l.why, l.operation";
 
-/** What the letters' groups say, and what their items keep beside their rows, as far as it is wanted. */
+/** The wanted records of the letters' groups and items. */
 interface Kept {
   readonly groups: ReadonlyMap<number, GroupRow>;
   readonly data: ReadonlyMap<number, string>;
@@ -212,7 +212,7 @@ function lateResultsOf(session: Session, refs: readonly number[]): ReadonlyMap<n
   return byRef(rows);
 }
 
-/** The rows of each item, without the item's number. */
+/** Groups rows by item, and removes the item's number from them. */
 function byRef<Row extends { readonly ref: number }>(
   rows: readonly Row[],
 ): ReadonlyMap<number, Omit<Row, "ref">[]> {

@@ -1,10 +1,10 @@
-/** One notifier for each file, so that two engines of one process that have the same store open notify each other. */
+/** One notifier per file, so that engines of one process that have the same store open notify each other. */
 import { resolve } from "node:path";
 import { Notifier } from "../../std/notifier.ts";
 
 const notifiers = new Map<string, WeakRef<Notifier>>();
 
-/** A notifier is dropped with its last session. */
+/** Returns the notifier of a file. It is garbage-collected with its last session. */
 export function notifierOf(path: string): Notifier {
   const file = resolve(path);
   const known = notifiers.get(file)?.deref();

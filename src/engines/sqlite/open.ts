@@ -17,9 +17,9 @@ export interface SqliteOptions {
   readonly clock?: Clock;
   /** How long a write waits for another process before it fails with `store_busy`. Default 10 s. */
   readonly busyMsMax?: number;
-  /** Called when something has waited for longer than a second, with the reason. */
+  /** Called with the reason when an operation has waited for more than a second. */
   readonly onWait?: (reason: string) => void;
-  /** A file that is not there is not made. */
+  /** Refuses a file that does not exist instead of creating it. */
   readonly mustExist?: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface MemoryOptions {
   readonly url?: string;
 }
 
-/** Opens a new, empty store in memory. It is gone when it is closed, and no other opener can share it. */
+/** Opens a new, empty store in memory. Closing it deletes it, and no other engine can share it. */
 export function openMemoryEngine({ clock = systemClock, url = "memory:" }: MemoryOptions = {}): Engine {
   const session = new Session({ path: url, clock, busyMsMax: 0, readOnly: false, url: IN_MEMORY });
   session.exec("PRAGMA foreign_keys = ON");
@@ -58,11 +58,11 @@ async function openSession({
     makeFolder(dirname(resolve(path)));
     if (!existsSync(path)) createStoreFile(resolve(path));
     const session = new Session({ path, clock, busyMsMax, readOnly: false, ...(onWait && { onWait }) });
-    for (const file of [path, `${path}-wal`, `${path}-shm`]) makePrivate(file); // SQLite gives new ones the rights of the store
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) makePrivate(file); // SQLite gives new journal files the permissions of the store
     await prepareOrClose(session, busyMsMax);
     return session;
   } catch (error) {
-    if (isNew && isEmptyFile(path)) rmSync(path); // as on a full disk: it would be taken for a truncated store
+    if (isNew && isEmptyFile(path)) rmSync(path); // for example on a full disk: it would look like a truncated store
     const looking = openReadOnly(error, { path, clock, busyMsMax });
     if (looking === null) throw asStoreError(error, path);
     return looking;
@@ -98,7 +98,7 @@ function isEmptyFile(path: string): boolean {
   return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
-/** A store that cannot be used leaves no open file behind. */
+/** Closes the session if the store cannot be used. */
 async function prepareOrClose(session: Session, busyMsMax: number): Promise<void> {
   try {
     await prepareWhenFree(session, busyMsMax);

@@ -13,7 +13,7 @@ import { Lanes } from "./lanes.ts";
 import { countStrataAnew } from "./letters-by-age.ts";
 import type { Session, Value } from "./session.ts";
 
-/** Reads in the order of the key, after the given key. */
+/** Reads a page of rows in key order, after the given key. */
 export function readRows(
   session: Session,
   name: string,
@@ -43,7 +43,7 @@ function readTuples(session: Session, table: Table, { after, limit }: Page): Tup
   );
 }
 
-/** By queue, events without a queue first. The index has this order, but NULL cannot be a cursor. */
+/** Reads events by queue, those without a queue first. The index has this order, but NULL cannot be a cursor. */
 function readEvents(session: Session, table: Table, { after, limit }: Page): Tuple[] {
   const [queue = 0, id = 0] = after;
   const sql = `SELECT ${sourcesOf(table)} FROM events`;
@@ -58,7 +58,7 @@ function readEvents(session: Session, table: Table, { after, limit }: Page): Tup
   return [...ofNone, ...rest];
 }
 
-/** Running attempts are stored in the rows of their items, of which few are leased. */
+/** Includes running attempts, which are stored in the rows of the few leased items. */
 function readAttempts(session: Session, table: Table, { after, limit }: Page): Tuple[] {
   const ended = readTuples(session, table, { after, limit });
   const running = session.tuples<Tuple>(
@@ -75,7 +75,7 @@ function readAttempts(session: Session, table: Table, { after, limit }: Page): T
 
 const READERS: Readonly<Record<string, typeof readTuples>> = { events: readEvents, attempts: readAttempts };
 
-/** These tables have no number of their own; SQLite gives each row one. */
+/** Tables without a number column, which use SQLite's `rowid`. */
 const WITHOUT_NUMBER = ["late_results", "notes", "group_notes"];
 
 function sourceOf({ name }: Table, column: string): string {
@@ -87,13 +87,13 @@ function sourcesOf(table: Table): string {
   return table.columns.map((column) => sourceOf(table, column.name)).join(", ");
 }
 
-/** SQLite's own table of sequences has only this one. */
+/** Only the sequence of letters is copied. */
 function relationOf({ name }: Table): string {
   if (name !== "sequences") return name;
   return "(SELECT name, seq AS last FROM sqlite_sequence WHERE name = 'letters' AND seq > 0)";
 }
 
-/** Keeps existing rows. Rows must be written after the rows that they reference, or together with them. */
+/** Inserts rows and keeps existing ones. Rows must be written after the rows that they reference, or together with them. */
 export function writeRows(session: Session, name: string, rows: readonly JsonObject[]): void {
   try {
     if (name === "sequences") raiseSequence(session, rows);
@@ -149,7 +149,7 @@ function putLanesInOrder(session: Session, rows: readonly JsonObject[]): void {
   lanes.write(session);
 }
 
-/** A number that was used is not used again, even if its letter is gone. */
+/** Raises the sequence, so that the number of a deleted letter is not reused. */
 function raiseSequence(session: Session, rows: readonly JsonObject[]): void {
   for (const { name, last } of rows) {
     assert(name === "letters", `there is no sequence "${name}"`);

@@ -1,6 +1,6 @@
 /**
- * Makes the rows of a salvaged store consistent: rows that point at lost rows are completed, held for a decision or left
- * out, and everything that is counted is counted again. Each repair is reported with the number of rows that it changed.
+ * Makes the rows of a salvaged store consistent: rows that reference lost rows are completed, held for a decision or left
+ * out, and all counters are computed again. Each repair is reported with the number of rows that it changed.
  */
 import type { Repair } from "../../item/store-queries.ts";
 import { COUNTED_EVENTS } from "../sql/check-rules.ts";
@@ -12,7 +12,7 @@ const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 const NO_ITEM = "ref NOT IN (SELECT ref FROM items)";
 const NO_QUEUE = "NOT IN (SELECT no FROM queues)";
 
-/** Repairs by what they are reported as, in this order: a later one relies on those before it. */
+/** Repairs by the text of their report. Their order matters: later repairs rely on earlier ones. */
 const STEPS: Readonly<Record<string, string>> = {
   "values that are not valid JSON": "DELETE FROM payloads WHERE NOT json_valid(data)",
   "failures and results of attempts that are not valid JSON":
@@ -120,7 +120,7 @@ const STEPS: Readonly<Record<string, string>> = {
     "DELETE FROM documents WHERE name GLOB 'gate/*' AND substr(name, 6) NOT IN (SELECT name FROM queues)",
 };
 
-/** Everything that follows from other rows, worked out again. Not reported: nothing is lost by it. */
+/** Computes again what follows from other rows. Not reported, because nothing is lost. */
 const RECOUNTS: readonly string[] = [
   "DELETE FROM selections WHERE operation IN (SELECT no FROM operations WHERE listed = 0)",
   `UPDATE operations SET done = max(succeeded + failed + w.n, iif(kind = 'redrive', 0, done)) ,
@@ -161,7 +161,7 @@ const RECOUNTS: readonly string[] = [
   ]),
 ];
 
-/** The counters of burials are by error type, which events do not have: they are kept where their sum is right. */
+/** Queues whose burial counters do not match their events. Others are kept, because events have no error types. */
 const DEAD_DIFFERS = `queue IN (SELECT q.no FROM queues q WHERE
   (SELECT coalesce(sum(value), 0) FROM counters c WHERE c.queue = q.no AND c.name GLOB 'dead.*') <>
   (SELECT coalesce(sum(span), 0) FROM events e WHERE e.queue = q.no AND e.type = 'dlq_item_added' AND e.attempt IS NOT NULL))`;
@@ -181,7 +181,7 @@ function recount(names: string, name: string, events: string): readonly string[]
   ];
 }
 
-/** In a transaction of a session that does not enforce foreign keys. */
+/** Call in a transaction of a session that does not enforce foreign keys. */
 export function repair(session: Session): readonly Repair[] {
   const repairs = Object.entries(STEPS).map(([what, sql]) => ({ what, rows: session.run(sql).changes }));
   for (const sql of [...RECOUNTS, ...BURIALS]) session.run(sql);

@@ -16,7 +16,7 @@ import { MIGRATIONS } from "./schema.ts";
 import { Session } from "./session.ts";
 import { storeError } from "./store-error.ts";
 
-/** Null when the file is no SQLite database. Never changes the file. */
+/** Lists the damage of a file without changing it. Null if the file is not a SQLite database. */
 export function findDamage(path: string): DamageReport | null {
   return withDamaged(path, (file) => {
     if (file.version() === undefined) return null;
@@ -28,7 +28,7 @@ export function findDamage(path: string): DamageReport | null {
   });
 }
 
-/** The new file appears under its name when it is complete. */
+/** Salvages a store into a new file, which gets its name when it is complete. */
 export async function salvageSqlite(from: string, to: string): Promise<SalvageReport> {
   if (exists(to)) {
     throw new WorkError("copy_refused", `There is a file ${to}.`, {
@@ -45,7 +45,7 @@ export async function salvageSqlite(from: string, to: string): Promise<SalvageRe
     });
     if (report.tables.every(({ rows }) => rows === 0)) throw nothingToSave(from);
     renameSync(partial, to);
-    removeStore(partial); // the journal, which is empty
+    removeStore(partial); // removes the journal, which is empty
     return { ...report, problems: await checkSaved(to) };
   } catch (error) {
     removeStore(partial);
@@ -53,7 +53,7 @@ export async function salvageSqlite(from: string, to: string): Promise<SalvageRe
   }
 }
 
-/** Of the file as everybody opens it from now on. */
+/** Checks the new file after it was opened in the usual way. */
 async function checkSaved(path: string): Promise<readonly Problem[]> {
   const engine = await openSqliteEngine({ path, mustExist: true });
   try {
@@ -132,7 +132,7 @@ async function copyInto(path: string, file: DamagedFile): Promise<Omit<SalvageRe
   }
 }
 
-/** The file is renamed without its journal. */
+/** Empties the journal, because the file is renamed without it. */
 function emptyJournal(session: Session): void {
   const [answer] = session.all<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
   assert(answer?.busy === 0, "nobody else has the new file open");
@@ -152,7 +152,7 @@ function copyTable(session: Session, file: DamagedFile, table: Table): TableDama
   return { ...damage, rows: damage.rows - refused, gaps: damage.gaps + refused };
 }
 
-/** Every queue counts its items. */
+/** The number of items according to the counters of queues; undefined if queues were lost. */
 function expectedItems(session: Session, tables: readonly TableDamage[]): number | undefined {
   if (tables.some(({ table, gaps }) => table === "queues" && gaps > 0)) return undefined;
   return session.get<{ n: number }>(

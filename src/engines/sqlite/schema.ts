@@ -1,6 +1,6 @@
 /**
- * The tables of a SQLite store and how an older store is brought to the newest version. The state of an item is a
- * narrow row apart from its data, so that leasing and bulk redrives touch little. Rules that SQL can hold are CHECKs.
+ * The tables of a SQLite store and its migrations. The state of an item is a narrow row apart from its data, so that leasing
+ * and bulk redrives write little. Invariants that SQL can express are CHECKs.
  */
 
 import { GROUP_STATES } from "../../item/group.ts";
@@ -14,7 +14,7 @@ import { VERSION_3 } from "./migrations/version-3.ts";
 import { VERSION_4 } from "./migrations/version-4.ts";
 import { VERSION_5 } from "./migrations/version-5.ts";
 
-/** One entry per version; entry n brings a store from version n to n + 1. Never edited once released. */
+/** One entry per version; entry n migrates a store from version n to n + 1. Released statements never change. */
 export const MIGRATIONS: readonly string[] = [
   `
   -- A queue and its counters. They are changed in the same transaction as the items they count.

@@ -18,7 +18,7 @@ export { DatabaseSync, type StatementSyncInstance };
 
 export type Value = string | number | null;
 
-/** What a statement is given: a list is bound as a JSON array, for `json_each`. */
+/** A parameter of a statement; a list is bound as a JSON array, for `json_each`. */
 type Given = SqlValue;
 
 /** The result of a write; `lastInsertRowid` may stem from an earlier statement. */
@@ -33,10 +33,10 @@ const INSERT_ROWS_MAX = 32;
 /** SQLite's name of a database without a file. */
 export const IN_MEMORY = ":memory:";
 
-/** Pages beyond this size are read without the memory map. */
+/** Pages beyond this offset are read without the memory map. */
 const MAPPED_BYTES_MAX = 1_073_741_824;
 
-/** How long a wait for another process's lock stays silent. */
+/** A wait for another process's lock is reported after this time. */
 const SILENCE_MS_MAX = 1_000;
 
 export interface SessionOptions {
@@ -45,7 +45,7 @@ export interface SessionOptions {
   readonly busyMsMax: number;
   readonly readOnly: boolean;
   readonly url?: string;
-  /** Called when something has waited for longer than a second, with the reason. */
+  /** Called with the reason when an operation has waited for more than a second. */
   readonly onWait?: (reason: string) => void;
 }
 
@@ -87,12 +87,12 @@ export class Session {
     this.#db = this.guard(
       () => new DatabaseSync(options.url ?? options.path, { readOnly: options.readOnly }),
     );
-    // A short wait inside SQLite, because it blocks the process; the long one is `write`'s, between tries.
+    // Waits only briefly inside SQLite, which blocks the process; `write` waits longer, between tries.
     this.exec("PRAGMA busy_timeout = 5");
     this.#db.function("has_text", { deterministic: true }, hasText);
   }
 
-  /** The store is open, at this version of its schema. */
+  /** Call when the store is open at this schema version: from then on, every write checks the file and the version. */
   prepared(version: number, followClock: () => () => void): void {
     this.#prepared = { file: this.inMemory ? undefined : new StoreFile(this.path), version, followClock };
   }
@@ -210,7 +210,7 @@ export class Session {
     this.#notifier.notify(String(queue));
   }
 
-  /** The returned function ends the watch; so does closing the store. */
+  /** Watches a queue until the returned function is called or the store is closed. */
   watch(queue: number, notify: () => void): () => void {
     const end = this.#notifier.on(String(queue), notify);
     this.#watches.add(end);
@@ -302,7 +302,7 @@ export class Session {
       this.run("COMMIT");
       return result;
     } catch (error) {
-      // A full disk makes SQLite roll back by itself.
+      // On a full disk, SQLite has already rolled back.
       if (!this.#closed && this.#db.isTransaction) this.exec("ROLLBACK");
       throw error;
     } finally {
@@ -333,7 +333,7 @@ export class Session {
   }
 }
 
-/** Nearly always there is nothing to convert. */
+/** Returns the same array if no value needs conversion, which is the usual case. */
 function bound(values: readonly Given[]): readonly Value[] {
   return values.every(isValue) ? values : values.map(stored);
 }

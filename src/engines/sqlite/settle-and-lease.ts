@@ -67,14 +67,14 @@ interface Step extends Ledger {
   readonly lanes: Lanes;
 }
 
-/** A settlement, and its item if the lease was still held: it is moved then. */
+/** A settlement. `row` is undefined if the lease was no longer held; then the item was not changed. */
 interface Settled {
   readonly settlement: Settlement;
   readonly row: SettledRow | undefined;
   readonly to: ItemState;
 }
 
-/** The leases that were not held any more. Records and moves are written first, what follows from them in the order given. */
+/** Returns the leases that were no longer held. Writes attempts and items first, then the rest in the given order. */
 function settleAll(step: Step, settlements: readonly Settlement[]): Lease[] {
   if (settlements.length === 0) return [];
   for (const settlement of settlements) assertSettlement(settlement);
@@ -104,7 +104,7 @@ function settleAll(step: Step, settlements: readonly Settlement[]): Lease[] {
   return settled.filter(({ row }) => row === undefined).map(({ settlement }) => settlement.lease);
 }
 
-/** The death records of the groups that people want such failures in. */
+/** The death records after people's corrections of the grouping. */
 function groupDeaths({ groups }: Step, settled: readonly Settled[]): ReadonlyMap<Settlement, DeathRecord> {
   const buried = settled.flatMap(({ settlement, row }) =>
     row === undefined || settlement.death === undefined ? [] : [{ settlement, death: settlement.death }],
@@ -121,7 +121,7 @@ function groupDeaths({ groups }: Step, settled: readonly Settled[]): ReadonlyMap
   return new Map(buried.map(({ settlement, death }, at) => [settlement, found[at] ?? death]));
 }
 
-/** Takes the letters of redriven items away, closed when the items are done. By item. */
+/** Removes the letters of redriven items, resolving those of done items. Returns them by item. */
 function endLetters(step: Step, settled: readonly Settled[]): ReadonlyMap<number, Unburied> {
   const ended = settled.flatMap(({ settlement, row, to }) =>
     row !== undefined && row.redrives > 0 && to !== "ready"
@@ -147,12 +147,12 @@ interface SettledRow {
   readonly lane: string | null;
 }
 
-/** The row of an item that is no letter and has no ordering key and no operation. */
+/** The row of an item that has no letter, ordering key or operation. */
 function plainRow(queue: number): SettledRow {
   return { queue, operation: null, redrives: 0, revision: 1, lane: null };
 }
 
-/** Undefined when the lease is not held any more: then nothing is changed. */
+/** Returns undefined and changes nothing if the lease is no longer held. */
 function settle(step: Step, settlement: Settlement): SettledRow | undefined {
   return endAttempt(step, settlement) ? moveItem(step, settlement) : undefined;
 }
@@ -170,7 +170,7 @@ function conclude(
   const { deltas, events } = step;
   const { lease, death, notes } = settlement;
   deltas.move(row.queue, "leased", to);
-  const wasLetter = row.redrives > 0; // an item is redriven only as a letter, and leaves as one only when done
+  const wasLetter = row.redrives > 0; // only letters are redriven, and a letter stays until its item is done
   const subject = { queue: row.queue, ref: lease.ref, attempt: lease.attempt };
   for (const event of eventsOf(settlement, wasLetter)) events.add(event, subject);
   for (const name of countersOf(settlement, wasLetter)) deltas.counter(row.queue, name);

@@ -11,7 +11,7 @@ import type { Session } from "./session.ts";
 /** Below this number, separate statements are faster. */
 const FEW = 4;
 
-/** Returns the queue of an item that was settled here: no letter, no ordering key, no operation. */
+/** Returns the item's queue if the settlement was applied here; otherwise undefined. */
 export type TakePlain = (settlement: Settlement) => number | undefined;
 
 export function settlePlain(session: Session, now: number, settlements: readonly Settlement[]): TakePlain {
@@ -24,7 +24,7 @@ export function settlePlain(session: Session, now: number, settlements: readonly
   return ({ lease }) => queues.get(lease.ref);
 }
 
-/** Then the first settlement counts, and all are settled one by one. */
+/** If an item is settled twice, the first settlement counts, so all are settled one by one. */
 function isAnyNamedTwice(settlements: readonly Settlement[]): boolean {
   return new Set(settlements.map(({ lease }) => lease.ref)).size < settlements.length;
 }
@@ -52,7 +52,7 @@ function refsByAttempt(settlements: readonly Settlement[]): Map<number, number[]
   return lists;
 }
 
-/** The attempt number is the fence. Letters, ordering keys and operations need more writes than this statement. */
+/** The held items, fenced by attempt number. Letters, ordering keys and operations need more writes than this statement. */
 const HELD = `FROM json_each(?) refs CROSS JOIN items i ON i.ref = refs.value
   WHERE i.attempts = ? AND i.state = 'leased' AND i.operation IS NULL AND i.redrives = 0 AND i.lane IS NULL`;
 
@@ -79,7 +79,7 @@ function succeed(
 /** One parameter for all of them, so that one prepared statement serves every number of rows. */
 const THESE = "WHERE ref IN (SELECT value FROM json_each(?))";
 
-/** The settlements whose leases are held, with their queues. Usually all are held and in one queue: then no list is returned. */
+/** The held items with their queues. One sum covers the usual case: all are held, in one queue. */
 function heldOf(
   session: Session,
   attempt: number,
@@ -109,7 +109,7 @@ function tellingOf(settlements: readonly Settlement[]): string {
   );
 }
 
-/** Failures are passed as they are: packing their texts into one JSON text costs more. */
+/** Binds failures one by one, because packing their texts into one JSON text costs more. */
 function fail(
   session: Session,
   now: number,

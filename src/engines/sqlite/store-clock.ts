@@ -33,7 +33,7 @@ export class StoreClock implements Clock {
     return sleepOn(this, ms, signal);
   }
 
-  /** Whether anything may have changed since the last look. */
+  /** Whether the clock may have changed since the last check. */
   get isDue(): boolean {
     return this.#aheadMs !== 0 || this.watch.isDue(this.#machine);
   }

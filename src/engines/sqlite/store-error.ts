@@ -1,4 +1,4 @@
-/** Converts SQLite's errors into errors that say what happened and what to do. */
+/** Converts SQLite's errors into errors with a cause and a hint. */
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { WorkError } from "../../errors.ts";
@@ -54,7 +54,7 @@ function isFull(path: string): boolean {
     const { bavail, bsize } = statfsSync(dirname(path));
     return bavail * bsize < ROOM_BYTES_MIN;
   } catch {
-    return false; // then the I/O error is told as it is
+    return false; // then the I/O error is reported as it is
   }
 }
 
@@ -65,7 +65,6 @@ function sqliteCode(error: unknown): number | undefined {
   return typeof code === "number" ? code : CODE_OF_MESSAGE[error.message];
 }
 
-/** Whether SQLite has reported the error, for whatever reason. */
 export function isSqliteError(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   return (

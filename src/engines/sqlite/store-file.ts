@@ -64,7 +64,7 @@ export class StoreFile {
   }
 }
 
-/** Read by a child process, whose locks are separate. It happens only when a journal became shorter. */
+/** Reads the file in a child process, whose locks are separate. Needed only if the journal became shorter. */
 function committedBytes(shmPath: string): number {
   const script = "process.stdout.write(require('fs').readFileSync(process.argv[1]).subarray(0, 48))";
   const header = execFileSync(process.execPath, ["-e", script, shmPath]);

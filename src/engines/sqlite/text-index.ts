@@ -1,6 +1,6 @@
 /**
- * Reads the messages of letters into the index of texts, off the hot path: burying leaves it alone, and whoever searches
- * or maintains reads what has come since, a bounded piece at a time. What is not read yet is looked at letter by letter.
+ * Indexes the messages of letters for text search, off the hot path: burials do not write to the index. Searches and
+ * maintenance index new letters in bounded steps; letters that are not indexed yet are scanned.
  */
 import { createHash } from "node:crypto";
 import { WorkError } from "../../errors.ts";
@@ -8,12 +8,12 @@ import { lastFailureOf } from "../sql/attempts.ts";
 import type { Session, Value } from "./session.ts";
 import { wordingOf } from "./wording.ts";
 
-/** So many letters are read in one transaction, which others wait for. */
+/** The number of letters that one transaction indexes while other writers wait. */
 const STEP_LETTERS_MAX = 2000;
 
 /**
- * Reads for about so long, until no more than so many are left. A store that is busy, full or cannot be written is left
- * as it is: the index is a matter of speed alone. True when there is more.
+ * Indexes letters for about `forMs`, until at most `leaveMax` are left. Returns true if there are more. Stops if the store
+ * is busy, full or not writable, because the index only affects speed.
  */
 export async function catchUp(
   session: Session,
@@ -22,12 +22,12 @@ export async function catchUp(
   const end = performance.now() + forMs;
   while (countUnread(session) > leaveMax) {
     if (performance.now() >= end || !tryToRead(session)) return true;
-    await new Promise(setImmediate); // others of this process have their turn
+    await new Promise(setImmediate); // lets other work of this process run
   }
   return false;
 }
 
-/** Letters that come back to those that wait, or may say something else than when they were read. */
+/** Marks letters to be indexed again: they wait again, or their last message may have changed. */
 export function readAgain(session: Session, numbers: readonly number[]): void {
   const chosen = JSON.stringify(numbers);
   session.run("DELETE FROM said WHERE no IN (SELECT value FROM json_each(?))", chosen);
@@ -37,7 +37,7 @@ export function readAgain(session: Session, numbers: readonly number[]): void {
   );
 }
 
-/** How many letters are not in the index; no more than this are counted of those after the last that was read. */
+/** Counts letters that are not indexed: new ones and marked ones, each up to `STEP_LETTERS_MAX`. */
 export function countUnread(session: Session): number {
   const row = session.get<{ n: number }>(
     `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters WHERE no > ${READ_TO} LIMIT ${STEP_LETTERS_MAX}))
@@ -46,7 +46,7 @@ export function countUnread(session: Session): number {
   return row?.n ?? 0;
 }
 
-/** The number up to which letters were read. */
+/** The number up to which letters are indexed. */
 export const READ_TO = "(SELECT no FROM read_to)";
 
 const EXPECTED = ["store_busy", "store_readonly", "store_full", "store_unavailable"];
@@ -67,7 +67,7 @@ function tryToRead(session: Session): boolean {
   }
 }
 
-/** False, or the error itself when it is a fault of ours. */
+/** Returns false for an expected error; throws any other. */
 function isExpected(error: unknown): false {
   if (error instanceof WorkError && EXPECTED.includes(error.code)) return false;
   throw error;
@@ -77,7 +77,7 @@ function rollBack(session: Session): void {
   try {
     session.exec("ROLLBACK");
   } catch {
-    // A full disk makes SQLite roll back by itself.
+    // On a full disk, SQLite has already rolled back.
   }
 }
 
@@ -87,7 +87,7 @@ interface Unread {
   readonly message: string | null;
 }
 
-/** In a transaction: those that are to be read again, then the next ones. */
+/** Call in a transaction. Indexes the letters that were marked, then the next new ones. */
 function readStep(session: Session): void {
   const again = unreadOf(session, "unread u CROSS JOIN letters l ON l.no = u.no", "1");
   write(session, again);
@@ -117,7 +117,7 @@ function write(session: Session, letters: readonly Unread[]): void {
   const said: Value[][] = [];
   const figured: Value[][] = [];
   for (const { no, grp, message } of letters) {
-    // A message that is no text is never found, and so is an empty one.
+    // A message that is not text is indexed as empty, so that it is never found.
     const { text, figures, isOpen } = wordingOf(typeof message === "string" ? message : "");
     said.push([no, book.numberOf(grp, text, isOpen), figures]);
     if (figures !== "") figured.push([no, figures]);
@@ -127,7 +127,7 @@ function write(session: Session, letters: readonly Unread[]): void {
   session.insert("said_figures (rowid, figures)", figured);
 }
 
-/** The numbers of wordings, and how many letters of each come in. */
+/** Assigns numbers to wordings, and counts the new letters of each. */
 class WordingBook {
   readonly #session: Session;
   readonly #counts = new Map<number, number>();
@@ -166,7 +166,7 @@ class WordingBook {
   }
 }
 
-/** Wordings that nobody says any more. */
+/** Deletes wordings that no letter has any more. */
 function forgetWordings(session: Session): void {
   const empty = session.tuples<[no: number]>(
     `SELECT no FROM wordings WHERE count = 0 LIMIT ${STEP_LETTERS_MAX}`,

@@ -1,7 +1,7 @@
 /**
- * Letters by a text in their last message. The text is looked for among the wordings, of which there are few; those that
- * have it say which letters have it, and how many. Only letters of a wording in which the text would be part of a figure
- * are asked themselves, and those that are not in the index yet.
+ * Finds letters by a text in their last message. Searches the few wordings (message templates; see wording.ts) first: a
+ * wording that contains the text decides for all of its letters. Letters are checked one by one only if the text may be part
+ * of a figure, or if they are not indexed yet.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
@@ -12,25 +12,25 @@ import type { Session } from "./session.ts";
 import { countUnread, READ_TO } from "./text-index.ts";
 import { BLANK, type Trace, tracesOf } from "./wording.ts";
 
-/** The letters that wait, as far as they are dead, which have a text. */
+/** The dead letters that contain a text. */
 export interface TextFinds {
-  /** Of these wordings each letter has it. */
+  /** Wordings whose letters all contain the text. */
   readonly sure: readonly number[];
-  /** How many letters the sure wordings have. */
+  /** The number of letters of the sure wordings. */
   readonly sureCount: number;
-  /** The numbers of the other letters that have it; SQL that gives a column `no`. */
+  /** SQL for the other letters that contain the text, with a column `no`. */
   readonly others: Fragment;
-  /** To find the others, many letters have to be looked at. */
+  /** Whether many letters must be checked to find the others. */
   readonly isLong: boolean;
 }
 
-/** With more letters that are not in the index, or more wordings that have the text, a look at each is as quick. */
+/** With more unindexed letters, or more wordings that contain the text, scanning every letter is as fast. */
 const UNREAD_MAX = 1999;
 const WORDINGS_MAX = 100_000;
-/** A page alone is found on the way through the letters as soon as among so many wordings. */
+/** With more wordings, a page without a total is found as fast by scanning the letters. */
 const WORDINGS_OF_PAGE_MAX = 2000;
 
-/** Which letters of the filter's groups have its text. Null when only a look at each message can say. */
+/** Finds the letters of the filter's groups that contain its text. Null if every message must be checked. */
 export function findText(session: Session, filter: LetterFilter, isCounted: boolean): TextFinds | null {
   const text = filter.text?.toLowerCase() ?? "";
   if (text === "" || text.includes(BLANK) || text.includes("\0")) return null;
@@ -57,18 +57,18 @@ export function findText(session: Session, filter: LetterFilter, isCounted: bool
   };
 }
 
-/** So many letters to look at are many. */
+/** `isLong` is set if more letters than this must be checked. */
 const LONG = 20_000;
 
 interface WordingRow {
   readonly no: number;
   readonly count: number;
   readonly isOpen: boolean;
-  /** How many figures it has; asked where figures are. */
+  /** The number of figures; counted only if the search needs it. */
   readonly blanks: number;
 }
 
-/** Wordings by their numbers, with the counts of their letters. */
+/** The number of letters of each wording, by wording number. */
 type Wordings = ReadonlyMap<number, number>;
 
 function countsOf(rows: readonly WordingRow[]): Wordings {
@@ -81,21 +81,21 @@ function sumOf(wordings: Wordings): number {
   return sum;
 }
 
-/** The index of texts knows three characters and more. */
+/** The trigram index finds texts of three characters or more. */
 const INDEXED_CHARS_MIN = 3;
 
 function isLong(text: string): boolean {
   return [...text].length >= INDEXED_CHARS_MIN;
 }
 
-/** As the search of SQLite wants a text that is meant as it stands. */
+/** Quotes a text, so that FTS5 searches for it literally. */
 function phrase(text: string): string {
   return `"${text.replaceAll('"', '""')}"`;
 }
 
 const BLANKS = "length(w.text) - length(replace(w.text, char(1), ''))";
 
-/** Up to one more than the most that are wanted. */
+/** Returns at most `max + 1` wordings, so that the caller can detect that there are too many. */
 function wordingsWith(
   session: Session,
   filter: LetterFilter,
@@ -120,7 +120,7 @@ interface Asked {
   readonly max: number;
 }
 
-/** Packed, for there may be many. */
+/** Uses `packed`, because there may be many rows. */
 function rowsOf(
   session: Session,
   filter: LetterFilter,
@@ -138,17 +138,17 @@ function rowsOf(
     .map(([no, count, isOpen, found]) => ({ no, count, isOpen: isOpen === 1, blanks: found }));
 }
 
-/** Which letters of some wordings have these parts of figures. */
+/** A search for letters of some wordings whose figures contain these parts. */
 interface Question {
   readonly figures: readonly string[];
   readonly wordings: Wordings;
-  /** The figures say it all; else the message is looked at, too. */
+  /** Whether the figures decide alone; otherwise the message is checked too. */
   readonly isExact: boolean;
 }
 
 /**
- * A text that is all inside of a figure may be in any; and in a wording with one figure it is clear which one is meant.
- * Open wordings are asked about in any case.
+ * The figures decide if the text is entirely inside a figure, or if the wording has only one figure. Open wordings are
+ * always searched separately.
  */
 function questionsOf({ text, figures }: Trace, rows: readonly WordingRow[]): readonly Question[] {
   if (figures.length === 0) return [];
@@ -160,7 +160,7 @@ function questionsOf({ text, figures }: Trace, rows: readonly WordingRow[]): rea
   ];
 }
 
-/** With more letters than this, their figures are looked up in the index. */
+/** With more letters than this, their figures are searched by the index. */
 const FEW_LETTERS = 2000;
 
 function lettersWith(text: string, question: Question): Fragment {
@@ -181,7 +181,7 @@ const BY_WORDING = "json_each(?) w CROSS JOIN said s INDEXED BY said_by_wording 
 const BY_FIGURES = `(SELECT rowid FROM said_figures WHERE said_figures MATCH ?) f
   CROSS JOIN said s ON s.no = f.rowid AND s.wording IN (SELECT value FROM json_each(?))`;
 
-/** Very many figures begin alike, so a blank before one is not looked up with it where there is enough else. */
+/** Leaves out the blanks around a figure if the rest is long enough, because very many figures begin alike. */
 function lookedUp(figure: string): string {
   const bare = figure.replaceAll(BLANK, "");
   return isLong(bare) ? bare : figure;
@@ -195,7 +195,7 @@ function longestOf(figures: readonly string[]): string {
   return figures.reduce((a, b) => (b.length > a.length ? b : a), "");
 }
 
-/** Those that came after the last that was read, and those that are to be read again. */
+/** The letters that are not indexed yet, or marked to be indexed again, and contain the text. */
 function unreadWith(text: string, filter: LetterFilter): Fragment[] {
   const where = allOf([groupConditions(DIALECT, filter), messageHas(text, "l.ref")]);
   return [
@@ -204,7 +204,7 @@ function unreadWith(text: string, filter: LetterFilter): Fragment[] {
   ].map((from) => condition(`SELECT l.no AS no FROM ${from} AND ${where.sql}`, ...where.values));
 }
 
-/** A letter may have the text in two ways. */
+/** Uses UNION, because a letter may match in two ways. */
 function eitherOf(conditions: readonly Fragment[]): Fragment {
   return {
     sql: conditions.map(({ sql }) => sql).join(" UNION "),
@@ -212,13 +212,13 @@ function eitherOf(conditions: readonly Fragment[]): Fragment {
   };
 }
 
-/** Text that JSON writes down as it is. */
+/** Text that JSON does not escape. */
 const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
 
-/** The letters outside ASCII whose small form is in ASCII, in part: the Kelvin sign, and the I with a dot. */
+/** Characters outside ASCII whose lower case is at least partly ASCII: the Kelvin sign and the dotted capital I. */
 const FOLDED = "instr(failure, char(0x212a)) > 0 OR instr(failure, char(0x130)) > 0";
 
-/** That the last message of an item has the text, in small letters. Plain text is looked for in the JSON first. */
+/** The condition that an item's last message contains a lower-case text. Plain text is searched in the JSON first. */
 export function messageHas(text: string, ref: string): Fragment {
   const { sql, values } = PLAIN_TEXT.test(text)
     ? condition(`(instr(lower(failure), ?) > 0 OR ${FOLDED})`, text)

@@ -1,6 +1,6 @@
 /**
- * Pages of letters by a text, in the order of their burials. The total is a sum of what wordings count; the page is read
- * from the index (wording, no) or on the way through the letters, whichever comes to it sooner.
+ * Pages of letters by text, in the order of burials. The total is the sum of the counts of wordings. The page is read from
+ * the index (wording, no) or by scanning the letters, whichever is faster.
  */
 import { condition } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
@@ -11,13 +11,13 @@ import type { TextFinds } from "./text-search.ts";
 
 export interface TextWalk {
   readonly search: Search;
-  /** Some of the letters that wait are not dead. */
+  /** Whether some of the letters that wait are not dead. */
   readonly isAnyAway: boolean;
-  /** Default any number. */
+  /** The search is given up if more other letters are found. Default: no limit. */
   readonly othersMax?: number;
 }
 
-/** A page and the exact total of the dead letters that were found; null when more others were than were to be. */
+/** Reads a page and the exact total of the dead letters found; null if there are more than `othersMax` other letters. */
 export function walkText(
   session: Session,
   finds: TextFinds,
@@ -38,10 +38,10 @@ export function walkText(
   return { found: numbers.slice(0, limit).map((no) => ({ table: "letters", no, key: 0 })), total };
 }
 
-/** Only dead letters: those on their way may have failed in another way since. */
+/** Keeps only dead letters: those in retry may have failed in another way since. */
 const DEAD = "CROSS JOIN letters l ON l.no = f.no CROSS JOIN items i ON i.ref = l.ref AND i.state = 'dead'";
 
-/** Up to one more than the most that are wanted. */
+/** Returns at most `max + 1` letters, so that the caller can detect that there are too many. */
 function othersOf(
   session: Session,
   { others }: TextFinds,
@@ -51,7 +51,7 @@ function othersOf(
   return numbersOf(session, condition(sql, ...others.values, Math.min(max, Number.MAX_SAFE_INTEGER - 1) + 1));
 }
 
-/** Of the letters of the sure wordings, those that are on their way. */
+/** Counts the letters of the sure wordings that are in retry. */
 function countAway(session: Session, { sure }: TextFinds): number {
   return awayConditions().reduce((sum, { index, condition: where }: AwayCondition) => {
     const row = session.get<{ n: number }>(
@@ -69,12 +69,12 @@ interface Page {
   readonly finds: TextFinds;
   readonly isNewest: boolean;
   readonly isAnyAway: boolean;
-  /** The number before the page. */
+  /** The number of the last letter of the previous page. */
   readonly start: number;
   readonly limit: number;
 }
 
-/** So many letters are passed by on the way to a page, or so many wordings asked for their next letter. */
+/** The most letters to scan for a page, and the most wordings whose next letters are merged. */
 const PASSED_MAX = 2000;
 const ASKED_MAX = 500;
 
@@ -86,7 +86,7 @@ function sureNumbers(page: Page): readonly number[] {
   return finds.sure.length <= ASKED_MAX ? mergeHeads(page) : sorted(page);
 }
 
-/** Through all letters in their order; near the page there may be fewer than elsewhere, and then it takes longer. */
+/** Scans all letters in order. It takes longer than estimated if matches are rare near the page. */
 function onTheWay({ session, finds, isNewest, isAnyAway, start, limit }: Page): number[] {
   return numbersOf(
     session,
@@ -114,7 +114,7 @@ function numbersOf(session: Session, { sql, values }: Fragment): number[] {
   return session.packed<[no: number]>("no", `FROM (${sql})`, ...values).map(([no]) => no);
 }
 
-/** The first letters of each wording, and of them the nearest, as often as the page has letters. */
+/** Takes the nearest of all wordings' next letters, one after the other, until the page is full. */
 function mergeHeads(page: Page): number[] {
   const { finds, isNewest, start, limit } = page;
   const heads = finds.sure.map((wording) => ({ wording, no: nextOf(page, wording, start) }));

@@ -1,25 +1,25 @@
 /**
- * A message taken apart for the search of texts: its wording, in which every figure is a blank, and the figures. Of a
- * million messages that tell of a million items few wordings are different, and most texts that people look for are
- * found, or not, in those alone. Pure functions; how a text is looked for is `text-search.ts`.
+ * Splits a message for text search into a wording (a template in which each figure is a blank) and its figures (numbers,
+ * hashes and most ids). A million messages have few different wordings, and these alone decide most searches. Pure
+ * functions; text-search.ts searches.
  */
 
-/** Stands for a figure, and before, between and after figures in a list of them. */
+/** Replaces a figure in a wording, and encloses each figure in a list of them. */
 export const BLANK = "\u0001";
 
-/** Of a longer message only the beginning is kept, and the rest is looked at where it lies. */
+/** Only the beginning of a longer message is indexed; searches read the rest from the message itself. */
 const WORDING_CHARS_MAX = 1000;
 
-/** The letters and digits of numbers, hashes and most ids. A figure is a whole run of them that has a digit. */
+/** The characters of numbers, hashes and most ids. A figure is a whole run of them that contains a digit. */
 const RUN = /[0-9a-f]+/g;
 const DIGIT = /[0-9]/;
 
-/** A message in small letters, taken apart. */
+/** A message in lower case, split into a template and its figures. */
 export interface Wording {
   readonly text: string;
-  /** In their order, with a blank around each; empty when there is none, and of an open wording. */
+  /** The figures in order, with a blank around each; empty if there are none or the wording is open. */
   readonly figures: string;
-  /** More may be in the message than the text says. */
+  /** Whether the message may contain more than the text and the figures. */
   readonly isOpen: boolean;
 }
 
@@ -35,7 +35,7 @@ export function wordingOf(message: string): Wording {
   return { text: blanked(folded), figures: `${BLANK}${figures.join(BLANK)}${BLANK}`, isOpen: false };
 }
 
-/** Half of a pair of characters cannot be written down in SQLite. */
+/** SQLite cannot store lone surrogates. */
 function isWellFormed(text: string): boolean {
   return !/[\ud800-\udfff]/u.test(text);
 }
@@ -48,16 +48,16 @@ function isFigure(run: string): boolean {
   return DIGIT.test(run);
 }
 
-/** One way in which a text can be in a message: as this part of the wording, with these parts of its figures. */
+/** One way in which a message can contain a text: as this part of the wording, with these parts of its figures. */
 export interface Trace {
   readonly text: string;
-  /** Each is in the list of figures. Without any, the wording alone says that the text is in the message. */
+  /** Each part must be in the list of figures. If there is none, the wording alone decides. */
   readonly figures: readonly string[];
 }
 
 /**
- * All ways in which a text, in small letters, can be in a message. What is inside of it has its end there; a run of
- * letters and digits at its start or end may go on in the message, and then be part of a figure or not.
+ * All ways in which a message can contain a text in lower case. A run of letters and digits at the start or end of the text
+ * may continue in the message, and so may or may not be part of a figure.
  */
 export function tracesOf(text: string): readonly Trace[] {
   let traces: readonly Trace[] = [{ text: "", figures: [] }];

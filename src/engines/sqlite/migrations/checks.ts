@@ -1,16 +1,16 @@
-/** CHECKs that a column has one of a few values, in two forms, and how a later version gives an older table another one. */
+/** CHECKs that restrict a column to a few values, in two forms, and a way to replace the CHECKs of existing tables. */
 
-/** As the tables of the first versions have it. SQLite makes a table of its own for the list, and looks there for each row. */
+/** The form in the first versions. SQLite builds a temporary table for the list, and searches it for each row. */
 export const oneOf = (column: string, values: readonly string[]) =>
   `CHECK (${column} IN (${values.map((value) => `'${value}'`).join(", ")}))`;
 
-/** The same as plain comparisons, which cost a third: for tables that are written all the time. */
+/** The same as plain comparisons, at a third of the cost, for tables that are written constantly. */
 export const anyOf = (column: string, values: readonly string[]) =>
   `CHECK (${values.map((value) => `${column} = '${value}'`).join(" OR ")})`;
 
 /**
- * Puts other CHECKs into tables without copying a row, as SQLite's documentation of ALTER TABLE has it. The new ones must
- * hold for every row of the old ones. A connection does this only when it is not defensive.
+ * Replaces CHECKs without copying rows, as SQLite documents it for ALTER TABLE. The new CHECKs must hold for all existing
+ * rows. The connection must not be in defensive mode.
  */
 export function restate(changes: readonly (readonly [table: string, from: string, to: string])[]): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;

@@ -1,4 +1,4 @@
-/** The strata of all groups together: a question of age that names no groups looks at these few rows. */
+/** The strata of all groups together: a search by age that names no groups reads only these few rows. */
 export const STRATA_OF_ALL = `
   CREATE TABLE strata_of_all (
     stratum  INTEGER PRIMARY KEY,

@@ -1,7 +1,7 @@
 /**
- * The tables by which texts are found in the messages of letters that wait. Nothing is written into them when a letter
- * is buried: messages are read later, many at a time (`text-index.ts`). What leaves, leaves at once, by triggers. A
- * burial fires none of them: its number is higher than any that was read.
+ * The text index: tables that find texts in the messages of letters that wait. A burial writes nothing into them: messages
+ * are indexed later, in batches (`text-index.ts`). Triggers remove letters immediately. A burial fires no trigger, because
+ * its number is higher than that of any indexed letter.
  */
 
 const READ_TO = "(SELECT no FROM read_to)";

@@ -7,14 +7,14 @@ import { STRATA_OF_ALL } from "./strata-of-all.ts";
 import { TEXT_INDEX } from "./text-index.ts";
 
 /**
- * The events that tell of errors. The index is used only by a query that names them just so. It is asked of every event
- * that is written, and SQLite would make a table of its own for a list with `IN`.
+ * The condition for error events. SQLite uses the index only for queries with exactly this text. It compares values one by
+ * one, because for `IN` SQLite would build a table at every event that is written.
  */
 export const ERRORS = `(${ERROR_EVENTS.map((type) => `type = '${type}'`).join(" OR ")})`;
 
 const ENDS = ["succeeded", "failed", "released", "lost"] as const;
 
-/** What events tell of, under the name of its counter. */
+/** Counters, and the types of the events that they count. */
 const TOLD: readonly (readonly [counter: string, type: string])[] = [
   ...ENDS.map((end) => [`attempts.${end}`, `attempt_${end}`] as const),
   ["retries", "attempt_retrying"],
@@ -22,7 +22,7 @@ const TOLD: readonly (readonly [counter: string, type: string])[] = [
   ["store_write_failed", "store_write_failed"],
 ];
 
-/** CHECKs of the tables that are written for every attempt, said so that they cost little. */
+/** Cheaper CHECKs for the tables that are written at every attempt. */
 const QUICK_CHECKS = restate([
   ["items", oneOf("state", ITEM_STATES), anyOf("state", ITEM_STATES)],
   [

@@ -1,6 +1,6 @@
 /**
- * From version 3 to 4: a letter has the time of its first failure, by which its age is counted, and an imported letter
- * also the time of its arrival and the signature that it came with. A failed attempt may be counted without a description.
+ * From version 3 to 4: a letter stores the time of its first failure, from which its age is counted; an imported letter also
+ * stores its arrival time and original signature. A failed attempt may be counted without a description.
  */
 import { restate } from "./checks.ts";
 import { ERRORS } from "./version-3.ts";

@@ -1,4 +1,4 @@
-/** From version 4 to 5: tables and columns get plain names. SQLite rewrites the triggers and references that name them. */
+/** From version 4 to 5: renames tables and columns. SQLite updates the triggers and references that use them. */
 export const VERSION_5 = `
   ALTER TABLE closed        RENAME TO resolved_letters;
   ALTER TABLE evidence      RENAME TO late_results;
