@@ -205,10 +205,7 @@ export interface Engine {
    * is ignored. The pattern is that of the first letter. A letter imported as resolved can only open an unknown group.
    */
   readGroup(signature: string): Promise<GroupMark | null>;
-  /**
-   * Lists records in one of the states whose signature or pattern begins with the text, ordered by signature in code point
-   * order.
-   */
+  /** Lists records in these states whose signature or pattern begins with the text, by signature in code point order. */
   listMarks(filter: {
     readonly states?: readonly GroupState[];
     readonly prefix?: string;
@@ -294,7 +291,7 @@ export interface Engine {
   listOperations(filter: { readonly queue?: string; readonly open?: boolean }): Promise<readonly Operation[]>;
   /**
    * Ends the operation if all its letters have ended. For a cancelled operation, first takes back letters that were leased
-   * at that time and are ready now. A redrive that is not cancelled ends automatically with its last letter.
+   * when it was cancelled and are ready now. A redrive that is not cancelled ends automatically with its last letter.
    */
   closeOperation(id: string): Promise<Operation>;
 
@@ -311,10 +308,7 @@ export interface Engine {
    * form. `next` is null at the end. This and the next two methods require `can.copy`.
    */
   readRows(table: string, page: { readonly after: Json; readonly limit: number }): Promise<RowPage>;
-  /**
-   * Adds rows of another store; existing rows are not changed. Writes no event. Throws `copy_differs` if rows refer to
-   * missing rows.
-   */
+  /** Adds rows of another store and keeps existing ones. Writes no event. `copy_differs` if a referenced row is missing. */
   writeRows(table: string, rows: readonly JsonObject[]): Promise<void>;
   /** Deletes all rows of all tables, for a copy that starts again. */
   deleteRows(): Promise<void>;

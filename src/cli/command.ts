@@ -1,6 +1,6 @@
 /**
  * Defines a command as one object: name, help, arguments, options and action. The types of the parsed values are inferred
- * from the definition. The library commander splits the command line.
+ * from the definition. The library commander parses the command line.
  */
 import { Argument, type Command as Parser, Option as ParserOption } from "commander";
 import { requireNamedFile } from "../config/config.ts";

@@ -154,7 +154,7 @@ export function evidenceFileToJson(file: EvidenceFile): JsonObject {
   return EVIDENCE_FORM.toJson(file);
 }
 
-/** Also reads a plain path, which was the form of earlier versions. */
+/** Also reads a plain path, which is the older form. */
 const EVIDENCE_FILE: FieldKind<EvidenceFile> = {
   write: evidenceFileToJson,
   read: (json) => {
@@ -173,7 +173,7 @@ const ERROR_TYPE: FieldKind<ErrorType> = {
   problem: "not an error type",
 };
 
-/** The JSON form of a failure. Records of earlier versions lack newer fields. */
+/** The JSON form of a failure. Records of Prodigy and mmm lack some of the fields. */
 export const FAILURE_FORM = new RecordForm<Failure>({
   attemptNumber: required(COUNT, 1),
   timestamp: required(TIME, 0),
@@ -207,7 +207,7 @@ export function failureToJson(failure: Failure): JsonObject {
   return FAILURE_FORM.toJson(failure);
 }
 
-/** Reads a failure from JSON of this or an earlier version. */
+/** Reads a failure from JSON of Redrive, Prodigy or mmm. */
 export function failureFromJson(json: JsonObject): Failure {
   return FAILURE_FORM.fromJson(json);
 }

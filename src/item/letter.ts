@@ -150,7 +150,7 @@ const RESOLUTION_FORM = new RecordForm<Resolution>({
   operationId: TEXT,
 });
 
-/** The JSON form of a letter in `--json`, exports and the letter directory. Older exports lack newer fields. */
+/** The JSON form of a letter in `--json`, exports and the letter directory. Exports of Prodigy and mmm lack some fields. */
 const LETTER_FORM = new RecordForm<Letter>({
   itemId: required(TEXT, ""),
   itemData: required(ANY, null),
@@ -194,7 +194,7 @@ export function letterToJson(letter: Letter): JsonObject {
   return LETTER_FORM.toJson(letter);
 }
 
-/** Reads a letter from JSON of this or an earlier version. Without a failure count, the history is counted. */
+/** Reads a letter from JSON of Redrive, Prodigy or mmm. Without a failure count, the history is counted. */
 export function letterFromJson(json: JsonObject): Letter {
   const letter = LETTER_FORM.fromJson(json);
   return typeof json.failure_count === "number"

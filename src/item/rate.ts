@@ -38,8 +38,7 @@ export function spend(spentUntil: number, now: number, rate: Rate, taken: number
 }
 
 /**
- * Drops unused allowance beyond the burst. A time in the future was stored before the clock was set back and must not block
- * the queue.
+ * Drops unused allowance beyond the burst. A future time, stored before the clock was set back, must not block the queue.
  */
 function startOf(spentUntil: number, now: number, rate: Rate): number {
   const savedMs = Math.max(1000 / rate.perSecond, BURST_SECONDS * 1000);

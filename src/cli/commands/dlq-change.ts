@@ -174,7 +174,7 @@ const maintain = command({
   },
 });
 
-/** The result for a single job, where no copies are deleted, because other jobs may reference the same content. */
+/** Nothing is deleted for a single job, because other jobs may reference the same content. */
 const NOTHING_SWEPT: Swept = { copies: 0, bytes: 0 };
 
 /** Reports an unreadable folder without failing, because the letters have already been changed. */

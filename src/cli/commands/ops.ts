@@ -150,7 +150,7 @@ const cancel = command({
   },
 });
 
-/** Whether commits may be unmerged: the process that runs a workflow's redrive merges at its end, and it is not running. */
+/** Whether commits may be unmerged. The process that runs a workflow's redrive merges at its end, but it is not running. */
 async function mayBeUnmerged(engine: Engine, { kind, queue, succeeded }: Operation): Promise<boolean> {
   if (kind !== "redrive" || succeeded === 0) return false;
   const job = await engine.findJob(queue);

@@ -164,10 +164,7 @@ function isNamedById({ itemId, itemData }: Named): boolean {
 
 const NAME_DATA_COLUMNS_MIN = 8;
 
-/**
- * Formats `src/a.ts (7h2k9m4x)`, or only the id if it is a sufficient name. Shortens the data to fit; null if there is no
- * room for it.
- */
+/** Formats `src/a.ts (7h2k9m4x)`, or only the id if that is a sufficient name; null if there is no room. */
 export function letterName(
   letter: Named,
   { idOf, columns }: { readonly idOf: (itemId: string) => string; readonly columns: number },
