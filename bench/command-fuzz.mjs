@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz:commands -- [--runs N] [--seed S] [--slow]`: the long form of the fuzz of commands. `--slow`
- * adds servers that never answer. The short form runs with the tests.
+ * `npm run fuzz:commands -- [--runs N] [--seed S] [--slow]`: the long form of the command fuzz test. `--slow` adds servers
+ * that never answer. The short form runs with the tests.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The built program, loaded as its first file does. */
+/** Loads the built program in the same way as its entry file. */
 async function loadProgramFrom(folder) {
   const place = mkdtempSync(join(tmpdir(), "redrive-fuzz-build-"));
   try {
@@ -33,7 +33,7 @@ async function loadProgramFrom(folder) {
       outfile,
     });
     const { loadProgram } = await import(pathToFileURL(outfile).href);
-    return loadProgram(folder, `fuzz ${statSync(join(folder, "program.cjs")).mtimeMs}`); // kept code is of one build
+    return loadProgram(folder, `fuzz ${statSync(join(folder, "program.cjs")).mtimeMs}`); // cached code belongs to one build
   } finally {
     rmSync(place, { recursive: true, force: true });
   }
@@ -70,7 +70,7 @@ console.log(
 );
 console.log(`conditions: ${Object.keys(conditions).length}; exit codes: ${JSON.stringify(codes)}`);
 console.log(`${violations.length} violations`);
-process.exit(violations.length > 0 ? 1 : 0); // what hangs must not keep this process
+process.exit(violations.length > 0 ? 1 : 0); // a hanging command must not keep this process alive
 
 function shorten(word) {
   return word.length > 60 ? `${word.slice(0, 60)}… (${word.length})` : word;

@@ -1,4 +1,4 @@
-/** Letters that leave and come in: export and import of many, parsing and durable store included. */
+/** Benchmarks export and import of many letters, including parsing and the durable store. */
 import { createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";

@@ -1,4 +1,4 @@
-/** How well predicted groups fit true ones. */
+/** Scores predicted groups against true ones. */
 
 /**
  * GA: the share of lines whose predicted group is exactly their true group. FGA: the F1 of groups that are exactly

@@ -1,7 +1,7 @@
 /**
- * How well failures are grouped, and how fast, on labelled lines: `npm run bench:grouping`. The lines are not part of this
- * repository; `REDRIVE_GROUPING_DATA` names their folder, else ../shared/data/grouping is looked for. Beside it two baselines: the
- * hash of the text as it is, and the hash of the text with its numbers, paths and quotations masked.
+ * Measures quality and speed of failure grouping on labelled lines: `npm run bench:grouping`. The lines are not part of this
+ * repository: `REDRIVE_GROUPING_DATA` names their folder, default ../shared/data/grouping. Two baselines: the hash of the
+ * raw text, and the hash of the text with numbers, paths and quotations masked.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -24,7 +24,7 @@ if (!existsSync(FOLDER)) {
   printMasking(signatureOf);
 }
 
-/** One line is a failure's message, several are its output. */
+/** A single line is an error message, several lines are output. */
 function failureOf(text) {
   const errorType = { name: "Unknown" };
   if (!text.trimEnd().includes("\n")) return { errorType, errorMessage: text };
@@ -35,7 +35,7 @@ function exactHash(text) {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** What a program does that masks with a few regular expressions. */
+/** A simple baseline that masks with a few regular expressions. */
 function maskAndHash(text) {
   const masked = text
     .slice(0, 4096)
@@ -106,7 +106,7 @@ function scoreText(score) {
     : `${score.ga.toFixed(3)} / ${score.fga.toFixed(3)}`;
 }
 
-/** The best of some rounds, in CPU time: the machine may have other things to do. */
+/** The best of several rounds in CPU time, because the machine may be busy. */
 function speed(rows, keyOf) {
   let bestMs = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -118,14 +118,14 @@ function speed(rows, keyOf) {
   return Math.round((rows.length / bestMs) * 1000).toLocaleString("en");
 }
 
-/** A line's group must not depend on the lines before it. */
+/** Checks that the group of a line does not depend on earlier lines. */
 function sameAfterShuffle(rows, keyOf) {
   const forward = new Map(rows.map(({ text }) => [text, keyOf(text)]));
   const shuffled = [...forward.keys()].sort((a, b) => (exactHash(a) < exactHash(b) ? -1 : 1));
   return shuffled.every((text) => keyOf(text) === forward.get(text)) ? "same groups" : "OTHER GROUPS";
 }
 
-/** How often another masker of messages masks the same parts, whatever it calls them. There is no goal. */
+/** Prints how often another masking tool masks the same parts, whatever it calls them. There is no goal. */
 function printMasking(signatureOf) {
   const folder = join(FOLDER, "masking");
   if (!existsSync(folder)) return;

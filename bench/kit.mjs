@@ -1,16 +1,16 @@
-/** What every benchmark needs: medians of interleaved rounds, timed child processes, temporary folders. */
+/** Helpers for all benchmarks: medians of interleaved rounds, timed child processes, temporary folders. */
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The command line as users get it. */
+/** The built command line. */
 export const CLI = fileURLToPath(new URL("../dist/cli/main.cjs", import.meta.url));
-/** The library as users get it. */
+/** The built library. */
 export const LIBRARY = new URL("../dist/index.js", import.meta.url).href;
 
-/** Runs every case once per round, so that a busy moment of the machine hits all alike; answers the medians. */
+/** Runs every case once per round, so that a busy moment of the machine affects all alike. Returns the medians. */
 export async function interleave(cases, rounds) {
   const samples = new Map(Object.keys(cases).map((name) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
@@ -52,10 +52,10 @@ export async function timed(action) {
   return { result, wallMs, cpuMs: (user + system) / 1000 };
 }
 
-// The shell's own `time` sees the CPU time of a whole tree of processes; Node sees only its own.
+// The shell's `time` measures the CPU time of a whole process tree; Node measures only its own.
 const TIMER = 'TIMEFORMAT="%U %S"; { time "$@" 2>"$BENCH_STDERR"; } 2>&3';
 
-/** Runs a command to its end: wall time, CPU time of it and its children, what it printed. */
+/** Runs a command to its end. Returns wall time, CPU time including its children, and its output. */
 export function runTimed(argv, { folder, env = {}, stdin = "/dev/null" }) {
   const timesPath = join(folder, "times");
   const outputPath = join(folder, "stdout");
@@ -79,12 +79,12 @@ export function runTimed(argv, { folder, env = {}, stdin = "/dev/null" }) {
   return { wallMs, cpuMs: (user + system) * 1000, stdout: readFileSync(outputPath, "utf8") };
 }
 
-/** Where a script of `child/` is. */
+/** The path of a script in `child/`. */
 export function childPath(script) {
   return fileURLToPath(new URL(`child/${script}.mjs`, import.meta.url));
 }
 
-/** Runs a script of `child/` in a process of its own and reads the JSON that it answers with. */
+/** Runs a script of `child/` in its own process and parses the JSON that it prints. */
 export function runChild(script, options, env = {}) {
   const child = spawnSync(process.execPath, [childPath(script), JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -107,7 +107,7 @@ export function ended(child) {
     : new Promise((resolve) => child.once("exit", resolve));
 }
 
-/** Looks every few milliseconds until the condition answers something, or the time is up. */
+/** Polls until the condition returns a value or the timeout expires. */
 export async function until(condition, timeoutMs) {
   const deadline = performance.now() + timeoutMs;
   while (performance.now() < deadline) {
@@ -118,7 +118,7 @@ export async function until(condition, timeoutMs) {
   throw new Error(`nothing happened within ${timeoutMs} ms`);
 }
 
-/** Hands a fresh folder to the action and removes it afterwards. */
+/** Calls the action with a new folder and removes it afterwards. */
 export async function withFolder(action) {
   const folder = mkdtempSync(join(tmpdir(), "redrive-bench-"));
   try {
@@ -133,7 +133,7 @@ export function has(program) {
   return spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
 }
 
-/** Says on stderr what is being measured. */
+/** Prints to stderr what is being measured. */
 export function say(text) {
   process.stderr.write(`${text}\n`);
 }

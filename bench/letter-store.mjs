@@ -1,6 +1,6 @@
 /**
- * Makes stores full of letters through the engine's own steps: items are added, leased and buried in large batches.
- * Groups are skewed, as failures are: a few causes have most of the letters, many have a few.
+ * Creates stores with many letters through the engine: items are added, leased and buried in large batches. Group sizes are
+ * skewed like real failures: a few causes have most of the letters.
  */
 import { LIBRARY } from "./kit.mjs";
 
@@ -10,7 +10,7 @@ const HOLDER = "bench-holder";
 const BATCH = 2000;
 const DATA_BYTES = 1024;
 
-/** Opens the store and fills it: `letters` letters over `jobs` jobs, `groups` causes in all. */
+/** Opens the store and creates `letters` letters in `jobs` jobs, with `groups` causes in total. */
 export async function openLetterStore(url, { jobs, letters, groups }) {
   const engine = await openStore(url);
   const names = Array.from({ length: jobs }, (_, index) => `bench-${index + 1}`);
@@ -27,7 +27,7 @@ export async function openLetterStore(url, { jobs, letters, groups }) {
   return { engine, jobs: names };
 }
 
-/** A job and a holder that may lease from it. */
+/** Creates a job and a holder that may lease from it. */
 export async function makeJob(engine, queue) {
   const spec = { command: ["true"], cwd: "/", input: { path: "-" }, jobs: 8, graceMs: 5000, policy: {} };
   await engine.createJob({ id: queue, name: queue, kind: "map", spec });
@@ -35,7 +35,7 @@ export async function makeJob(engine, queue) {
   await engine.registerHolder({ id: holderOf(queue), queue, ...holder });
 }
 
-/** The holder that `makeJob` made. */
+/** The id of the holder that `makeJob` registered. */
 export function holderOf(queue) {
   return `${HOLDER}-${queue}`;
 }
@@ -95,7 +95,7 @@ function causesOf(job, size) {
   });
 }
 
-/** Skewed and the same in every run: cause k gets about 1/(k+1) of what the first one gets. */
+/** Skewed and deterministic: cause k gets about 1/(k+1) of the letters of the first one. */
 function causeOf(number, causes) {
   const draw = ((number * 2_654_435_761) % 4_294_967_296) / 4_294_967_296;
   return causes[Math.floor(causes.length ** draw) - 1] ?? causes[0];

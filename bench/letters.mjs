@@ -1,4 +1,4 @@
-/** Looking at letters and redriving them, with few letters in the store and with a million. */
+/** Benchmarks reading and redriving letters, with few letters in the store and with a million. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { LIBRARY, percentile, runChild, say, timed, withFolder } from "./kit.mjs";
@@ -42,7 +42,7 @@ export function measure({ quick }) {
   });
 }
 
-/** Builds the store, asks every question many times, then does what else is to be done with it. */
+/** Creates the store, runs every query many times, then calls `afterwards`. */
 async function look(folder, letters, afterwards = async () => undefined) {
   say(`  ${count(letters)} letters are made`);
   const path = join(folder, `${letters}.db`);
@@ -66,12 +66,12 @@ async function look(folder, letters, afterwards = async () => undefined) {
   return result;
 }
 
-/** What `dlq maintain` and the services of a run do in the background. */
+/** Runs the background work of `dlq maintain` and of the services of a run. */
 async function catchUp(engine) {
   while (await engine.catchUp({ forMs: 10_000 }));
 }
 
-/** Every filter that the contract offers, alone; some together; other places than the first page. */
+/** The queries: every filter alone, some combinations, and pages after the first one. */
 async function questionsOf({ engine, jobs }, letters) {
   const list = (query) => () => engine.listLetters({ limit: PAGE, ...query });
   const groups = await engine.listGroups({ queue: jobs[0] });
@@ -123,7 +123,7 @@ async function questionsOf({ engine, jobs }, letters) {
   };
 }
 
-/** What only a look at letters can answer, nearly all with the exact number of all that match. */
+/** Queries that must read each letter, nearly all with the exact total of matches. */
 function searchesOf({ engine, jobs }) {
   const search =
     (where, filter = {}) =>
@@ -143,7 +143,7 @@ function searchesOf({ engine, jobs }) {
   };
 }
 
-/** The CPU time of reading letters whole, as `DlqManager.listItems` does. */
+/** Measures the CPU time of reading complete letters, as `DlqManager.listItems` does. */
 function readWhole(url) {
   const listings = {
     "all letters": undefined,
@@ -199,7 +199,7 @@ async function firstOf(engine, where) {
   return found;
 }
 
-/** The cursor of SQLite's page after the letter in the middle: nobody wants to turn half of the pages to get there. */
+/** The SQLite cursor after the letter in the middle, without reading half of the pages first. */
 function middleCursor(letters) {
   const letterSequence = Math.floor(letters / 2);
   return Buffer.from(JSON.stringify(["newest", 0, letterSequence])).toString("base64url");
@@ -211,7 +211,7 @@ async function halfAgeMs(engine, cursor) {
   return (await engine.now()) - letters[0].firstAttempt;
 }
 
-/** A slow answer is asked for less often: it will not get faster. p99 is the median of the rounds' own p99. */
+/** Runs slow queries less often, because they will not get faster. p99 is the median of the rounds' own p99. */
 async function askOften(ask) {
   const first = await timed(ask);
   const calls = (first.wallMs > SLOW_MS ? SLOW_CALLS : CALLS) / ROUNDS;
@@ -219,7 +219,7 @@ async function askOften(ask) {
   for (let round = 0; round < ROUNDS; round += 1) {
     const times = [];
     for (let call = 0; call < calls; call += 1) {
-      const { wallMs, cpuMs } = await timed(ask); // who kept the answers would measure how they are collected
+      const { wallMs, cpuMs } = await timed(ask); // keeping the results would measure garbage collection
       times.push({ wallMs, cpuMs });
     }
     rounds.push(times);
@@ -238,7 +238,7 @@ async function askOften(ask) {
   return { p50: middle("wallMs", 50), p99: middle("wallMs", 99), cpuP99: middle("cpuMs", 99), rows };
 }
 
-/** The median of a few: a look at every letter varies little. */
+/** The median of a few runs: reading every letter varies little. */
 async function askSeldom(ask) {
   await ask();
   const times = [];
@@ -313,7 +313,7 @@ function searchRows(small, large) {
 const REDRIVE_NOTE =
   "The letters of one job among all in the store, in steps of 2,000, as `dlq retry` does it; letters that are not eligible are sent too. Medians of three jobs.";
 
-/** Selects, sends in steps, and leases one of the operation's items as soon as there is one. */
+/** Selects letters, redrives them in steps, and leases one of the operation's items as soon as one is ready. */
 async function redriveJobs({ engine, jobs }, lettersEach) {
   const runs = [];
   for (const queue of jobs.slice(0, REDRIVES)) {

@@ -1,4 +1,4 @@
-/** Items per second of `redrive map` over commands that do nothing, 8 at a time, beside the tools people use today. */
+/** Compares the throughput of `redrive map` with common tools, over commands that do nothing, 8 at a time. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CLI, childPath, has, interleave, runTimed, say, withFolder } from "./kit.mjs";
@@ -42,7 +42,7 @@ async function table(folder, items, { peers }) {
   return { title, rows: rowsOf(figures), notes: notesOf({ peers, withParallel }) };
 }
 
-/** A fresh store each time; the rate inside is by the job's own clock, without the start of the process. */
+/** Uses a new store each time. The inner rate uses the job's own times, without the start of the process. */
 function redrive({ folder, input, items }, command, env = {}) {
   const home = mkdtempSync(join(folder, "home-"));
   const argv = [

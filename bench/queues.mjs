@@ -1,4 +1,4 @@
-/** Queues beside their peers on the same machine in one run: enqueue, process, look at the failed, run them again, wake up. */
+/** Compares queues with their peers on the same machine: enqueue, process, list failed jobs, retry them, wake up. */
 import { percentile, say, timed, withFolder } from "./kit.mjs";
 import { openBullmq } from "./queues/bullmq.mjs";
 import { openGraphileWorker } from "./queues/graphile-worker.mjs";
@@ -45,7 +45,7 @@ export async function measure({ quick }) {
 
 const FULL = { jobs: 10_000, failed: 100_000, retry: 10_000, pickUps: 60 };
 
-/** All peers take their turn in each step of each round, so that a busy moment of the machine hits all alike. */
+/** All peers take turns in each step of each round, so that a busy moment of the machine affects all alike. */
 async function inTurn(openers, sizes) {
   const { peers, missing } = await openAll(openers);
   const samples = Object.fromEntries(Object.keys(peers).map((name) => [name, {}]));
@@ -77,7 +77,7 @@ async function inTurn(openers, sizes) {
   return { figures, missing };
 }
 
-/** A peer that cannot be run here is left out, and the notes say so; ours and the loop by hand must run. */
+/** A peer that cannot run here is left out with a note; Redrive and the hand-written loop must run. */
 async function openAll(openers) {
   const peers = {};
   const missing = [];
@@ -122,7 +122,7 @@ async function failedFigures(each, { failed, retry }) {
         const action = actionOf(peer);
         if (!action) return;
         const { wallMs } = await timed(action);
-        if (n > 0) keep(field, wallMs); // statements are prepared and pages are read once
+        if (n > 0) keep(field, wallMs); // warms up prepared statements and the page cache
       });
     }
   };
@@ -134,13 +134,13 @@ async function failedFigures(each, { failed, retry }) {
 
 const NAMES = { pgBoss: "pg-boss", graphile: "graphile-worker", bullmq: "BullMQ" };
 
-/** The figures of the peers that were measured, by name. */
+/** The results of the measured peers, by name. */
 function besideOf(peers, field, text) {
   const known = Object.entries(NAMES).filter(([key]) => peers[key]?.[field] !== undefined);
   return known.map(([key, name]) => `${name} ${text(peers[key][field])}`).join(", ");
 }
 
-/** Of the peers on PostgreSQL. */
+/** The results of the peers on PostgreSQL. */
 function figuresOf(peers, field) {
   return [peers.pgBoss, peers.graphile].flatMap((peer) => peer?.[field] ?? []);
 }
@@ -193,12 +193,12 @@ function postgresRows(peers) {
   ];
 }
 
-/** A ratio and the goal that it has to reach. */
+/** A ratio and its goal. */
 function reach(ratio, goal) {
   return { ratio, ...atLeast(ratio, goal) };
 }
 
-/** The less the better: the ratio says how many times quicker than the best of the two on PostgreSQL. */
+/** A row where less is better: the ratio is how many times faster than the better of the two peers on PostgreSQL. */
 function lower(what, field, peers, goal) {
   const { redrive } = peers;
   return {

@@ -1,4 +1,4 @@
-/** The peer of the store: plain tables and hand-written SQL through the same SQLite, as durable as ours. */
+/** The peer of the store: plain tables and hand-written SQL on the same SQLite, with the same durability. */
 import { DatabaseSync } from "@photostructure/sqlite";
 
 export function openRaw(path) {
@@ -7,7 +7,7 @@ export function openRaw(path) {
   return db;
 }
 
-/** One transaction for each batch of texts; the row is a number and the text. */
+/** Inserts one row (number and text) per text, with one transaction per batch. */
 export function insertRows(db, texts, batch) {
   db.exec("CREATE TABLE IF NOT EXISTS rows (no INTEGER PRIMARY KEY, data TEXT NOT NULL) STRICT");
   const insert = db.prepare("INSERT INTO rows (data) VALUES (?)");
@@ -18,7 +18,7 @@ export function insertRows(db, texts, batch) {
   }
 }
 
-/** A look-up and a page as a hand-written program would do them. */
+/** A lookup and a page query, as a hand-written program would do them. */
 export function rawReader(db) {
   const one = db.prepare("SELECT data FROM rows WHERE no = ?");
   const page = db.prepare("SELECT no, data FROM rows WHERE no < ? ORDER BY no DESC LIMIT 50");
@@ -28,7 +28,7 @@ export function rawReader(db) {
   };
 }
 
-/** The smallest queue there is: items with a state, leased and settled in batches, no history, no events. */
+/** A minimal queue: items with a state, leased and settled in batches, no history, no events. */
 export function makeHandLoop(db, texts) {
   db.exec(`
     CREATE TABLE work (no INTEGER PRIMARY KEY, state TEXT NOT NULL, due INTEGER NOT NULL, data TEXT NOT NULL) STRICT;

@@ -1,6 +1,6 @@
 /**
- * Receipts that are on disk before they are sent, and whose end is on disk too, beside `fetch` that keeps nothing: how many
- * in a second, and how long one takes.
+ * Compares durable receipts, which are stored before they are sent and again when they end, with `fetch` that stores
+ * nothing: throughput and latency.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -58,7 +58,7 @@ async function measureAt(url, folder, sizes) {
 
 let made = 0;
 
-/** Like that of source 002. Each is another one, for the same again would not be sent. */
+/** Each receipt differs, because an identical one would not be sent again. */
 function nextReceipt() {
   made += 1;
   return {
@@ -84,7 +84,7 @@ function fetchOne(url) {
   };
 }
 
-/** So many at a time until all are done: how many in a second, and how long each took. */
+/** Sends all receipts with a fixed concurrency. Returns the throughput and the latency of each. */
 async function rate(sendOne, { slots, receipts }, untilEnd = async () => undefined) {
   const taken = [];
   let left = receipts;

@@ -1,6 +1,6 @@
 /**
- * From figures to tables. A row says what was measured, the figure, the peer's figure beside it, the ratio, the goal
- * and whether it is met; a row without a goal is there to be known.
+ * Formats results as tables. A row has what was measured, the result, the peer's result, the ratio, the goal and whether it
+ * is met. A row without a goal is informative.
  */
 import { readFileSync } from "node:fs";
 import { arch, cpus, loadavg, platform, release, totalmem } from "node:os";
@@ -12,7 +12,7 @@ export function terminalText(tables) {
   return tables.map((table) => `\n${table.title}\n${columns(table)}${notes(table, "  ")}`).join("\n");
 }
 
-/** The whole of RESULTS.md. */
+/** The complete text of RESULTS.md. */
 export function resultsText(tables, { startedAt, loadBefore, options }) {
   const parts = tables.map((table) => `## ${table.title}\n\n${markdownTable(table)}${notes(table, "")}`);
   return `# Results\n\n${machineText(startedAt, loadBefore)}\n\n${RULES}\n${missingText(options)}\n${parts.join("\n\n")}\n`;
@@ -72,12 +72,12 @@ function notes(table, indent) {
   return (table.notes ?? []).map((note) => `\n\n${indent}${note}`).join("");
 }
 
-/** 12,345 for people. */
+/** Formats a number like 12,345. */
 export function count(value, digits = 0) {
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-/** Milliseconds with as many digits as they deserve. */
+/** Formats milliseconds with a suitable number of digits. */
 export function ms(value) {
   return `${count(value, value < 10 ? 2 : value < 100 ? 1 : 0)} ms`;
 }
@@ -87,12 +87,12 @@ export function perSecond(value, what = "") {
   return `${count(value)}${what && ` ${what}`}/s`;
 }
 
-/** A goal that a ratio or figure has to reach. */
+/** A goal with a lower bound. */
 export function atLeast(value, bound, unit = "×") {
   return { goal: `≥ ${bound} ${unit}`.trim(), met: value >= bound };
 }
 
-/** A goal that a ratio or figure has to stay below. */
+/** A goal with an upper bound. */
 export function atMost(value, bound, unit = "×") {
   return {
     goal: `≤ ${count(bound, bound < 10 && bound % 1 !== 0 ? 1 : 0)} ${unit}`.trim(),

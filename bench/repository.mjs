@@ -1,14 +1,14 @@
-/** Repositories to measure worktrees on, and the parts of the program that are not public, built for the benchmark alone. */
+/** Creates repositories for the worktree benchmarks, and builds internal modules for the benchmark alone. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-// Nothing of the tester's own settings, here and in every process that is measured.
+// Ignores the user's git settings, here and in all measured processes.
 Object.assign(process.env, { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" });
 
-/** Runs git and answers what it prints. */
+/** Runs git and returns its output. */
 export function git(cwd, ...args) {
   return execFileSync("git", args, { cwd, encoding: "utf8", maxBuffer: 2 ** 28 }).trimEnd();
 }
@@ -20,7 +20,7 @@ export function fileName(number) {
   return `src/part-${Math.floor(number / FILES_PER_FOLDER)}/file-${number}.txt`;
 }
 
-/** A repository with that many files of about 2 KB, in folders, in one commit; `extra` are files besides them. */
+/** A repository with that many files of about 2 KB in folders, in one commit; `extra` are additional files. */
 export function makeRepository(top, files, extra = {}) {
   for (let number = 0; number < files; number += 1) {
     const path = join(top, fileName(number));
@@ -39,7 +39,7 @@ export function makeRepository(top, files, extra = {}) {
   git(top, "commit", "-q", "-m", "first");
 }
 
-/** A module of src/ as it would be in the bundle. */
+/** Builds and loads a module of src/, as in the bundle. */
 export async function loadSource(folder, path) {
   const outfile = join(folder, `${path.replaceAll("/", "-")}.mjs`);
   await build({

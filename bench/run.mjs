@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: measures the figures of the budgets beside their peers, prints the tables and writes RESULTS.md.
- * node bench/run.mjs [--only map,store,start,worktree,queues,receipts] [--quick] [--out FILE]
+ * `npm run bench`: compares Redrive with its goals and its peers, prints the tables and writes RESULTS.md. Usage: node
+ * bench/run.mjs [--only map,store,start,worktree,queues,receipts] [--quick] [--out FILE]
  */
 import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -20,7 +20,7 @@ const THEMES = {
   queues: () => import("./queues.mjs"),
   receipts: () => import("./receipts.mjs"),
 };
-/** What the short names of `--only` stand for. */
+/** The benchmarks behind the short names of `--only`. */
 const PARTS = { start: ["start"], map: ["map", "scale"], store: ["store", "letters", "exchange"] };
 
 const { values } = parseArgs({
@@ -48,7 +48,7 @@ const options = { only, quick: values.quick };
 writeFileSync(values.out, resultsText(tables, { startedAt, loadBefore, options }));
 say(`\nWritten to ${values.out}`);
 
-/** One theme that fails must not take the others' figures with it. */
+/** Reports an error as a note, so that one failing benchmark does not lose the results of the others. */
 async function measureOrExplain(name, measure) {
   try {
     return await measure({ quick: values.quick });

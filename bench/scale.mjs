@@ -1,4 +1,4 @@
-/** What size does to the runner: its own memory, a million items, and a job that has a million items behind it. */
+/** Measures how the runner scales: its own memory, a million items, and a job with a million finished items. */
 import { createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from "node:fs";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
@@ -42,7 +42,7 @@ async function writeLines(path, items) {
   await finished(file.end());
 }
 
-/** Rate with little memory and with much; forking a large process is what makes it slow. */
+/** Throughput with little and with much memory: forking a large process is slow. */
 async function memoryRows(folder, items) {
   say(`  ${count(items)} commands with ${BALLAST_MB} MB more in the runner, ${ROUNDS} rounds`);
   const input = join(folder, "few.txt");
@@ -125,7 +125,7 @@ function peakOf(pid) {
   }
 }
 
-/** A job with all items done and one new item; the command itself says when it runs. */
+/** A job with all items done and one new item; the command itself records when it runs. */
 async function resumeRows(folder, input, items) {
   say(`  a job with ${count(items)} done items`);
   const home = join(folder, "resume");
@@ -199,7 +199,7 @@ async function addOne(home, line) {
   await engine.close();
 }
 
-/** Milliseconds from the start of the process to the file that its command makes. */
+/** Milliseconds from the start of the process until its command creates the file. */
 async function timeToLedger(ledger, home, args) {
   rmSync(join(ledger, "line"), { force: true });
   const seen = new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz:shell -- [--scripts N] [--seed S]`: the long form of the fuzz of shell steps (default 20,000 scripts in
- * every shell of this machine) and of the arguments of agents. The short form runs with the tests.
+ * `npm run fuzz:shell -- [--scripts N] [--seed S]`: the long form of the fuzz test of shell steps (default 20,000 scripts in
+ * every shell of this machine) and of agent arguments. The short form runs with the tests.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ const { values } = parseArgs({
 });
 const [count, seed] = [Number(values.scripts), Number(values.seed)];
 
-/** The functions as they are in the sources, which are TypeScript. */
+/** Loads the functions from the TypeScript sources. */
 async function load() {
   const folder = mkdtempSync(join(tmpdir(), "redrive-fuzz-build-"));
   try {

@@ -1,4 +1,4 @@
-/** How long a command takes to start, beside a Node that does nothing. */
+/** Measures how long a command takes to start, beside an empty Node program. */
 import { join } from "node:path";
 import { CLI, interleave, runTimed, withFolder } from "./kit.mjs";
 import { openLetterStore } from "./letter-store.mjs";

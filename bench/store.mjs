@@ -1,4 +1,4 @@
-/** What the store costs: a burial in the runner's time, letters per second, the lease-and-settle loop, the file's size. */
+/** Measures the cost of the store: runner time per burial, letters per second, the lease-and-settle loop, the file size. */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { interleave, LIBRARY, say, timed, withFolder } from "./kit.mjs";
@@ -60,7 +60,7 @@ function rawInsert(home, letters) {
   });
 }
 
-/** The bytes that a letter has: its item's data and its failure. */
+/** The text of each letter: its item's data and its failure. */
 function letterTexts(letters) {
   return newItems(0, letters).map((item, index) => {
     const leased = { ...item, ref: index + 1, attempt: 1, startedAt: Date.now() };
@@ -84,7 +84,7 @@ async function withItems(home, items, run) {
 const buryOf = (item) => burialOf(item, FEW_CAUSES);
 const finishOf = ({ ref, attempt }) => ({ lease: { ref, attempt }, ...DONE });
 
-/** Items are leased beforehand; only their end is timed. */
+/** Leases the items first, so that only their settlement is timed. */
 function bury(home, letters, batch, settlementOf = buryOf) {
   return withItems(home, letters, async (engine) => {
     const leased = await lease(engine, QUEUE, letters);
@@ -97,7 +97,7 @@ function bury(home, letters, batch, settlementOf = buryOf) {
   });
 }
 
-/** Added, leased and buried in batches; then the size of the file beside the bytes that went in. */
+/** Adds, leases and buries letters in batches, then compares the file size with the size of the input. */
 async function wholeLife(home, letters) {
   const path = join(home, "redrive.db");
   const engine = await openStore(`sqlite:${path}`);
@@ -109,7 +109,7 @@ async function wholeLife(home, letters) {
       await engine.settleAndLease(null, { settle: leased.map(buryOf) });
     }
   });
-  await engine.close(); // the journal goes into the file
+  await engine.close(); // checkpoints the journal into the file
   const texts = letterTexts(letters);
   const rawBytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   return { ...perItem(time, letters), bytes: statSync(path).size / letters, rawBytes: rawBytes / letters };

@@ -1,10 +1,10 @@
 /**
- * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite|postgres] [--fault NAME] [--workflow|--crowd|--bulk|--receipts]`:
- * the long form of one kind. `npm run torture -- --campaign [--minutes N] [--strikes N] [--seed S] [--kinds NAMES] [--lanes N]` runs all
- * kinds and faults side by side and appends to `bench/TORTURE.md` (`--report FILE`). The faults are in `torture/faults.mjs`; `--workflow` strikes at a workflow in a git repository instead of a
- * map, `--crowd` lets many processes work on one store at once, `--bulk` kills operations on many letters in their
- * middle, `--receipts` kills a service that sends receipts. `--engine postgres` strikes at the workers of queues and at a server of its own (`torture/chaos.mjs`). The short
- * forms run with the tests.
+ * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite|postgres] [--fault NAME]
+ * [--workflow|--crowd|--bulk|--receipts]`: a long torture run of one kind; the short ones run with the tests. Default: a map
+ * with the faults of `torture/faults.mjs`; `--workflow`: a workflow in a git repository; `--crowd`: many processes on one
+ * store; `--bulk`: kills bulk operations; `--receipts`: kills a service that sends receipts; `--engine postgres`: queue
+ * workers and their own server (`torture/chaos.mjs`). `npm run torture -- --campaign [--minutes N] [--strikes N] [--seed S]
+ * [--kinds NAMES] [--lanes N]` runs all kinds in parallel and appends to `bench/TORTURE.md` (`--report FILE`).
  */
 import { randomInt } from "node:crypto";
 import { fileURLToPath } from "node:url";
@@ -74,7 +74,7 @@ async function main() {
   return 1;
 }
 
-/** The violations are printed as they come; the report is written in the end. */
+/** Prints violations as they occur, and writes the report at the end. */
 async function runCampaign(seed) {
   const number = (text) => (text === undefined ? undefined : Number(text));
   const wishes = {
@@ -110,7 +110,7 @@ function faultsOf(name) {
   return name === undefined ? LONG_FAULTS : onlyFault(name);
 }
 
-/** `--kills` are the rounds of a crowd, and the faults at each operation. */
+/** `--kills` is the number of rounds of a crowd, or of faults per bulk operation. */
 function run(options, faults) {
   if (IS_CHAOS) return chaos({ ...options, faults, note: progress });
   const random = chanceOf(options.seed).random;

@@ -1,4 +1,4 @@
-/** Worktrees: how soon an agent has one, how fast a whole job is in a large repository, what a letter costs there. */
+/** Benchmarks worktrees: how soon an agent has one, the duration of a job in a large repository, the cost of a letter. */
 import {
   appendFileSync,
   mkdirSync,
@@ -57,7 +57,7 @@ async function readyRows(kit, rounds) {
     const top = join(kit.folder, `ready-${files}`);
     makeRepository(top, files);
     const job = await kit.openJob(top, join(kit.folder, `home-${files}`), "bench");
-    for (let warm = 0; warm < 3; warm += 1) await job.release(await job.acquire("first", warm)); // git trusts no file that is as new as its index
+    for (let warm = 0; warm < 3; warm += 1) await job.release(await job.acquire("first", warm)); // git rereads files that are as new as its index
     let number = 0;
     const figures = await interleave(
       {
@@ -159,7 +159,7 @@ async function runJob({ folder }, { files, items, isTraced = false }) {
   mkdirSync(traces);
   const env = { REDRIVE_HOME: join(root, "home"), ...(isTraced && { GIT_TRACE2_EVENT: traces }) };
   const { wallMs, peakMb } = await runWatched(["run", "workflow.yml", "--quiet"], top, env);
-  const merges = Number(git(top, "rev-list", "--count", "--merges", "HEAD")) - 1; // the last one is the job's own
+  const merges = Number(git(top, "rev-list", "--count", "--merges", "HEAD")) - 1; // the last merge is that of the job
   if (merges !== items) throw new Error(`${merges} of ${items} items were merged`);
   const gits = countGits(traces) / items;
   rmSync(root, { recursive: true, force: true });
@@ -184,11 +184,11 @@ function peakOf(pid) {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");
     return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
   } catch {
-    return 0; // it has ended, or there is no /proc here
+    return 0; // the process has ended, or /proc does not exist
   }
 }
 
-/** One file for each process; the runner's own calls are known by the settings that they carry. */
+/** Counts git processes by trace file; the runner's own calls are recognized by their settings. */
 function countGits(traces) {
   const starts = readdirSync(traces).map((name) => firstStart(join(traces, name)));
   const own = starts.filter((argv) => argv.includes("core.fsmonitor=false") || argv.includes("merge"));
@@ -220,7 +220,7 @@ function tallyText(starts) {
     .join("\n");
 }
 
-/** What people script today. */
+/** The baseline: a hand-written script. */
 function plainItems({ folder }, items) {
   say(`  ${count(items)} items with a fresh worktree each`);
   const top = join(folder, "plain");

@@ -1,4 +1,4 @@
-/** A map through the library in a process that holds a given amount of touched memory besides. */
+/** Runs a map with the library in a process that holds a given amount of additional memory. */
 import { LIBRARY } from "../kit.mjs";
 
 const { folder, input, ballastMb } = JSON.parse(process.argv[2]);

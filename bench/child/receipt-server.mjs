@@ -1,4 +1,4 @@
-/** A service that takes every receipt at once, in a process of its own; prints its address and ends with its parent. */
+/** A service that accepts every receipt at once, in its own process. Prints its address and ends with its parent. */
 import { createServer } from "node:http";
 
 const server = createServer((request, response) => {

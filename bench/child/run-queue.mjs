@@ -1,4 +1,4 @@
-/** Feeds a file into a queue and works it with a handler that does nothing: what the runner itself costs in memory. */
+/** Adds a file to a queue and runs it with a handler that does nothing, to measure the runner's own memory. */
 import { LIBRARY } from "../kit.mjs";
 
 const { url, input, slots } = JSON.parse(process.argv[2]);

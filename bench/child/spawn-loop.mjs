@@ -1,4 +1,4 @@
-/** The peer that every Node program starts from: `spawn` in a loop, exit codes looked at, nothing kept. */
+/** The simplest peer: `spawn` in a loop, with exit codes checked and nothing stored. */
 import { spawn } from "node:child_process";
 
 const { items, atATime } = JSON.parse(process.argv[2]);

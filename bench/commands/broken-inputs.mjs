@@ -1,4 +1,4 @@
-/** Files that a command may be given: sound ones, broken ones, and things that are no files. */
+/** Input files for commands: valid ones, broken ones, and paths that are not files. */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -79,7 +79,7 @@ const BROKEN = [
   () => "%YAML 9.9\n---\n!!js/function x\n",
 ];
 
-/** Writes an input below the folder and returns its path. */
+/** Writes an input into the folder and returns its path. */
 export function writeInput(folder, chance) {
   const one = (list) => list[chance.between(0, list.length - 1)];
   mkdirSync(folder, { recursive: true });
@@ -93,7 +93,7 @@ export function writeInput(folder, chance) {
   return path;
 }
 
-/** Changes, drops and doubles a few bytes. */
+/** Changes, removes and duplicates a few bytes. */
 export function mutate(bytes, chance) {
   let changed = Buffer.from(bytes);
   for (let count = chance.between(1, 4); count > 0 && changed.length > 0; count--) {
@@ -119,12 +119,12 @@ function oddPath(folder, name, chance) {
   return kind === 2 ? join(folder, "file", name) : path;
 }
 
-/** A pipe with a writer of its own, which gives up when nobody reads: a command may read it without leaving its thread. */
+/** A pipe with a separate writer process, because a command may block its thread to read it. The writer times out. */
 function makeFifo(path, text) {
   try {
     execFileSync("mkfifo", [path], { stdio: "ignore" });
   } catch {
-    return; // it is there from an earlier draw
+    return; // it exists from an earlier call
   }
   const writer = ["3", "sh", "-c", 'printf %s "$1" > "$2"', "sh", text, path];
   spawn("timeout", writer, { stdio: "ignore" }).on("error", () => undefined); // without `timeout` nobody writes
@@ -134,6 +134,6 @@ function symlinkTo(target, path) {
   try {
     symlinkSync(target, path);
   } catch {
-    // Something is there from an earlier draw, which is as good.
+    // The path exists from an earlier call, which is fine.
   }
 }

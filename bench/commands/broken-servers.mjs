@@ -1,7 +1,7 @@
-/** Servers that are no PostgreSQL, or one that cannot be used. Each listens on the loopback until `close`. */
+/** Servers that are not PostgreSQL, or one that cannot be used. Each listens on the loopback address until `close`. */
 import { createServer } from "node:net";
 
-/** The ways, each with what it does to one connection. */
+/** Fault names, each with what the server does to a connection. */
 const CONNECTIONS = {
   garbage: (socket) =>
     socket.on("data", () =>
@@ -29,10 +29,10 @@ const CONNECTIONS = {
   hangs: () => undefined,
 };
 
-/** Those that are silent cost a command its whole patience. */
+/** A command waits for its full timeout on these silent servers. */
 export const SLOW_SERVERS = new Set(["hangs", "garbage after the login", "answers with nothing"]);
 
-/** Starts every server; `urls` has the address of each, and one where nobody listens. */
+/** Starts every server; `urls` has the address of each, and one on which nothing listens. */
 export async function startServers(isWanted = () => true) {
   const sockets = new Set();
   const servers = [];
@@ -45,7 +45,7 @@ export async function startServers(isWanted = () => true) {
     if (!isWanted(name)) continue;
     const server = createServer((socket) => {
       sockets.add(socket);
-      socket.on("error", () => undefined); // the client has left
+      socket.on("error", () => undefined); // the client has disconnected
       socket.on("close", () => sockets.delete(socket));
       connect(socket);
     });
@@ -81,7 +81,7 @@ function failure(code, text) {
   return message("E", Buffer.from(`${fields}\0`));
 }
 
-/** Answers the first message, after it refused TLS where that was asked for, and closes. */
+/** Answers the first message (and refuses TLS if requested), then closes the connection. */
 function answer(socket, bytes) {
   socket.on("data", (data) => {
     if (isTlsRequest(data)) socket.write("N");
@@ -89,7 +89,7 @@ function answer(socket, bytes) {
   });
 }
 
-/** Lets anyone in; `reply` is the answer to everything after it, null closes. */
+/** Accepts every login; `reply` is the answer to all later messages, null closes the connection. */
 function afterLogin(socket, reply) {
   let isIn = false;
   socket.on("data", (data) => {

@@ -1,4 +1,4 @@
-/** Copies of a sound SQLite store that are broken in one way each. `break` gets the home of a run and returns the environment's changes. */
+/** Breaks copies of a valid SQLite store in one way each. `break` gets a run's home and returns environment changes. */
 import {
   cpSync,
   existsSync,
@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 
-/** Names of the ways, with what each does to the home. The store is `redrive.db` in it, without a WAL unless it is made. */
+/** Faults by name. Each changes the home, which has the store `redrive.db`, without a WAL unless the fault creates one. */
 export const STORES = {
   sound: () => undefined,
   missing: (home) => rmSync(join(home, "redrive.db")),
@@ -112,12 +112,12 @@ function change(home, sql) {
   }
 }
 
-/** A table that SQLite itself protects stays. */
+/** Ignores errors for tables that SQLite itself protects. */
 function tryChange(home, sql) {
   try {
     change(home, sql);
   } catch {
-    // The store stays sound.
+    // The store stays valid.
   }
 }
 
@@ -148,7 +148,7 @@ const STRANGE = [
   "9223372036854775807",
 ];
 
-/** One column of one table has a value that no version of the program writes there. */
+/** Sets one column of one table to a value that no version of the program writes. */
 function changeValues(home, chance) {
   const tables = tablesOf(home);
   const table = tables[chance.between(0, tables.length - 1)];
@@ -160,13 +160,13 @@ function changeValues(home, chance) {
     const value = STRANGE[chance.between(0, STRANGE.length - 1)];
     database.exec(`UPDATE OR IGNORE "${table}" SET "${name}" = ${value}`);
   } catch {
-    // A rule of the schema that cannot be turned off: the store stays sound.
+    // A constraint that cannot be turned off: the store stays valid.
   } finally {
     database.close();
   }
 }
 
-/** Leaves a WAL behind, as a process that was killed does. */
+/** Leaves a WAL file, like a killed process. */
 function makeWal(home) {
   const database = new DatabaseSync(storeOf(home));
   database.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0");

@@ -1,12 +1,12 @@
-/** Draws command lines from the definitions of the commands, so that a new command or option is fuzzed without a change here. */
+/** Generates command lines from the command definitions, so that new commands and options are fuzzed too. */
 
-/** Every command that does something, with its words. */
+/** All leaf commands, with their words. */
 export function leavesOf(command, words = []) {
   if (command.commands.length === 0) return [{ words, command }];
   return command.commands.flatMap((below) => leavesOf(below, [...words, below.name()]));
 }
 
-/** Values that no option means. An argument of a process has no NUL. */
+/** Values that no option accepts. Process arguments cannot contain NUL. */
 const IMPLAUSIBLE = [
   ...[
     "",
@@ -66,7 +66,7 @@ const IMPLAUSIBLE = [
   ],
 ];
 
-/** Plausible values by the name that stands between `<` and `>`. */
+/** Plausible values by the placeholder name between `<` and `>`. */
 const BY_NAME = [
   [/duration|when|time$/, ["1s", "10ms", "5m", "2030-01-31T09:00:00Z", "0s"]],
   [/^n$|bytes|range/, ["1", "2", "3", "2..3", "1000000"]],
@@ -91,8 +91,8 @@ const COMMANDS = [
 ];
 
 /**
- * One command line. `names` are those of things in the store, `files` makes paths of broken inputs, `stores` URLs. The
- * answer has only strings.
+ * Returns one command line as strings. `names` are names in the store, `file` returns paths of broken inputs, `storeUrl`
+ * URLs.
  */
 export function drawCommand(leaf, { chance, names, file, storeUrl }) {
   const one = (list) => list[chance.between(0, list.length - 1)];
@@ -107,7 +107,7 @@ export function drawCommand(leaf, { chance, names, file, storeUrl }) {
   const options = leaf.command.options.filter(
     ({ long }) => long !== "--store" && long !== "--json" && long !== "--help",
   );
-  // A file of settings that cannot be read ends most commands before they begin.
+  // Rare, because an unreadable configuration file ends most commands before they start.
   const shareOf = ({ long }) => (long === "--config" ? 0.05 : 2 / options.length);
   const wanted = options.filter((option) => option.mandatory || chance.random() < shareOf(option));
   const words = [...leaf.words];

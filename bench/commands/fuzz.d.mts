@@ -4,7 +4,7 @@ export function fuzzCommands(options: {
   readonly runs: number;
   readonly seed: number;
   readonly servers: ReadonlyMap<string, string>;
-  /** After this time a command that goes on is asked to stop. */
+  /** A command that runs longer is asked to stop. */
   readonly patienceMs: number;
   readonly deadlineMs: number;
 }): Promise<{ readonly commands: ReadonlySet<string>; readonly violations: readonly unknown[] }>;

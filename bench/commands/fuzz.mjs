@@ -1,6 +1,6 @@
 /**
- * Fuzz of commands: every command line that the definitions allow, over broken stores, broken servers and broken input.
- * Commands run in this process, one at a time. What would end the real process with a stack trace is a violation here.
+ * Fuzzes commands: random command lines from the definitions, with broken stores, servers and inputs. Commands run in this
+ * process, one at a time. An error that would end the real process with a stack trace is a violation.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { STORES } from "./broken-stores.mjs";
 import { drawCommand, leavesOf } from "./draw-command.mjs";
 import { judge } from "./oracle.mjs";
 
-/** Names of what the sound store has; `prepare` makes them. */
+/** Names in the valid store, which `prepare` creates. */
 const NAMES = [
   "fuzz-map",
   "fuzz-map",
@@ -75,7 +75,7 @@ export async function fuzzCommands({
   }
 }
 
-/** A family has its commands only when it is named. */
+/** A command group loads its commands only when it is named. */
 async function everyLeaf(build) {
   const families = await build([]);
   const parsers = await Promise.all(families.commands.map((family) => build([family.name()])));
@@ -131,10 +131,10 @@ const SETTINGS = [
   "classify: []\n",
 ];
 
-/** A command that was asked to stop may finish what runs. */
+/** How long a command that was asked to stop may still run. */
 const INSIST_MS = 10_000;
 
-/** Runs the command to its end, asking one that goes on to stop. */
+/** Runs the command to its end and asks it to stop if it takes too long. */
 async function runOnce(program, guard, { words, env, cwd, stdin }, { patienceMs, deadlineMs }) {
   const io = terminalOf({ env, cwd, stdin });
   const began = performance.now();
@@ -157,7 +157,7 @@ async function runOnce(program, guard, { words, env, cwd, stdin }, { patienceMs,
   clearInterval(again);
   guard.forgetSignals();
   clearTimeout(timer);
-  await new Promise((resolve) => setImmediate(resolve)); // rejections that nobody handles are reported by now
+  await new Promise((resolve) => setImmediate(resolve)); // unhandled rejections have been reported by now
   const crash = result.crash ?? guard.crash;
   return {
     ...result,
@@ -184,7 +184,7 @@ function sink() {
 
 const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"];
 
-/** Catches what would end the process: errors that nobody handles, and `process.exit`. */
+/** Catches what would end the process: unhandled errors and `process.exit`. */
 function guardProcess() {
   let found;
   let tell = () => undefined;
@@ -208,7 +208,7 @@ function guardProcess() {
       });
     },
     askToStop: () => process.emit("SIGTERM", "SIGTERM"),
-    /** The signals of the next command are not for this one. */
+    /** Removes signal handlers, so that signals for the next command do not reach this one. */
     forgetSignals() {
       for (const name of SIGNALS)
         for (const listener of process.listeners(name))
@@ -224,7 +224,7 @@ function guardProcess() {
   };
 }
 
-/** A store with a job and its letters, a queue with items, a target with a receipt, an operation. */
+/** Creates a store with a job and its letters, a queue with items, a target with a receipt, and an operation. */
 async function prepare(program, guard, home) {
   mkdirSync(home, { recursive: true });
   const env = { PATH: process.env.PATH, HOME: home, REDRIVE_HOME: home, NO_COLOR: "1" };

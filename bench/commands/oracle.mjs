@@ -1,12 +1,12 @@
-/** Judges how a command ended. What it finds is a violation: a person or a script could not make sense of the answer. */
+/** Checks how a command ended. A violation is a result that neither a person nor a script could understand. */
 
-/** The documented ones; 129, 130 and 143 are those of signals. */
+/** The documented exit codes; 129, 130 and 143 are those of signals. */
 const EXIT_CODES = new Set([0, 1, 2, 3, 4, 5, 75, 129, 130, 143]);
 const STACK_FRAME = /^\s+at .*(?:[:(][^\s)]+:\d+:\d+|\(native\)|<anonymous>|node:)/m;
 const INTERNALS =
   /\[object \w+\]|\bundefined\b|\bNaN\b|TypeError|RangeError|ReferenceError|AssertionError|ERR_[A-Z_]+/;
 
-/** What is wrong, or null. `result` is what the command printed and returned, or the error that escaped from it. */
+/** Returns the violation, or null. `result` is the output and exit code of the command, or the error that it threw. */
 export function judge({ code, stdout, stderr, crash, isLate, wasForced = false, words }) {
   if (crash !== undefined) return `it crashed: ${crash?.stack ?? crash}`;
   if (isLate) return "it did not end";
@@ -17,27 +17,27 @@ export function judge({ code, stdout, stderr, crash, isLate, wasForced = false, 
   const own = separator < 0 ? words : words.slice(0, separator);
   if (own.includes("--help") || own.includes("help")) return null;
   const isJson = own.includes("--json");
-  const isOneLine = !words.some((word) => word.includes("\n")); // a message may quote what was given
+  const isOneLine = !words.some((word) => word.includes("\n")); // a message may quote its input
   for (const line of stderr.split("\n").filter((one) => isOneLine && one.startsWith("redrive: "))) {
     const found = judgeSentence(line.slice("redrive: ".length), words);
     if (found !== null) return found;
   }
   if (code !== 0 && stderr.trim() === "" && stdout.trim() === "") return `exit code ${code} without a word`;
-  if (wasForced) return null; // by a second signal: nothing is waited for, not even the answer
+  if (wasForced) return null; // a second signal ends it at once, without a result
   return isJson ? judgeJson({ code, stdout, own, words }) : null;
 }
 
-/** A code alone, such as a SQLSTATE or an errno, is no sentence. */
+/** A bare code, such as a SQLSTATE or an errno, is not a sentence. */
 function judgeSentence(text, words) {
   if (text.trim().split(/\s+/).length < 3) return `no sentence: ${text.slice(0, 200)}`;
   const found = INTERNALS.exec(text);
   return found && !words.some((word) => word.includes(found[0])) ? `it printed ${found[0]}` : null;
 }
 
-/** One object a line, as documented. */
+/** Options that print one JSON object per line, as documented. */
 const FOLLOWS = ["--follow", "--watch", "-w"];
 const LINES = [["groups", "preview"], ["watch"]];
-/** Text that is no answer of ours: a script for a shell, the candidates of a completion, a letter's own bytes. */
+/** Commands that print other text: a shell script, completion candidates, the raw data of a letter. */
 const TEXT = [["completion"], ["complete-words"]];
 
 function judgeJson({ code, stdout, own, words }) {
@@ -73,7 +73,7 @@ function isErrorDocument(error) {
   return typeof error?.code === "string" && typeof error.message === "string";
 }
 
-/** An answer may carry the exit code of what it reports: a list of problems, letters that could not be sent. */
+/** A result may have the exit code of what it reports, such as a list of problems or of letters that were not sent. */
 function isSummary(document) {
   return typeof document === "object" && document !== null && Object.keys(document).length > 1;
 }

@@ -100,7 +100,7 @@ export async function openGraphileWorker(url) {
       return taken;
     },
     async close() {
-      await new Promise((resolve) => setTimeout(resolve, 1000)); // it completes jobs in batches, also after its stop
+      await new Promise((resolve) => setTimeout(resolve, 1000)); // jobs are completed in batches, also after the stop
       await sql(`DROP SCHEMA ${schema} CASCADE`);
       await utils.release();
     },

@@ -1,6 +1,6 @@
 /**
- * The same loop by hand on SQLite: one table, batches of 100, no history, no events. One durable transaction settles a batch
- * and leases the next one: while handlers run, SQLite's only writer must not be held up.
+ * The hand-written loop on SQLite: one table, batches of 100, no history, no events. One durable transaction settles a batch
+ * and leases the next one, so that SQLite's only writer is not blocked while handlers run.
  */
 import { DatabaseSync } from "@photostructure/sqlite";
 import { chunks, PAYLOAD } from "./peers.mjs";
@@ -37,7 +37,7 @@ export async function openHandWrittenSqlite(path) {
           for (const { id } of found) lease.run(id);
           return found;
         });
-        await new Promise((resolve) => setImmediate(resolve)); // a worker has other things to do as well
+        await new Promise((resolve) => setImmediate(resolve)); // lets other tasks of the worker run
       }
       inTransaction(() => jobs.map(({ id }) => done.run(id)));
     },

@@ -1,4 +1,4 @@
-/** The loop that one would write by hand with SKIP LOCKED: a table, batches of 100 in two loops, no history, no events. */
+/** A minimal hand-written loop with SKIP LOCKED: a table, batches of 100 in two loops, no history, no events. */
 import pg from "pg";
 import { chunks, PAYLOAD } from "./peers.mjs";
 
@@ -47,7 +47,7 @@ export async function openHandWritten(url) {
       const left = { count };
       await Promise.all([loop(left), loop(left)]);
     },
-    /** The least that is durable: one statement adds and notifies, one takes. */
+    /** The durable minimum: one statement adds and notifies, one takes. */
     async pickUp(times) {
       const taken = [];
       let began = 0;

@@ -1,4 +1,4 @@
-/** Where the peers come from: bench/peers, installed when they are first needed. */
+/** Loads the peers from bench/peers, and installs them when they are first needed. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,7 +8,7 @@ import { say } from "../kit.mjs";
 const FOLDER = fileURLToPath(new URL("../peers", import.meta.url));
 const resolveFrom = createRequire(`${FOLDER}/package.json`);
 
-/** A peer's module. */
+/** Imports the module of a peer. */
 export async function loadPeer(name) {
   if (!existsSync(`${FOLDER}/node_modules`)) install();
   const module = await import(pathToFileURL(resolveFrom.resolve(name)).href);
@@ -25,7 +25,7 @@ function install() {
   if (status !== 0) throw new Error("The peers could not be installed.");
 }
 
-/** How many jobs one call adds: for all of them more at a time is not slower. */
+/** How many jobs one call adds; larger calls are not slower for any peer. */
 export const CALL = 10_000;
 
 /** Cuts a list into chunks. */
@@ -33,7 +33,7 @@ export function* chunks(list, size) {
   for (let from = 0; from < list.length; from += size) yield list.slice(from, from + size);
 }
 
-/** A promise and what resolves it after so many calls. */
+/** A promise and a function that resolves it after `total` calls. */
 export function countdown(total) {
   let left = total;
   let finish;

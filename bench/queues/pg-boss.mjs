@@ -2,7 +2,7 @@
 import { CALL, chunks, loadPeer, PAYLOAD } from "./peers.mjs";
 
 const QUEUE = "bench";
-/** Its workers are rung, which it does only for queues that ask for it. */
+/** A queue with notifications, which pg-boss uses only on request. */
 const WOKEN_QUEUE = "bench-woken";
 
 export async function openPgBoss(url) {
@@ -16,7 +16,7 @@ export async function openPgBoss(url) {
     max: 10,
     useListenNotify: true,
   });
-  boss.on("error", () => undefined); // told by the calls themselves
+  boss.on("error", () => undefined); // reported by the calls themselves
   await boss.start();
   await boss.createQueue(QUEUE, { retryLimit: 0 });
   await boss.createQueue(WOKEN_QUEUE, { retryLimit: 0, notify: true });
@@ -27,7 +27,7 @@ export async function openPgBoss(url) {
       const jobs = Array.from({ length: count }, (_, n) => ({ data: PAYLOAD(n) }));
       for (const chunk of chunks(jobs, CALL)) await boss.insert(QUEUE, chunk);
     },
-    // Its own workers fetch one job each in an interval; loops without a pause are the best that 8 at a time can do.
+    // Its workers fetch one job per interval; loops without a pause are the fastest way with 8 at a time.
     async processUsual(count) {
       let left = count;
       const loop = async () => {

@@ -1,4 +1,4 @@
-/** Ours, with every attempt and its events written: 8 at a time, and two workers with 500 slots each. */
+/** Redrive, with every attempt and its events stored: 8 at a time, and two workers with a concurrency of 500 each. */
 import pg from "pg";
 import { LIBRARY } from "../kit.mjs";
 import { CALL, chunks, countdown, PAYLOAD } from "./peers.mjs";
@@ -53,7 +53,7 @@ export async function openRedrive(url) {
       const { letters } = await store.listLetters({ queue: queue.name, limit: 50 });
       if (letters.length !== 50) throw new Error("Redrive: no page");
     },
-    /** As who has the groups before them does: by the signature of one. */
+    /** Filters by the signature of one group, like a user who has listed the groups. */
     async filter() {
       group ??= (await store.listGroups({ queue: queue.name }))[0];
       const { letters } = await store.listLetters({
@@ -63,7 +63,7 @@ export async function openRedrive(url) {
       });
       if (letters.length !== 50) throw new Error("Redrive: no filtered page");
     },
-    /** One group after the other: each is a tenth of the letters. */
+    /** Retries one group after another; each has a tenth of the letters. */
     async retry(count) {
       made += 1;
       const groups = await store.listGroups({ queue: queue.name });
@@ -114,7 +114,7 @@ export async function openRedrive(url) {
   };
 }
 
-/** Nothing of an earlier run is measured, and nothing is left behind. */
+/** Removes the data of earlier runs and of this one. */
 async function dropSchema(url) {
   if (!url.startsWith("postgres")) return;
   const schema = new URL(url).searchParams.get("schema");

@@ -1,6 +1,6 @@
 /**
- * Differential fuzz of shell steps: seeded scripts with hostile values are run by every shell of the machine. A value must
- * arrive exactly, and must never be run, whatever the script looks like. The arguments of agents are checked beside it.
+ * Differential fuzz test of shell steps: every shell of the machine runs seeded scripts with hostile values. A value must
+ * arrive unchanged and must never be executed, whatever the script looks like. Also checks agent arguments.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chanceOf } from "../torture/chance.mjs";
 
-/** How each shell is started. */
+/** The command of each shell. */
 const SHELLS = [
   { name: "dash", argv: ["dash"] },
   { name: "bash", argv: ["bash"] },
@@ -16,7 +16,7 @@ const SHELLS = [
   { name: "busybox", argv: ["busybox", "sh"] },
 ];
 
-/** The shells that run here, and the others with the reason. */
+/** The shells that run on this machine, and the missing ones with the reason. */
 export function findShells() {
   const found = [];
   const missing = [];
@@ -28,7 +28,7 @@ export function findShells() {
   return { found, missing };
 }
 
-/** Scripts that print the value in a known way. `\u0001` in what is printed stands for the value. */
+/** Scripts that print the value in a known form. `\u0001` in the expected output stands for the value. */
 const EXACT = [
   ["printf %s ${item.v}", "\u0001"],
   ["printf %s a${item.v}b", "a\u0001b"],
@@ -65,7 +65,7 @@ const PIECES = [
   ...[": ", "echo ", "printf %s ", "1+", "x=", "cat "],
 ];
 
-/** Places where another reader takes the value for code, and what may stand before them. */
+/** Contexts in which a second interpreter evaluates the value as code, and what may precede them. */
 const SECOND_READERS = [
   ...["eval ${item.v}", 'eval "echo ${item.v}"', "trap '${item.v}' EXIT", "alias a=${item.v}\na"],
   ...["sh -c ${item.v}", 'sh -c "echo ${item.v}"', "bash -ec 'echo ${item.v}'", "sh -e -c -- ${item.v}"],
@@ -141,7 +141,7 @@ const HARD = [..."'\"\\$`(){}\n #a!-;*?[]~&|<>=\t\u00a0é", "\u0081", "🎉"];
 
 /**
  * Runs `count` scripts in each shell. `fillScript` is the function of `src/workflow/shell-values.ts`. Returns how many ran
- * and every violation with all that is needed to repeat it.
+ * and every violation with the data to reproduce it.
  */
 export function fuzzScripts({ fillScript, count, seed, shells, onBatch = () => undefined }) {
   const chance = chanceOf(seed);
@@ -198,7 +198,7 @@ function fillCase(one, fillScript, report) {
   return [{ ...one, script: script.value.text, values: Object.keys(script.value.env).length }];
 }
 
-/** More values than any script has; all of a script have the same value. */
+/** More names than any script has values; all values of a script are equal. */
 const NAMES = Array.from({ length: 40 }, (_, index) => `RD_${index + 1}`);
 const SET_ALL = NAMES.map((name) => `${name}="$2"`).join(" ");
 const EACH = `while [ $# -gt 0 ]; do ${SET_ALL} $S -c "$1" </dev/null 2>/dev/null; printf '\\1\\1'; shift 2; done`;
@@ -223,7 +223,7 @@ function runBatch(shell, cases, { folder, report }) {
   }
 }
 
-/** One shell starts them all: our own process starts few in a second. */
+/** One shell starts all scripts, because starting processes from Node is slow. */
 function runCases(shell, cases, folder) {
   const args = cases.flatMap(({ script, value }) => [script, value]);
   const env = { PATH: process.env.PATH, S: shell.argv.join(" "), LC_ALL: "C.UTF-8" };
@@ -265,7 +265,7 @@ const COMMANDS = [
   ["agent", "${item.e}${item.v}"],
 ];
 
-/** Draws agents with hostile prompts and arguments, and checks that no argument that begins with `-` comes from an item. */
+/** Generates hostile prompts and arguments, and checks that no argument that begins with `-` comes from an item. */
 export function fuzzAgents({ programOf, count, seed }) {
   const chance = chanceOf(seed);
   const one = (list) => list[chance.between(0, list.length - 1)];

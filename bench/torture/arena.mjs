@@ -1,4 +1,4 @@
-/** Where a torture takes place: a home of its own, the built CLI, and the runners that were started in it. */
+/** The environment of a torture run: its own home, the built CLI, and the runners started in it. */
 import { execFileSync, spawn } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,26 +9,26 @@ import { MARK_VARIABLE, markedProcesses, signal } from "./processes.mjs";
 
 const CLI = fileURLToPath(new URL("../../dist/cli/main.cjs", import.meta.url));
 
-/** The name of the job that all runners work on. */
+/** The job that all runners work on. */
 export const JOB = "torture";
 
 export class Arena {
   home = mkdtempSync(join(tmpdir(), "redrive-torture-"));
-  /** Where runners are started. */
+  /** The working directory of the runners. */
   cwd = this.home;
   input = join(this.home, "input.jsonl");
   ledger = join(this.home, "ledger");
-  /** Once this file is there, nothing fails for good any more. */
+  /** Once this file exists, no item fails permanently any more. */
   healed = join(this.home, "healed");
   storePath = join(this.home, "redrive.db");
   mark = this.home;
-  /** How many items a map runs at a time. */
+  /** The concurrency of a map. */
   jobs = 8;
-  /** One sentence for each runner that ended as it never should. */
+  /** A description of each runner that ended in an unexpected way. */
   troubles = [];
-  /** How many signals met a runner that was still at work. */
+  /** How many signals reached a runner at work. */
   strikes = 0;
-  /** The same, by the name of the fault. */
+  /** The same number by name of the fault. */
   hits = {};
   #env = {
     ...process.env,
@@ -67,7 +67,7 @@ export class Arena {
     retry: () => ["dlq", "retry", JOB, "--yes", "--force", "--quiet"],
   };
 
-  /** Starts the CLI. `ended` resolves with how it ended; it never rejects. */
+  /** Starts the CLI. `ended` resolves when it has ended and never rejects. */
   start(args) {
     const saidPath = join(this.home, `runner-${++this.#runners}.stderr`);
     const said = openSync(saidPath, "w");
@@ -87,14 +87,14 @@ export class Arena {
     return runner;
   }
 
-  /** What the CLI answers in JSON. */
+  /** Runs the CLI and parses its JSON output. */
   ask(...args) {
     return JSON.parse(
       execFileSync(process.execPath, [CLI, ...args, "--json"], { env: this.#env, encoding: "utf8" }),
     );
   }
 
-  /** Counts a fault that met a process at work. */
+  /** Counts a fault that hit a process at work. */
   hit(name) {
     this.strikes += 1;
     this.hits[name] = (this.hits[name] ?? 0) + 1;
@@ -104,14 +104,14 @@ export class Arena {
     return existsSync(this.storePath);
   }
 
-  /** Ends whatever was left, and the home with it. */
+  /** Kills remaining processes and removes the home. */
   tidy({ keep }) {
     for (const { pid } of markedProcesses(this.mark)) signal(pid, "SIGKILL");
     if (!keep) rmSync(this.home, { recursive: true, force: true });
   }
 }
 
-/** Bash tells the time by itself. */
+/** Bash reads the time without starting a process. */
 export function hasBash() {
   try {
     return /^\d+\.\d+/.test(
@@ -121,6 +121,6 @@ export function hasBash() {
       }),
     );
   } catch {
-    return false; // sh tells the time too, in whole seconds and at the price of a process
+    return false; // sh has to start a process for the time, in whole seconds
   }
 }

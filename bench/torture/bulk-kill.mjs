@@ -1,6 +1,6 @@
 /**
- * Kills each bulk operation in its middle with `kill -9`, as often as asked, then lets `redrive ops resume` bring it to
- * its end. Between and after: what was selected is done, refused or left; nothing is done twice; nothing is lost.
+ * Kills each bulk operation with `kill -9` several times, then finishes it with `redrive ops resume`. Checks in between and
+ * at the end that every selected letter is done, refused or pending, that none is done twice, and that none is lost.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { CLI } from "./crowd.mjs";
 
 const JOB = "bulk";
 
-/** In an order in which each finds letters to work on: the purge comes last. */
+/** Ordered so that each operation finds letters; the purge is last. */
 const OPERATIONS = [
   { kind: "edit", words: ["dlq", "edit", "--job", JOB, "--set", "fixed=item.n", "--yes"] },
   { kind: "discard", words: ["dlq", "discard", "--job", JOB, "--reason", "for now", "--yes"] },
@@ -36,7 +36,7 @@ const OPERATIONS = [
   { kind: "purge", words: ["dlq", "purge", JOB, "--older-than", "0s", "--yes"] },
 ];
 
-/** `letters` in all, `kills` for each operation. Answers `{ violations, figures, home }`. */
+/** `letters` in total, `kills` per operation. Returns `{ violations, figures, home }`. */
 export async function bulkKill({ letters = 1000, kills = 2, random = Math.random, note = () => undefined }) {
   const home = mkdtempSync(join(tmpdir(), "redrive-bulk-"));
   const world = {
@@ -70,7 +70,7 @@ export async function bulkKill({ letters = 1000, kills = 2, random = Math.random
   };
 }
 
-/** Items that fail until the folder says otherwise, and write down each success. */
+/** Creates letters of items that fail until the file `go` exists, and that record each success. */
 async function makeLetters(world) {
   const work = `test -f ${world.home}/go || { echo "error: not yet" >&2; exit 1; }; echo "$1" >> ${world.ledger}`;
   const input = Array.from({ length: world.letters }, (_, n) => JSON.stringify({ n })).join("\n");
@@ -115,10 +115,10 @@ async function strike(world, engine, { kind, words }, kills) {
   await judgeBooks(world, engine, kind);
 }
 
-/** How long a bulk operation runs after it was recorded, at most, before it is struck. */
+/** The longest delay between the record of a bulk operation and its kill. */
 const MIDDLE_MS_MAX = 60;
 
-/** Waits until the operation is recorded, then for a moment that is drawn anew each time; every fourth time it does not wait for that. */
+/** Kills the command at a random moment after its operation was recorded; in a quarter of the cases at any moment. */
 async function killInTheMiddle(world, engine, { words, kind, before }) {
   const child = spawn(process.execPath, [CLI, ...words], { env: environment(world), stdio: "ignore" });
   let isOver = false;
@@ -150,12 +150,12 @@ async function judgeBooks(world, engine, kind) {
     world.violations.push(`${kind}: ${counts.total} of ${world.letters} items are there`);
 }
 
-/** Each item that was redriven succeeded once, by the store and by what the work itself wrote down. */
+/** Checks that each redriven item succeeded once, in the store and in the record of the command. */
 async function judgeWork(world, engine) {
   const counts = await engine.count(world.queue);
   const half = Math.ceil(world.letters / 2);
   if (counts.done !== half) world.violations.push(`${counts.done} items are done, ${half} were redriven`);
-  // Half were cleared when they were resolved, half were purged.
+  // Half of them were cleared after they were resolved, half were purged.
   if (counts.purged !== world.letters) world.violations.push(`${counts.purged} letters were purged`);
   const lines = existsSync(world.ledger) ? readFileSync(world.ledger, "utf8").trim().split("\n") : [];
   const ran = new Set(lines);

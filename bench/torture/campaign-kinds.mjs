@@ -1,4 +1,4 @@
-/** The kinds of torture that a campaign has, and one round of each. */
+/** The kinds of torture in a campaign, and how to run one round of each. */
 import { bulkKill } from "./bulk-kill.mjs";
 import { chanceOf } from "./chance.mjs";
 import { chaos } from "./chaos.mjs";
@@ -10,11 +10,11 @@ import { torture } from "./torture.mjs";
 import { tortureUpgrade } from "./upgrade.mjs";
 import { tortureWorkflow } from "./workflow-torture.mjs";
 
-/** Other work shares the machine: how soon work goes on is judged by the tests of one kind, not here. */
+/** Long, because kinds share the machine; the tests of one kind check how soon work resumes. */
 const RECOVERY_MS_MAX = 120_000;
 
 /**
- * By name: how often each is drawn, and one round of it. `run({ seed, minutes })` answers `{ violations, figures, faults,
+ * By name: the weight of each kind, and one round of it. `run({ seed, minutes })` returns `{ violations, figures, faults,
  * home }`, with the strikes by fault.
  */
 export const KINDS = {

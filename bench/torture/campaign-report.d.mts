@@ -7,7 +7,7 @@ export interface CampaignResult {
   readonly faults: Readonly<Record<string, number>>;
 }
 
-/** Appends the rows of a campaign to the file, and computes its totals anew. */
+/** Appends the rows of a campaign to the file and recomputes the totals. */
 export declare function appendReport(
   path: string,
   campaign: {

@@ -1,6 +1,6 @@
 /**
- * Writes what a campaign found into `bench/TORTURE.md`: one row for each kind and campaign, appended, and the totals of all
- * rows at the top, computed anew.
+ * Writes the results of a campaign to `bench/TORTURE.md`: appends one row per kind and campaign, and recomputes the totals
+ * at the top.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ a finding of \`store check\`. A violation in a row is of the commit in that row;
 const ROW = /^\| \d{4}-/;
 const ROWS = "\n## Campaigns\n\n";
 
-/** Appends the results of one campaign. `path` is the file; `notes` below the rows stay as they are. */
+/** Appends the results of one campaign to the file `path`. The notes below the rows stay unchanged. */
 export function appendReport(path, { seed, results, date = new Date(), commit = commitOf() }) {
   const rows = existsSync(path) ? rowsOf(readFileSync(path, "utf8")) : [];
   const notes = existsSync(path) ? notesOf(readFileSync(path, "utf8")) : "";
@@ -70,7 +70,7 @@ function faultText(faults) {
     .join(", ");
 }
 
-/** By kind and in all, over all rows. */
+/** The totals by kind and overall. */
 function totals(rows) {
   const kinds = [...new Set(rows.map(({ kind }) => kind))].sort();
   const names = ["rounds", "strikes", "items", "attempts", "violations"];
@@ -108,7 +108,7 @@ function rowsOf(text) {
     .map((cells) => Object.fromEntries(COLUMNS.map((name, index) => [name, cells[index] ?? ""])));
 }
 
-/** Whatever people wrote after the table. */
+/** The hand-written text after the table. */
 function notesOf(text) {
   const [, table = ""] = text.split(ROWS);
   const lines = table.split("\n");

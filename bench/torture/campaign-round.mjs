@@ -1,4 +1,4 @@
-/** One round of a campaign, in a process of its own: `node campaign-round.mjs '{"kind":…,"seed":…,"minutes":…}'`. */
+/** Runs one round of a campaign in its own process: `node campaign-round.mjs '{"kind":…,"seed":…,"minutes":…}'`. */
 import { KINDS } from "./campaign-kinds.mjs";
 
 const { kind, ...round } = JSON.parse(process.argv[2]);

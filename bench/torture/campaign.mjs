@@ -1,6 +1,6 @@
 /**
- * Runs all kinds of torture side by side for as long as it is told, in rounds with seeds of their own, and counts what was
- * struck. `npm run torture -- --campaign` is its command; `campaign-report.mjs` writes what it found.
+ * Runs all kinds of torture in parallel for a given time, in rounds with their own seeds, and counts the strikes. The
+ * command is `npm run torture -- --campaign`; `campaign-report.mjs` writes the results.
  */
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -10,8 +10,8 @@ import { chanceOf } from "./chance.mjs";
 const ROUND = fileURLToPath(new URL("campaign-round.mjs", import.meta.url));
 
 /**
- * `options`: `seed`, `minutes`, `strikes` (ends after so many), `lanes` (how many kinds at the same time), `roundMinutes`,
- * `kinds` (names; default all), `note`, `onRound` (called with each round's result). Answers the results of all rounds.
+ * `options`: `seed`, `minutes`, `strikes` (ends after this many), `lanes` (how many kinds run at a time), `roundMinutes`,
+ * `kinds` (names; default all), `note`, `onRound` (called with each result). Returns the results of all rounds.
  */
 export async function campaign(options) {
   const {
@@ -29,7 +29,7 @@ export async function campaign(options) {
   const waiting = [];
   const struck = () => results.reduce((sum, result) => sum + result.strikes, 0);
   const isOver = () => Date.now() >= until || struck() >= strikes;
-  /** Every kind has had its turn before one is drawn for the next round. */
+  /** Every kind runs once before kinds are drawn again. */
   const nextKind = () => {
     if (waiting.length === 0) waiting.push(...turns(kinds, chance));
     return waiting.pop();
@@ -54,10 +54,10 @@ export async function campaign(options) {
   return results;
 }
 
-/** How long the last items and the judge of a round may take. */
+/** How long the last items and the final checks of a round may take. */
 const END_MS_MAX = 600_000;
 
-/** In a process of its own, so that what one kind does without a pause does not hold up the others. */
+/** Runs in its own process, so that one kind does not block the others. */
 function runRound(round) {
   return new Promise((resolve) => {
     const child = fork(ROUND, [JSON.stringify(round)]);
@@ -75,7 +75,7 @@ function runRound(round) {
   });
 }
 
-/** Each kind as often as its weight says, in an order by chance. */
+/** Each kind as often as its weight, in random order. */
 function turns(kinds, chance) {
   return kinds
     .flatMap((kind) => Array.from({ length: KINDS[kind].weight }, () => ({ kind, at: chance.random() })))

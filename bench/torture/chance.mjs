@@ -1,6 +1,6 @@
-/** Seeded chance: the same seed makes the same items and the same faults, though not the same moments. */
+/** Seeded random numbers: the same seed gives the same items and faults, though not at the same moments. */
 
-/** A source of chances from a number; small and good enough to choose faults with. */
+/** A small random number generator, good enough to choose faults. */
 export function chanceOf(seed) {
   let state = seed >>> 0;
   const next = () => {
@@ -10,7 +10,7 @@ export function chanceOf(seed) {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
   return {
-    /** From 0 to 1. */
+    /** A number from 0 to 1. */
     random: next,
     /** A whole number, both ends included. */
     between: (least, most) => least + Math.floor(next() * (most - least + 1)),

@@ -1,6 +1,6 @@
 /**
- * Where the chaos takes place: a home, a store (a SQLite file, or a PostgreSQL server of its own with everything durable), a
- * crew of workers that is kept complete, and the commands that are started beside them.
+ * The environment of a chaos run: a home, a store (a SQLite file, or its own durable PostgreSQL server), a fixed number of
+ * workers that are replaced when they end, and the commands started beside them.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ import { workerCommand } from "./items.mjs";
 import { PostgresServer } from "./postgres-server.mjs";
 import { MARK_VARIABLE, markedProcesses, signal } from "./processes.mjs";
 
-/** Each with what its kind of queue has besides: nothing, lanes, a rate that all workers share. */
+/** The queues, each with the options of its kind: none, ordering keys, a rate shared by all workers. */
 export const QUEUES = [
   { name: "plain", settings: [] },
   { name: "laned", settings: [], lanes: 6 },
@@ -29,26 +29,26 @@ export class ChaosArena {
   home = mkdtempSync(join(tmpdir(), "redrive-chaos-"));
   ledger = join(this.home, "ledger");
   mark = this.home;
-  /** One sentence for each process that ended as it never should. */
+  /** A description of each process that ended in an unexpected way. */
   troubles = [];
-  /** What was done, and when: `{ what, at, pid? }`. */
+  /** The strikes and their times: `{ what, at, pid? }`. */
   strikes = [];
   /** When the server could not be reached: `{ from, to }`. */
   outages = [];
-  /** The workers that are there; places of those that were struck are filled again. */
+  /** The running workers. A struck worker is replaced. */
   crew = [];
-  /** The processes of items that were killed by themselves. */
+  /** The item commands that were killed directly. */
   killedCommands = new Set();
-  /** Other commands that run. */
+  /** The other running commands. */
   commands = new Set();
-  /** The longest that the place of a worker stays empty. */
+  /** The longest delay before a worker is replaced. */
   replaceMsMax = 1000;
   #shell = hasBash() ? "bash" : "sh";
   #started = 0;
   #asking;
   #isOpen = true;
 
-  /** `server`, for PostgreSQL, is closed with the arena. Default: one that is made for it. */
+  /** `server`, for PostgreSQL, is closed with the arena. Default: a new one. */
   static async open({ engine = "postgres", server, crew = CREW } = {}) {
     const arena = new ChaosArena();
     for (const name of ["SIGINT", "SIGTERM"]) process.once(name, arena.#onSignal);
@@ -59,14 +59,14 @@ export class ChaosArena {
     return arena;
   }
 
-  /** The server knows connections by the name. */
+  /** The URL with an application name, by which the server identifies connections. */
   urlFor(name) {
     if (this.server === undefined) return `sqlite:${join(this.home, "redrive.db")}`;
     const url = this.server.url;
     return `${url}${url.includes("?") ? "&" : "?"}application_name=${name}`;
   }
 
-  /** Starts a command of the CLI beside the workers; `ended` resolves with its exit code, null when it was killed. */
+  /** Starts a CLI command beside the workers; `ended` resolves with its exit code, null if it was killed. */
   start(...words) {
     const command = this.#spawn("command", words);
     this.commands.add(command);
@@ -79,18 +79,18 @@ export class ChaosArena {
     return command;
   }
 
-  /** Records a fault that met somebody at work. */
+  /** Records a fault that hit a process at work. */
   hit(what, more = {}) {
     this.strikes.push({ what, at: Date.now(), ...more });
   }
 
-  /** Says that a worker is struck, so that its end is no trouble. */
+  /** Marks a worker as struck, so that its end is expected. */
   strike(worker, name) {
     worker.isStruck = true;
     return signal(worker.pid, name);
   }
 
-  /** Runs a statement beside everybody, over one connection for as long as it lives. */
+  /** Runs a statement over a separate connection, which is reused while it works. */
   async ask(sql, ...values) {
     try {
       this.#asking ??= this.#connect();
@@ -113,10 +113,10 @@ export class ChaosArena {
   async #hangUp() {
     const asking = this.#asking;
     this.#asking = undefined;
-    await asking?.then((client) => client.end()).catch(() => undefined); // the server may be gone by now
+    await asking?.then((client) => client.end()).catch(() => undefined); // the server may have stopped
   }
 
-  /** The time in which nobody could work. */
+  /** Runs `cause` and records how long the server could not be reached. */
   async outage(cause) {
     const from = Date.now();
     await cause();
@@ -124,20 +124,20 @@ export class ChaosArena {
     this.outages.push({ from, to: Date.now() });
   }
 
-  /** Lets the workers drain. */
+  /** Asks the workers to drain and waits for them. */
   async dismiss() {
     this.#isOpen = false;
     for (const worker of this.crew) this.strike(worker, "SIGTERM");
     await Promise.all(this.crew.map(({ ended }) => ended));
   }
 
-  /** Whoever ends the torture ends all that it started. */
+  /** A signal that ends the torture also ends all processes that it started. */
   #onSignal = async (name) => {
     await this.close({ keep: false });
     process.kill(process.pid, name);
   };
 
-  /** Ends whatever was left, and the home with it. */
+  /** Kills remaining processes and removes the home. */
   async close({ keep }) {
     this.#isOpen = false;
     for (const name of ["SIGINT", "SIGTERM"]) process.removeListener(name, this.#onSignal);
@@ -158,7 +158,7 @@ export class ChaosArena {
     return worker;
   }
 
-  /** As a supervisor does. */
+  /** Restarts a worker, like a supervisor. */
   async #replace(worker, { code, said }) {
     if (!worker.isStruck)
       this.troubles.push(`${worker.name} ended by itself with ${code}: ${said.slice(-2000)}`);
@@ -204,7 +204,7 @@ export class ChaosArena {
 
 const PATIENCE_MS = 60_000;
 
-/** Tries again while the store does not answer. */
+/** Retries while the store does not answer. */
 export async function patiently(ask) {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
@@ -217,7 +217,7 @@ export async function patiently(ask) {
   }
 }
 
-/** An error of ours that says nothing about the store will not go away. */
+/** An error in our own code, which a retry does not fix. */
 function isOurs({ name, code = "" }) {
   return name === "WorkError" && !code.startsWith("store_");
 }

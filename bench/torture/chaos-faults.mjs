@@ -1,9 +1,9 @@
-/** What happens to workers, to their connections and to the server. Each strike tells the arena what it did, and when. */
+/** Faults of workers, of their connections and of the server. Each strike reports to the arena what it did, and when. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { patiently } from "./chaos-arena.mjs";
 import { signal } from "./processes.mjs";
 
-/** By weight. A frozen worker sleeps longer than its lease, so only a long run has that. */
+/** Faults by weight. A frozen worker sleeps longer than its lease, so only a long run includes that. */
 export const CHAOS_FAULTS = [
   [30, killWorker],
   [8, stopWorker],
@@ -15,9 +15,9 @@ export const CHAOS_FAULTS = [
   [5, crash],
   [4, crashBackend],
 ];
-/** What needs no server. */
+/** Faults that need no server. */
 export const COMMAND_FAULTS = [[1, killCommand]];
-/** What a campaign does beside the faults of single processes, with a strike several times a second. */
+/** Faults of a campaign, in addition to those of single processes, several times a second. */
 export const STEADY_CHAOS_FAULTS = [
   [30, cutWorker],
   [24, cutSome],
@@ -30,7 +30,7 @@ export const STEADY_CHAOS_FAULTS = [
 ];
 export const LONG_CHAOS_FAULTS = [...CHAOS_FAULTS, [4, freezeWorker], [2, killPostmaster]];
 
-/** Only the strike of this name, to look at one closely. */
+/** Returns only the fault with this name, to study it. */
 export function onlyChaosFault(name) {
   return LONG_CHAOS_FAULTS.filter(([, strike]) => strike.name === name);
 }
@@ -40,13 +40,13 @@ async function killWorker(arena, chance) {
   if (arena.strike(worker, "SIGKILL")) arena.hit("killWorker", { pid: worker.pid });
 }
 
-/** A polite end: what runs comes to its end. */
+/** SIGTERM: running items are finished. */
 async function stopWorker(arena, chance) {
   const worker = pickWorker(arena, chance);
   if (arena.strike(worker, "SIGTERM")) arena.hit("stopWorker");
 }
 
-/** Longer than a lease lives without a heartbeat. The other strikes go on meanwhile. */
+/** Longer than a lease lasts without a heartbeat. Other strikes continue meanwhile. */
 const ASLEEP_MS = 10_000;
 
 async function freezeWorker(arena, chance) {
@@ -56,12 +56,12 @@ async function freezeWorker(arena, chance) {
   sleep(ASLEEP_MS, undefined, { ref: false }).then(() => signal(worker.pid, "SIGCONT"));
 }
 
-/** Every connection of one worker. */
+/** Cuts all connections of one worker. */
 async function cutWorker(arena, chance) {
   await cut(arena, "cutWorker", "application_name = $1", pickWorker(arena, chance).name);
 }
 
-/** Some connections of all. */
+/** Cuts some connections of all workers. */
 async function cutSome(arena, chance) {
   await cut(arena, "cutSome", "application_name <> 'torturer' AND random() < $1", chance.between(1, 5) / 10);
 }
@@ -77,14 +77,14 @@ async function cut(arena, what, which, ...values) {
   if (connections.length > 0) arena.hit(what, { connections: connections.length });
 }
 
-/** A redrive or an import. */
+/** Kills a redrive or an import. */
 async function killCommand(arena, chance) {
   const running = [...arena.commands];
   const command = running[chance.between(0, Math.max(0, running.length - 1))];
   if (command !== undefined && signal(command.pid, "SIGKILL")) arena.hit("killCommand");
 }
 
-/** As an administrator does who cannot wait. */
+/** A fast restart, as by an administrator. */
 async function restart(arena, chance) {
   await stopServer(arena, chance, { what: "restart", name: "SIGINT" });
 }
@@ -93,12 +93,12 @@ async function crash(arena, chance) {
   await stopServer(arena, chance, { what: "crash", name: "SIGQUIT" });
 }
 
-/** The other processes of the server find out by themselves; it cannot start before the last one has gone. */
+/** The other processes of the server notice it by themselves; it cannot start before the last one has ended. */
 async function killPostmaster(arena, chance) {
   await stopServer(arena, chance, { what: "killPostmaster", name: "SIGKILL" });
 }
 
-/** The primary is gone for good; its standby is promoted and gets a standby of its own. */
+/** Kills the primary for good; its standby is promoted and gets a new standby. */
 export async function failOver(arena, chance) {
   const signalName = chance.pick([
     [2, "SIGKILL"],
@@ -121,7 +121,7 @@ async function stopServer(arena, chance, { what, name }) {
   });
 }
 
-/** One of the server's processes dies; it throws everybody out and recovers. */
+/** Crashes one server process; the server then closes all connections and recovers. */
 async function crashBackend(arena) {
   const [backend] = await patiently(() =>
     arena.ask(
@@ -132,7 +132,7 @@ async function crashBackend(arena) {
   arena.hit("crashBackend");
   await arena.outage(async () => {
     signal(backend.pid, "SIGKILL");
-    await sleep(200); // it goes on answering until it has noticed
+    await sleep(200); // it answers until it notices the crash
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Testimony } from "./judge.mjs";
 
 export interface ChaosTestimony {
-  /** What the store says. */
+  /** The items in the store. */
   readonly items: readonly {
     readonly itemId: string;
     readonly state: string;
@@ -14,18 +14,18 @@ export interface ChaosTestimony {
       readonly endedAt?: number;
     }[];
   }[];
-  /** What the commands wrote down, in the order of time. */
+  /** The lines that the commands wrote, in order of time. */
   readonly ledger: Testimony["ledger"];
-  /** What was done, and to which process. */
+  /** The strikes, with the process that was hit. */
   readonly strikes: readonly { readonly what: string; readonly at: number; readonly pid?: number }[];
   /** When the server could not be reached. */
   readonly outages: readonly { readonly from: number; readonly to: number }[];
-  /** How many events of each type there are, and the sums of all counters. */
+  /** The number of events by type, and the sums of all counters. */
   readonly events: Readonly<Record<string, number>>;
   readonly counters: Readonly<Record<string, number>>;
-  /** What workers reported that had lost their leases; attempts as `item/attempt`. */
+  /** Results of workers that had lost their leases; attempts as `item/attempt`. */
   readonly late: readonly { readonly attempt: string; readonly outcome: string }[];
-  /** Attempts after which their item was buried, as `item/attempt`: they are begun again by a redrive only. */
+  /** Attempts after which the item was buried, as `item/attempt`: only a redrive starts it again. */
   readonly buried: ReadonlySet<string>;
   readonly operations: readonly {
     readonly id: string;
@@ -36,11 +36,11 @@ export interface ChaosTestimony {
     readonly refused: number;
     readonly endedAt?: number | undefined;
   }[];
-  /** The processes of commands that were killed by themselves. Default: none. */
+  /** The item commands that were killed directly. Default: none. */
   readonly killedCommands?: ReadonlySet<number>;
-  /** Within which a killed worker's items run again. */
+  /** The time within which a killed worker's items must run again. */
   readonly recoveryMsMax: number;
 }
 
-/** One sentence for each promise that was broken. */
+/** Returns one sentence for each violated guarantee. */
 export declare function judgeChaos(testimony: ChaosTestimony): string[];

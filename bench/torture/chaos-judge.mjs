@@ -1,9 +1,9 @@
 /**
- * What the judge of a map does not look at: whether the ends of attempts are what the commands said, whether the books of
- * the store agree with one another, and how soon the work went on after each strike. Pure: data in, sentences out.
+ * Additional checks for chaos runs: recorded outcomes match what the commands wrote, the store's totals are consistent, and
+ * work resumes soon after each strike. Pure functions without I/O.
  */
 
-/** One sentence for each promise that was broken. `items` and `ledger` as in `judge.mjs`; see `chaos-judge.d.mts`. */
+/** Returns one sentence for each violated guarantee. `items` and `ledger` as in `judge.mjs`; see `chaos-judge.d.mts`. */
 export function judgeChaos(testimony) {
   return [
     ...judgeEnds(testimony),
@@ -14,7 +14,7 @@ export function judgeChaos(testimony) {
   ];
 }
 
-/** The longest stretch in which no command began or ended, outages of the server not counted: `{ ms, from }`. */
+/** The longest time without a start or an end of a command, outages of the server excluded: `{ ms, from }`. */
 export function longestStall({ ledger, outages, strikes }) {
   const until = Math.max(0, ...strikes.map(({ at }) => at));
   const times = ledger.map(({ at }) => at).filter((at) => at <= until);
@@ -27,7 +27,7 @@ export function longestStall({ ledger, outages, strikes }) {
   return longest;
 }
 
-/** How long it took until what killed workers had was taken back, and until it was begun again: longest of each. */
+/** The longest times until leases of killed workers were reclaimed, and until their items were started again. */
 export function slowestRecovery(testimony) {
   const all = recoveries(testimony).filter(({ isFrozen }) => !isFrozen);
   const longest = (list, what) => Math.round(Math.max(0, ...list.map((one) => one[what] ?? 0)));
@@ -40,7 +40,7 @@ export function slowestRecovery(testimony) {
   };
 }
 
-/** Of each attempt that was lost with a worker that was killed or frozen. */
+/** The recovery times of all attempts that were lost with a killed or frozen worker. */
 function recoveries({ items, ledger, outages, strikes, buried }) {
   const starts = new Map(
     ledger.filter(({ what }) => what === "start").map((line) => [`${line.item}/${line.attempt}`, line.at]),
@@ -66,12 +66,12 @@ function recoveries({ items, ledger, outages, strikes, buried }) {
   );
 }
 
-/** What an attempt said of its end is what is on record, unless it was cut off. */
+/** Checks that the recorded outcome of an attempt is the one its command wrote, unless the command was killed. */
 function judgeEnds({ items, ledger, killedCommands = new Set() }) {
   const starts = new Map(
     ledger.filter(({ what }) => what === "start").map((line) => [`${line.item}/${line.attempt}`, line.pid]),
   );
-  // One that was killed before its first line has left no trace of its own.
+  // A command that was killed before its first line has written nothing.
   const wasKilled = (name) =>
     starts.has(name) ? killedCommands.has(starts.get(name)) : killedCommands.size > 0;
   const said = new Set(
@@ -91,7 +91,7 @@ function judgeEnds({ items, ledger, killedCommands = new Set() }) {
   );
 }
 
-/** Records, events and counters tell of the same number of attempts. */
+/** Checks that records, events and counters have the same number of attempts. */
 function judgeBooks({ items, events, counters, operations }) {
   const problems = [];
   const outcomes = tally(items.flatMap(({ attempts }) => attempts.map(({ outcome }) => outcome)));
@@ -111,7 +111,7 @@ function judgeBooks({ items, events, counters, operations }) {
   return problems;
 }
 
-/** What a worker reports that lost its lease is evidence; what is on record because of that very report is none. */
+/** Checks that no late result repeats the recorded outcome of its attempt. */
 function judgeLate({ items, late }) {
   const outcomes = new Map(
     items.flatMap(({ itemId, attempts }) =>
@@ -130,10 +130,10 @@ function judgeStalls(testimony) {
   return [`nothing was worked for ${Math.round(ms)} ms around ${before?.what} at ${before?.at}`];
 }
 
-/** A frozen worker is known to be gone only when its lease is over, and somebody has looked. */
+/** A frozen worker is detected only after its lease has expired and a reaper has checked. */
 const LEASE_MS = 8000;
 
-/** What is taken back waits for its turn like any other; only what is first in line is begun at once. */
+/** Reclaimed items wait for their turn, so only an item that is first in its queue must start at once. */
 function judgeRecovery(testimony) {
   return recoveries(testimony).flatMap(({ attempt, isFirst, isFrozen, takenBackMs, againMs = 0 }) => {
     const limitMs = testimony.recoveryMsMax + (isFrozen ? LEASE_MS : 0);

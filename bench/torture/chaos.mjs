@@ -1,7 +1,7 @@
 /**
- * Chaos: workers of several queues at one store, while items come in, letters are redriven, and workers, their launchers,
- * connections and the PostgreSQL server are struck down. In the end the store is judged by the ledger that the commands kept.
- * `bench/torture.mjs --engine postgres` is its command, `test/torture/postgres.test.ts` its short form.
+ * Chaos test: workers of several queues share one store while items are added, letters are redriven, and workers, launchers,
+ * connections and the PostgreSQL server are killed. At the end the store is compared with the ledger that the commands
+ * wrote. The command is `bench/torture.mjs --engine postgres`; `test/torture/postgres.test.ts` is the short form.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,13 +16,13 @@ import { readLedger } from "./ledger.mjs";
 import { PROCESS_FAULTS, strikeSteadily } from "./process-faults.mjs";
 import { markedProcesses } from "./processes.mjs";
 
-/** A killed worker's items run again within this time, and nothing stands still for longer. */
+/** The items of a killed worker must run again within this time, and no longer standstill is allowed. */
 const RECOVERY_MS_MAX = 10_000;
 
 /**
- * `options`: `seed`, `kills` (strikes) or `minutes`, `faults` (weighted, see `chaos-faults.mjs`), `recoveryMsMax`, `note`
- * (told of each strike), `isSteady` (a strike several times a second, also at launchers), `failOverShare` (the share of strikes that are
- * fail-overs, default 0.03), `engine`, `server` (see `chaos-arena.mjs`). Answers `{ violations, figures, home }`; the home is kept only when there are violations.
+ * `options`: `seed`, `kills` (strikes) or `minutes`, `faults` (see `chaos-faults.mjs`), `recoveryMsMax`, `note` (called for
+ * each strike), `isSteady` (several strikes a second, also at launchers), `failOverShare` (default 0.03), `engine`, `server`
+ * (see `chaos-arena.mjs`). Returns `{ violations, figures, home }`; the home is kept only after violations.
  */
 export async function chaos({ recoveryMsMax = RECOVERY_MS_MAX, ...options }) {
   const { engine, server } = options;
@@ -55,7 +55,7 @@ export async function chaos({ recoveryMsMax = RECOVERY_MS_MAX, ...options }) {
   }
 }
 
-/** How often the whole store is checked while everybody writes. */
+/** The whole store is checked after this many strikes, while workers write. */
 const STRIKES_PER_CHECK = 5;
 
 async function strikeOften(arena, { seed, kills, minutes, faults, note }, violations) {
@@ -77,7 +77,7 @@ async function strikeOften(arena, { seed, kills, minutes, faults, note }, violat
 const STRIKES_PER_STEADY_CHECK = 60;
 const FAIL_OVER_SHARE = 0.03;
 
-/** Most strikes meet one worker, its launcher or its commands; on PostgreSQL every third meets connections or the server. */
+/** Most strikes hit one worker, its launcher or its commands; on PostgreSQL every third hits connections or the server. */
 async function beatSteadily(arena, options, violations) {
   const { seed, kills = Infinity, minutes = 60, failOverShare = FAIL_OVER_SHARE, note } = options;
   const chance = chanceOf(seed);
@@ -105,10 +105,10 @@ async function beatSteadily(arena, options, violations) {
   });
 }
 
-/** What happens around the workers, and its share of all strikes. */
+/** The faults outside of the workers, and their share of all strikes. */
 function faultsAround({ server }, failOverShare) {
   if (server === undefined) return { around: COMMAND_FAULTS, share: 0.08 };
-  // Who cuts a connection that waits for the standby makes visible what a fail-over then takes back: that is PostgreSQL's rule.
+  // Cuts no connections: PostgreSQL would show a commit that still waits for the standby, and a failover would lose it.
   if (server.failOver !== undefined) return { around: [[1, failOver]], share: failOverShare };
   return { around: STEADY_CHAOS_FAULTS, share: 0.35 };
 }
@@ -121,7 +121,7 @@ function faultsOf({ strikes }) {
   return sumOf(strikes.map(({ what }) => [what, 1]));
 }
 
-/** Everybody is at work before the first strike. */
+/** Waits until all workers are busy, before the first strike. */
 async function untilWorked(arena) {
   while (readLedger(arena.ledger).length < 20) await sleep(50);
 }
@@ -130,10 +130,10 @@ async function check({ store }) {
   return (await patiently(() => store.check())).map(({ rule, detail }) => `store check: ${rule}: ${detail}`);
 }
 
-/** So few that whatever comes back is soon worked again, so many that nobody is idle. */
+/** Few enough that reclaimed items soon run again, enough that no worker is idle. */
 const READY_MIN = 15;
 
-/** Items come by one, in bulk, and from a file, until it is over. What was not acknowledged is brought again. */
+/** Adds items one by one, in bulk and from a file until the end. Repeats additions that were not acknowledged. */
 async function feedQueues(arena, chance, feed) {
   const ways = [
     [4, addOneByOne],
@@ -175,14 +175,14 @@ async function addAtOnce({ store }, { queue, items, feed }) {
   });
 }
 
-/** The import may be killed, or meet the server's end; the keys let it begin anew. */
+/** Repeats an import that was killed or lost its server; the keys prevent duplicates. */
 async function importFile(arena, { queue, items }) {
   const path = join(arena.home, `import-${items[0].key}.jsonl`);
   writeFileSync(path, items.map((item) => `${JSON.stringify(item)}\n`).join(""));
   while ((await arena.start("queue", "import", queue, path, "--envelope").ended) !== 0) await sleep(50);
 }
 
-/** Letters are sent back all the time, of one queue after the other. */
+/** Redrives letters continuously, one queue after another. */
 async function redriveLetters(arena, feed, everyMs) {
   for (let round = 0; !feed.isOver; round += 1) {
     const { name } = QUEUES[round % QUEUES.length];
@@ -192,10 +192,10 @@ async function redriveLetters(arena, feed, everyMs) {
 }
 
 const FINISH_MS = 120_000;
-/** Letters of those that are to succeed may come once more from what happened last. */
+/** Strikes near the end may cause new letters of items that can succeed, so they are redriven several times. */
 const ROUNDS_MAX = 4;
 
-/** Nobody strikes any more: what was begun is brought to its end, and the letters get their chance. */
+/** After the last strike: finishes all started work and redrives the letters. */
 async function finish(arena) {
   await drained(arena);
   for (let round = 1; round <= ROUNDS_MAX; round += 1) {
@@ -215,7 +215,7 @@ async function drained({ store }) {
     for (;;) {
       const { ready, leased } = await patiently(() => store.count(name));
       if (ready === 0 && leased === 0) break;
-      if (Date.now() > deadline) return; // the judge says what is left
+      if (Date.now() > deadline) return; // the final checks report what is left
       await sleep(100);
     }
   }
@@ -272,7 +272,7 @@ async function countEvents(store) {
   return sumOf(counts);
 }
 
-/** Attempts after which an item was buried, and those of which somebody reported too late, as `item/attempt`. */
+/** Returns attempts after which an item was buried, and attempts with late results, as `item/attempt`. */
 async function readFates(store) {
   const [buried, late] = [new Set(), []];
   for await (const event of eventsOf(store, { types: ["dlq_item_added", "late_result"] })) {
@@ -290,7 +290,7 @@ function misplaced(added, items) {
     .map(({ id, queue }) => `${id} was added to ${queue} and is in ${queues.get(id)}`);
 }
 
-/** Strikes are not the item's fault: whatever can succeed has succeeded in the end. */
+/** Items in a wrong final state: strikes must not count against an item, so all but the `bad` ones must succeed. */
 function undone(items) {
   return items
     .filter(({ state, data }) => (state === "done") === (data.kind === "bad"))

@@ -1,6 +1,6 @@
 import type { TortureReport } from "./torture.mjs";
 
-/** Kills copies of a store in their middle, `kills` times each, and compares the last one with the source. */
+/** Kills copies of a store `kills` times each and compares the last one with the source. */
 export declare function tortureCopies(options: {
   readonly seed: number;
   readonly letters?: number;

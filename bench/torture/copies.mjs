@@ -1,6 +1,6 @@
 /**
- * Kills `store copy` in its middle and runs it again: from SQLite to another file, and through a PostgreSQL server and back when
- * one is given. In the end the copies have the same letters and items, and the copy itself has proven that they are equal.
+ * Kills `store copy` and runs it again: from SQLite to another file, and through a PostgreSQL server and back if one is
+ * given. At the end the copies have the same letters and items, and `store copy` has verified that they are equal.
  */
 import { join } from "node:path";
 import { openStore } from "../../dist/index.js";
@@ -8,7 +8,7 @@ import { chanceOf } from "./chance.mjs";
 import { KilledCommands } from "./killed-command.mjs";
 import { writeItems, writeLetters } from "./letters-file.mjs";
 
-/** `kills` for each copy; `postgresUrl`: a server to copy through. Answers `{ violations, figures, faults, home }`. */
+/** `kills` per copy; `postgresUrl`: a server to copy through. Returns `{ violations, figures, faults, home }`. */
 export async function tortureCopies({ seed, letters: count = 1200, kills = 10, postgresUrl }) {
   const chance = chanceOf(seed);
   const world = new KilledCommands(chance, "copies");
@@ -37,7 +37,7 @@ async function fill(world, chance, store, count) {
   }
 }
 
-/** Everything that a person sees of letters and items, as one text. */
+/** All visible contents of letters and items, as one text. */
 async function contentOf(url) {
   const engine = await openStore(url);
   try {

@@ -1,7 +1,7 @@
 /**
- * Many processes at one store at once: some add failing items, some look, others retry, edit, discard, restore, purge
- * and clear. None of them may show an error, and in the end the books balance: every item that was added is somewhere,
- * every operation accounts for all that it selected, and `store check` finds nothing.
+ * Many processes on one store: some add failing items, some read, others retry, edit, discard, restore, purge and clear.
+ * None may print an error. At the end every added item exists, every operation accounts for all letters it selected, and
+ * `store check` finds no problem.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ export const CLI =
   process.env.REDRIVE_TEST_CLI ??
   join(dirname(fileURLToPath(import.meta.url)), "..", "..", "dist", "cli", "main.cjs");
 
-/** What each kind of process does, again and again. `pick` draws one of the jobs that have been begun. */
+/** The commands that each kind of process repeats. `pick` draws one of the started jobs. */
 const TRADES = {
   add: (world) => [
     "map",
@@ -57,7 +57,7 @@ const TRADES = {
   clear: (world) => ["dlq", "clear", ...world.pick(), "--yes"],
 };
 
-/** Succeeds when the item was corrected, else fails with one of two messages. */
+/** Succeeds if the item was corrected, else fails with one of two messages. */
 const WORK = [
   "sh",
   "-c",
@@ -66,7 +66,7 @@ const WORK = [
   "{}",
 ];
 
-/** Runs all trades side by side, `rounds` times each, and judges the store. */
+/** Runs all kinds of processes in parallel, `rounds` times each, and checks the store. */
 export async function crowd({ rounds = 4, itemsPerJob = 60, random = Math.random, note = () => undefined }) {
   const home = mkdtempSync(join(tmpdir(), "redrive-crowd-"));
   const world = newWorld(home, random);
@@ -103,7 +103,7 @@ function newWorld(home, random) {
       world.jobs.push(name);
       return name;
     },
-    /** The first job always, or a later one that may only just begin. */
+    /** The first job, or a later one that may only just have started. */
     pick: () => [world.jobs[random() < 0.7 ? 0 : Math.floor(random() * Math.max(1, world.jobs.length - 1))]],
     run(words, input = "") {
       world.started += 1;
@@ -122,14 +122,14 @@ function runCli(home, words, input) {
     const told = { stdout: "", stderr: "" };
     child.stdout.on("data", (data) => (told.stdout += data));
     child.stderr.on("data", (data) => (told.stderr += data));
-    child.stdin.on("error", () => undefined); // a command that reads nothing may be gone already
+    child.stdin.on("error", () => undefined); // a command that reads nothing may have ended
     child.stdin.end(input);
     child.once("error", reject);
     child.once("close", (code) => resolve({ words, code, ...told }));
   });
 }
 
-/** 0 and 3 are good ends; a job that another process is only just making may not be there yet (4). */
+/** Exit codes 0 and 3 are fine; so is 4 for a job that another process is just creating. */
 function troubleOf(trade, { words, code, stdout, stderr }) {
   const isEarly = code === 4 && /job_not_found/.test(stdout);
   if ((code === 0 || code === 3 || isEarly) && !/\bstore_/.test(stdout)) return [];

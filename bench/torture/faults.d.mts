@@ -1,4 +1,4 @@
 import type { Fault } from "./torture.mjs";
 
-/** The faults that take no longer than a moment. */
+/** Faults that last only a moment. */
 export declare const FAULTS: readonly Fault[];

@@ -1,8 +1,8 @@
-/** What happens to runners: each fault starts one or two, lets them work for a moment, and strikes. */
+/** Faults of runners: each starts one or two, lets them work for a moment, and strikes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { childrenOf, signal } from "./processes.mjs";
 
-/** The faults by weight; `freeze` takes as long as a lease lives, so only a long torture has it. */
+/** Faults by weight; `freeze` lasts as long as a lease, so only a long run includes it. */
 export const FAULTS = [
   [40, kill],
   [12, terminate],
@@ -12,7 +12,7 @@ export const FAULTS = [
 ];
 export const LONG_FAULTS = [...FAULTS, [3, freeze]];
 
-/** Only the fault of this name, to look at one closely. */
+/** Returns only the fault with this name, to study it. */
 export function onlyFault(name) {
   return LONG_FAULTS.filter(([, fault]) => fault.name === name);
 }
@@ -24,21 +24,21 @@ const COMMANDS = [
   [3, "retry"],
 ];
 
-/** The machine takes the runner away. */
+/** Kills the runner. */
 async function kill(arena, chance) {
   const runner = startAny(arena, chance);
   await pause(chance, [runner]);
   await strike(arena, runner, "SIGKILL");
 }
 
-/** A polite end: what runs is ended and given back. */
+/** SIGTERM: running items are ended and released. */
 async function terminate(arena, chance) {
   const runner = startAny(arena, chance);
   await pause(chance, [runner]);
   await strike(arena, runner, "SIGTERM");
 }
 
-/** An impatient person: the second Ctrl-C forces the end. */
+/** Like an impatient user: the second Ctrl-C forces the end. */
 async function interruptTwice(arena, chance) {
   const runner = startAny(arena, chance);
   await pause(chance, [runner]);
@@ -47,7 +47,7 @@ async function interruptTwice(arena, chance) {
   await strike(arena, runner, "SIGINT");
 }
 
-/** Two runners at once; one is killed, the other goes on with what it left. */
+/** Two runners at once; one is killed, the other continues its work. */
 async function twins(arena, chance) {
   const [first, second] = [startAny(arena, chance), startAny(arena, chance)];
   await pause(chance, [first, second]);
@@ -63,7 +63,7 @@ async function twins(arena, chance) {
   );
 }
 
-/** The runner loses its launcher under way, goes on with another one, and is killed later. */
+/** The runner loses its launcher, continues with a new one, and is killed later. */
 async function orphan(arena, chance) {
   const runner = startAny(arena, chance);
   await pause(chance, [runner]);
@@ -72,10 +72,10 @@ async function orphan(arena, chance) {
   await strike(arena, runner, "SIGKILL");
 }
 
-/** Longer than a lease lives without a heartbeat. */
+/** Longer than a lease lasts without a heartbeat. */
 const ASLEEP_MS = 9000;
 
-/** A runner sleeps while another takes its work over; when it wakes, it must notice. */
+/** A runner sleeps while another takes over its work; it must notice that when it wakes. */
 async function freeze(arena, chance) {
   const sleeper = arena.start(arena.commands.map());
   await pause(chance, [sleeper]);
@@ -93,7 +93,7 @@ function startAny(arena, chance) {
   return arena.start(arena.commands[chance.pick(COMMANDS)]());
 }
 
-/** Often short, so that the start, the intake and the first leases are hit as well. */
+/** Often short, so that startup, intake and the first leases are hit as well. */
 async function pause(chance, runners) {
   const ms = chance.pick([
     [1, chance.between(20, 300)],
@@ -107,10 +107,10 @@ async function strike(arena, runner, name) {
   await end(arena, runner);
 }
 
-/** A runner that does not end is a broken promise too. */
+/** A runner that does not end within this time is a violation. */
 const PATIENCE_MS = 30_000;
 
-/** Waits for the end, and notes one that should never be. */
+/** Waits for the end of a runner and records an unexpected one. */
 export async function end(arena, runner, patienceMs = PATIENCE_MS) {
   const timer = new AbortController();
   const late = sleep(patienceMs, "late", { signal: timer.signal }).catch(() => undefined);
@@ -129,7 +129,7 @@ export async function end(arena, runner, patienceMs = PATIENCE_MS) {
   return how;
 }
 
-/** Struck, done, letters left, interrupted; 4 when the job was not made yet, 5 when a redrive leaves the merge to `resume`. */
+/** Expected: struck, done, letters left, interrupted; 4 without a job, 5 if a redrive leaves the merge to `resume`. */
 function isExpected({ code, signal: name, said }) {
   if (code === 5 && /is interrupted\. Finish it: redrive resume/.test(said)) return true;
   return name !== null ? ["SIGKILL", "SIGTERM", "SIGINT"].includes(name) : [0, 3, 4, 130, 143].includes(code);

@@ -1,28 +1,28 @@
 /**
- * A service that takes receipts and behaves badly: it fails, throttles, loses answers after the work was done, and breaks
- * connections. Its ledger says what it did, whatever it answered.
+ * An unreliable receipt service: it fails, throttles, loses answers after the work was done, and breaks connections. Its
+ * ledger records what it did, whatever it answered.
  */
 import { createServer } from "node:http";
 
-/** How often it does what. */
+/** The behaviours by weight. */
 const MOODS = [
   [66, "ok"],
   [10, "slow"],
   [8, "error"],
-  [8, "lost"], // done, and the answer never arrives
-  [6, "broken"], // nothing is done, and no answer either
-  [1.6, "half"], // done, and half of the answer arrives
+  [8, "lost"], // processed, but the answer never arrives
+  [6, "broken"], // not processed and not answered
+  [1.6, "half"], // processed, but half of the answer arrives
   [0.4, "throttled"],
 ];
 
 export async function openFlakyTarget(chance) {
-  /** `{ key, body }` of everything that was done, in order. */
+  /** `{ key, body }` of all processed receipts, in order. */
   const ledger = [];
   let requests = 0;
   const server = createServer((request, response) => {
     const chunks = [];
     request.on("data", (chunk) => chunks.push(chunk));
-    request.on("error", () => undefined); // whoever sends is killed
+    request.on("error", () => undefined); // the sender was killed
     request.on("end", () => {
       requests += 1;
       const entry = { key: request.headers["idempotency-key"], body: Buffer.concat(chunks).toString() };
@@ -48,7 +48,7 @@ function behave(mood, { entry, ledger, response }) {
   const done = () => ledger.push(entry);
   const accept = () => {
     done();
-    // The second time it says so, as services do that know a key again.
+    // Reports a repeated key, like services that support idempotency keys.
     if (known)
       response.writeHead(409, JSON_TYPE).end(JSON.stringify({ code: "already_completed", key: entry.key }));
     else response.writeHead(200, JSON_TYPE).end('{"ok":true}');

@@ -1,6 +1,6 @@
 /**
- * Kills imports and exports in their middle and runs them again. In the end every letter and every item is there once, as it
- * was in the file; an exported file is there whole or not at all, after each kill.
+ * Kills imports and exports and runs them again. At the end every letter and item exists once, as in the file. After each
+ * kill an exported file is complete or does not exist.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const FORMATS = [
   [1, "out/"],
 ];
 
-/** `kills` for each of the four commands. Answers `{ violations, figures, faults, home }`. */
+/** `kills` for each of the four commands. Returns `{ violations, figures, faults, home }`. */
 export async function tortureImportExport({ seed, letters: count = 1200, kills = 8 }) {
   const chance = chanceOf(seed);
   const world = new KilledCommands(chance, "import-export");
@@ -93,7 +93,7 @@ function judgeItems(url, keys) {
   });
 }
 
-/** Text formats only; what is compressed or a folder is judged when it is read again. */
+/** Checks text formats only; compressed files and folders are checked when they are read again. */
 function wholeProblems(home, name, count) {
   const path = join(home, name);
   if (!existsSync(path) || !/\.jsonl?$/.test(name)) return [];

@@ -1,4 +1,4 @@
-/** The items of a torture and their worker: quick ones, slow ones, and those that fail, linger, or leave processes. */
+/** The items of a torture run and their worker: quick ones, slow ones, and those that fail, linger, or leave processes. */
 import { appendFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -6,14 +6,14 @@ const KINDS = [
   [32, "quick"],
   [20, "flaky"], // fails in its first attempts
   [30, "slow"],
-  [6, "lingering"], // says that it is done, and takes a while to end
+  [6, "lingering"], // reports success, then takes a while to end
   [4, "parent"], // leaves a grandchild behind
-  [3, "daemon"], // leaves one behind that has left its session
-  [2, "stubborn"], // does not heed TERM
+  [3, "daemon"], // leaves a grandchild in another session
+  [2, "stubborn"], // ignores TERM
   [3, "bad"], // always fails
 ];
 
-/** Most of them take a while, so that strikes several times a second meet commands that run, and few that only start. */
+/** Most of these take a while, so that frequent strikes hit running commands rather than starting ones. */
 const LONG_KINDS = [
   [72, "slow"],
   [4, "quick"],
@@ -43,7 +43,7 @@ export function appendItems(path, chance, { from, count, isLong = false }) {
   return items.map(({ id }) => id);
 }
 
-/** The command of the map. Bash tells the time without a process of its own; any sh would do. */
+/** The command of the map. Bash reads the time without starting a process; any sh works. */
 export function workerCommand(shell) {
   const script = fileURLToPath(new URL("worker.sh", import.meta.url));
   const fields = ["id", "kind", "failures", "seconds"].map((field) => `\${item.${field}}`);

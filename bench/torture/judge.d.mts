@@ -1,7 +1,7 @@
 export interface Testimony {
-  /** All ids that were given to the map. */
+  /** All ids in the input of the map. */
   readonly inputIds: readonly string[];
-  /** What the store says. */
+  /** The items in the store. */
   readonly items: readonly {
     readonly itemId: string;
     readonly state: string;
@@ -11,7 +11,7 @@ export interface Testimony {
       readonly endedAt?: number;
     }[];
   }[];
-  /** What the commands wrote down. */
+  /** The lines that the commands wrote. */
   readonly ledger: readonly {
     readonly what: "start" | "done" | "failed";
     readonly item: string;
@@ -21,5 +21,5 @@ export interface Testimony {
   }[];
 }
 
-/** One sentence for each promise that was broken. */
+/** Returns one sentence for each violated guarantee. */
 export declare function judge(testimony: Testimony): string[];

@@ -1,11 +1,11 @@
 /**
- * Compares what the store says with what the commands wrote down. Pure: it takes both as data and answers with one
- * sentence for each promise that was broken.
+ * Compares the store with the ledger that the commands wrote. A pure function: takes both as data and returns one sentence
+ * for each violated guarantee.
  */
 
 /**
- * `items` are the store's: `{ itemId, state, attempts: [{ number, outcome, endedAt }] }`; `ledger` the lines of
- * `readLedger`; `inputIds` all ids that were given to the map.
+ * `items` from the store: `{ itemId, state, attempts: [{ number, outcome, endedAt }] }`; `ledger` from `readLedger`;
+ * `inputIds`: all ids in the input of the map.
  */
 export function judge({ inputIds, items, ledger }) {
   const lines = Map.groupBy ? Map.groupBy(ledger, ({ item }) => item) : groupByItem(ledger);
@@ -69,7 +69,7 @@ function startedTwice({ itemId }, starts) {
   return twice;
 }
 
-/** A success that the command does not know of. */
+/** A success in the store that the command did not write. */
 function unearned({ itemId, state, attempts }, dones) {
   const successes = attempts.filter(({ outcome }) => outcome === "succeeded");
   const problems = successes
@@ -84,7 +84,7 @@ function unearned({ itemId, state, attempts }, dones) {
   return problems;
 }
 
-/** The ledger's clock and the store's are one machine's, read in two processes: a millisecond is rounding. */
+/** Ledger and store use the same clock in two processes, so times may differ by rounding. */
 const ROUNDING_MS = 1;
 
 function repeated({ itemId, attempts }, starts) {
@@ -98,7 +98,7 @@ function repeated({ itemId, attempts }, starts) {
     );
 }
 
-/** After the end nothing is in between: done, dead, and every record closed. */
+/** At the end every item is done or dead, and every attempt has ended. */
 function unsettled({ itemId, state, attempts }) {
   const problems = attempts
     .filter(({ outcome, endedAt }) => outcome === "running" || endedAt === undefined)

@@ -1,4 +1,4 @@
-/** Starts commands of the CLI on a home of their own and kills them with -9 at random moments of their work. */
+/** Starts CLI commands with their own home and kills them with -9 at random moments. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CLI } from "./crowd.mjs";
 
-/** How long a command is thought to take before one has ended. */
+/** The assumed duration of a command before one has ended. */
 const FIRST_GUESS_MS = 3000;
 const GUESS_MS_MIN = 200;
 
 export class KilledCommands {
   home;
-  /** How many were killed while they ran, by the command. */
+  /** The number of kills of running commands, by command. */
   hits = {};
   violations = [];
   #chance;
@@ -28,8 +28,8 @@ export class KilledCommands {
   }
 
   /**
-   * Kills the command `kills` times, at a moment drawn anew each time, then lets it end. `onKilled` judges what is there
-   * after each kill. The last run must end with 0.
+   * Kills the command `kills` times at random moments, then lets it end. `onKilled` checks the state after each kill. The
+   * last run must exit with 0.
    */
   async killThenRun(what, words, { kills, onKilled = async () => undefined, cli }) {
     for (let kill = 0; kill < kills; kill += 1) {
@@ -64,7 +64,7 @@ export class KilledCommands {
     });
   }
 
-  /** What a torture answers. The home stays when there is something to look at. */
+  /** The result of a torture run. The home is kept if there are violations. */
   report(figures) {
     if (this.violations.length === 0) rmSync(this.home, { recursive: true, force: true });
     return {

@@ -1,7 +1,7 @@
-/** What the commands themselves wrote down: the witness that the store is judged by. */
+/** Reads the ledger that the commands wrote, against which the store is checked. */
 import { existsSync, readFileSync } from "node:fs";
 
-/** Every line in the order of writing: `{ what: "start" | "done" | "failed", item, attempt, pid, at }`, times in milliseconds. */
+/** All lines in order: `{ what: "start" | "done" | "failed", item, attempt, pid, at }`, times in milliseconds. */
 export function readLedger(path) {
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, "utf8").split("\n");

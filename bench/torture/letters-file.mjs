@@ -1,7 +1,7 @@
-/** Files of letters and of items that were not made by the store under test. */
+/** Writes files of letters and items that do not come from the store under test. */
 import { writeFileSync } from "node:fs";
 
-/** JSON Lines of `count` letters; returns them by id, as they are to be found again. */
+/** Writes `count` letters as JSON Lines; returns them by id in their expected form. */
 export function writeLetters(path, chance, count) {
   const letters = new Map();
   for (let n = 0; n < count; n += 1) {
@@ -30,7 +30,7 @@ function failureOf(n, attempt) {
   };
 }
 
-/** JSON Lines of `count` items with keys, for `queue import --envelope`. */
+/** Writes `count` items with keys as JSON Lines, for `queue import --envelope`. */
 export function writeItems(path, count) {
   const items = Array.from({ length: count }, (_, n) => ({ key: `item-${n}`, data: { n } }));
   writeFileSync(path, items.map((item) => `${JSON.stringify(item)}\n`).join(""));

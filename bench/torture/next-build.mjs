@@ -1,6 +1,6 @@
 /**
- * Builds the next version of Redrive from these sources: the same, but for one more migration of each engine's schema. It takes
- * a moment to run, so that it can be killed in its middle. What a rolling upgrade meets is tried with it.
+ * Builds a next version of Redrive from these sources, with one more migration per engine. The migration takes a moment, so
+ * that it can be killed while it runs. Used to test rolling upgrades.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ const MIGRATION = {
     INSERT INTO next_version SELECT generate_series(1, 60000);`,
 };
 
-/** Builds it below the folder; returns the paths of its command line and its library. */
+/** Builds into the folder; returns the paths of the command line and the library. */
 export function buildNextVersion(folder) {
   mkdirSync(folder, { recursive: true });
   for (const name of NEEDED)

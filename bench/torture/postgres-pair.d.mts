@@ -2,7 +2,7 @@
 export declare class PostgresPair {
   private constructor();
   static make(): Promise<PostgresPair>;
-  /** Of both. */
+  /** The URL of both servers. */
   readonly url: string;
   remove(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL primary and a hot standby that follows it synchronously: what is acknowledged is on both. At a fail-over the primary
- * is killed, the standby is promoted, and a new standby is made for it. Clients know both by one URL with two hosts.
+ * A PostgreSQL primary and a synchronous hot standby: acknowledged commits are on both. A failover kills the primary,
+ * promotes the standby, and creates a new standby. Clients use one URL with two hosts.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -22,17 +22,17 @@ export class PostgresPair {
     return pair;
   }
 
-  /** Of both; a client finds the one that can be written to. */
+  /** The URL of both servers; a client finds the one that accepts writes. */
   get url() {
     return this.#url;
   }
 
-  /** Of the primary alone. */
+  /** The URL of the primary alone. */
   get adminUrl() {
     return this.#primary.url;
   }
 
-  /** `signal` ends the primary as a crash does. Resolves when the pair is complete again. */
+  /** Kills the primary with `signal`, like a crash. Resolves when the pair is complete again. */
   async failOver(signal) {
     const { port } = this.#primary;
     await this.#primary.stop(signal);
@@ -49,7 +49,7 @@ export class PostgresPair {
     await this.#primary?.remove();
   }
 
-  /** Commits wait for the standby from then on. */
+  /** Adds a standby; from then on commits wait for it. */
   async #follow(port) {
     this.#standby = await this.#primary.makeStandby({ port });
     await askUntil(this.#primary.url, "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'");
@@ -60,7 +60,7 @@ export class PostgresPair {
   }
 }
 
-/** Asks again until the answer has a first row that will do. A statement without rows need only succeed. */
+/** Repeats the query until its first row is good. A statement without rows only has to succeed. */
 async function askUntil(url, sql, isGood = () => true) {
   const deadline = Date.now() + PROMOTION_MS_MAX;
   for (;;) {
@@ -82,6 +82,6 @@ async function ask(url, sql) {
     await client.connect();
     return await client.query(sql);
   } finally {
-    await client.end().catch(() => undefined); // the server may be gone by now
+    await client.end().catch(() => undefined); // the server may have stopped
   }
 }

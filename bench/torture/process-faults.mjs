@@ -1,11 +1,11 @@
 /**
- * Faults that strike at one process of the command line while it works: at itself, at the two processes of its launcher, or
- * at a command that it runs. Each returns whether it hit something in flight; only those are counted. Linux only.
+ * Faults that hit one process of the command line at work: itself, the two processes of its launcher, or a command that it
+ * runs. Each returns whether it hit a running process; only those are counted. Linux only.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { childrenOf, nameOf, signal } from "./processes.mjs";
 
-/** By weight. Those that end the process cost the start of another one, so the others are drawn more often. */
+/** Faults by weight. Those that end the process require a restart, so the others are drawn more often. */
 export const PROCESS_FAULTS = [
   [26, killServer],
   [20, killGuard],
@@ -18,7 +18,7 @@ export const PROCESS_FAULTS = [
   [1, terminate],
 ];
 
-/** Those after which the process goes on. */
+/** Faults that the process survives. */
 export const LAUNCHER_FAULTS = [
   [3, killServer],
   [3, killGuard],
@@ -26,25 +26,25 @@ export const LAUNCHER_FAULTS = [
   [2, freeze],
 ];
 
-/** The process of the launcher that starts commands. */
+/** Kills the launcher process that starts commands. */
 function killServer(target) {
   const { server, commands } = launcherOf(target.pid);
   return commands.length > 0 && signal(server, "SIGKILL");
 }
 
-/** The process of the launcher that watches over the other. */
+/** Kills the launcher process that watches the other one. */
 function killGuard(target) {
   const { guard, commands } = launcherOf(target.pid);
   return commands.length > 0 && signal(guard, "SIGKILL");
 }
 
-/** Both of them, so that neither can act. */
+/** Kills both launcher processes, so that neither can react. */
 function killLauncher(target) {
   const { guard, server, commands } = launcherOf(target.pid);
   return commands.length > 0 && signal(guard, "SIGSTOP") && killAll([server, guard]);
 }
 
-/** One running command, as the kernel does when memory runs out. */
+/** Kills one running command, like the kernel when memory runs out. */
 function killItemCommand(target, chance) {
   const { commands } = launcherOf(target.pid);
   const pid = commands[chance.between(0, Math.max(0, commands.length - 1))];
@@ -53,7 +53,7 @@ function killItemCommand(target, chance) {
   return true;
 }
 
-/** Shorter than a lease lives: everything goes on afterwards. */
+/** Stops the process for less than the lease time, so that everything continues afterwards. */
 function freeze(target, chance) {
   if (target.isOver || !signal(target.pid, "SIGSTOP")) return false;
   sleep(chance.between(20, 600)).then(() => signal(target.pid, "SIGCONT"));
@@ -69,14 +69,14 @@ function killProcessAndServer(target) {
   return server !== undefined && end(target, [server, target.pid]);
 }
 
-/** Nobody is left that could end the commands; the next runner does. */
+/** Kills the process and its launcher; the next runner has to end the commands. */
 function killProcessAndLauncher(target) {
   const { guard, server } = launcherOf(target.pid);
   if (server === undefined || !signal(guard, "SIGSTOP")) return false;
   return end(target, [target.pid, server, guard]);
 }
 
-/** A polite end. */
+/** Sends SIGTERM. */
 function terminate(target) {
   if (target.isOver) return false;
   target.isStruck = true;
@@ -93,17 +93,17 @@ function killAll(pids) {
   return pids.map((pid) => signal(pid, "SIGKILL")).some(Boolean);
 }
 
-/** The processes of its launcher and the commands that run; undefined and none when there is no launcher. */
+/** The launcher processes and the running commands; undefined and none if there is no launcher. */
 function launcherOf(pid) {
-  const guard = childrenOf(pid).find((child) => nameOf(child) === "redrive-launche"); // cut off by the kernel
+  const guard = childrenOf(pid).find((child) => nameOf(child) === "redrive-launche"); // the kernel truncates names
   const server =
     guard === undefined ? undefined : childrenOf(guard).find((child) => nameOf(child) === "redrive-launche");
   return { guard, server, commands: server === undefined ? [] : childrenOf(server) };
 }
 
 /**
- * Strikes at one of the targets several times a second until it is over. `targets()` are those that run now;
- * `onHit(name, target)` is called for each strike; `isBusyOnly`: nothing is struck that runs no command.
+ * Strikes at one of the targets several times a second until the end. `targets()` returns the running ones; `onHit(name,
+ * target)` is called for each strike; `isBusyOnly`: only targets with running commands are struck.
  */
 export async function strikeSteadily({
   chance,
@@ -119,7 +119,7 @@ export async function strikeSteadily({
     await sleep(chance.between(least, most));
     const running = targets();
     if (running.length === 0) continue;
-    // One that only just starts is struck now and then; most strikes are to meet commands that run.
+    // Starting targets are struck only sometimes: most strikes should hit running commands.
     const busy = running.filter(({ pid }) => launcherOf(pid).commands.length > 0);
     if (busy.length === 0 && (isBusyOnly || chance.between(1, 10) > 2)) continue;
     const among = busy.length > 0 && chance.between(1, 10) > 1 ? busy : running;

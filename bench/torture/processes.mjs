@@ -1,14 +1,14 @@
-/** Finds the processes of one torture by a mark in their environment; never by name. Linux only, as it reads /proc. */
+/** Finds the processes of one torture run by a marker in their environment, never by name. Linux only, as it reads /proc. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export const MARK_VARIABLE = "TORTURE_MARK";
 
-/** `{ pid, command }` of all that carry the mark and have not ended. */
+/** Returns `{ pid, command }` of all running processes with the marker. */
 export function markedProcesses(mark) {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && carries(name, mark))
     .map((pid) => ({ pid: Number(pid), command: read(pid, "cmdline").replaceAll("\0", " ").trim() }))
-    .filter(({ command }) => command !== ""); // a zombie has none
+    .filter(({ command }) => command !== ""); // a zombie has no command line
 }
 
 /** The children of a process. */
@@ -16,7 +16,7 @@ export function childrenOf(pid) {
   return read(pid, `task/${pid}/children`).split(" ").filter(Boolean).map(Number);
 }
 
-/** The name of its program, as the kernel has it: at most 15 characters. */
+/** The program name as the kernel has it: at most 15 characters. */
 export function nameOf(pid) {
   return read(pid, "comm").trim();
 }
@@ -27,7 +27,7 @@ export function signal(pid, name) {
     process.kill(pid, name);
     return true;
   } catch {
-    return false; // it has ended meanwhile
+    return false; // the process has ended
   }
 }
 
@@ -39,6 +39,6 @@ function read(pid, file) {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "latin1");
   } catch {
-    return ""; // it has ended, or is somebody else's
+    return ""; // the process has ended, or belongs to another user
   }
 }

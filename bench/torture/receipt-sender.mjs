@@ -1,6 +1,6 @@
 /**
- * The service that is killed: sends receipts from a number on and writes down each one that was taken, after the promise
- * that it is kept. It goes on until all are delivered, or until it is killed.
+ * The service that is killed: sends receipts from a number on, and records each one after its durable acceptance. It runs
+ * until all are delivered or it is killed.
  */
 import { appendFileSync } from "node:fs";
 import { openStore } from "../../dist/index.js";
@@ -20,7 +20,7 @@ const { left } = await target.drain(600_000);
 await store.close();
 process.exitCode = left === 0 ? 0 : 3;
 
-/** Every second one has a key of its own; the others are known by their content. */
+/** Every second receipt has its own key; the others are identified by their content. */
 async function send(n) {
   const receipt = { lease_id: `l-${n % 7}`, task_id: `t-${n}`, n };
   await target.send(receipt, { wait: false, ...(n % 2 === 0 && { key: `k-${n}` }) });

@@ -1,6 +1,6 @@
 /**
- * Kills a service that sends receipts with `kill -9` at random moments, while the other side behaves badly, then judges by
- * the ledgers of both: what was taken has arrived, under one key each, and the numbers are true afterwards.
+ * Kills a receipt service with `kill -9` at random moments while its target is unreliable, then compares both ledgers:
+ * accepted receipts have arrived under one key each, and the counters are correct.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -13,10 +13,10 @@ import { chanceOf } from "./chance.mjs";
 import { openFlakyTarget } from "./flaky-target.mjs";
 
 const SENDER = fileURLToPath(new URL("receipt-sender.mjs", import.meta.url));
-/** How long a sender lives after it has opened the store. */
+/** The longest time from opening the store to the kill. */
 const LIFE_MS_MAX = 400;
 
-/** Answers `{ violations, figures, home }`. */
+/** Returns `{ violations, figures, home }`. */
 export async function tortureReceipts({ receipts = 1000, kills = 12, seed = 1, note = () => undefined }) {
   const home = mkdtempSync(join(tmpdir(), "redrive-receipts-"));
   const chance = chanceOf(seed);
@@ -51,13 +51,13 @@ export async function tortureReceipts({ receipts = 1000, kills = 12, seed = 1, n
   }
 }
 
-/** One life of the sender: 1 when it was killed, 0 when it came to its end before; without a limit, how it ended. */
+/** Runs the sender once: returns 1 if it was killed, 0 if it ended before; without a limit, how it ended. */
 async function live(world, lifeMs) {
   const { store, acks, receipts } = world;
   const taken = acknowledged(world);
   let first = 1;
   while (taken.has(first)) first += 1;
-  // The waits are short, so that it is killed in the midst of tries, and enough that chance alone buries nothing.
+  // Delays are short, so that kills hit attempts, and retries suffice, so that no receipt is buried by chance.
   const settings = {
     ...{ url: world.target.url, backoff: { kind: "fixed", delayMs: 5 }, retries: 100, lossesMax: 1000 },
     ...{ timeoutMs: 2000, breaker: { failureThreshold: 50, timeoutMs: 100 } },
@@ -76,7 +76,7 @@ async function live(world, lifeMs) {
   return lifeMs === null ? (code ?? signal) : signal === "SIGKILL" ? 1 : 0;
 }
 
-/** A number that is not whole was cut off by the kill: that one is not counted as taken. */
+/** An incomplete number was cut off by the kill and does not count as accepted. */
 function acknowledged({ acks }) {
   const text = existsSync(acks) ? readFileSync(acks, "utf8") : "";
   return new Set(text.split("\n").slice(0, -1).map(Number));
@@ -98,7 +98,7 @@ async function judge(world) {
   return violations;
 }
 
-/** Pure: what was taken has arrived, each under one key, and no key stands for two receipts. */
+/** A pure check: accepted receipts have arrived, each under one key, and no key belongs to two receipts. */
 export function judgeLedger(ledger, taken) {
   const keysOf = new Map();
   const bodyOf = new Map();

@@ -1,6 +1,6 @@
 /**
- * Tortures runners of one job with real signals until all work is done, then judges the store by the ledger that the
- * commands kept. `bench/torture.mjs` is its command, `test/torture/` its short form.
+ * Tortures runners of one job with real signals until all work is done, then checks the store against the ledger that the
+ * commands wrote. The command is `bench/torture.mjs`; the short form is in `test/torture/`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { openStore } from "../../dist/index.js";
@@ -14,9 +14,9 @@ import { strikeSteadily } from "./process-faults.mjs";
 import { markedProcesses, signal } from "./processes.mjs";
 
 /**
- * `options`: `seed`, `items` in all, `kills` (rounds of faults), `minutes` (instead of `kills`), `faults` (weighted, see
- * `faults.mjs`), `note` (told of each round). Answers `{ violations, figures, home }`; the home is kept only when there
- * are violations.
+ * `options`: `seed`, `items` in total, `kills` (rounds of faults), `minutes` (instead of `kills`), `faults` (weighted, see
+ * `faults.mjs`), `note` (called for each round). Returns `{ violations, figures, home }`; the home is kept only if there are
+ * violations.
  */
 export async function torture(options) {
   const arena = new Arena();
@@ -35,7 +35,7 @@ export async function torture(options) {
   }
 }
 
-/** Every round brings new items, so that there is always work to be struck at. */
+/** Every round adds new items, so that there is always work to hit. */
 async function beat(arena, { seed, items, kills, minutes, faults, note }, violations) {
   const chance = chanceOf(seed);
   const until = minutes === undefined ? Infinity : Date.now() + minutes * 60_000;
@@ -58,9 +58,9 @@ async function beat(arena, { seed, items, kills, minutes, faults, note }, violat
   return ids;
 }
 
-/** Every round of runners brings this many new items. */
+/** Every round of runners adds this many items. */
 const ITEMS_PER_START = 16;
-/** No more are added while so many are to be done. */
+/** No items are added while this many are pending. */
 const BACKLOG_MAX = 40;
 const STRIKES_PER_CHECK = 40;
 const CREW = 6;
@@ -71,7 +71,7 @@ const COMMANDS = [
   [2, "retry"],
 ];
 
-/** Six runners are always at work, and are struck several times a second. */
+/** Six runners work all the time and are struck several times a second. */
 async function beatSteadily(arena, { seed, minutes, kills = Infinity, faults, note }, violations) {
   const chance = chanceOf(seed);
   const until = Date.now() + (minutes ?? 60) * 60_000;
@@ -87,7 +87,7 @@ async function beatSteadily(arena, { seed, minutes, kills = Infinity, faults, no
       ids.push(...appendItems(arena.input, chance, { from: ids.length, count, isLong: true }));
       const runner = arena.start(arena.commands[command]());
       crew.set(slot, runner);
-      await end(arena, runner, until - Date.now() + FINISH_MS); // one that nothing strikes at lives long
+      await end(arena, runner, until - Date.now() + FINISH_MS); // a runner that is not struck lives long
     }
   };
   const runs = Array.from({ length: CREW }, (_, slot) => keepRunning(slot));
@@ -112,7 +112,7 @@ function doneItem({ what, item }) {
   return what === "done" ? [item] : [];
 }
 
-/** The store is clean at every moment, not only in the end. */
+/** The store must pass its check at every moment, not only at the end. */
 async function check(arena) {
   if (!arena.hasStore) return [];
   const engine = await openStore(`sqlite:${arena.storePath}`);
@@ -125,7 +125,7 @@ async function check(arena) {
 
 const FINISH_MS = 180_000;
 
-/** Nobody strikes any more: the rest of the input, then everything that is left, then the letters once more. */
+/** After the last strike: the rest of the input, then all pending items, then the letters once more. */
 async function finish(arena, violations) {
   for (const command of ["map", "resume", "retry"]) {
     const runner = arena.start(arena.commands[command]());
@@ -164,7 +164,7 @@ async function readItems(engine, queue) {
   return items;
 }
 
-/** Kills, losses and launchers gone are not the item's fault: whatever can succeed has succeeded in the end. */
+/** Strikes must not count against an item: whatever can succeed must have succeeded. */
 function undone(items) {
   return items
     .filter(({ state, data }) => (state === "done") === (data.kind === "bad"))

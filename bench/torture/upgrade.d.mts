@@ -1,13 +1,13 @@
 import type { TortureReport } from "./torture.mjs";
 
-/** Migrates a store while workers of the old and the new version are struck, and judges it by the ledger of their commands. */
+/** Migrates a store while workers of both versions are struck, and checks it against the ledger of their commands. */
 export declare function tortureUpgrade(options: {
   readonly seed: number;
   /** Default `sqlite`. */
   readonly engine?: "sqlite" | "postgres";
   readonly items?: number;
-  /** Before the migration, and again after it. */
+  /** The number of strikes before the migration, and again after it. */
   readonly strikes?: number;
-  /** Of the migration itself. */
+  /** The number of kills of the migration. */
   readonly kills?: number;
 }): Promise<TortureReport>;

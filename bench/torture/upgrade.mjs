@@ -1,7 +1,7 @@
 /**
- * A rolling upgrade under fire: workers of this version work on a queue while the next version migrates the store and is killed at
- * it; both are struck all the time. After the migration the old workers end by themselves, those of the next version finish the
- * work, and the store is judged by the ledger that the commands kept.
+ * A rolling upgrade under faults: workers of this version run while the next version migrates the store and is killed
+ * several times. After the migration the old workers end by themselves, those of the next version finish the work, and the
+ * store is checked against the ledger that the commands wrote.
  */
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ const CREW = 3;
 const STORE_TROUBLE = 75;
 const PATIENCE_MS = 120_000;
 
-/** `strikes` before the migration and again after it, `kills` of the migration itself. Answers as `torture` does. */
+/** `strikes` before the migration and again after it, `kills` of the migration. Returns the same as `torture`. */
 export async function tortureUpgrade({ seed, engine = "sqlite", items = 60, strikes = 25, kills = 4 }) {
   const world = new World(chanceOf(seed), engine);
   try {
@@ -52,7 +52,7 @@ class World {
   violations = [];
   hits = {};
   ids = [];
-  /** The workers that run now. */
+  /** The running workers. */
   crew = new Set();
   next;
   chance;
@@ -82,7 +82,7 @@ class World {
     await this.run(CLI, "queue", "import", "q", path, "--envelope");
   }
 
-  /** Keeps as many workers of this build as the crew has, until they are dismissed or refused by the store. */
+  /** Keeps a fixed number of workers of this build running, until they are dismissed or the store refuses them. */
   keepCrew(cli) {
     this.#isKept = true;
     const words = ["worker", "--queue", "q", "--concurrency", "3", "--grace", "300ms", "--quiet", "--"];
@@ -151,7 +151,7 @@ class World {
       this.violations.push(`${words.join(" ")} ended with ${code}: ${printed.slice(-1000)}`);
   }
 
-  /** Resolves when every lane of the crew has come to its end by itself. */
+  /** Resolves when all workers have ended because the store refused them. */
   async untilRefused() {
     const late = sleep(PATIENCE_MS, "late", { ref: false });
     if ((await Promise.race([Promise.all(this.#lanes), late])) === "late")
@@ -183,7 +183,7 @@ class World {
   }
 }
 
-/** The migration is killed at a moment of its work, again and again, while the old workers go on; then it is let through. */
+/** Kills the migration several times while the old workers continue, then lets it finish. */
 async function killMigrations(world, kills) {
   let guessMs = 1500;
   for (let kill = 0; kill < kills; kill += 1) {
@@ -198,7 +198,7 @@ async function killMigrations(world, kills) {
   world.migratedAt = Date.now();
 }
 
-/** Whatever was running may end after the migration; what begins later begins with the next version. */
+/** Running work may end after the migration; new work must start with the next version. */
 async function oldWorkersEnd(world) {
   await world.untilRefused();
 }

@@ -1,5 +1,5 @@
-# One attempt of one item. It tells the ledger of its start and of its end, each in one appended write, so that lines of
-# many workers never mix. Given: item, kind, how often it fails, how long it takes.
+# One attempt of one item. Writes its start and its end to the ledger, each in one appended write, so that lines of many
+# workers never mix. Arguments: item, kind, number of failures, duration in seconds.
 item=$1 kind=$2 failures=$3 seconds=$4
 
 tell() { echo "$1 $item $REDRIVE_ATTEMPT $$ ${EPOCHREALTIME:-$(date +%s)}" >>"$TORTURE_LEDGER"; }

@@ -1,5 +1,5 @@
-# One attempt of one item of a workflow, in a worktree of its own: it writes its file, and commits it or leaves that to
-# the runner. The ledger hears of the start and of the end. Given: item, kind, how often it fails, how long it takes.
+# One attempt of one workflow item in its own worktree: writes its file, and commits it or leaves that to the runner.
+# Writes its start and its end to the ledger. Arguments: item, kind, number of failures, duration in seconds.
 item=$1 kind=$2 failures=$3 seconds=$4
 
 tell() { echo "$1 $item $REDRIVE_ATTEMPT $$ ${EPOCHREALTIME:-$(date +%s)}" >>"$TORTURE_LEDGER"; }

@@ -1,4 +1,4 @@
-/** The items of a workflow's torture, the workflow itself, and the repository that it works on. */
+/** The items of a workflow torture run, the workflow, and its repository. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const KINDS = [
   [8, "bad"], // always fails, with commits and changes in its worktree
 ];
 
-/** As many items as asked for; two of them cannot be done. */
+/** Creates `count` items, of which at least the first two always fail. */
 export function makeItems(chance, count) {
   return Array.from({ length: count }, (_, index) => ({
     id: `item-${String(index).padStart(3, "0")}`,
@@ -25,7 +25,7 @@ export function makeItems(chance, count) {
   }));
 }
 
-/** A repository with the workflow and its items in it; everything is committed. */
+/** Creates a repository with the workflow and its items, all committed. */
 export function makeProject(folder, items) {
   mkdirSync(join(folder, "src"), { recursive: true });
   const files = {
@@ -43,7 +43,7 @@ export function makeProject(folder, items) {
   git(folder, "commit", "-q", "-m", "first");
 }
 
-/** Runs git and answers what it prints. */
+/** Runs git and returns its output. */
 export function git(folder, ...args) {
   return execFileSync("git", args, {
     cwd: folder,
@@ -54,7 +54,7 @@ export function git(folder, ...args) {
 
 const AGENT = fileURLToPath(new URL("workflow-agent.sh", import.meta.url));
 
-/** Setup, reduce and merge take a moment each, so that they are hit as well. */
+/** Setup, reduce and merge take a moment each, so that strikes hit them as well. */
 const WORKFLOW = `name: torture
 mode: mapreduce
 setup:

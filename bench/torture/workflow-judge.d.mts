@@ -7,7 +7,7 @@ export interface Checkout {
 
 export interface WorkflowTestimony {
   readonly items: readonly { readonly itemId: string; readonly state: string }[];
-  /** Item ids of the trailers, one for each merge. */
+  /** The item ids in the trailers, one for each merge. */
   readonly merges: readonly string[];
   readonly files: ReadonlyMap<string, string>;
   readonly letters: readonly {
@@ -23,6 +23,6 @@ export interface WorkflowTestimony {
   readonly locks: readonly string[];
 }
 
-/** One sentence for each promise that was broken. */
+/** Returns one sentence for each violated guarantee. */
 export declare function judgeWorkflow(testimony: WorkflowTestimony): string[];
 export declare function judgeCheckout(checkout: Checkout): string[];

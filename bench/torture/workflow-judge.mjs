@@ -1,6 +1,6 @@
 /**
- * Compares what a workflow's job left in the repository with what the store says. Pure: it takes both as data and answers
- * with one sentence for each promise that was broken.
+ * Compares the repository with the store after a workflow job. A pure function: takes both as data and returns one sentence
+ * for each violated guarantee.
  */
 
 /**
@@ -35,7 +35,7 @@ function judgeMerges({ items, merges, files }) {
   });
 }
 
-/** Only what letters name is left, and nothing that they name is gone. */
+/** Only worktrees and branches named by letters remain, and all of those exist. */
 function judgePlaces({ letters, worktrees, branches, folders, jobBranch }) {
   const places = letters.flatMap(({ worktreePath }) => worktreePath ?? []);
   const names = letters.flatMap(({ branchName }) => branchName ?? []);
@@ -54,7 +54,7 @@ function compare(what, found, wanted) {
   ];
 }
 
-/** The user's checkout is clean and where it was, but for the merges of the job. */
+/** The user's checkout is clean and unchanged, except for the merges of the job. */
 export function judgeCheckout({ status, branch, moves }) {
   const problems = [];
   if (status !== "")

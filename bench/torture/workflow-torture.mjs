@@ -1,6 +1,6 @@
 /**
- * Tortures the runners of one workflow in a real repository: killed in every phase, resumed, killed again. In the end all
- * work is in the user's branch once, and nothing is left but what letters name.
+ * Tortures the runners of one workflow in a real repository: killed in every phase and resumed. At the end all work is in
+ * the user's branch once, and only what letters name remains.
  */
 import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,9 +16,7 @@ import { markedProcesses, signal } from "./processes.mjs";
 import { git, makeItems, makeProject } from "./workflow-items.mjs";
 import { judgeCheckout, judgeWorkflow } from "./workflow-judge.mjs";
 
-/**
- * `options`: `seed`, `items`, `kills`, `minutes` (instead of `kills`), `note`. Answers as `torture` does.
- */
+/** `options`: `seed`, `items`, `kills`, `minutes` (instead of `kills`), `note`. Returns the same as `torture`. */
 export async function tortureWorkflow(options) {
   const ring = new Ring();
   const violations = [];
@@ -46,7 +44,7 @@ export async function tortureWorkflow(options) {
   }
 }
 
-/** Where it takes place: a home, a repository in it, and the one job. */
+/** The environment of a run: a home, a repository in it, and the one job. */
 class Ring {
   arena = new Arena();
   project = join(realpathSync(this.arena.home), "project");
@@ -66,7 +64,7 @@ class Ring {
     }
   }
 
-  /** Null until a runner has made the job. */
+  /** Null until a runner has created the job. */
   async job() {
     if (this.#job === null && this.arena.hasStore) {
       const jobs = await this.withStore((engine) => engine.listJobs({ limit: 1 }));
@@ -82,7 +80,7 @@ class Ring {
     return job?.progress?.phase ?? "setup";
   }
 
-  /** The command that makes the job, or one that goes on with it. */
+  /** The command that creates the job, or one that resumes it. */
   async command(chance) {
     const job = await this.job();
     if (job === null) return ["run", "workflow.yml", "--quiet"];
@@ -102,7 +100,7 @@ async function beat(ring, chance, { kills, minutes, isSteady = false, note }, vi
     if (isSteady) await strikeAtLauncher(ring, chance, runner);
     const moment = await chooseMoment(ring, chance, runner);
     await strike(ring, chance, runner);
-    const isQuiet = chance.between(1, 2) === 1; // else the next runner meets what this one's git is still doing
+    const isQuiet = chance.between(1, 2) === 1; // otherwise the next runner meets git processes of this one
     const problems = isQuiet ? [...(await survivors(ring)), ...judgeCheckout(checkoutOf(ring))] : [];
     for (const problem of [...problems, ...(await checkStore(ring))])
       violations.push(`after round ${round} (\`${args.slice(0, 2).join(" ")}\`, ${moment}): ${problem}`);
@@ -112,7 +110,7 @@ async function beat(ring, chance, { kills, minutes, isSteady = false, note }, vi
 
 const LAUNCHER_MS_MAX = 15_000;
 
-/** Several strikes at what starts its commands, and git's, before the runner itself is struck. */
+/** Strikes several times at the launcher of commands and git, before the runner itself is struck. */
 async function strikeAtLauncher(ring, chance, runner) {
   const until = Date.now() + LAUNCHER_MS_MAX;
   let left = chance.between(2, 12);
@@ -127,7 +125,7 @@ async function strikeAtLauncher(ring, chance, runner) {
   });
 }
 
-/** At any time, or just when a phase begins. */
+/** Waits for a random time, or for the start of a phase. */
 async function chooseMoment(ring, chance, runner) {
   const phase = chance.pick([
     [5, null],
@@ -178,7 +176,7 @@ async function checkStore(ring) {
 
 const FINISH_MS = 120_000;
 
-/** Nobody strikes any more. The second time, letters of workers that vanished have had their chance. */
+/** After the last strike. Runs twice, so that letters of vanished workers are retried. */
 async function finish(ring, violations) {
   const job = await ring.job();
   const resume = job === null ? ["run", "workflow.yml", "--quiet"] : ["resume", job, "--quiet"];
@@ -203,7 +201,7 @@ async function verify(ring, items, violations) {
   return figuresOf(stored, merges);
 }
 
-/** When the cause is mended, a redrive brings the last ones in, and nothing at all is left. */
+/** Once the cause is fixed, a redrive completes the last items, and nothing remains. */
 async function heal(ring, violations) {
   writeFileSync(ring.arena.healed, "");
   const args = ["dlq", "retry", await ring.job(), "--yes", "--force", "--quiet"];
@@ -235,7 +233,7 @@ function undone(items, isBad) {
     .map(({ itemId, state, data }) => `${itemId} (${data.kind}) is ${state} in the end`);
 }
 
-/** A success may be the work of an attempt before it: then git is the witness that it was done. */
+/** A success may rely on the work of an earlier attempt: then git proves that it was done. */
 function witnessed(ring, items, merges) {
   const ledger = readLedger(ring.arena.ledger);
   const ids = new Set(merges);
@@ -270,7 +268,7 @@ async function testimonyOf(ring, items, merges) {
   };
 }
 
-/** The trailers of all merges, in whatever branch. */
+/** The trailers of all merges, in any branch. */
 function mergesOf(ring, job) {
   const format =
     "--format=%(trailers:key=Redrive-Job,valueonly,separator=%x1f)%x1e%(trailers:key=Redrive-Item,valueonly,separator=%x1f)";
@@ -287,7 +285,7 @@ function filesOf(ring, items) {
   );
 }
 
-/** The worktrees below the home, and whatever else lies there. */
+/** The worktrees below the home and any other entries, without the records of worktrees. */
 function foldersOf(ring) {
   const root = join(realpathSync(ring.arena.home), "worktrees", "project");
   if (!existsSync(root)) return [];
