@@ -1,4 +1,4 @@
-/** Amendments replace the data of an item and keep the data before. The payload always holds the newest data. */
+/** Amendments replace the data of an item and keep the old data. The payload always holds the newest data. */
 import type { Amendment } from "../../item/letter.ts";
 import { canonicalJson, compact, type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";

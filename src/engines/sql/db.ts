@@ -34,7 +34,7 @@ export interface Db {
   /** Creates an empty collection of counter changes for `writeDeltas`. */
   newDeltas(): Deltas;
   writeDeltas(deltas: Deltas): Step<void>;
-  /** Locks the ready items that an operation has sent, so that no worker leases them, and returns their letters. */
+  /** Locks the ready items that an operation has redriven, so that no worker leases them, and returns their letters. */
   lockReadyLetters(
     operation: number,
   ): Step<readonly { readonly no: number; readonly grp: number; readonly ref: number }[]>;
@@ -89,9 +89,7 @@ export interface Dialect {
   among(column: string, parameter: string, type?: "bigint" | "text"): string;
   /** A parameter with an explicit type, where PostgreSQL cannot infer it. */
   typed(parameter: string, type: "bigint" | "text" | "boolean" | "text[]"): string;
-  /** The larger of two values. */
   larger(a: string, b: string): string;
-  /** The smaller of two values. */
   smaller(a: string, b: string): string;
   /** Rows as a relation with these columns, for FROM: `relation("r", { ref: "bigint", data: "text" }, rows)`. */
   relation(

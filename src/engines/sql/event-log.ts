@@ -21,7 +21,7 @@ export class EventLog {
     addToRuns(this.#runs, draft, subject);
   }
 
-  /** Returns the events since the last call. */
+  /** Returns and removes the events collected so far. */
   take(): readonly EventRun[] {
     const runs = this.#runs;
     this.#runs = [];
@@ -29,7 +29,7 @@ export class EventLog {
   }
 }
 
-/** Writes one event, for steps that have no more. */
+/** Writes a single event. */
 export function* writeEvent(
   db: Db,
   draft: EventDraft,

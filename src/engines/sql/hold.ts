@@ -1,4 +1,4 @@
-/** Holds ready items for a person, and makes them ready again. */
+/** Holds ready items on a person's request, and makes held items ready again. */
 import type { HoldBy, HoldReport } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
 import { compact, type JsonObject } from "../../std/json.ts";

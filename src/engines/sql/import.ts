@@ -1,6 +1,6 @@
 /**
  * Imports letters. Looks them up together, decides on each one in memory, and writes them with a few statements per table,
- * so that the time does not depend on round trips.
+ * so that an import needs few round trips.
  */
 import type { ImportReport } from "../../engine.ts";
 import { importedFailures } from "../../item/event.ts";

@@ -64,7 +64,7 @@ export function sourcesApart({ states = WAITING_STATES }: LetterFilter): Source[
   return [...new Set(states)].flatMap((state) => SOURCE_OF[state] ?? []);
 }
 
-/** Whether the filter uses only groups, states and times, which counters cover. */
+/** Whether the filter uses only groups, states and times, for which counters exist. */
 export function isOfGroups(filter: LetterFilter): boolean {
   return (
     filter.itemIds === undefined &&

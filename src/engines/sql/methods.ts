@@ -22,7 +22,6 @@ import { changeOperation, closeOperation, findOperation, listOperations } from "
 import { regroup } from "./regroup.ts";
 import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 
-/** The transactions of an engine. */
 export interface Transactions {
   /** For one statement, or several that need no common snapshot. Must not use `db.now`. */
   readOnce<T>(steps: (db: Db) => Step<T>): Promise<T>;

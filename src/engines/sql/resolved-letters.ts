@@ -90,7 +90,6 @@ function* insertResolved(
   );
 }
 
-/** A letter of a bulk step. */
 export interface BulkLetter extends LetterPlace {
   readonly ref: number;
 }

@@ -28,7 +28,7 @@ const notHere = () => wait(null);
 export class SqliteDb implements Db {
   readonly sql = DIALECT;
   readonly session: Session;
-  // Only PostgreSQL has work to do here.
+  // Only PostgreSQL needs these steps.
   readonly beforeDelete = nothing;
   readonly deleteLeases = nothing;
   readonly deleteQueueState = nothing;

@@ -41,7 +41,7 @@ export function addItems(
         totals.added += 1;
         intake.events.add(QUEUED, { queue, ref });
       } else if (replace === undefined) again.push(item);
-      else meet([item]); // at once, so that events keep the order of the items
+      else meet([item]); // one by one, so that events keep the order of the items
     }
     if (again.length > 0) meet(again);
   }

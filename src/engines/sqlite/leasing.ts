@@ -13,7 +13,6 @@ import type { EventLog } from "../sql/event-log.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
 import type { Session } from "./session.ts";
 
-/** The context of a lease. */
 interface Leasing {
   readonly session: Session;
   readonly now: number;

@@ -88,7 +88,7 @@ function lookInto(session: Session, source: Source, search: Search, isCounted: b
   return { found: limit === 0 ? [] : findCounted(session, source, search, total), total };
 }
 
-/** If more letters than this match one by one, a scan of all letters finds the page sooner. */
+/** If more letters than this are found one by one, a scan of all letters finds the page sooner. */
 const OTHERS_MAX = 5000;
 
 /** Searches by text, alone or within groups, in the order of burials. Null if the text index does not help. */

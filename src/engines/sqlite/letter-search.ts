@@ -78,8 +78,8 @@ export interface Path {
 }
 
 /**
- * Starts with the given ids, the few items in retry, the letters found by text (which are not in the order of burials), one
- * range of numbers, or the chosen groups.
+ * Chooses where the search starts: the given ids, the few items in retry, the letters found by text (which are not in the
+ * order of burials), one range of numbers, or the chosen groups.
  */
 export function pathOf(session: Session, source: Source, filter: LetterFilter, search?: Search): Path {
   const { table, index } = source;

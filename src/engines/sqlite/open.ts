@@ -1,4 +1,4 @@
-/** Opens a SQLite store: creates or migrates the file, and implements the engine contract with the functions of this folder. */
+/** Opens a SQLite store: creates or migrates the file, and returns the engine for it. */
 import { closeSync, existsSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";

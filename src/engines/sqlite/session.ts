@@ -133,7 +133,7 @@ export class Session {
     if (performance.now() - beganAt > SILENCE_MS_MAX) this.#onWait?.("another process has it locked");
   }
 
-  /** Throws if the store's files are not the open ones. More thorough than the check of each write. */
+  /** Throws if the store's files are no longer those that were opened. More thorough than the check of each write. */
   requireSound(): void {
     this.#prepared?.file?.requireSame();
     this.#prepared?.file?.requireWholeJournal();

@@ -76,10 +76,10 @@ function succeed(
   session.run(`UPDATE items SET state = 'done', holder = NULL ${THESE}`, refs);
 }
 
-/** One parameter for all of them, so that one prepared statement serves every number of rows. */
+/** Passes all items as one parameter, so that one prepared statement serves every number of rows. */
 const THESE = "WHERE ref IN (SELECT value FROM json_each(?))";
 
-/** The held items with their queues. One sum covers the usual case: all are held, in one queue. */
+/** The held items with their queues. A single aggregate covers the usual case: all are held, in one queue. */
 function heldOf(
   session: Session,
   attempt: number,

@@ -2,7 +2,6 @@
 import { type Clock, sleepOn } from "../../std/clock.ts";
 import { type ClockSample, ClockWatch, sampleOf } from "../clock-record.ts";
 
-/** A clock that is corrected by the difference to that of the other processes. */
 export class StoreClock implements Clock {
   readonly watch = new ClockWatch();
   readonly #machine: Clock;

@@ -147,7 +147,7 @@ interface Question {
 }
 
 /**
- * The figures decide if the text is entirely inside a figure, or if the wording has only one figure. Open wordings are
+ * The figures decide alone if the text is entirely inside a figure, or if the wording has only one figure. Open wordings are
  * always searched separately.
  */
 function questionsOf({ text, figures }: Trace, rows: readonly WordingRow[]): readonly Question[] {

@@ -13,7 +13,7 @@ export interface TextWalk {
   readonly search: Search;
   /** Whether some of the letters that wait are not dead. */
   readonly isAnyAway: boolean;
-  /** The search is given up if more other letters are found. Default: no limit. */
+  /** The search returns null if it finds more other letters than this. Default: no limit. */
   readonly othersMax?: number;
 }
 
