@@ -1,5 +1,5 @@
 /**
- * Converts values for PostgreSQL. Lists become array literals here, because `pg` is several times slower for lists of numbers.
+ * Converts values for PostgreSQL. Builds array literals itself, because `pg` is several times slower for lists of numbers.
  */
 
 export type Scalar = string | number | boolean | null;

@@ -34,8 +34,8 @@ interface Unheard {
 }
 
 /**
- * Asks the server over another connection whether the transaction was committed; null if it does not know. A server that crashed or
- * took over may reuse the ids of transactions that never reached its disk, so "committed" may refer to another transaction.
+ * Asks the server over another connection whether the transaction was committed; null if that is unknown. A server that
+ * crashed or failed over may reuse ids of transactions that were never on disk, so "committed" may mean another one.
  */
 export async function wasCommitted(
   connect: Connect,
@@ -60,9 +60,8 @@ interface Fate {
 
 const UNKNOWN_FATE: Fate = { status: null, upMs: null };
 /**
- * The WAL writer starts when the server accepts writes: after its start, a crash or its promotion; the main process and the
- * checkpointer are older than a promotion. The user may lack the right to see it. A standby may still receive the commit, so its
- * answer is not used.
+ * The WAL writer starts when the server accepts writes: after a start, a crash or a promotion; other processes may be older.
+ * The user may lack the right to see it. A standby is not asked, because it may still receive the commit.
  */
 const FATE = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_xact_status($1::xid8) END AS status,
   (SELECT (extract(epoch FROM clock_timestamp() - backend_start) * 1000)::float8 FROM pg_stat_activity

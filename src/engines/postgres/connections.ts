@@ -143,8 +143,8 @@ export class Connections {
   }
 
   /**
-   * If one connection is dead or leads to a standby, the idle ones probably are too, and each would cost another timeout. So new
-   * transactions use new connections; running ones finish.
+   * If one connection is dead or leads to a standby, the idle ones probably are too, and each would cost another timeout. So
+   * new transactions use new connections; running ones finish.
    */
   #distrust(pool: pg.Pool): void {
     if (!this.#ownsPool || this.#pool !== pool || this.#closed) return;

@@ -1,6 +1,6 @@
 /**
- * Registers the holders of an engine, renews their leases and removes them. A heartbeat on a dead connection times out after a
- * quarter of the time to live, so that a second try over a new connection still arrives in time.
+ * Registers the holders of an engine, renews their leases and removes them. A heartbeat on a dead connection times out after
+ * a quarter of the time to live, so that a second try over a new connection still arrives in time.
  */
 import type { Holder, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";

@@ -100,7 +100,7 @@ async function meet(
   return fates;
 }
 
-/** Consecutive new items are inserted together. An item that may replace another is added alone, so that events keep their order. */
+/** Groups consecutive new items. An item that may replace another one is added alone, so that events keep their order. */
 async function runsOf(tx: Tx, queueName: string, items: readonly NewItem[]): Promise<NewItem[][]> {
   const [rows] = await Promise.all([
     tx.all<{ item_id: string }>(
@@ -239,8 +239,8 @@ function insert(
 }
 
 /**
- * Skips existing ids unless all are new, then draws row numbers, so that the inserts into the other tables need not read `items`.
- * A concurrent insert of the same id violates the unique index, and the transaction is retried.
+ * Skips existing ids unless all are new, then draws row numbers, so that inserts into other tables need not read `items`. A
+ * concurrent insert of the same id violates the unique index, and the transaction is retried.
  */
 const insertSql = (given: string) => `
   WITH here AS MATERIALIZED (

@@ -1,6 +1,6 @@
 /**
- * Leases items by priority, due time and age. One statement locks rows of `ready_items`, skips rows locked by others, deletes
- * them and starts the attempts. Pause, rate and breaker are checked in the same transaction.
+ * Leases items by priority, due time and age. One statement locks rows of `ready_items`, skips those locked by others,
+ * deletes them and starts the attempts. Pause, rate and breaker are checked in the same transaction.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import type { LeasedItem } from "../../item/item.ts";
@@ -95,8 +95,8 @@ export async function findLessee(
 }
 
 /**
- * Leases in one round trip without a transaction, for a step that only leases and has no rate. If the answer is lost, the leases
- * are found by the number of the step.
+ * Leases in one round trip without a transaction, for a step that only leases and has no rate. If the answer is lost, the
+ * leases are found by the number of the step.
  */
 export async function leaseAutocommit(
   { tx, plain, seen }: Pick<Leasing, "tx" | "plain" | "seen">,
@@ -206,8 +206,8 @@ const placesIn = (condition: string) => `
        ORDER BY l.due_at, l.ref LIMIT ?3::bigint FOR UPDATE SKIP LOCKED) d`;
 
 /**
- * A revoked holder gets nothing, and neither does a step with an old number. Once items were found, the holder's row stays locked
- * until the end of the transaction.
+ * A revoked holder gets nothing, and neither does a step with an old number. Once items were found, the holder's row stays
+ * locked until the end of the transaction.
  */
 const IS_HERE =
   "(SELECT true FROM holders WHERE no = ?4::bigint AND gone = 0 AND expires_at > 0 AND turn <= coalesce(?6::bigint, turn) FOR KEY SHARE)";

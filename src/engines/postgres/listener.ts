@@ -1,7 +1,6 @@
 /**
- * One connection that listens for notifications of other processes and machines, and notifies the watchers of a queue. It is open
- * while there are watchers. After a lost connection it reconnects and notifies all watchers, because notifications may have been
- * missed.
+ * One connection that listens for notifications of other processes and notifies the watchers of a queue. It is open while
+ * there are watchers. After a connection loss it reconnects and notifies all watchers, because it may have missed some.
  */
 import pg from "pg";
 import { Notifier } from "../../std/notifier.ts";

@@ -56,8 +56,8 @@ async function bringUp(tx: Tx, from: number): Promise<void> {
 }
 
 /**
- * Creates the schema only if it is missing, so that a user without that right can use an existing one. Refuses another program's
- * tables.
+ * Creates the schema only if it is missing, so that a user without that right can use an existing one. Refuses a schema that
+ * has another program's tables.
  */
 async function makeSchema(tx: Tx): Promise<void> {
   const schema = pg.escapeIdentifier(tx.schema);

@@ -1,6 +1,4 @@
-/**
- * Opens a PostgreSQL store: creates or migrates its tables, and implements the engine contract with the functions of this folder.
- */
+/** Opens a PostgreSQL store: creates or migrates its tables and implements the engine contract. */
 
 import type { Engine } from "../../engine.ts";
 import { listHolders } from "../sql/holders.ts";

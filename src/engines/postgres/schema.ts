@@ -1,7 +1,7 @@
 /**
- * The tables of a PostgreSQL store, all in one schema. They have the same names as on SQLite. The differences let many workers
- * run without waiting for each other: counters have shards, and ready items have their own table, so that leasing changes no
- * index of `items`.
+ * The tables of a PostgreSQL store, all in one schema, named as on SQLite. The differences let many workers run without
+ * waiting for each other: counters have shards, and ready items have their own table, so that leasing changes no index of
+ * `items`.
  */
 
 import { RUN_MAX } from "../../item/event.ts";

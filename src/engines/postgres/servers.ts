@@ -9,8 +9,8 @@ const VERIFY_MS_MAX = 10_000;
 const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS "isReadOnly"`;
 
 /**
- * The first byte of a server's answer: TLS (S, N), login (R), error (E) or version (v). Anything else, such as HTTP, would be
- * read as the length of a huge message.
+ * The first byte of a server's answer: TLS (S, N), login (R), error (E) or version (v). Any other byte, such as of HTTP,
+ * would be read as the length of a huge message.
  */
 const FIRST_BYTES = Buffer.from("SNREv");
 

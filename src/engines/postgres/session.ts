@@ -1,5 +1,5 @@
 /**
- * The transactions of one PostgreSQL store. Retries a transaction after a conflict, prepares statements by their text, and converts
+ * Runs the transactions of one PostgreSQL store. Retries after conflicts, prepares statements by their text, and converts
  * errors of the server. The rest of this folder uses it instead of `pg`.
  */
 import { createHash } from "node:crypto";
@@ -27,7 +27,7 @@ export interface SessionOptions {
   readonly busyMsMax?: number;
   /** How long to ask for the status of a commit whose answer was lost. Default 5 s. */
   readonly doubtMsMax?: number;
-  /** Connections shared by several sessions of a process (`connectionsTo`); their creator ends them. Default: own connections. */
+  /** A pool shared by several sessions of a process (`connectionsTo`); its creator ends it. Default: an own pool. */
   readonly connections?: pg.Pool;
 }
 
@@ -77,7 +77,7 @@ export class Session {
     return this.#connections.connect(prepare);
   }
 
-  /** Runs the steps in one durable transaction. After a conflict they run again from the beginning, so their effects outside must allow that. */
+  /** Runs the steps in one durable transaction. They run again after a conflict, so side effects must be repeatable. */
   write<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
     return this.writePipelined(afterStart(steps), limits);
   }
@@ -135,7 +135,7 @@ export class Session {
     return this.#untilWon(() => this.#attempt(this.#starts.preparation, afterStart(steps)));
   }
 
-  /** True behind a pooler, which may run every transaction on another connection. Statements are then not prepared unless the URL asks for it. */
+  /** True behind a pooler, which may switch connections. Statements are then not prepared unless the URL asks for it. */
   async findPooler(): Promise<boolean> {
     const isPooled = await this.#told(() =>
       this.#connections.lend(async (client) => {

@@ -1,6 +1,6 @@
 /**
- * The runner's step on PostgreSQL: settle finished attempts, pass the breaker, then lease due items, in one transaction. The letter
- * lock is taken only if a letter is written or resolved. That is known before any row is locked, because a leased item does not change.
+ * The runner's step in one transaction: settle attempts, check the breaker, lease due items. The letter lock is taken only
+ * if letters change. That is known before any row is locked, because a leased item does not change.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import type { Lease, Settlement } from "../../item/item.ts";

@@ -1,5 +1,5 @@
 /**
- * Settles attempts in batches. The attempt number is the fencing token: a settlement of an attempt that no longer holds the lease
+ * Settles attempts in batches. The attempt number is the fencing token: a settlement of an attempt that lost its lease
  * changes nothing. Letters are written and resolved under the letter lock, which the caller holds.
  */
 
@@ -41,7 +41,7 @@ interface Settled {
   readonly to: ItemState;
 }
 
-/** Returns the settlements whose leases were lost, in the given order. The caller writes the counters and events that `step` collects. */
+/** Returns the settlements that lost their leases, in order. The caller writes the counters and events in `step`. */
 export async function settleAll(
   step: Step,
   settlements: readonly Settlement[],

@@ -1,5 +1,5 @@
 /**
- * The fast path for batches of successes of items that are no letters and have no ordering key. One statement ends the attempts,
+ * The fast path for successes of items that are no letters and have no ordering key. One statement ends the attempts,
  * settles the items and records the events. The caller handles the others one by one.
  */
 

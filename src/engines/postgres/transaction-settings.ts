@@ -9,7 +9,7 @@ export interface TransactionStart {
   readonly isWriting: boolean;
 }
 
-/** Whether BEGIN succeeded. DEFERRABLE has no other effect at these isolation levels, and is off outside of a transaction. */
+/** Whether BEGIN succeeded. DEFERRABLE has no other effect at these isolation levels and is off outside a transaction. */
 const IS_BEGUN = "current_setting('transaction_deferrable')::boolean";
 
 const COMMITTED_READ = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ ONLY DEFERRABLE";

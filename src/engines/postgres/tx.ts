@@ -35,8 +35,8 @@ export function timeIn(parameter: string): string {
 }
 
 /**
- * A condition that takes the event lock: a transaction holds it from before it draws event numbers until its end; see events.ts. The
- * condition fails if the store has another version.
+ * A condition that takes the event lock, which a transaction holds from before it draws event ids until its end; see
+ * events.ts. It fails if the store has another version.
  */
 export function markIn({
   events,
@@ -143,7 +143,7 @@ export class Tx {
     await this.#options.script(sql);
   }
 
-  /** Writes many rows in one statement, in their order. The columns in `into` determine the types: `insert("notes (ref, at, text)", rows)`. */
+  /** Inserts many rows in order with one statement. `into` determines the types: `insert("notes (ref, at, text)", rows)`. */
   async insert(into: string, rows: readonly (readonly Scalar[])[], onConflict = ""): Promise<number> {
     if (rows.length === 0) return 0;
     const { table, columns } = readInto(into);
@@ -156,8 +156,8 @@ export class Tx {
   }
 
   /**
-   * Takes the letter lock: until the end of the transaction nobody else changes letters, groups, group records or operations. Must be
-   * called before any row is locked, to avoid deadlocks.
+   * Takes the letter lock: until the transaction ends, no other changes letters, groups, group records or operations. Must
+   * be called before any row is locked, to avoid deadlocks.
    */
   async lockLetters(): Promise<void> {
     if (this.#hasLetterLock) return;
