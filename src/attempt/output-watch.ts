@@ -166,7 +166,7 @@ export function readRunning(runningFolder: string): RunningOutput[] {
   );
 }
 
-/** Whether the process is still running, so that bytes read from its files were its own output. */
+/** Whether the process still publishes this output. Its output files may be reused after it has ended. */
 export function isPublished(output: RunningOutput): boolean {
   return readRecord(`${output.stdout}${SUFFIX}`).some(({ log }) => log === output.log);
 }

@@ -163,9 +163,13 @@ function literalStart(text: string): string {
 /** Rejects an empty argument if no argument has a variable: the user's shell has probably expanded `"${item}"` to nothing. */
 export function refuseEmptiedArgument(argv: readonly string[]): void {
   if (!argv.includes("") || argv.some(hasVariable)) return;
-  throw new WorkError("usage", "An argument of the command is empty, and no argument names the item.", {
-    hint: `In double quotes your shell replaces "\${item}" with nothing. Write {} or '\${item}' instead, e.g. ${example(argv)}. A command that needs an empty argument goes into sh -c '…'.`,
-  });
+  throw new WorkError(
+    "usage",
+    "An argument of the command is empty, and no argument contains the item placeholder.",
+    {
+      hint: `In double quotes your shell replaces "\${item}" with nothing. Write {} or '\${item}' instead, e.g. ${example(argv)}. A command that needs an empty argument goes into sh -c '…'.`,
+    },
+  );
 }
 
 /**

@@ -215,7 +215,7 @@ async function confirmDecision(context: Context, decision: Decision, found: Foun
   const question = `${verb} ${lettersText(found.preview.total)} of ${found.job.id}?`;
   if (!mustAsk && found.preview.total === 1) return;
   if (mustAsk && !canAnswer(context)) {
-    throw new WorkError("usage", `Nobody can answer here, so this needs --yes: ${question}`, {
+    throw new WorkError("usage", `There is no terminal to ask on, so this needs --yes: ${question}`, {
       hint: "Add --yes to confirm, or --dry-run to see the letters.",
     });
   }

@@ -90,9 +90,7 @@ export async function requireSameToken(
   env: Environment,
 ): Promise<void> {
   if (await isStillToken(used, settings.token, env)) return;
-  throw new Error(
-    "The token was changed while the receipt was on its way; it is sent again with the new one.",
-  );
+  throw new Error("The token changed while the receipt was being sent; it is sent again with the new one.");
 }
 
 /** Returns the headers of every request. Headers from the settings cannot override the token. */

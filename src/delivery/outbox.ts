@@ -205,7 +205,7 @@ export async function waitUntil(
       reject(
         new WorkError(
           "interrupted",
-          `Nobody waits for the receipt ${key} any more; it is kept, and will be delivered.`,
+          `The target was closed before the receipt ${key} was delivered. It is stored and will be delivered later.`,
         ),
       );
   });

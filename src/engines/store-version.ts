@@ -6,6 +6,6 @@ export function storeChanged(store: string, opened: number, found: number): Work
   return new WorkError(
     "store_newer",
     `The store ${store} was changed from version ${opened} to ${found} while this process used it. Nothing more was written.`,
-    { hint: "Start this process again with the Redrive that changed the store." },
+    { hint: "Restart this process with the version of Redrive that upgraded the store." },
   );
 }

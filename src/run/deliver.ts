@@ -117,7 +117,7 @@ async function openTargetHandler({ engine, clock = systemClock }: RunDeps, job: 
 async function pausedText(engine: Engine, { id }: Job): Promise<string> {
   const pause = (await engine.findJob(id))?.pause;
   const since = pause ? ` since ${toRfc3339(pause.at)}${pause.reason === "" ? "" : `: ${pause.reason}`}` : "";
-  return `${id} is paused${since}. What was not delivered stays in line; \`redrive receipts resume ${id}\` lets it go on.`;
+  return `${id} is paused${since}. Receipts that are not delivered wait in the store; \`redrive receipts resume ${id}\` continues.`;
 }
 
 function reportingOutages(

@@ -178,7 +178,7 @@ async function followRedrive(deps: RunDeps, { job, operation, onNotice }: Redriv
     const isWorked = await storeRetry.run(() => hasRunner(engine, operation.queue));
     const ended = isWorked ? await sendAndFollow(following) : "alone";
     if (stop.aborted || ended !== "alone") return;
-    if (isWorked) notify(`No worker is at ${job.id} any more.`);
+    if (isWorked) notify(`No worker is running for ${job.id} any more.`);
     await leaveToWorkers(following);
   } finally {
     stop.removeEventListener("abort", end);
@@ -243,13 +243,13 @@ async function leaveToWorkers({ engine, storeRetry, job, operation, notify }: Fo
   const start = job.kind === "target" ? "the service that has its function" : worker;
   if (planOf(operation).canary) {
     notify(
-      `No worker is at ${job.id}, and a canary is judged by what its first letters become. Nothing more is sent: start one (${start}), then go on: redrive ops resume ${operation.id}`,
+      `No worker is running for ${job.id}, and a canary waits for the outcome of its first letters. Nothing more is sent: start one (${start}), then continue: redrive ops resume ${operation.id}`,
     );
     return;
   }
   await sendAhead(now, engine, storeRetry);
   notify(
-    `No worker is at ${job.id}: the letters are in line, and the next one does them. Start one: ${start}`,
+    `No worker is running for ${job.id}: the letters are ready, and the next worker runs them. Start one: ${start}`,
   );
 }
 
@@ -268,7 +268,7 @@ export interface FixOutcome {
   readonly refusals: readonly { readonly reason: string; readonly count: number }[];
 }
 
-/** Makes one pass: a letter that fails again may be fixed by a later pass. */
+/** Makes a single pass. A letter that fails again can be fixed by the next call. */
 export async function fixLetters(deps: RunDeps, options: FixLettersOptions): Promise<readonly FixOutcome[]> {
   const { job, rules, within, author, ...watch } = options;
   requireHandler(job);

@@ -67,7 +67,7 @@ function listening(server: Server, { host, port }: ListenAddress): Promise<void>
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) =>
       reject(
-        new WorkError("usage", `Nobody can listen on ${host}:${port}: ${error.code ?? error.message}.`, {
+        new WorkError("usage", `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`, {
           cause: error,
           hint: "Choose another port, or 0 for one that is free.",
         }),

@@ -121,7 +121,7 @@ const METRICS: Readonly<Record<string, Metric>> = {
     ofQueues(({ oldestLetterMs }) => seconds(oldestLetterMs)),
   ),
   dead_letters_total: counter(
-    "Burials by an attempt, by the type of the error.",
+    "Letters written, by error type.",
     ["queue", "error_type"],
     ofCounters("dead."),
   ),
@@ -166,7 +166,7 @@ const METRICS: Readonly<Record<string, Metric>> = {
     ({ receiptRetries }) => [[[], receiptRetries]],
   ),
   receipts_in_flight: gauge(
-    "Receipts that are on their way now.",
+    "Receipts being sent now.",
     ["target"],
     ofTargets(({ counts }) => counts.leased),
   ),

@@ -42,6 +42,7 @@ export interface JobLogs {
   running(ref: number, attempt: number): string;
 }
 
+/** The folder with the logs of a job's attempts. */
 export function jobLogs(home: string, jobId: string): JobLogs {
   const folder = jobLogsFolder(home, jobId);
   const runningFolder = join(folder, ".running");

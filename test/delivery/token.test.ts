@@ -101,7 +101,7 @@ describe("a target that does not know us", () => {
     },
   );
 
-  it("a token that was changed while the receipt was on its way pauses nobody", async () => {
+  it("a token that was changed while the receipt was being sent pauses nobody", async () => {
     kit.server.say((_entry, response) => {
       env.GATE_TOKEN = "another-token";
       response.writeHead(401).end();

@@ -208,7 +208,7 @@ describe("a store that cannot be read", () => {
     expect(code).toBe(75);
     const { error } = JSON.parse(stdout) as ErrorJson;
     expect(error.code).toBe("store_newer");
-    expect(error.message).toMatch(/has version 99, this Redrive knows \d+/);
+    expect(error.message).toMatch(/has schema version 99, but this version of Redrive supports \d+/);
     expect(error.hint).toBe("Install a newer Redrive.");
   });
 

@@ -21,7 +21,9 @@ describe("a map", () => {
       expect((await shop.run(["queue", "create", "q"])).code).toBe(0);
       const { code, stderr } = await shop.run([word, "--", "wc", "-w", ""], { stdin: "a\n" });
       expect(code).toBe(2);
-      expect(stderr).toContain("An argument of the command is empty, and no argument names the item.");
+      expect(stderr).toContain(
+        "An argument of the command is empty, and no argument contains the item placeholder.",
+      );
       expect(stderr).toContain("-- wc -w {}");
       expect((await shop.json<{ jobs: readonly unknown[] }>("jobs")).jobs).toEqual([]);
     },

@@ -111,7 +111,7 @@ describe("the server of metrics", () => {
     const again = { engine: store.engine, at: { host: "127.0.0.1", port }, text: async () => "" };
     await expect(serveMetrics(again)).rejects.toMatchObject({
       code: "usage",
-      message: `Nobody can listen on 127.0.0.1:${port}: EADDRINUSE.`,
+      message: `Cannot listen on 127.0.0.1:${port}: EADDRINUSE.`,
     });
   });
 });

@@ -119,7 +119,7 @@ function answerPreview(context: Context, { id }: Job, preview: EditPreview): num
 }
 
 const fix = command({
-  summary: "Apply the fixes of redrive.yml to the letters they match, and retry those.",
+  summary: "Apply the fixes in redrive.yml to matching letters, and retry those letters.",
   examples: ["redrive dlq fix nightly --dry-run", "redrive dlq fix nightly --rule https-links --yes"],
   arguments: { name: argument("[job]", "id or name (default: the only job with letters)") },
   options: {

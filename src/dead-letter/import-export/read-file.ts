@@ -50,7 +50,7 @@ async function readerOf(container: Container | undefined, file: string): Promise
     case "single":
       return (await import("./read-json.ts")).readSingle;
     case undefined:
-      throw new WorkError("input_invalid", `${file} has no known letter format.`, {
+      throw new WorkError("input_invalid", `${file} is not in a known letter format.`, {
         hint: "Supported: JSON, JSON Lines, CSV with a column item_id, and letter directories. Set --format if it is not detected.",
       });
   }

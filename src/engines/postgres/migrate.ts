@@ -115,7 +115,7 @@ function refuseNewer(session: Session, version: number): void {
   if (version <= SCHEMA_VERSION) return;
   throw new WorkError(
     "store_newer",
-    `The store ${session.address.shown} has version ${version}, this Redrive knows ${SCHEMA_VERSION}.`,
+    `The store ${session.address.shown} has schema version ${version}, but this version of Redrive supports ${SCHEMA_VERSION}.`,
     { hint: "Install a newer Redrive." },
   );
 }

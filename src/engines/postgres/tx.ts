@@ -100,8 +100,8 @@ export class Tx {
   }
 
   /**
-   * Adds statements whose answers are not needed: later statements, also COMMIT, are sent without waiting for them. The
-   * transaction id must be known by then.
+   * Adds statements whose results are not needed. Later statements, including COMMIT, are sent without waiting for them. Call it
+   * only once the transaction id is known.
    */
   part(...statements: readonly Promise<unknown>[]): void {
     for (const statement of statements) {

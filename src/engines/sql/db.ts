@@ -44,7 +44,7 @@ export interface Db {
   beforeDelete(refs: readonly number[]): Step<void>;
   /** Moves the due times of items by a clock step. Returns how many items were moved. */
   moveDueTimes(step: ClockStep): Step<number>;
-  /** Deletes the lease records of a holder, which only PostgreSQL has. */
+  /** Deletes a holder's lease records. Only PostgreSQL has such records. */
   deleteLeases(holder: number): Step<void>;
   /** Deletes the rows that only this engine keeps for a queue, when its job is deleted. */
   deleteQueueState(queue: number): Step<void>;

@@ -165,7 +165,7 @@ function migrate(session: Session): void {
   if (from > MIGRATIONS.length) {
     throw new WorkError(
       "store_newer",
-      `The store ${session.path} has version ${from}, this Redrive knows ${MIGRATIONS.length}.`,
+      `The store ${session.path} has schema version ${from}, but this version of Redrive supports ${MIGRATIONS.length}.`,
       {
         hint: "Install a newer Redrive.",
       },

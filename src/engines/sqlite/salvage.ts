@@ -95,9 +95,9 @@ function requireReadable(file: DamagedFile, path: string): void {
   const version = file.version();
   if (version === MIGRATIONS.length) return;
   if (version === undefined) throw nothingToSave(path);
-  const known = `The store ${path} has version ${version}, this Redrive saves stores of version ${MIGRATIONS.length}`;
+  const known = `The store ${path} has schema version ${version}, but this version of Redrive salvages stores of version ${MIGRATIONS.length}`;
   throw new WorkError(version > MIGRATIONS.length ? "store_newer" : "copy_refused", `${known}.`, {
-    hint: "Run `store salvage` of the Redrive that wrote the store.",
+    hint: "Run `store salvage` with the version of Redrive that wrote the store.",
   });
 }
 

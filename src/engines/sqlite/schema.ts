@@ -17,7 +17,7 @@ import { VERSION_5 } from "./migrations/version-5.ts";
 /** One entry per version; entry n migrates a store from version n to n + 1. Released statements never change. */
 export const MIGRATIONS: readonly string[] = [
   `
-  -- A queue and its counters. They are changed in the same transaction as the items they count.
+  -- A queue and its counters, which change in the same transaction as the items that they count.
   CREATE TABLE queues (
     no        INTEGER PRIMARY KEY,
     name      TEXT NOT NULL UNIQUE,
@@ -46,7 +46,7 @@ export const MIGRATIONS: readonly string[] = [
     ended_at        INTEGER
   ) STRICT;
 
-  -- Who holds leases. A row stays after its holder has left, because attempts name it.
+  -- Holders of leases. The row of an unregistered holder is kept, because attempts reference it.
   CREATE TABLE holders (
     no            INTEGER PRIMARY KEY,
     id            TEXT NOT NULL UNIQUE,
@@ -104,7 +104,7 @@ export const MIGRATIONS: readonly string[] = [
     CHECK (result IS NULL OR outcome = 'succeeded')
   ) STRICT, WITHOUT ROWID;
 
-  -- The letters of one queue that share a signature and a judgement. Never deleted, so that numbers can be kept.
+  -- Letters of a queue that share a signature and a classification. Never deleted, so that their numbers stay valid.
   CREATE TABLE groups (
     no          INTEGER PRIMARY KEY,
     queue       INTEGER NOT NULL REFERENCES queues (no),
@@ -120,7 +120,7 @@ export const MIGRATIONS: readonly string[] = [
     UNIQUE (queue, signature, error_type, error_class, eligible, review)
   ) STRICT;
 
-  -- A letter's number rises with every burial: "newest first" and "no later ones" are ranges of it.
+  -- Letter numbers rise with every burial, so that pages and the bounds of operations are ranges of numbers.
   CREATE TABLE letters (
     no        INTEGER PRIMARY KEY AUTOINCREMENT,
     ref       INTEGER NOT NULL UNIQUE REFERENCES items (ref),
@@ -131,8 +131,8 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX letters_by_group ON letters (grp, no);
 
-  -- The letters of a group in each stretch of burial numbers: how many, and between which times. Answers questions
-  -- of age without a scan. The times are bounds: they stay when letters leave.
+  -- The number of a group's letters in each range of letter numbers, and the bounds of their times. They answer searches by
+  -- age without a scan. The bounds do not shrink when letters leave.
   CREATE TABLE strata (
     grp      INTEGER NOT NULL REFERENCES groups (no),
     stratum  INTEGER NOT NULL,
@@ -142,7 +142,7 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (grp, stratum)
   ) STRICT, WITHOUT ROWID;
 
-  -- What workers said after their lease was lost.
+  -- Results that workers reported after they had lost the lease.
   CREATE TABLE evidence (
     ref     INTEGER NOT NULL REFERENCES items (ref),
     at      INTEGER NOT NULL,
@@ -188,18 +188,18 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE queues ADD COLUMN purged   INTEGER NOT NULL DEFAULT 0 CHECK (purged >= 0);
   ALTER TABLE queues ADD COLUMN evicted  INTEGER NOT NULL DEFAULT 0 CHECK (evicted >= 0);
 
-  -- A purged item has lost its letter, data and records; the bare row keeps it from being taken in again.
+  -- A purged item has no letter, data or records; its bare row keeps it from being added again.
   ALTER TABLE items ADD COLUMN purged INTEGER NOT NULL DEFAULT 0 CHECK (purged = 0 OR (purged = 1 AND state = 'discarded'));
   ALTER TABLE letters ADD COLUMN toxic INTEGER NOT NULL DEFAULT 0 CHECK (toxic IN (0, 1));
 
-  -- Of a group's letters, those on their way; and of those that were in it, the closed ones.
+  -- The number of a group's letters in retry, and of its former letters that were resolved or discarded.
   ALTER TABLE groups ADD COLUMN away      INTEGER NOT NULL DEFAULT 0 CHECK (away >= 0);
   ALTER TABLE groups ADD COLUMN resolved  INTEGER NOT NULL DEFAULT 0 CHECK (resolved >= 0);
   ALTER TABLE groups ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0 CHECK (discarded >= 0);
   UPDATE groups SET away = (SELECT count(*) FROM letters l JOIN items i ON i.ref = l.ref
                              WHERE l.grp = groups.no AND i.state <> 'dead');
 
-  -- The rest of a redrive that was open is refused: its selection was never written down. What it has sent goes on.
+  -- Refuses the rest of open redrives, because their selections were not stored. Items that were redriven continue.
   ALTER TABLE operations RENAME COLUMN redriven TO done;
   ALTER TABLE operations RENAME COLUMN last_no TO bound;
   ALTER TABLE operations ADD COLUMN status   TEXT NOT NULL DEFAULT 'open' ${oneOf("status", OPERATION_STATUSES)};
@@ -218,7 +218,7 @@ export const MIGRATIONS: readonly string[] = [
    WHERE ended_at IS NULL AND succeeded + failed = done;
   UPDATE operations SET status = 'ended' WHERE ended_at IS NOT NULL;
 
-  -- The letters of an operation, each with the state that it was selected in, and what became of it.
+  -- The letters of an operation, each with its state when it was selected, and its outcome.
   CREATE TABLE selections (
     operation INTEGER NOT NULL REFERENCES operations (no),
     no        INTEGER NOT NULL,
@@ -231,8 +231,8 @@ export const MIGRATIONS: readonly string[] = [
     CHECK ((status = 'refused') = (reason IS NOT NULL))
   ) STRICT, WITHOUT ROWID;
 
-  -- Letters whose story has ended: resolved because the item was done in the end, or discarded. The number is that of
-  -- the burial; a restored letter takes it back with it.
+  -- Closed letters: resolved because the item was done in the end, or discarded. They keep the number of their burial, also
+  -- when they are restored.
   CREATE TABLE closed (
     no        INTEGER PRIMARY KEY,
     ref       INTEGER NOT NULL UNIQUE REFERENCES items (ref),
@@ -271,7 +271,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX notes_by_item ON notes (ref);
 
-  -- The burials of a group in each minute: all there ever were, and those whose letters still wait.
+  -- Burials of a group in each minute: all of them, and those whose letters still wait.
   CREATE TABLE arrivals (
     grp     INTEGER NOT NULL REFERENCES groups (no),
     minute  INTEGER NOT NULL,
@@ -282,11 +282,11 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO arrivals (grp, minute, waiting, ever)
   SELECT grp, buried_at / 60000, count(*), count(*) FROM letters GROUP BY 1, 2;
 
-  -- The version of the algorithm that made the signature; version 1 knew only one.
+  -- The algorithm that computed the signature; version 1 had only one.
   ALTER TABLE groups ADD COLUMN algorithm TEXT NOT NULL DEFAULT 'redrive-1';
   CREATE INDEX groups_by_signature ON groups (signature);
 
-  -- What is known of a signature beyond its letters. Never deleted. Its pattern is that of its first letter.
+  -- The record of a signature. Never deleted. Its pattern is that of its first letter.
   CREATE TABLE marks (
     signature     TEXT PRIMARY KEY,
     pattern       TEXT NOT NULL,
@@ -314,7 +314,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX group_notes_by_group ON group_notes (signature);
 
-  -- What helped: how many letters of a signature succeeded by one redrive in one way.
+  -- Fixes: how many letters of a signature succeeded by one redrive and kind of resolution.
   CREATE TABLE group_fixes (
     no        INTEGER PRIMARY KEY,
     signature TEXT NOT NULL REFERENCES marks (signature),
@@ -329,7 +329,7 @@ export const MIGRATIONS: readonly string[] = [
     UNIQUE (signature, operation, kind)
   ) STRICT;
 
-  -- Where letters belong by the word of a person: all of a signature, or those whose last message has the text.
+  -- Corrections by people: all letters of a signature, or those whose last message has the text, go to another group.
   CREATE TABLE corrections (
     no      INTEGER PRIMARY KEY,
     origin  TEXT NOT NULL,

@@ -7,7 +7,7 @@
 const READ_TO = "(SELECT no FROM read_to)";
 
 export const TEXT_INDEX = `
-  -- Messages whose figures are blanks, of one group, in small letters; see wording.ts.
+  -- Message templates of a group, in lower case, with blanks in place of figures; see wording.ts.
   CREATE TABLE wordings (
     no      INTEGER PRIMARY KEY,
     grp     INTEGER NOT NULL,
@@ -20,7 +20,7 @@ export const TEXT_INDEX = `
   CREATE INDEX wordings_empty ON wordings (no) WHERE count = 0;
   CREATE INDEX wordings_open ON wordings (no) WHERE is_open = 1;
 
-  -- What the letters that wait said last, by the number of the letter.
+  -- The last message of each letter that waits: its template and figures, by letter number.
   CREATE TABLE said (
     no      INTEGER PRIMARY KEY,
     wording INTEGER NOT NULL REFERENCES wordings (no),
@@ -28,12 +28,12 @@ export const TEXT_INDEX = `
   ) STRICT;
   CREATE INDEX said_by_wording ON said (wording, no);
 
-  -- Letters up to this number were read, but for those that are to be read again.
+  -- Letters up to this number are indexed, except those in the table unread.
   CREATE TABLE read_to (no INTEGER NOT NULL) STRICT;
   INSERT INTO read_to (no) VALUES (0);
   CREATE TABLE unread (no INTEGER PRIMARY KEY) STRICT;
 
-  -- All text is in small letters already, as Node makes them; SQLite's own idea of them would be another.
+  -- All text was converted to lower case by Node; SQLite would convert it differently.
   CREATE VIRTUAL TABLE wording_texts USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1'
   );

@@ -40,28 +40,28 @@ const COUNT_OUT = `UPDATE tries SET count = count - 1 WHERE queue = OLD.queue AN
 export const VERSION_3 = `
   ${QUICK_CHECKS}
 
-  -- Present while the queue is paused.
+  -- Set while the queue is paused.
   ALTER TABLE jobs ADD COLUMN paused_at  INTEGER;
   ALTER TABLE jobs ADD COLUMN paused_by  TEXT CHECK ((paused_by IS NULL) = (paused_at IS NULL));
   ALTER TABLE jobs ADD COLUMN paused_why TEXT CHECK ((paused_why IS NULL) = (paused_at IS NULL));
 
-  -- Up to which microsecond the rate of the queue is used up; see item/rate.ts.
+  -- The rate of the queue is used up until this time, in microseconds.
   ALTER TABLE queues ADD COLUMN spent_until INTEGER NOT NULL DEFAULT 0;
 
-  -- The name goes with the data when an item is purged.
+  -- The name is deleted with the data when an item is purged.
   ALTER TABLE payloads ADD COLUMN name TEXT;
 
   ALTER TABLE items ADD COLUMN priority   INTEGER NOT NULL DEFAULT ${rankOf("normal")}
     CHECK (priority BETWEEN 0 AND ${PRIORITIES.length - 1});
   ALTER TABLE items ADD COLUMN expires_at INTEGER;
   ALTER TABLE items ADD COLUMN lane       TEXT;
-  -- A ready item that has to let others of its lane go first. It stands in no line, so that a long lane costs nothing.
+  -- Set if a ready item must wait for others of its ordering key. Leasing never reads such items.
   ALTER TABLE items ADD COLUMN waits      INTEGER NOT NULL DEFAULT 0
     CHECK (waits = 0 OR (waits = 1 AND state = 'ready' AND lane IS NOT NULL));
-  -- The item that this one was made from.
+  -- The item that this item was requeued from.
   ALTER TABLE items ADD COLUMN origin     INTEGER REFERENCES items (ref);
 
-  -- When the attempt of a leased item began. Its record is written once, whole, when it has ended.
+  -- The start of a leased item's attempt. The record of an attempt is written once, when it has ended.
   ALTER TABLE items ADD COLUMN started_at INTEGER;
   UPDATE items SET started_at = (SELECT a.started_at FROM attempts a WHERE a.ref = items.ref AND a.number = items.attempts)
    WHERE state = 'leased';
@@ -75,14 +75,14 @@ export const VERSION_3 = `
   CREATE INDEX items_in_lane ON items (queue, lane, state, waits, ref) WHERE lane IS NOT NULL;
   CREATE INDEX items_by_origin ON items (origin, ref) WHERE origin IS NOT NULL;
 
-  -- What processes share: gates of queues, what was watched, how far a copy is.
+  -- Documents that processes share, such as gates of queues and the progress of a copy.
   CREATE TABLE documents (
     name    TEXT PRIMARY KEY,
     version INTEGER NOT NULL CHECK (version >= 1),
     body    TEXT NOT NULL CHECK (json_valid(body))
   ) STRICT, WITHOUT ROWID;
 
-  -- What only goes up. Purges do not touch it.
+  -- Counters that never decrease. Purges do not change them.
   CREATE TABLE counters (
     queue INTEGER NOT NULL REFERENCES queues (no),
     name  TEXT NOT NULL,
@@ -93,7 +93,7 @@ export const VERSION_3 = `
     ([counter, type]) => `INSERT INTO counters (queue, name, value)
   SELECT queue, '${counter}', count(*) FROM events WHERE type = '${type}' AND queue IS NOT NULL GROUP BY queue;`,
   ).join("\n  ")}
-  -- The letters that an attempt made; a lost one is told of without its type, and its record has it unless it was purged.
+  -- Burials by error type. Events of lost attempts have no type; the record of the attempt has it, unless it was purged.
   INSERT INTO counters (queue, name, value)
   SELECT queue, 'dead.' || type, count(*) FROM (
     SELECT b.queue, coalesce(
@@ -111,18 +111,18 @@ export const VERSION_3 = `
   INSERT INTO counters (queue, name, value)
   SELECT queue, 'redrives.failed', sum(failed) FROM operations GROUP BY queue HAVING sum(failed) > 0;
 
-  -- A row may tell of a run of events that differ in nothing but their item. Its id is that of the last of them.
+  -- A row may hold a run of events that differ only in their item. Its id is that of the last event.
   ALTER TABLE events ADD COLUMN span INTEGER NOT NULL DEFAULT 1 CHECK (span >= 1);
   ALTER TABLE events ADD COLUMN refs TEXT CHECK ((refs IS NULL) = (span = 1));
 
   -- The error log, newest first.
   CREATE INDEX events_of_errors ON events (queue, id) WHERE ${ERRORS};
 
-  -- Letters by how often they were tried, and in the order of their items' ids, whichever queue those are of.
+  -- Dead items by number of attempts, and by item id across all queues.
   CREATE INDEX items_dead ON items (queue, attempts, ref) WHERE state = 'dead';
   CREATE INDEX items_dead_by_id ON items (item_id, ref) WHERE state = 'dead';
 
-  -- The dead items of a queue by the number of their attempts. Kept by triggers, because many steps make items dead.
+  -- The number of a queue's dead items by attempts. Updated by triggers, because many steps make items dead.
   CREATE TABLE tries (
     queue    INTEGER NOT NULL REFERENCES queues (no),
     attempts INTEGER NOT NULL,

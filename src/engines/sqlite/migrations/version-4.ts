@@ -34,7 +34,7 @@ export const VERSION_4 = `
   DROP INDEX events_of_errors;
   CREATE INDEX events_of_errors ON events (queue, id) WHERE ${ERRORS};
 
-  -- Besides the bounds of the last failures (first_at, last_at), those of the first failures.
+  -- The bounds of the first failures, besides those of the last failures (first_at, last_at).
   ALTER TABLE strata ADD COLUMN first_min INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE strata ADD COLUMN first_max INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE strata_of_all ADD COLUMN first_min INTEGER NOT NULL DEFAULT 0;
