@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import { CHANNEL_TYPES, SEVERITIES } from "../service/alert-settings.ts";
-import { count, duration, required } from "../yaml/form.ts";
+import { count, duration, jsonSchemaOf, required, schemaTextOf } from "../yaml/form.ts";
 
 /** 0 is refused, because it could mean "no limit" or "nothing". */
 const limit = (what: string) => {
@@ -229,11 +229,5 @@ export type WatchForm = z.infer<typeof watchForm>;
 export type RuleForm = z.infer<typeof ruleForm>;
 export type ChannelForm = z.infer<typeof channelForm>;
 
-export function configJsonSchema(): Record<string, unknown> {
-  return z.toJSONSchema(configForm, { io: "input", target: "draft-2020-12" });
-}
-
-/** Returns the JSON Schema for the file in `schema/`. */
-export function schemaText(): string {
-  return `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
-}
+export const configJsonSchema = () => jsonSchemaOf(configForm);
+export const schemaText = () => schemaTextOf(configForm);

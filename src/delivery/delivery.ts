@@ -18,7 +18,7 @@ export interface DeliveryOptions {
   readonly clock: Clock;
   /** The environment variables that tokens are read from. Default: `process.env`. */
   readonly env?: Environment;
-  /** The implementation of the protocol `function`. Default: none; this process cannot deliver such targets. */
+  /** The implementation of the protocol `function`. Default: none; this process cannot deliver to targets with this protocol. */
   readonly deliver?: DeliverFunction | Protocol;
 }
 

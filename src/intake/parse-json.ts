@@ -61,7 +61,7 @@ function isDeeper(value: Json, levels: number): boolean {
 
 function tooDeep(origin: Origin, start: Position): WorkError {
   return invalidInput(origin, { line: start.line }, `nested more than ${DEPTH_MAX} levels deep`, {
-    hint: "Store the data in a file and let the item name that file.",
+    hint: "Save the data in a file and put the path of the file into the item.",
   });
 }
 

@@ -78,7 +78,7 @@ export function gitTopOf(folder: string): string | null {
 /** Throws because queues and targets are processed by workers and cannot be run like a job. */
 export function refuseStanding(job: Job): never {
   if (job.kind === "target") {
-    throw new WorkError("usage", `${job.id} is a target of receipts: it is not run like a job.`, {
+    throw new WorkError("usage", `${job.id} is a target for receipts, not a job that can be run.`, {
       hint: "`redrive receipts --help` shows what can be done with it.",
     });
   }

@@ -335,7 +335,7 @@ class Runner {
     return this.#storeRetry.run(() => this.#isNothingLeft());
   }
 
-  /** Also waits for items of other runners: if one of those dies, this runner gets its items. */
+  /** Whether no work is left. Items of other runners count as work, because this runner takes them over if such a runner dies. */
   async #isNothingLeft(): Promise<boolean> {
     const { operationId, queue } = this.#options;
     if (operationId !== undefined)

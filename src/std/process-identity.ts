@@ -60,7 +60,7 @@ export function ownerState(owner: Owner): OwnerState {
   return hasRestarted(owner.host) ? "gone" : "unknown";
 }
 
-/** Whether the machine has rebooted since, which ended all its processes. */
+/** Whether this machine has rebooted since `host` was recorded. If so, all processes of that time have ended. */
 function hasRestarted(host: string): boolean {
   const [name, boot] = host.split("/");
   const [nameHere, bootHere] = thisHost().split("/");

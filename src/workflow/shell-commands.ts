@@ -32,7 +32,7 @@ export class ShellCommands {
   /** Whether the next word is the file of a redirection, which is not an argument. */
   #isRedirected = false;
   #pipeline: Pipeline = newPipeline();
-  /** All values so far, including those of ended commands. */
+  /** The numbers of all inserted values so far, including those in earlier commands of the script. */
   readonly #values: number[] = [];
 
   constructor(refuse: RefuseValues) {

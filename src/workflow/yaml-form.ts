@@ -1,7 +1,7 @@
 /** Defines the format of workflow files. The validator, its types and the JSON Schema for editors are derived from it. */
 import * as z from "zod";
 import { ITEM_FAILURE_ACTIONS, OUTAGE_ACTIONS } from "../retry/policy.ts";
-import { count, duration, ratio, required, scalar } from "../yaml/form.ts";
+import { count, duration, jsonSchemaOf, ratio, required, scalar, schemaTextOf } from "../yaml/form.ts";
 import { KEEP_WORKTREES } from "./model.ts";
 import { retryForm, stepForm, stepsForm } from "./step-form.ts";
 
@@ -102,11 +102,5 @@ export type WorkflowForm = z.infer<typeof workflowForm>;
 export type PhaseForm = z.infer<typeof phase>;
 export type ErrorPolicyForm = z.infer<typeof errorPolicyForm>;
 
-export function workflowJsonSchema(): Record<string, unknown> {
-  return z.toJSONSchema(workflowForm, { io: "input", target: "draft-2020-12" });
-}
-
-/** The content of the schema file in `schema/`. */
-export function schemaText(): string {
-  return `${JSON.stringify(workflowJsonSchema(), null, 2)}\n`;
-}
+export const workflowJsonSchema = () => jsonSchemaOf(workflowForm);
+export const schemaText = () => schemaTextOf(workflowForm);

@@ -6,6 +6,16 @@ import type { Finding } from "./read-yaml.ts";
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
+/** Returns the JSON Schema of a form. */
+export function jsonSchemaOf(form: z.ZodType): Record<string, unknown> {
+  return z.toJSONSchema(form, { io: "input", target: "draft-2020-12" });
+}
+
+/** Returns the content of a schema file in `schema/`. */
+export function schemaTextOf(form: z.ZodType): string {
+  return `${JSON.stringify(jsonSchemaOf(form), null, 2)}\n`;
+}
+
 /** Returns the typed value, or the problems. */
 export function checkForm<T>(
   form: z.ZodType<T>,

@@ -20,7 +20,9 @@ import { receiptsJobOf } from "./receipt.ts";
 
 /** The job and format of an import. */
 export interface ImportOptions {
-  /** The job for all letters. Default: the job that a letter names, or else its folder's, or else the file's. */
+  /**
+   * The job that all letters are imported to. Default: the job named in each letter, otherwise the name of its folder or file.
+   */
   readonly job?: string;
   /** Default: detected. */
   readonly format?: ImportFormat;

@@ -60,8 +60,9 @@ interface Fate {
 
 const UNKNOWN_FATE: Fate = { status: null, upMs: null };
 /**
- * The WAL writer starts when the server accepts writes: after a start, a crash or a promotion; other processes may be older.
- * The user may lack the right to see it. A standby is not asked, because it may still receive the commit.
+ * Returns the status of the transaction, and for how long the server has accepted writes. The WAL writer starts after a server
+ * start, a crash or a promotion, so its age shows that; it is NULL if the user may not see that process. On a standby the status
+ * is NULL, because the commit may still arrive by replication.
  */
 const FATE = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_xact_status($1::xid8) END AS status,
   (SELECT (extract(epoch FROM clock_timestamp() - backend_start) * 1000)::float8 FROM pg_stat_activity

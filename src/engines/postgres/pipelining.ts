@@ -41,7 +41,7 @@ export class Outbox {
     });
   }
 
-  /** Resolves when all are answered. Errors go to the promise of each statement. */
+  /** Sends the collected statements and resolves when all are answered. An error rejects only the promise of its statement. */
   async send(): Promise<void> {
     await Promise.all(this.#held.map((sending) => sending()));
   }

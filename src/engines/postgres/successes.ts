@@ -11,7 +11,10 @@ import type { CounterDeltas } from "./counter-deltas.ts";
 import { tellAll } from "./events.ts";
 import { type Tx, timeIn } from "./session.ts";
 
-/** Whether the settlement only ends the attempt, if its item is no letter and has no ordering key. */
+/**
+ * Whether the settlement does nothing but end the attempt. The caller checks that the item is not a letter and has no ordering
+ * key.
+ */
 export function isPlainSuccess({ verdict, notes, mergedCommit }: Settlement): boolean {
   return verdict.kind === "done" && notes === undefined && mergedCommit === undefined;
 }

@@ -38,7 +38,7 @@ export interface Db {
   lockReadyLetters(
     operation: number,
   ): Step<readonly { readonly no: number; readonly grp: number; readonly ref: number }[]>;
-  /** Makes ready items unavailable for leasing, before they get a state in which they block no other items. */
+  /** Withdraws ready items from leasing, before they get a state that no longer blocks other items with their ordering key. */
   beforeUnready(refs: readonly number[]): Step<void>;
   /** Deletes the rows that only this engine keeps for items, before the items are deleted. */
   beforeDelete(refs: readonly number[]): Step<void>;

@@ -25,7 +25,7 @@ export function* createJob(db: Db, job: NewJob): Step<Job> {
 }
 
 function taken({ id, name }: NewJob): WorkError {
-  return new WorkError("job_changed", `A job with the id ${id} or the name ${name} is already there.`);
+  return new WorkError("job_changed", `A job with the id ${id} or the name ${name} already exists.`);
 }
 
 const COLUMNS = `id, name, kind, spec, progress, status, intake_complete, created_at, started_at, ended_at,

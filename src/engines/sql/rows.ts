@@ -32,6 +32,6 @@ export function rowPage({ columns, key }: Table, tuples: readonly Tuple[], limit
 export function copyDiffers(table: string, cause: unknown): WorkError {
   return new WorkError("copy_differs", `Rows of ${table} do not fit those that are there.`, {
     cause,
-    hint: "The store that is copied was changed meanwhile. Run the same copy again when nobody works with it.",
+    hint: "The source store changed during the copy. Run the same command again when no other process is using the store.",
   });
 }
