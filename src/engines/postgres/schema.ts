@@ -25,6 +25,14 @@ const ENDS = ATTEMPT_OUTCOMES.filter((outcome) => outcome !== "running");
 
 const QUEUE_COUNTERS = [...ITEM_STATES, "letters", "resolved", "purged", "evicted", "attempts"];
 
+/** The columns that waiting and resolved letters share. */
+const LETTER_COLUMNS = `no        bigint PRIMARY KEY,
+    ref       bigint NOT NULL UNIQUE,
+    grp       bigint NOT NULL,
+    buried_at bigint NOT NULL,
+    reason    text NOT NULL,
+    artifacts text`;
+
 /** One entry per version; entry n migrates a store from version n to n + 1. Never edited once released. */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -200,12 +208,7 @@ export const MIGRATIONS: readonly string[] = [
   -- Letters are committed in the order of their numbers. The message is that of the last failed attempt in lower case, for
   -- text search.
   CREATE TABLE letters (
-    no        bigint PRIMARY KEY,
-    ref       bigint NOT NULL UNIQUE,
-    grp       bigint NOT NULL,
-    buried_at bigint NOT NULL,
-    reason    text NOT NULL,
-    artifacts text,
+    ${LETTER_COLUMNS},
     toxic     integer NOT NULL DEFAULT 0 CHECK (toxic IN (0, 1)),
     message   ${TEXT} NOT NULL DEFAULT ''
   );
@@ -289,12 +292,7 @@ export const MIGRATIONS: readonly string[] = [
   -- Letters that are resolved, because the item succeeded, or discarded. A letter keeps its number, also when it is
   -- restored.
   CREATE TABLE closed (
-    no        bigint PRIMARY KEY,
-    ref       bigint NOT NULL UNIQUE,
-    grp       bigint NOT NULL,
-    buried_at bigint NOT NULL,
-    reason    text NOT NULL,
-    artifacts text,
+    ${LETTER_COLUMNS},
     toxic     integer NOT NULL CHECK (toxic IN (0, 1)),
     kind      text NOT NULL ${oneOf("kind", RESOLUTION_KINDS)},
     closed_at bigint NOT NULL,
