@@ -26,7 +26,7 @@ import { succeeded } from "../../support/settlements.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 
 /** Far more queries than one run sends. */
-const QUERIES_MAX = 300;
+const QUERIES_MAX = 3000;
 
 const schema = `test_${randomName(10)}`;
 let injector: FaultInjector;
