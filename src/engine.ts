@@ -1,6 +1,6 @@
 /**
  * The storage contract. Each method is one atomic step that is durable when it resolves. Callers pass delays and verdicts;
- * the engine adds its clock. A store error is a `WorkError` whose code starts with `store_`, and means that the call wrote
+ * the engine adds its clock. A store error is a `RedriveError` whose code starts with `store_`, and means that the call wrote
  * nothing. All implementations pass the suite in `test/conformance/`.
  */
 

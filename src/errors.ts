@@ -1,5 +1,5 @@
 /**
- * The only error class of Redrive. A `WorkError` is an operating error: its code sets the exit status, its message describes
+ * The only error class of Redrive. A `RedriveError` is an operating error: its code sets the exit status, its message describes
  * what happened, and its hint what to do next. A bug is an `AssertionError` (std/assert.ts), which is never handled.
  */
 
@@ -39,7 +39,7 @@ export const ERROR_CODES = [
 /** One of `ERROR_CODES`. */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-export interface WorkErrorOptions extends ErrorOptions {
+export interface RedriveErrorOptions extends ErrorOptions {
   /** What the user can do next. */
   readonly hint?: string;
   /** Whether the opened store was removed or replaced. Default false. */
@@ -47,14 +47,14 @@ export interface WorkErrorOptions extends ErrorOptions {
 }
 
 /** An operating error with a code, a message and a hint. */
-export class WorkError extends Error {
-  override readonly name = "WorkError";
+export class RedriveError extends Error {
+  override readonly name = "RedriveError";
   readonly code: ErrorCode;
   readonly hint: string | undefined;
   /** Whether the opened store was removed or replaced. A retry cannot succeed until a person restores the store. */
   readonly isStoreGone: boolean;
 
-  constructor(code: ErrorCode, message: string, options: WorkErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: RedriveErrorOptions = {}) {
     super(message, options);
     this.code = code;
     this.hint = options.hint;
@@ -63,8 +63,8 @@ export class WorkError extends Error {
 }
 
 /** The error for items added with outdated queue settings; see `AddOptions.spec`. */
-export function settingsChanged(queue: string): WorkError {
-  return new WorkError(
+export function settingsChanged(queue: string): RedriveError {
+  return new RedriveError(
     "job_changed",
     `The settings of ${queue} changed while items were being added. Nothing was added.`,
     {
@@ -74,15 +74,15 @@ export function settingsChanged(queue: string): WorkError {
 }
 
 /** Whether the store cannot be used, temporarily or permanently. */
-export function isStoreError(error: unknown): error is WorkError {
-  return error instanceof WorkError && error.code.startsWith("store_");
+export function isStoreError(error: unknown): error is RedriveError {
+  return error instanceof RedriveError && error.code.startsWith("store_");
 }
 
 /** Whether the store is temporarily unusable, so that a runner should wait and retry. */
-export function isStoreTrouble(error: unknown): error is WorkError {
+export function isStoreTrouble(error: unknown): error is RedriveError {
   return isStoreError(error) && error.code !== "store_newer" && error.code !== "store_denied";
 }
 
-export function isError(error: unknown, code: ErrorCode): error is WorkError {
-  return error instanceof WorkError && error.code === code;
+export function isError(error: unknown, code: ErrorCode): error is RedriveError {
+  return error instanceof RedriveError && error.code === code;
 }

@@ -34,7 +34,7 @@ export type {
   TokenSource,
 } from "./delivery/target-settings.ts";
 export type { Engine } from "./engine.ts";
-export { ERROR_CODES, type ErrorCode, WorkError } from "./errors.ts";
+export { ERROR_CODES, type ErrorCode, RedriveError } from "./errors.ts";
 export { INPUT_FORMATS, type InputFormat } from "./intake/input.ts";
 export type { InputSource } from "./intake/read-items.ts";
 export { ERROR_ORIGINS, type ErrorEntry, type ErrorOrigin } from "./item/error-log.ts";

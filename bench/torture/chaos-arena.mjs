@@ -219,5 +219,5 @@ export async function patiently(ask) {
 
 /** An error in our own code, which a retry does not fix. */
 function isOurs({ name, code = "" }) {
-  return name === "WorkError" && !code.startsWith("store_");
+  return name === "RedriveError" && !code.startsWith("store_");
 }

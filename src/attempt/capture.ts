@@ -2,7 +2,7 @@
 import { statfsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { systemClock } from "../std/clock.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
@@ -105,12 +105,12 @@ export async function keepOrExplain(options: KeepOutputOptions): Promise<KeptOut
   }
 }
 
-function asStoreTrouble(error: unknown, logPath: string): WorkError {
+function asStoreTrouble(error: unknown, logPath: string): RedriveError {
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
   const hasNoSpace = code === "ENOSPC" || code === "EDQUOT";
   const hint = hasNoSpace ? "Free some space on that disk." : "Check that its folder exists and is writable.";
   const message = `The log ${logPath} could not be written: ${code}.`;
-  return new WorkError(hasNoSpace ? "store_full" : "store_unavailable", message, { cause: error, hint });
+  return new RedriveError(hasNoSpace ? "store_full" : "store_unavailable", message, { cause: error, hint });
 }
 
 interface PendingLog {

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Launcher } from "./launch.ts";
 import { openNativeLauncher } from "./native-launcher.ts";
 import { openSpawnLauncher } from "./spawn-launcher.ts";
@@ -21,7 +21,7 @@ export function openLauncher(options: LauncherOptions = {}): Launcher {
   if (wanted === "") return openSpawnLauncher();
   const message = `The native launcher cannot be used: ${path ?? "its binary"} is missing or does not run.`;
   const hint = "Build it with `npm run build` (it needs a C compiler), or set REDRIVE_LAUNCHER=spawn.";
-  throw new WorkError("usage", message, { hint });
+  throw new RedriveError("usage", message, { hint });
 }
 
 /** The expected output of `--version`. It changes with the protocol. */

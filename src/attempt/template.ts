@@ -1,6 +1,6 @@
 /** The grammar of `${…}`, and its use in the arguments of commands, which no shell interprets. */
 import { basename, dirname, extname } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { asText, isJsonObject, type Json } from "../std/json.ts";
 
 /** A filled template, or the reason why it cannot be filled. */
@@ -163,7 +163,7 @@ function literalStart(text: string): string {
 /** Rejects an empty argument if no argument has a variable: the user's shell has probably expanded `"${item}"` to nothing. */
 export function refuseEmptiedArgument(argv: readonly string[]): void {
   if (!argv.includes("") || argv.some(hasVariable)) return;
-  throw new WorkError(
+  throw new RedriveError(
     "usage",
     "An argument of the command is empty, and no argument contains the item placeholder.",
     {
@@ -217,15 +217,15 @@ function missing(placeholder: Placeholder, vars: TemplateVars): string {
   return `${placeholder.written}: item ${vars.item_id} has no value at ${path}. Give it one, or write \${${path}:-default}.`;
 }
 
-function notATemplate(written: string, text: string): WorkError {
-  return new WorkError("usage", `"${written}" in "${text}" is not a variable.`, {
+function notATemplate(written: string, text: string): RedriveError {
+  return new RedriveError("usage", `"${written}" in "${text}" is not a variable.`, {
     hint: "Write a variable like ${item.name} or ${item.list[0]}; for a literal ${ write $${.",
   });
 }
 
-function unknownVariable(name: string, written: string): WorkError {
+function unknownVariable(name: string, written: string): RedriveError {
   const known = TEMPLATE_VARIABLES.map((variable) => `\${${variable}}`).join(", ");
-  return new WorkError("usage", `Unknown variable "${name}" in "${written}".`, {
+  return new RedriveError("usage", `Unknown variable "${name}" in "${written}".`, {
     hint: `Valid variables: ${known} and fields of the item, like \${item.name}; for a literal \${ write $\${.`,
   });
 }

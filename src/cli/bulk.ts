@@ -3,7 +3,7 @@
  * letters until Ctrl-C, update the letter directory of the job, and print the result.
  */
 import type { Engine } from "../engine.ts";
-import { isError, WorkError } from "../errors.ts";
+import { isError, RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import {
   KIND_RULES,
@@ -85,7 +85,7 @@ export async function refuseOtherStates(
     const state = found.find((item) => item.itemId === itemId)?.state;
     const is = state === undefined ? "gone" : stateWord(state);
     const needed = states.map(stateWord).join(" or ");
-    throw new WorkError("illegal_move", `${itemId} is ${is}; ${kind} needs a letter that is ${needed}.`, {
+    throw new RedriveError("illegal_move", `${itemId} is ${is}; ${kind} needs a letter that is ${needed}.`, {
       hint: `Show it: redrive dlq inspect ${itemId} --job ${job.id}`,
     });
   }
@@ -215,7 +215,7 @@ async function confirmDecision(context: Context, decision: Decision, found: Foun
   const question = `${verb} ${lettersText(found.preview.total)} of ${found.job.id}?`;
   if (!mustAsk && found.preview.total === 1) return;
   if (mustAsk && !canAnswer(context)) {
-    throw new WorkError("usage", `There is no terminal to ask on, so this needs --yes: ${question}`, {
+    throw new RedriveError("usage", `There is no terminal to ask on, so this needs --yes: ${question}`, {
       hint: "Add --yes to confirm, or --dry-run to see the letters.",
     });
   }

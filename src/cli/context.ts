@@ -6,7 +6,7 @@ import { type ConfigFile, findConfigFile, type WhereToLook } from "../config/con
 import type { Config } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore } from "../engines/open.ts";
-import { isError, WorkError } from "../errors.ts";
+import { isError, RedriveError } from "../errors.ts";
 import { AssertionError } from "../std/assert.ts";
 import { makePrivate } from "../std/files.ts";
 import { stringifyJson } from "../std/json.ts";
@@ -174,7 +174,7 @@ async function damageBehind(error: unknown, engine: Engine): Promise<unknown> {
     () => true,
   );
   if (!broken) return error;
-  return new WorkError("store_corrupt", "The store breaks its own rules: rows in it cannot be read.", {
+  return new RedriveError("store_corrupt", "The store breaks its own rules: rows in it cannot be read.", {
     hint: "List what is wrong: redrive store check",
     cause: error,
   });

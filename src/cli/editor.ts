@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { isSameJson } from "../redrive/json-diff.ts";
 import { compileRecipe, type Recipe } from "../redrive/recipe.ts";
@@ -37,7 +37,7 @@ async function editJson(context: Context, task: EditorTask): Promise<Json> {
     }
     context.note(answer.problem);
     if (canAnswer(context) && (await askYesNo(context, "Edit it again?"))) continue;
-    throw new WorkError("input_invalid", `${answer.problem} Nothing was changed.`, {
+    throw new RedriveError("input_invalid", `${answer.problem} Nothing was changed.`, {
       hint: `Your text is kept in ${file}. Correct it there, then: EDITOR='cp ${file}' redrive dlq edit ${task.itemId}`,
     });
   }
@@ -48,7 +48,7 @@ function editorOf(context: Context): string {
   const { VISUAL, EDITOR } = context.terminal.env;
   const editor = VISUAL?.trim() || EDITOR?.trim() || (canAnswer(context) ? "vi" : "");
   if (editor !== "") return editor;
-  throw new WorkError("usage", "There is no editor to open: neither VISUAL nor EDITOR is set.", {
+  throw new RedriveError("usage", "There is no editor to open: neither VISUAL nor EDITOR is set.", {
     hint: "Set one of them, or use --set path=CEL or --patch JSON.",
   });
 }
@@ -68,7 +68,7 @@ async function runEditor({ terminal }: Context, editor: string, file: string): P
     }),
   );
   if (ended === "0") return;
-  throw new WorkError("usage", `The editor (${editor}) ended with ${ended}. Nothing was changed.`, {
+  throw new RedriveError("usage", `The editor (${editor}) ended with ${ended}. Nothing was changed.`, {
     hint: `What you wrote is in ${file}.`,
   });
 }
@@ -95,7 +95,7 @@ async function readBack(file: string, { refuse }: EditorTask): Promise<Answer> {
       ? { ok: true, data }
       : { ok: false, problem: `The data is not valid: ${problem}.` };
   } catch (error) {
-    if (!(error instanceof WorkError)) throw error;
+    if (!(error instanceof RedriveError)) throw error;
     return { ok: false, problem: error.message };
   }
 }
@@ -108,7 +108,7 @@ export async function editByHand(
 ): Promise<Recipe | null> {
   const { itemIds = [] } = selection.filter;
   if (itemIds.length !== 1) {
-    throw new WorkError("usage", "Only one letter can be opened in an editor.", {
+    throw new RedriveError("usage", "Only one letter can be opened in an editor.", {
       hint: "Name one item, or change all with --set path=CEL or --patch JSON.",
     });
   }
@@ -116,7 +116,7 @@ export async function editByHand(
     await context.withStore((engine) => engine.listLetters({ ...selection.filter, limit: 1 }))
   ).letters;
   if (letter === undefined)
-    throw new WorkError("item_not_found", `${itemIds[0]} does not match the other options.`);
+    throw new RedriveError("item_not_found", `${itemIds[0]} does not match the other options.`);
   const { itemId, itemData, revision } = letter;
   const check = async (data: typeof itemData) => {
     const amended = (await compileRecipe({ replace: { data, revision }, schemas }))(letter);

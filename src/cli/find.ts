@@ -1,6 +1,6 @@
 /** Finds exactly one item by its id, its data or a prefix of its id; otherwise throws an error that lists the candidates. */
 import type { Engine, StoredLetter } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { contentId } from "../intake/identity.ts";
 import type { Item } from "../item/item.ts";
 import { requireJob } from "../queue/find-job.ts";
@@ -20,14 +20,14 @@ export async function requireItem(
   const [only] = candidates;
   if (only === undefined) {
     const where = queue === undefined ? "" : ` in ${queue}`;
-    throw new WorkError("item_not_found", `There is no item ${name}${where}.`, {
+    throw new RedriveError("item_not_found", `There is no item ${name}${where}.`, {
       hint: "Name it by its id, the beginning of its id, or its data. List letters: redrive dlq list. List items: redrive queue items QUEUE",
     });
   }
   if (candidates.length > 1) {
     const names = candidates.slice(0, CANDIDATES_MAX - 1).map((item) => `${item.itemId} (${item.queue})`);
     const cut = candidates.length === CANDIDATES_MAX ? ", …" : "";
-    throw new WorkError("ambiguous", `${name} matches several items: ${names.join(", ")}${cut}.`, {
+    throw new RedriveError("ambiguous", `${name} matches several items: ${names.join(", ")}${cut}.`, {
       hint: howToChoose(candidates),
     });
   }
@@ -65,7 +65,7 @@ export async function requireLetter(
   const item = await requireItem(engine, itemName, queue, (one) => one.state !== "done");
   const letter = await engine.readLetter(item.ref);
   if (letter !== null) return letter;
-  throw new WorkError("item_not_found", `Item ${item.itemId} is not a letter: it is ${item.state}.`, {
+  throw new RedriveError("item_not_found", `Item ${item.itemId} is not a letter: it is ${item.state}.`, {
     hint: `Show its output: redrive logs ${item.queue} ${item.itemId}`,
   });
 }

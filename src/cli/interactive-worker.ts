@@ -1,7 +1,7 @@
 /** Runs a worker: waits for the store, shows progress, drains on a signal, and prints a summary. */
 import { isDeliverable, requireDeliverable } from "../delivery/target-settings.ts";
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
 import { requireJob, requireQueue, requireTarget } from "../queue/find-job.ts";
@@ -147,7 +147,7 @@ async function findQueues(engine: Engine, plan: WorkerPlan): Promise<readonly Jo
 async function allTargets(engine: Engine): Promise<readonly Job[]> {
   const targets = (await engine.listJobs({ limit: TARGETS_MAX, kinds: ["target"] })).filter(isDeliverable);
   if (targets.length > 0) return targets;
-  throw new WorkError("job_not_found", "There is no target of receipts to deliver.", {
+  throw new RedriveError("job_not_found", "There is no target of receipts to deliver.", {
     hint: "Create one: redrive receipts target NAME --url URL",
   });
 }
@@ -163,7 +163,7 @@ function requireFitting(
   const target = queues.find(({ kind }) => kind === "target");
   if (queue !== undefined && command.length === 0) throw noCommand(queue.id);
   if (mirror !== undefined && queues.length > 1) {
-    throw new WorkError("usage", "--mirror is for one target, and there are several.", {
+    throw new RedriveError("usage", "--mirror is for one target, and there are several.", {
       hint: `Name one: redrive receipts deliver ${target?.id} --mirror FILE`,
     });
   }
@@ -177,13 +177,13 @@ function requireFitting(
     name !== undefined && "--name",
   ].filter((word) => word !== false);
   if (idle === undefined) return;
-  throw new WorkError("usage", `${idle} has no effect on ${target.id}: it is a target of receipts.`, {
+  throw new RedriveError("usage", `${idle} has no effect on ${target.id}: it is a target of receipts.`, {
     hint: `Receipts are delivered with the settings of the target: redrive worker --queue ${target.id}`,
   });
 }
 
-export function noCommand(queue = "QUEUE"): WorkError {
-  return new WorkError("usage", "No command was given.", {
+export function noCommand(queue = "QUEUE"): RedriveError {
+  return new RedriveError("usage", "No command was given.", {
     hint: `redrive worker --queue ${queue} -- COMMAND [ARG…]`,
   });
 }
@@ -193,7 +193,7 @@ async function namesOf(engine: Engine, { queues }: WorkerPlan): Promise<readonly
   const names = (await engine.listJobs({ limit: 10, kinds: ["queue"] })).map(({ id }) => id).sort();
   if (names.length === 1) return names;
   const isNone = names.length === 0;
-  throw new WorkError("usage", isNone ? "There are no queues." : "There are several queues.", {
+  throw new RedriveError("usage", isNone ? "There are no queues." : "There are several queues.", {
     hint: isNone
       ? "Create one: redrive queue create NAME"
       : `Name one: redrive worker --queue ${names[0]} -- COMMAND`,

@@ -1,6 +1,6 @@
 /** Reads JSON from the command line, a file or an editor. */
 import { resolve } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { parseInputJson } from "../intake/parse-json.ts";
 import { readText as readTextFile } from "../std/files.ts";
 import type { Json } from "../std/json.ts";
@@ -11,15 +11,15 @@ export function readJsonText(text: string, name: string, hint: string): Json {
   const fault = jsonErrorOffset(text);
   if (fault !== null) {
     const { line, column } = lineAndColumn(text, fault);
-    throw new WorkError("input_invalid", `${name}:${line}:${column}: invalid JSON from here on.`, {
+    throw new RedriveError("input_invalid", `${name}:${line}:${column}: invalid JSON from here on.`, {
       hint,
     });
   }
   try {
     return parseInputJson(text, { name, format: "json", sniffed: false }, { line: 1, column: 1 });
   } catch (error) {
-    if (!(error instanceof WorkError)) throw error;
-    throw new WorkError("input_invalid", `${error.message}.`, { hint, cause: error });
+    if (!(error instanceof RedriveError)) throw error;
+    throw new RedriveError("input_invalid", `${error.message}.`, { hint, cause: error });
   }
 }
 
@@ -43,6 +43,6 @@ function readText(path: string, option: string): string {
     return readTextFile(path);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new WorkError("usage", `${option}: ${path} cannot be read: ${why}.`, { cause: error });
+    throw new RedriveError("usage", `${option}: ${path} cannot be read: ${why}.`, { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 /** Option types. Each parses its value strictly and names the option in errors. */
 import { resolve } from "node:path";
-import { type ErrorCode, WorkError } from "../errors.ts";
+import { type ErrorCode, RedriveError } from "../errors.ts";
 import { ITEM_STATES, type ItemState, parseItemState } from "../item/state.ts";
 import { parseRate, type Rate } from "../redrive/pace.ts";
 import { parseBackoff } from "../retry/backoff.ts";
@@ -61,7 +61,7 @@ export function text(flags: string, help: string, more?: More): OptionSpec<strin
 
 export function requireText(name: string, given: string): string {
   if (given.trim() !== "") return given.trim();
-  throw new WorkError("usage", `${name}: the text is empty.`);
+  throw new RedriveError("usage", `${name}: the text is empty.`);
 }
 
 /** An option with a path. Refuses an empty path, which would mean the current folder. */
@@ -71,7 +71,7 @@ export function path(flags: string, help: string, more?: More): OptionSpec<strin
 
 export function requirePath(name: string, given: string): string {
   if (given !== "") return given;
-  throw new WorkError("usage", `${name} is empty.`, {
+  throw new RedriveError("usage", `${name} is empty.`, {
     hint: "Check that the shell variable you used is set.",
   });
 }
@@ -88,14 +88,14 @@ export function count(flags: string, help: string, min: number, more?: More): Op
 export function readCount(name: string, given: string, min: number): number {
   const number = /^\d+$/.test(given) ? Number(given) : Number.NaN;
   if (Number.isSafeInteger(number) && number >= min) return number;
-  throw new WorkError("usage", `${name}: "${given}" is not a whole number of at least ${min}.`);
+  throw new RedriveError("usage", `${name}: "${given}" is not a whole number of at least ${min}.`);
 }
 
 export function share(flags: string, help: string): OptionSpec<number | undefined> {
   return value(flags, help, (given, name) => {
     const number = /^\d*\.?\d+$/.test(given) ? Number(given) : Number.NaN;
     if (number >= 0 && number <= 1) return number;
-    throw new WorkError("usage", `${name}: "${given}" is not a share from 0 to 1, such as 0.2.`);
+    throw new RedriveError("usage", `${name}: "${given}" is not a share from 0 to 1, such as 0.2.`);
   });
 }
 
@@ -120,8 +120,8 @@ function readOrMentionNone<Value>(spec: OptionSpec<Value>, raw: RawValue, name: 
   try {
     return spec.read(raw, name);
   } catch (error) {
-    if (!(error instanceof WorkError)) throw error;
-    throw new WorkError(error.code, error.message, { hint: `To remove the setting: ${name} none` });
+    if (!(error instanceof RedriveError)) throw error;
+    throw new RedriveError(error.code, error.message, { hint: `To remove the setting: ${name} none` });
   }
 }
 
@@ -158,7 +158,7 @@ export function listOf<const Known extends string>(
   return mapped(list(flags, help), (given, name) => {
     const found = known.find((one) => one.toLowerCase() === given.toLowerCase());
     if (found !== undefined) return found;
-    throw new WorkError(code, `${name}: unknown value "${given}".`, {
+    throw new RedriveError(code, `${name}: unknown value "${given}".`, {
       hint: `Valid values: ${known.join(", ")}.`,
     });
   });
@@ -169,7 +169,7 @@ export function itemStates(help: string): OptionSpec<readonly ItemState[] | unde
   return mapped(list("--state <states>", help), (given) => {
     const state = parseItemState(given);
     if (state !== undefined) return state;
-    throw new WorkError("filter_invalid", `--state: unknown state "${given}".`, {
+    throw new RedriveError("filter_invalid", `--state: unknown state "${given}".`, {
       hint: `Valid states: ${ITEM_STATES.join(", ")}; also Queued, Processing, OnHold, Processed, Failed.`,
     });
   });
@@ -295,7 +295,7 @@ export function readDueWithin(flags: {
   readonly dueWithinMs?: number;
 }): number {
   if (flags.dueWithinMs === undefined || flags.untilEmpty) return flags.dueWithinMs ?? DUE_WITHIN_MS;
-  throw new WorkError("usage", "--due-within needs --until-empty.", {
+  throw new RedriveError("usage", "--due-within needs --until-empty.", {
     hint: "Without --until-empty a worker waits for every item, however late it is due.",
   });
 }

@@ -1,6 +1,6 @@
 /** The index of all commands, and the function that runs a command line. Commands are loaded on demand. */
 import { Command as Parser } from "commander";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { nearest } from "../std/nearest.ts";
 import { addCommand, argument, type Command, type Commands, command, type Program } from "./command.ts";
 import type { Terminal } from "./context.ts";
@@ -243,11 +243,11 @@ function takesWord(parser: Parser): boolean {
   return parser.commands.some((one) => one.name() === "list" && one.registeredArguments.length > 0);
 }
 
-function unknownCommand(parser: Parser, word: string): WorkError {
+function unknownCommand(parser: Parser, word: string): RedriveError {
   const names = parser.commands.flatMap((one) => [one.name(), ...one.aliases()]);
   const path = parser.parent === null ? "redrive" : `redrive ${parser.name()}`;
   const meant = nearest(word, names);
-  return new WorkError("usage", `Unknown command "${word}" of ${path}.`, {
+  return new RedriveError("usage", `Unknown command "${word}" of ${path}.`, {
     hint: meant === undefined ? `List all commands: ${path} --help` : `Did you mean \`${path} ${meant}\`?`,
   });
 }

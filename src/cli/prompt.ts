@@ -1,12 +1,12 @@
 /** Asks yes/no questions before a change. */
 import { createInterface } from "node:readline/promises";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Context } from "./context.ts";
 
 /** Asks for confirmation and throws unless the answer is yes. Without a terminal it does not ask, so that scripts work. */
 export async function confirm(context: Context, question: string): Promise<void> {
   if (!canAnswer(context) || (await askYesNo(context, question))) return;
-  throw new WorkError("usage", "Cancelled.");
+  throw new RedriveError("usage", "Cancelled.");
 }
 
 /** Whether stdin and stderr are terminals, so that a user can answer. */
@@ -29,6 +29,6 @@ export async function askYesNo({ terminal }: Context, question: string): Promise
   });
   dialogue.close();
   if (answer === "\n") stderr.write("\n"); // ends the line of the question
-  if (isInterrupted) throw new WorkError("interrupted", "Cancelled.");
+  if (isInterrupted) throw new RedriveError("interrupted", "Cancelled.");
   return /^y(es)?$/i.test(answer.trim());
 }

@@ -1,6 +1,6 @@
 /** Options for the settings of queues and targets. Invalid values are refused before the store is opened. */
 import type { DeliverySettings, TargetSettings } from "../delivery/target-settings.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { PRIORITIES } from "../item/item.ts";
 import type { QueueSettings } from "../queue/queue-settings.ts";
 import { UNIQUE_RULES } from "../queue/queue-spec.ts";
@@ -88,7 +88,7 @@ type SharedFlags = Given<typeof sharedOptions & typeof workerOptions>;
 function sharedSettings<Flags extends SharedFlags>(flags: Flags) {
   const { breaker: failureThreshold, breakerTimeoutMs: timeoutMs, rate, ...settings } = flags;
   if (failureThreshold === null && timeoutMs !== undefined)
-    throw new WorkError("usage", "--breaker none and --breaker-timeout cannot be used together.");
+    throw new RedriveError("usage", "--breaker none and --breaker-timeout cannot be used together.");
   const isKept = failureThreshold === undefined && timeoutMs === undefined;
   const breaker = failureThreshold === null ? null : compact({ failureThreshold, timeoutMs });
   return {
@@ -156,7 +156,7 @@ export const targetOptions = {
 
 function readNumber(given: string, name: string): number {
   if (/^\d+(\.\d+)?$/.test(given)) return Number(given);
-  throw new WorkError("usage", `${name}: "${given}" is not a number.`);
+  throw new RedriveError("usage", `${name}: "${given}" is not a number.`);
 }
 
 /** Converts options to settings; empty if no option was given. */
@@ -183,13 +183,13 @@ function tokenFrom(
 function headersFrom(lines: readonly string[]): DeliverySettings["headers"] {
   if (!lines.includes("none")) return Object.fromEntries(lines.map(headerFrom));
   if (lines.length === 1) return null;
-  throw new WorkError("usage", "--header none and other headers cannot be used together.");
+  throw new RedriveError("usage", "--header none and other headers cannot be used together.");
 }
 
 function headerFrom(line: string): readonly [string, string] {
   const colon = line.indexOf(":");
   if (colon > 0) return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-  throw new WorkError("usage", `--header: "${line}" has no colon.`, {
+  throw new RedriveError("usage", `--header: "${line}" has no colon.`, {
     hint: "Write a name and a value: --header 'X-Team: billing'.",
   });
 }

@@ -1,6 +1,6 @@
 /** Prints the error of a failed command as a message and a hint, or as JSON, and determines the exit code. */
 import { CommanderError } from "commander";
-import { type ErrorCode, WorkError } from "../errors.ts";
+import { type ErrorCode, RedriveError } from "../errors.ts";
 import type { Terminal } from "./context.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
 
@@ -16,14 +16,14 @@ export function reportError(error: unknown, { stdout, stderr }: Terminal, isJson
   return EXIT_CODE[code];
 }
 
-function asWorkError(error: unknown): WorkError {
-  if (error instanceof WorkError) return error;
+function asWorkError(error: unknown): RedriveError {
+  if (error instanceof RedriveError) return error;
   if (error instanceof CommanderError) {
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
-    return new WorkError("usage", message, { hint: more.join(" ") || usageHint(error.code) });
+    return new RedriveError("usage", message, { hint: more.join(" ") || usageHint(error.code) });
   }
   if (isSqliteError(error)) {
-    return new WorkError("store_corrupt", `The store breaks its own rules: ${error.message}.`, {
+    return new RedriveError("store_corrupt", `The store breaks its own rules: ${error.message}.`, {
       hint: "List what is wrong: redrive store check",
       cause: error,
     });
@@ -39,13 +39,13 @@ function isSqliteError(error: unknown): error is Error {
 }
 
 /** Converts an error of the file system, such as a missing file, a wrong file type or a full disk. */
-function systemError(error: unknown): WorkError | undefined {
+function systemError(error: unknown): RedriveError | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, syscall, path } = error as NodeJS.ErrnoException;
   if (typeof code !== "string" || typeof syscall !== "string" || !/^E[A-Z0-9]+$/.test(code)) return undefined;
   const said = error.message.replace(/^E[A-Z0-9]+: /, "").replace(/, .*$/s, "");
   const what = path === undefined ? syscall : `${syscall} of ${path}`;
-  return new WorkError(
+  return new RedriveError(
     SYSTEM_CODES[code] ?? "store_unavailable",
     `The system refuses ${what}: ${said} (${code}).`,
     {

@@ -3,7 +3,7 @@
  * error, so that it never selects all letters.
  */
 import type { Engine } from "../engine.ts";
-import { isError, WorkError } from "../errors.ts";
+import { isError, RedriveError } from "../errors.ts";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import type { Job } from "../item/job.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
@@ -74,7 +74,7 @@ function readStates(given: string): readonly ItemState[] {
   const state = lower === "resolved" ? "done" : parseItemState(lower);
   const found = LETTER_STATES.find((one) => one === state);
   if (found !== undefined) return [found];
-  throw new WorkError("filter_invalid", `--state: unknown state "${given}".`, {
+  throw new RedriveError("filter_invalid", `--state: unknown state "${given}".`, {
     hint: "Valid states: dead, ready, leased, held, discarded, resolved, all.",
   });
 }
@@ -82,7 +82,7 @@ function readStates(given: string): readonly ItemState[] {
 function readAgeOf(given: string): "first" | "last" {
   const found = (["first", "last"] as const).find((one) => one === given.toLowerCase());
   if (found !== undefined) return found;
-  throw new WorkError("filter_invalid", `--age-of: "${given}" is neither first nor last.`, {
+  throw new RedriveError("filter_invalid", `--age-of: "${given}" is neither first nor last.`, {
     hint: "first counts from the first failure of a letter, last from its last failure.",
   });
 }
@@ -94,7 +94,7 @@ function readRange(given: string): Pick<LetterFilter, "attemptsMin" | "attemptsM
   const attemptsMax = dots === undefined ? attemptsMin : max === "" ? undefined : Number(max);
   const isBackwards = attemptsMin !== undefined && attemptsMax !== undefined && attemptsMax < attemptsMin;
   if ((attemptsMin ?? attemptsMax) === undefined || isBackwards) {
-    throw new WorkError("filter_invalid", `--attempts: "${given}" is not a number or a range.`, {
+    throw new RedriveError("filter_invalid", `--attempts: "${given}" is not a number or a range.`, {
       hint: "Write 3 for exactly three, 3.. for three or more, ..5 for five or fewer, 2..5 for two to five.",
     });
   }
@@ -103,7 +103,7 @@ function readRange(given: string): Pick<LetterFilter, "attemptsMin" | "attemptsM
 
 function requireFilter(given: string, message: string): string {
   if (given.trim() !== "") return given;
-  throw new WorkError("filter_invalid", message, {
+  throw new RedriveError("filter_invalid", message, {
     hint: "Check that the shell variable you used is set, or leave the option out.",
   });
 }
@@ -112,7 +112,7 @@ function requireFilter(given: string, message: string): string {
 export function checkSelection({ groups, ...flags }: SelectionFlags): Selection {
   if (groups?.includes("")) throw unknownGroup("");
   if (flags.ageOf !== undefined && flags.olderThanMs === undefined && flags.newerThanMs === undefined)
-    throw new WorkError("filter_invalid", "--age-of needs --older-than or --newer-than.");
+    throw new RedriveError("filter_invalid", "--age-of needs --older-than or --newer-than.");
   return selectionFrom(flags);
 }
 
@@ -162,8 +162,8 @@ async function signatureFor(engine: Engine, name: string): Promise<string> {
   }
 }
 
-function unknownGroup(name: string): WorkError {
-  return new WorkError("filter_invalid", `--group: no group has the signature or the name "${name}".`, {
+function unknownGroup(name: string): RedriveError {
+  return new RedriveError("filter_invalid", `--group: no group has the signature or the name "${name}".`, {
     hint: "List all groups: redrive groups list --state all",
   });
 }
@@ -247,8 +247,8 @@ async function findNamed(
   return { itemIds, unknown, ...(home !== undefined && { job: await requireJob(engine, home) }) };
 }
 
-function neitherJobNorItem(name: string): WorkError {
-  return new WorkError("job_not_found", `No job and no item is called ${name}.`, {
+function neitherJobNorItem(name: string): RedriveError {
+  return new RedriveError("job_not_found", `No job and no item is called ${name}.`, {
     hint: "List jobs: redrive jobs. List letters: redrive dlq list",
   });
 }
@@ -266,7 +266,9 @@ export async function jobFrom(
   const [first, ...others] = named;
   const other = others.find((job) => job.id !== first?.id);
   if (first !== undefined && other !== undefined)
-    throw new WorkError("usage", `Two jobs were named: ${first.id} and ${other.id}.`, { hint: "Name one." });
+    throw new RedriveError("usage", `Two jobs were named: ${first.id} and ${other.id}.`, {
+      hint: "Name one.",
+    });
   return first ?? null;
 }
 
@@ -274,7 +276,7 @@ export async function jobFrom(
 async function requireQueueOf(engine: Engine, queue: string): Promise<Job> {
   const job = await engine.findJob(queue);
   if (job?.id === queue) return job;
-  throw new WorkError("job_not_found", `There is no queue ${queue}.`, {
+  throw new RedriveError("job_not_found", `There is no queue ${queue}.`, {
     hint: "List queues: redrive queue list. A job's queue has the job's id: redrive jobs",
   });
 }
@@ -286,13 +288,13 @@ export async function onlyJobWithLetters(engine: Engine, states?: readonly ItemS
   const sums = states === undefined ? await countWaiting(engine) : await countInStates(engine, states);
   const [first, ...more] = [...sums.keys()];
   if (first === undefined)
-    throw new WorkError("item_not_found", emptyText(states), {
+    throw new RedriveError("item_not_found", emptyText(states), {
       hint: "Count the letters of all jobs: redrive dlq stats",
     });
   if (more.length === 0) return requireJob(engine, first);
   const names = [...sums].slice(0, CANDIDATES_MAX).map(([queue, letters]) => `${queue} (${letters})`);
   const cut = sums.size > CANDIDATES_MAX ? ", …" : "";
-  throw new WorkError("ambiguous", `${sums.size} jobs have letters: ${names.join(", ")}${cut}.`, {
+  throw new RedriveError("ambiguous", `${sums.size} jobs have letters: ${names.join(", ")}${cut}.`, {
     hint: `Name one of them, e.g. ${first}.`,
   });
 }

@@ -2,7 +2,7 @@
  * Checks `groups` and `classify` beyond the schema. The checks of all lists in `redrive.yml` skip values that do not match
  * the schema, because these are already reported.
  */
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { compilePattern } from "../std/pattern.ts";
 import type { Finding } from "../yaml/read-yaml.ts";
@@ -94,7 +94,7 @@ export function refusalOf(parse: () => unknown, at: Pick<Finding, "path" | "atKe
     parse();
     return [];
   } catch (error) {
-    if (!(error instanceof WorkError)) throw error;
+    if (!(error instanceof RedriveError)) throw error;
     return [{ ...at, message: error.message.replace(/^T/, "t").replace(/\.$/, "") }];
   }
 }

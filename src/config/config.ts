@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { readText as readTextFile } from "../std/files.ts";
 import { homeOf } from "../store/home.ts";
 import { type Config, DEFAULT_CONFIG } from "./settings.ts";
@@ -63,9 +63,9 @@ export function requireNamedFile(where: WhereToLook): void {
   }
 }
 
-export function unreadable(path: string, error: unknown): WorkError {
+export function unreadable(path: string, error: unknown): RedriveError {
   const reason = error instanceof Error ? error.message : String(error);
-  return new WorkError("usage", `The settings ${path} cannot be read: ${reason}.`, {
+  return new RedriveError("usage", `The settings ${path} cannot be read: ${reason}.`, {
     cause: error,
     hint: "Give --config FILE, or set REDRIVE_CONFIG, to a file that exists, or leave both out.",
   });

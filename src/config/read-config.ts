@@ -1,6 +1,6 @@
 /** Parses `redrive.yml` into settings, or throws one usage error that lists every problem with its position. */
 import { dirname, resolve } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { FixChange, FixRule } from "../redrive/fix-rule.ts";
 import type { ClassRule } from "../retry/class-rule.ts";
 import { parseTimeOfDay } from "../service/alert-schedule.ts";
@@ -64,10 +64,12 @@ export async function readConfig(text: string, path: string): Promise<Config> {
   };
 }
 
-function refused(path: string, problems: readonly FormProblem[]): WorkError {
+function refused(path: string, problems: readonly FormProblem[]): RedriveError {
   const list = problems.map((problem) => `  ${problemText(problem, path)}`);
   const count = list.length === 1 ? "a problem" : `${list.length} problems`;
-  return new WorkError("usage", `${path} has ${count}:\n${list.join("\n")}`, { hint: "Nothing was done." });
+  return new RedriveError("usage", `${path} has ${count}:\n${list.join("\n")}`, {
+    hint: "Nothing was done.",
+  });
 }
 
 function settingsFrom(form: NonNullable<ConfigForm["dlq"]>, folder: string): LetterSettings {

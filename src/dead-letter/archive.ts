@@ -11,7 +11,7 @@ import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { type Letter, letterFromJson, letterToJson } from "../item/letter.ts";
 import { assert } from "../std/assert.ts";
@@ -125,26 +125,26 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && Reflect.get(error, "code") === "ENOENT";
 }
 
-/** Used in `catch`: converts a missing file into a `WorkError`. */
+/** Used in `catch`: converts a missing file into a `RedriveError`. */
 function missing(path: string): (error: unknown) => never {
   return (error) => {
     if (!isMissing(error)) throw error;
-    throw new WorkError("illegal_move", `The archive ${path} does not exist.`, {
+    throw new RedriveError("illegal_move", `The archive ${path} does not exist.`, {
       hint: "Put the file back at this path first.",
       cause: error,
     });
   };
 }
 
-function tooShort(path: string): WorkError {
-  return new WorkError("illegal_move", `The archive ${path} is shorter than the store recorded.`, {
+function tooShort(path: string): RedriveError {
+  return new RedriveError("illegal_move", `The archive ${path} is shorter than the store recorded.`, {
     hint: "It contains deleted letters. Restore the complete file, or cancel the operation.",
   });
 }
 
-function unreadable(path: string, cause: unknown): WorkError {
+function unreadable(path: string, cause: unknown): RedriveError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  return new WorkError("input_invalid", `The archive ${path} cannot be read: ${why}.`, {
+  return new RedriveError("input_invalid", `The archive ${path} cannot be read: ${why}.`, {
     hint: "Restore an undamaged copy of the file.",
     cause,
   });

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER, writeOut } from "../std/files.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "../std/json.ts";
@@ -66,7 +66,7 @@ export async function writeCapsule(path: string, capsule: Capsule): Promise<numb
     await writeOut(path, packed);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new WorkError("usage", `The capsule ${path} cannot be written: ${reason}.`, { cause: error });
+    throw new RedriveError("usage", `The capsule ${path} cannot be written: ${reason}.`, { cause: error });
   }
   return packed.length;
 }
@@ -77,7 +77,7 @@ export async function readCapsule(path: string): Promise<Capsule> {
   if (!isJsonObject(json) || typeof json.capsule !== "number")
     throw notACapsule(path, "it contains no capsule");
   if (json.capsule > CAPSULE_VERSION) {
-    throw new WorkError("input_invalid", `The capsule ${path} was made by a newer version of Redrive.`, {
+    throw new RedriveError("input_invalid", `The capsule ${path} was made by a newer version of Redrive.`, {
       hint: `Open it with version ${String(json.redrive_version)} or later.`,
     });
   }
@@ -96,7 +96,7 @@ export function contentBytes({ encoding, content }: CapsuleContent): Buffer {
 async function unpack(path: string): Promise<Buffer> {
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     const reason = error.code === "ENOENT" ? "there is no such file" : error.message;
-    throw new WorkError("usage", `The capsule ${path} cannot be read: ${reason}.`, { cause: error });
+    throw new RedriveError("usage", `The capsule ${path} cannot be read: ${reason}.`, { cause: error });
   });
   if (bytes[0] === 0x7b) return bytes; // `{`: the file is already unpacked
   return promisify(gunzip)(bytes, { maxOutputLength: UNPACKED_BYTES_MAX }).catch((error: unknown) => {
@@ -115,8 +115,8 @@ function parse(path: string, bytes: Buffer): Json {
   }
 }
 
-function notACapsule(path: string, why: string, cause?: unknown): WorkError {
-  return new WorkError("input_invalid", `${path} is not a capsule: ${why}.`, {
+function notACapsule(path: string, why: string, cause?: unknown): RedriveError {
+  return new RedriveError("input_invalid", `${path} is not a capsule: ${why}.`, {
     cause,
     hint: "Run `redrive dlq capsule ITEM` to create a capsule.",
   });
@@ -144,9 +144,9 @@ async function requireEmpty(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
     if ((await readdir(folder)).length === 0) return;
   } catch (error) {
-    throw new WorkError("usage", `The folder ${folder} cannot be created or read.`, { cause: error });
+    throw new RedriveError("usage", `The folder ${folder} cannot be created or read.`, { cause: error });
   }
-  throw new WorkError("usage", `The folder ${folder} is not empty.`, {
+  throw new RedriveError("usage", `The folder ${folder} is not empty.`, {
     hint: "Give a new folder; existing files are never overwritten.",
   });
 }

@@ -1,7 +1,7 @@
 /** Makes a capsule from a letter: reads the store, the logs and the worktree, and masks all secrets. */
 import { readFile } from "node:fs/promises";
 import type { Engine, StoredLetter } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { eventToJson } from "../item/event.ts";
 import { type Attempt, attemptToJson } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
@@ -59,7 +59,7 @@ export async function makeCapsule(
 async function jobOf(engine: Engine, { queue }: StoredLetter): Promise<Job> {
   const job = await engine.findJob(queue);
   if (job !== null) return job;
-  throw new WorkError("job_not_found", `There is no job ${queue}.`, {
+  throw new RedriveError("job_not_found", `There is no job ${queue}.`, {
     hint: "Run `redrive jobs` to list all jobs.",
   });
 }

@@ -1,7 +1,7 @@
 /** The built-in handler of a target's queue. It sends one receipt with the protocol from the target's current settings. */
 import type { AttemptContext, Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
-import { isStoreError, WorkError } from "../errors.ts";
+import { isStoreError, RedriveError } from "../errors.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { receiptCounts, receiptKeyOf } from "../item/receipt.ts";
@@ -150,7 +150,7 @@ async function openProtocol(
     case "function":
       if (typeof deliver === "function") return (await import("./function.ts")).functionProtocol(deliver);
       if (deliver !== undefined) return deliver;
-      throw new WorkError("usage", "The target is delivered by a function of the service that made it.", {
+      throw new RedriveError("usage", "The target is delivered by a function of the service that made it.", {
         hint: 'Give the function: store.target(name, { deliver: async (receipt) => … }), or change its protocol to "http" or "mcp".',
       });
   }

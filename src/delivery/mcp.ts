@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { isJsonObject, type Json, type JsonObject, markBigints, unmarkBigints } from "../std/json.ts";
 import { jsonOf } from "./error-body.ts";
 import {
@@ -323,7 +323,7 @@ export async function loadSdk(load = importSdk) {
     return await load();
   } catch (error) {
     if (!isMissingModule(error)) throw error;
-    throw new WorkError("usage", "Receipts over MCP need a package that is not installed.", {
+    throw new RedriveError("usage", "Receipts over MCP need a package that is not installed.", {
       hint: "Install @modelcontextprotocol/sdk beside redrive: `npm install @modelcontextprotocol/sdk` (with -g where redrive is global).",
       cause: error,
     });

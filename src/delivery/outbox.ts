@@ -3,7 +3,7 @@
  * one. A receipt is acknowledged only after it is durable.
  */
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { LeasedItem, NewItem, Settlement } from "../item/item.ts";
 import type { ItemState } from "../item/state.ts";
 import type { Clock } from "../std/clock.ts";
@@ -72,8 +72,8 @@ export class Outbox {
   }
 }
 
-function conflict(target: string, key: string): WorkError {
-  return new WorkError(
+function conflict(target: string, key: string): RedriveError {
+  return new RedriveError(
     "receipt_conflict",
     `A receipt with the key ${key} and another body was sent to ${target} before.`,
     {
@@ -203,7 +203,7 @@ export async function waitUntil(
   const aborted = new Promise<never>((_, reject) => {
     onAbort = () =>
       reject(
-        new WorkError(
+        new RedriveError(
           "interrupted",
           `The target was closed before the receipt ${key} was delivered. It is stored and will be delivered later.`,
         ),

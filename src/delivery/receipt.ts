@@ -1,7 +1,7 @@
 /** Converts receipts to JSON, and reads them from files and pipes. */
 
 import type { Readable } from "node:stream";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { findField, idFrom } from "../intake/identity.ts";
 import { type Input, openInput, replay, sniffJsonFile } from "../intake/input.ts";
 import type { IntakeRecord, Origin } from "../intake/origin.ts";
@@ -27,8 +27,8 @@ export function orderOf(receipt: Json, field: string | undefined): string | unde
   return value === undefined || value === null ? undefined : asText(value);
 }
 
-function noJson(why: string): WorkError {
-  return new WorkError("usage", `The receipt cannot be written as JSON: ${why}.`);
+function noJson(why: string): RedriveError {
+  return new RedriveError("usage", `The receipt cannot be written as JSON: ${why}.`);
 }
 
 export interface ReadReceipt {

@@ -1,6 +1,6 @@
 /** Redrives the letters of a target on request or after an outage. After an outage, it sends one letter first as a trial. */
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
@@ -39,7 +39,7 @@ export async function requireReachable(engine: Engine, { job, letters }: Recover
   if (job.pause) {
     const { at, reason } = job.pause;
     const why = reason === "" ? "" : `: ${reason}`;
-    throw new WorkError(
+    throw new RedriveError(
       "target_unreachable",
       `${job.id} is paused since ${toRfc3339(at)}${why}. Nothing was changed; ${kept}.`,
       { hint: `\`redrive receipts resume ${job.id}\` ends the pause; then run this again.` },
@@ -49,7 +49,7 @@ export async function requireReachable(engine: Engine, { job, letters }: Recover
   try {
     const { isReachable, detail } = await delivery.probe();
     if (isReachable) return;
-    throw new WorkError(
+    throw new RedriveError(
       "target_unreachable",
       `${job.id} cannot be reached: ${detail}. Nothing was changed; ${kept}.`,
       {

@@ -4,7 +4,7 @@
  */
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { requireTarget } from "../queue/find-job.ts";
 import {
@@ -199,8 +199,8 @@ function requireToken(token: TokenSource): void {
   if (!isSource || others.length > 0) throw wrong("token of a target is not the place of one.", TOKEN_HINT);
 }
 
-function wrong(message: string, hint: string): WorkError {
-  return new WorkError("usage", message, { hint });
+function wrong(message: string, hint: string): RedriveError {
+  return new RedriveError("usage", message, { hint });
 }
 
 export function isDeliverable(job: Job): boolean {
@@ -210,7 +210,7 @@ export function isDeliverable(job: Job): boolean {
 /** Throws a `usage` error for the protocol `function`: only the service that has the function can deliver. */
 export function requireDeliverable(target: Job): void {
   if (isDeliverable(target)) return;
-  throw new WorkError(
+  throw new RedriveError(
     "usage",
     `The receipts of ${target.id} are delivered by a function of the service that made it.`,
     {

@@ -3,7 +3,7 @@
  * delivers the receipts that earlier processes stored.
  */
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreTrouble, RedriveError } from "../errors.ts";
 import { contentId, idProblem } from "../intake/identity.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Rate } from "../item/rate.ts";
@@ -144,7 +144,7 @@ export class Target extends StandingQueue {
     const data = receiptOf(receipt);
     const key = options.key ?? contentId(data);
     const problem = idProblem(key);
-    if (problem !== undefined) throw new WorkError("usage", `The key of the receipt ${problem}.`);
+    if (problem !== undefined) throw new RedriveError("usage", `The key of the receipt ${problem}.`);
     const lane = options.order ?? orderOf(data, delivery.settings.now().delivery.orderField);
     const keep = () => this.#outbox.add(compact({ itemId: key, data, lane }));
     if (options.wait !== false) {
@@ -288,8 +288,8 @@ export class Target extends StandingQueue {
     return ready + leased;
   }
 
-  #interrupted(what: string, cause?: unknown): WorkError {
-    return new WorkError("interrupted", `The target ${this.name} ${what}`, {
+  #interrupted(what: string, cause?: unknown): RedriveError {
+    return new RedriveError("interrupted", `The target ${this.name} ${what}`, {
       ...(cause !== undefined && { cause }),
       hint: "What was sent is stored: the next process that opens the target delivers it.",
     });

@@ -1,6 +1,6 @@
 /** Reads the token of a target for every attempt, so that a new token needs no restart. Never stores or prints it. */
 import { readFile } from "node:fs/promises";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { maskerOf, SECRET_CHARS_MIN } from "../workflow/secrets.ts";
 import type { TokenSource } from "./target-settings.ts";
 
@@ -48,7 +48,7 @@ export async function isStillToken(
   try {
     return (await readToken(source, env))?.value === used?.value;
   } catch (error) {
-    if (error instanceof WorkError) return true; // there is no new token to use instead
+    if (error instanceof RedriveError) return true; // there is no new token to use instead
     throw error;
   }
 }
@@ -72,8 +72,8 @@ function placeOf(source: TokenSource): string {
   return "env" in source ? `the environment variable ${source.env}` : `the file ${source.file}`;
 }
 
-function unusable(place: string, why: string): WorkError {
-  return new WorkError("usage", `The token in ${place} cannot be used: ${why}.`, {
+function unusable(place: string, why: string): RedriveError {
+  return new RedriveError("usage", `The token in ${place} cannot be used: ${why}.`, {
     hint: "Put the token there; what waits is delivered then, without a restart where it is a file.",
   });
 }

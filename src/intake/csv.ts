@@ -1,6 +1,6 @@
 /** Reads CSV with a header row. Every other row is an item: an object of strings. */
 import { type CsvError, type InfoRecord, type Parser, parse } from "csv-parse";
-import type { WorkError } from "../errors.ts";
+import type { RedriveError } from "../errors.ts";
 import { wholeLines } from "./lines.ts";
 import { type IntakeRecord, invalidInput, type Origin, RECORD_BYTES_MAX, recordTooLong } from "./origin.ts";
 
@@ -44,7 +44,7 @@ function recordOf(row: Row, header: readonly string[]): IntakeRecord {
   };
 }
 
-function rowError({ error, line }: RowFailure, origin: Origin, columns: number): WorkError {
+function rowError({ error, line }: RowFailure, origin: Origin, columns: number): RedriveError {
   if (error.code === "CSV_MAX_RECORD_SIZE") return recordTooLong(origin, line);
   const [problem, hint] = problemOf(error, columns);
   return invalidInput(origin, { line }, `invalid CSV: ${problem}`, { hint, cause: error });

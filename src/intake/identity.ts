@@ -1,6 +1,6 @@
 /** Assigns ids to records: from a field or from the content, never from the position in the input. */
 import { hash } from "node:crypto";
-import type { WorkError } from "../errors.ts";
+import type { RedriveError } from "../errors.ts";
 import type { NewItem } from "../item/item.ts";
 import { canonicalJson, isJsonObject, type Json } from "../std/json.ts";
 import { toBase32 } from "../std/random.ts";
@@ -123,7 +123,7 @@ export function idProblem(id: string): string | undefined {
   return undefined;
 }
 
-function fieldError(record: IntakeRecord, problem: string, origin: Origin): WorkError {
+function fieldError(record: IntakeRecord, problem: string, origin: Origin): RedriveError {
   return invalidInput(origin, { line: record.line }, problem, {
     hint: "Correct the record, or choose a field that every record has.",
   });

@@ -2,7 +2,7 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { extname } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { BYTE, isMark, skipMark, skipSpace, VALUE_START } from "./parse-json.ts";
 
 export interface Input {
@@ -54,15 +54,15 @@ async function openFile(path: string): Promise<{ file: FileHandle; isFile: boole
   const found = await file.stat();
   if (!found.isDirectory()) return { file, isFile: found.isFile() };
   await file.close();
-  throw new WorkError("usage", `The input "${path}" is a directory.`, {
+  throw new RedriveError("usage", `The input "${path}" is a directory.`, {
     hint: `Name a file, or pass the names in it: find "${path}" -type f -print0.`,
   });
 }
 
-function cannotOpen(path: string, error: unknown): WorkError {
+function cannotOpen(path: string, error: unknown): RedriveError {
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
   const [problem, hint] = OPEN_PROBLEMS[code] ?? [`cannot be opened (${code})`, "Check the path."];
-  return new WorkError("usage", `The input "${path}" ${problem}.`, { hint, cause: error });
+  return new RedriveError("usage", `The input "${path}" ${problem}.`, { hint, cause: error });
 }
 
 const OPEN_PROBLEMS: Readonly<Record<string, readonly [problem: string, hint: string]>> = {
@@ -78,7 +78,7 @@ async function* bytesOf(stream: Readable, name: string, signal?: AbortSignal): A
     for await (const chunk of stream) yield* pieces(Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk));
   } catch (error) {
     signal?.throwIfAborted();
-    throw new WorkError("input_invalid", `${name}: reading failed: ${messageOf(error)}`, {
+    throw new RedriveError("input_invalid", `${name}: reading failed: ${messageOf(error)}`, {
       hint: "Run it again; items that were added before are not added twice.",
       cause: error,
     });

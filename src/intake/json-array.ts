@@ -1,5 +1,5 @@
 /** Reads a JSON array of any size: each element is cut out of the stream and parsed on its own. */
-import type { WorkError } from "../errors.ts";
+import type { RedriveError } from "../errors.ts";
 import {
   decodeRecord,
   type IntakeRecord,
@@ -179,14 +179,14 @@ export class ArrayScanner {
     this.#lineStart = this.#offset + index + 1;
   }
 
-  #moreAfterArray(): WorkError {
+  #moreAfterArray(): RedriveError {
     return this.#invalid(
       "invalid JSON: there is more after the end of the array",
       "Only one array is allowed. If every line is a JSON value of its own, the format is jsonl.",
     );
   }
 
-  #invalid(problem: string, hint: string, line = this.#line): WorkError {
+  #invalid(problem: string, hint: string, line = this.#line): RedriveError {
     return invalidInput(this.#origin, { line }, problem, { hint });
   }
 }

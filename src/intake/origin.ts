@@ -1,6 +1,6 @@
 /** Records and their origin, and the error that all readers throw for invalid input. */
 import { isAscii, isUtf8 } from "node:buffer";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 import type { InputFormat } from "./input.ts";
 
@@ -27,17 +27,17 @@ export function invalidInput(
   position: Position,
   problem: string,
   options: { readonly hint: string; readonly cause?: unknown },
-): WorkError {
+): RedriveError {
   const formatHint = origin.sniffed
     ? ` The format ${origin.format} was detected from the first bytes; give the format if it is another.`
     : "";
-  return new WorkError("input_invalid", `${positionText(origin, position)}: ${problem}`, {
+  return new RedriveError("input_invalid", `${positionText(origin, position)}: ${problem}`, {
     ...(options.cause === undefined ? {} : { cause: options.cause }),
     hint: options.hint + formatHint,
   });
 }
 
-export function recordTooLong(origin: Origin, line: number): WorkError {
+export function recordTooLong(origin: Origin, line: number): RedriveError {
   return invalidInput(origin, { line }, `longer than ${RECORD_BYTES_MAX / 1024 / 1024} MB`, {
     hint: "Store the large data in a file and let the item name that file. Check the separator.",
   });
@@ -72,7 +72,7 @@ export function decodeRecord(bytes: Buffer, origin: Origin, line: number): strin
 }
 
 /** Creates the error for invalid UTF-8. Replacing bytes instead could turn two names into one item. */
-export function notUtf8(origin: Origin, line: number): WorkError {
+export function notUtf8(origin: Origin, line: number): RedriveError {
   return invalidInput(origin, { line }, "not valid UTF-8", {
     hint: mayNameFiles(origin)
       ? "Rename files whose names are not UTF-8 (convmv does it), or convert the text: iconv -f LATIN1 -t UTF-8."

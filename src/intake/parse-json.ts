@@ -1,5 +1,5 @@
 /** Parses the JSON of an input and reports errors with their position. Refuses numbers that cannot be represented. */
-import type { WorkError } from "../errors.ts";
+import type { RedriveError } from "../errors.ts";
 import { INTEGER_DIGITS_MAX, type Json, mayHaveLongInteger, numbersIn, parseJson } from "../std/json.ts";
 import { invalidInput, type Origin, type Position } from "./origin.ts";
 
@@ -59,7 +59,7 @@ function isDeeper(value: Json, levels: number): boolean {
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
-function tooDeep(origin: Origin, start: Position): WorkError {
+function tooDeep(origin: Origin, start: Position): RedriveError {
   return invalidInput(origin, { line: start.line }, `nested more than ${DEPTH_MAX} levels deep`, {
     hint: "Save the data in a file and put the path of the file into the item.",
   });

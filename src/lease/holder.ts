@@ -1,7 +1,7 @@
 /** Identifies this process as a lease holder, and detects dead holders: on this machine at once, elsewhere by the TTL. */
 import { hostname } from "node:os";
 import type { Engine, Holder, NewHolder } from "../engine.ts";
-import { isStoreError, WorkError } from "../errors.ts";
+import { isStoreError, RedriveError } from "../errors.ts";
 import type { Clock } from "../std/clock.ts";
 import { processStart, thisHost } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
@@ -76,7 +76,7 @@ async function refuseSecond(engine: Engine, jobId: string, ownId: string): Promi
   const present = (await engine.listHolders()).filter((one) => one.queue === jobId && !isGone(one));
   const [first] = present;
   if (first === undefined || first.id === ownId) return;
-  throw new WorkError("job_running", `Process ${first.pid} is running the job ${jobId}.`, {
+  throw new RedriveError("job_running", `Process ${first.pid} is running the job ${jobId}.`, {
     hint: `\`redrive status ${jobId} --watch\` follows it.`,
   });
 }

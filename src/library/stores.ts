@@ -1,7 +1,7 @@
 /** Opens stores for library callers: an engine with its queues and receipt targets. */
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore as openEngine } from "../engines/open.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { name } from "../std/check-input.ts";
 import { copyStore as copyUnchecked } from "../store/copy.ts";
 import { checkArguments, checked } from "./checked.ts";
@@ -46,7 +46,7 @@ export async function openStore(url: string, options: OpenOptions = {}): Promise
 
 function sameTarget(target: Target, how: TargetOptions | undefined): Target {
   if (how === undefined) return target;
-  throw new WorkError("usage", `The target ${target.name} is already open with other options.`, {
+  throw new RedriveError("usage", `The target ${target.name} is already open with other options.`, {
     hint: "Call `store.target(name)` without options, change its settings with `target.change(…)`, or close it first.",
   });
 }

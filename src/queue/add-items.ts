@@ -1,7 +1,7 @@
 /** Adds items to a named queue by its settings. Each item gets a result; a refused item does not affect the others. */
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { idProblem } from "../intake/identity.ts";
 import { KEY_BYTES, SeenTable } from "../intake/seen-table.ts";
 import type { Item, NewItem, Priority } from "../item/item.ts";
@@ -135,7 +135,7 @@ export class QueueIntake {
         const answers = await this.#tryRun(items, { author, isLast: tries === TRIES_MAX });
         if (answers !== "outdated") return answers;
       } catch (error) {
-        if (!(error instanceof WorkError) || error.code !== "job_changed") throw error;
+        if (!(error instanceof RedriveError) || error.code !== "job_changed") throw error;
         await this.#readRules();
       }
     }

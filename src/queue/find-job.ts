@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { ENDING_KINDS, type Job } from "../item/job.ts";
 import { nearest } from "../std/nearest.ts";
 
@@ -10,7 +10,9 @@ import { nearest } from "../std/nearest.ts";
 export async function requireJob(engine: Engine, idOrName: string): Promise<Job> {
   const job = (await engine.findJob(idOrName)) ?? (await latestOf(engine, slugOf(idOrName)));
   if (job !== undefined) return job;
-  throw new WorkError("job_not_found", `There is no job ${idOrName}.`, { hint: "`redrive jobs` lists all." });
+  throw new RedriveError("job_not_found", `There is no job ${idOrName}.`, {
+    hint: "`redrive jobs` lists all.",
+  });
 }
 
 const LOOK_AT_MAX = 200;
@@ -78,11 +80,11 @@ export function gitTopOf(folder: string): string | null {
 /** Throws because queues and targets are processed by workers and cannot be run like a job. */
 export function refuseStanding(job: Job): never {
   if (job.kind === "target") {
-    throw new WorkError("usage", `${job.id} is a target for receipts, not a job that can be run.`, {
+    throw new RedriveError("usage", `${job.id} is a target for receipts, not a job that can be run.`, {
       hint: "`redrive receipts --help` shows what can be done with it.",
     });
   }
-  throw new WorkError("usage", `${job.id} is a queue: it has no end and no work of its own.`, {
+  throw new RedriveError("usage", `${job.id} is a queue: it has no end and no work of its own.`, {
     hint: `\`redrive queue show ${job.id}\` shows how it stands. Start a worker: redrive worker --queue ${job.id} -- COMMAND`,
   });
 }
@@ -93,7 +95,7 @@ export async function requireQueue(engine: Engine, name: string): Promise<Job> {
   if (found?.kind === "queue") return found;
   if (found !== null) throw noQueue(found);
   const names = (await engine.listJobs({ limit: QUEUES_MAX, kinds: ["queue"] })).map(({ id }) => id);
-  throw new WorkError("job_not_found", `There is no queue ${name}.`, { hint: hintFor(name, names) });
+  throw new RedriveError("job_not_found", `There is no queue ${name}.`, { hint: hintFor(name, names) });
 }
 
 /** Finds the target, or throws a `job_not_found` error that lists the existing ones. */
@@ -103,12 +105,12 @@ export async function requireTarget(engine: Engine, name: string): Promise<Job> 
   const what = found === null ? "" : `: it is a ${found.kind === "queue" ? "queue" : "job"}`;
   const names = (await engine.listJobs({ limit: QUEUES_MAX, kinds: ["target"] })).map(({ id }) => id);
   const hint = hintFor(name, names, `redrive receipts target ${name || "NAME"} --url URL`);
-  throw new WorkError("job_not_found", `There is no target ${name}${what}.`, { hint });
+  throw new RedriveError("job_not_found", `There is no target ${name}${what}.`, { hint });
 }
 
-function noQueue({ id, kind }: Job): WorkError {
+function noQueue({ id, kind }: Job): RedriveError {
   const what = kind === "target" ? "a target of receipts" : "a job";
-  return new WorkError("job_not_found", `There is no queue ${id}: it is ${what}.`, {
+  return new RedriveError("job_not_found", `There is no queue ${id}: it is ${what}.`, {
     hint: `\`redrive ${kind === "target" ? "receipts target" : "status"} ${id}\` shows it.`,
   });
 }

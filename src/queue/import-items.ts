@@ -1,7 +1,7 @@
 /** Imports items from JSON Lines or CSV into a named queue. Invalid rows are reported, and the others are added. */
 import type { Readable } from "node:stream";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { findField } from "../intake/identity.ts";
 import { formatOfName, openInput } from "../intake/input.ts";
 import { PRIORITIES } from "../item/item.ts";
@@ -99,7 +99,7 @@ function formatFor(path: string): ItemFormat {
   const named = path === "-" ? undefined : formatOfName(path);
   if (named === undefined || named === "jsonl") return "jsonl";
   if (named === "csv") return named;
-  throw new WorkError("usage", `${path}: items are read from JSON Lines or CSV.`, {
+  throw new RedriveError("usage", `${path}: items are read from JSON Lines or CSV.`, {
     hint: "Name the format with --format if the file is one of them, or convert it: jq -c '.[]' FILE.json.",
   });
 }

@@ -3,7 +3,7 @@
  * has the form that the store keeps. All settings are checked before anything is written. A change writes an event.
  */
 import type { Engine } from "../engine.ts";
-import { isStoreError, WorkError } from "../errors.ts";
+import { isStoreError, RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { type BreakerPolicy, DEFAULT_BREAKER, type OnItemFailure, type Policy } from "../retry/policy.ts";
 import type { Clock } from "../std/clock.ts";
@@ -47,7 +47,7 @@ export async function createQueue(engine: Engine, name: string, settings: QueueS
   const spec = await specWith(DEFAULT_QUEUE, settings);
   return createStanding(engine, { name, kind: "queue", spec }, async (found) => {
     if (changedSettings(queueSpecOf(found), spec).length === 0) return found;
-    throw new WorkError("job_changed", `There is a queue ${name} already, with other settings.`, {
+    throw new RedriveError("job_changed", `There is a queue ${name} already, with other settings.`, {
       hint: `\`redrive queue show ${name}\` shows them, \`redrive queue set ${name}\` changes them.`,
     });
   });
@@ -81,7 +81,7 @@ export async function createStanding(
       return engine.changeJob(name, { kind, status: "running", restarted: true, spec: json, event });
     }
     const other = found.kind === "queue" ? "queue" : `${found.kind} job`;
-    throw new WorkError("job_changed", `The name ${name} is taken by the ${other} ${found.id}.`, {
+    throw new RedriveError("job_changed", `The name ${name} is taken by the ${other} ${found.id}.`, {
       hint: `Choose another name for the ${kind}.`,
     });
   };
@@ -114,7 +114,7 @@ const NAME_CHARS_MAX = 100;
 function requireQueueName(name: string): void {
   const problem = problemOfName(name);
   if (problem === null) return;
-  throw new WorkError("usage", `"${name}" cannot be the name of a queue: ${problem}.`, {
+  throw new RedriveError("usage", `"${name}" cannot be the name of a queue: ${problem}.`, {
     hint: `Use letters, digits, dots, dashes and underscores, at most ${NAME_CHARS_MAX}, e.g. invoices or acme.invoices.`,
   });
 }
@@ -147,7 +147,7 @@ function policyWith(before: Policy, settings: QueueSettings): Policy {
   const isWaiting = policy.onOutage === "wait";
   // Without `wait`, the limit would be ignored silently.
   if (!isWaiting && typeof settings.outageMsMax === "number")
-    throw new WorkError("usage", "outageMsMax (--max-outage) has no meaning without onOutage: wait.", {
+    throw new RedriveError("usage", "outageMsMax (--max-outage) has no meaning without onOutage: wait.", {
       hint: 'Add --on-outage wait, or onOutage: "wait" in a program.',
     });
   const wanted = breaker && { ...(before.breaker ?? DEFAULT_BREAKER), ...breaker };

@@ -1,5 +1,5 @@
 /** Reads JSON Lines or CSV row by row. Invalid rows are returned as such; reading stops only at unreadable input. */
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Row } from "../intake/csv.ts";
 import type { Input } from "../intake/input.ts";
 import { linesOf, wholeLines } from "../intake/lines.ts";
@@ -29,7 +29,7 @@ export async function* readRows(input: Input, { format, isTyped }: RowsOptions):
     else yield* jsonRows(input, origin, lines);
   } catch (error) {
     // After a line that is too long or not UTF-8, the start of the next line is unknown.
-    if (!(error instanceof WorkError) || error.code !== "input_invalid") throw error;
+    if (!(error instanceof RedriveError) || error.code !== "input_invalid") throw error;
     const place = placeIn(error.message, origin);
     yield { ok: false, line: place ?? lines.last + 1, reason: reasonIn(error.message, origin), isEnd: true };
   }
@@ -52,7 +52,7 @@ function jsonRow(text: string, line: number, origin: Origin): RowRecord {
   try {
     return { ok: true, line, data: parseInputJson(text, origin, { line, column: 1 }) };
   } catch (error) {
-    if (!(error instanceof WorkError)) throw error;
+    if (!(error instanceof RedriveError)) throw error;
     return { ok: false, line, reason: reasonIn(error.message, origin) };
   }
 }
@@ -94,7 +94,7 @@ function csvEnd(line: number): RowRecord {
 function requireHeader({ fields, line }: Row, { name }: Origin): readonly string[] {
   const repeated = fields.find((one, index) => fields.indexOf(one) !== index);
   if (repeated === undefined) return fields;
-  throw new WorkError("usage", `${name}:${line}: the header names the column "${repeated}" twice.`, {
+  throw new RedriveError("usage", `${name}:${line}: the header names the column "${repeated}" twice.`, {
     hint: "Give every column a name of its own in the first row.",
   });
 }

@@ -1,6 +1,6 @@
 /** Analyses a selection of letters from the store's counters if possible, or else letter by letter. */
 import type { Engine, LetterGroup } from "../engine.ts";
-import { isStoreTrouble, type WorkError } from "../errors.ts";
+import { isStoreTrouble, type RedriveError } from "../errors.ts";
 import { ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
 import { type Analysis, Analyst, INTERVALS_MAX, SAMPLES_MAX, stepFor } from "../triage/analyse.ts";
@@ -124,7 +124,7 @@ export async function recordAnalysis(
   engine: Engine,
   jobId: string,
   { totalItems, patternGroups }: Analysis,
-): Promise<WorkError | null> {
+): Promise<RedriveError | null> {
   const data = { total_items: totalItems, groups: patternGroups.length };
   try {
     await engine.changeJob(jobId, { event: { type: "dlq_analysis_generated", data } });

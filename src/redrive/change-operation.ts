@@ -1,6 +1,6 @@
 /** Pauses, resumes, cancels and finishes operations of any kind, also those that another process started. */
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Operation, OperationKind } from "../item/operation.ts";
 import { assert } from "../std/assert.ts";
 
@@ -26,7 +26,7 @@ export async function cancelOperation(engine: Engine, { id }: Operation): Promis
 function refuseUnless(status: Operation["status"], operation: Operation): Operation {
   if (operation.status === status) return operation;
   const how = operation.status === "cancelled" ? "was cancelled" : "has ended";
-  throw new WorkError("illegal_move", `${operation.id} ${how} already.`, {
+  throw new RedriveError("illegal_move", `${operation.id} ${how} already.`, {
     hint: `Run \`redrive ops show ${operation.id}\` to see what it did.`,
   });
 }

@@ -4,7 +4,7 @@
  */
 import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine, Regrouped } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { type Correction, type CorrectionRule, corrected, type GroupMark } from "../item/group.ts";
 import { LETTER_STATES } from "../item/state.ts";
 import { type GroupRule, groupOf, splitSignature } from "../triage/grouping.ts";
@@ -114,7 +114,7 @@ export async function requireCorrection(engine: Engine, number: number): Promise
   const corrections = await engine.listCorrections();
   const found = corrections[number - 1];
   if (found !== undefined) return found;
-  throw new WorkError("usage", `There is no correction ${number}.`, {
+  throw new RedriveError("usage", `There is no correction ${number}.`, {
     hint:
       corrections.length === 0
         ? "This store has no corrections."

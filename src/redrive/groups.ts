@@ -1,6 +1,6 @@
 /** Lists and finds groups across all queues: letters with the same signature, whichever job they belong to. */
 import type { Engine, LetterGroup } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import {
   type Correction,
@@ -169,7 +169,7 @@ export async function requireGroup(engine: Engine, word: string): Promise<GroupM
   const found = await fittingGroups(engine, word);
   const [only, ...others] = found;
   if (only === undefined) {
-    throw new WorkError("group_not_found", `There is no group ${word === "" ? '""' : word}.`, {
+    throw new RedriveError("group_not_found", `There is no group ${word === "" ? '""' : word}.`, {
       hint: "Run `redrive groups list --state all` to list them. Give a signature, its beginning, or the name of a rule.",
     });
   }
@@ -178,9 +178,13 @@ export async function requireGroup(engine: Engine, word: string): Promise<GroupM
     .slice(0, CANDIDATES_MAX)
     .map(({ signature, pattern }) => `  ${signature}  ${titleLine(pattern)}`);
   const more = found.length > CANDIDATES_MAX ? `\n  and ${found.length - CANDIDATES_MAX} more` : "";
-  throw new WorkError("ambiguous", `"${word}" matches ${found.length} groups:\n${names.join("\n")}${more}`, {
-    hint: "Give more of the signature.",
-  });
+  throw new RedriveError(
+    "ambiguous",
+    `"${word}" matches ${found.length} groups:\n${names.join("\n")}${more}`,
+    {
+      hint: "Give more of the signature.",
+    },
+  );
 }
 
 /** Finds the group that now contains the letters, following merges. */

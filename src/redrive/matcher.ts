@@ -1,6 +1,6 @@
 /** Evaluates a CEL expression for letters. Imported only when a selection has an expression. */
 import type { LetterPart } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { FAILURE_FORM } from "../item/failure.ts";
 import { LETTER_FIELDS, type Letter, letterFieldsToJson, letterToJson } from "../item/letter.ts";
 import { type ExpressionVariables, type KnownVariables, requireExpression } from "../std/expression.ts";
@@ -39,8 +39,8 @@ export function compileMatcher(where: string): (letter: Letter) => boolean {
   };
 }
 
-function noAnswer(where: string, letter: Letter, message: string): WorkError {
-  return new WorkError(
+function noAnswer(where: string, letter: Letter, message: string): RedriveError {
+  return new RedriveError(
     "filter_invalid",
     `The filter "${where}" cannot be evaluated for ${letter.itemId} of ${letter.jobId}: ${message}.`,
     { hint: "Guard fields that some letters lack: has(item.x) && item.x > 3." },

@@ -4,7 +4,7 @@
  */
 
 import type { Engine, LetterPage, StoredLetter } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
 import {
   KIND_RULES,
@@ -58,7 +58,7 @@ export async function beginSelected(engine: Engine, request: OperationRequest): 
 
 /** Whether the expression failed for a letter. The operation is cancelled, because it would fail again. */
 function isFilterFault(error: unknown): boolean {
-  return error instanceof WorkError && error.code === "filter_invalid";
+  return error instanceof RedriveError && error.code === "filter_invalid";
 }
 
 function newOperation({ selection, plan = {}, force = false, ...request }: OperationRequest): NewOperation {
@@ -136,7 +136,7 @@ export async function requireOperation(engine: Engine, idOrPrefix: string): Prom
   const fitting = (await engine.listOperations({})).filter(({ id }) => fits(id, idOrPrefix));
   const [only, second] = fitting;
   if (only === undefined) {
-    throw new WorkError("operation_not_found", `There is no operation ${idOrPrefix}.`, {
+    throw new RedriveError("operation_not_found", `There is no operation ${idOrPrefix}.`, {
       hint: "Run `redrive ops list` to list them.",
     });
   }
@@ -154,18 +154,18 @@ export async function onlyOpenOperation(engine: Engine): Promise<Operation> {
   const open = await engine.listOperations({ open: true });
   const [only, second] = open;
   if (only === undefined) {
-    throw new WorkError("operation_not_found", "There is no unfinished operation.");
+    throw new RedriveError("operation_not_found", "There is no unfinished operation.");
   }
   if (second === undefined) return only;
   throw severalOperations(`${open.length} operations have not ended`, open, "Name one of them.");
 }
 
-function severalOperations(what: string, operations: readonly Operation[], hint: string): WorkError {
+function severalOperations(what: string, operations: readonly Operation[], hint: string): RedriveError {
   const names = operations
     .slice(0, CANDIDATES_MAX)
     .map(({ id, kind, queue }) => `${id} (${kind} of ${queue})`);
   const more = operations.length > CANDIDATES_MAX ? ", …" : "";
-  return new WorkError("ambiguous", `${what}: ${names.join(", ")}${more}.`, { hint });
+  return new RedriveError("ambiguous", `${what}: ${names.join(", ")}${more}.`, { hint });
 }
 
 export type ListedRequest = Pick<NewOperation, "kind" | "queue" | "author" | "reason"> &

@@ -1,7 +1,7 @@
 /** Limits the rate of a redrive. Unused capacity does not accumulate, so no burst follows a pause. */
 
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { Operation, OperationStatus } from "../item/operation.ts";
 import type { Clock } from "../std/clock.ts";
 
@@ -18,7 +18,7 @@ export function parseRate(text: string, what: string): Rate {
   const perMs = UNIT_MS[match?.[2] ?? ""];
   const letters = Number(match?.[1]);
   if (perMs !== undefined && letters >= 1) return { letters, perMs };
-  throw new WorkError("usage", `${what}: "${text}" is not a rate.`, {
+  throw new RedriveError("usage", `${what}: "${text}" is not a rate.`, {
     hint: "Give a number per second, minute or hour: 5/s, 100/m, 1000/h.",
   });
 }

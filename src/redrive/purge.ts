@@ -6,7 +6,7 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ArchiveWriter, archiveFolder, archivePath } from "../dead-letter/archive.ts";
 import type { Engine, StoredLetter } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { itemLogsFolder } from "../item/item.ts";
 import { type LetterStep, type Operation, operationToJson, REFUSAL } from "../item/operation.ts";
 import { isLockLeft, lockOwner, removeIfStale, takeLock } from "../std/file-lock.ts";
@@ -68,7 +68,7 @@ async function unlessRunning(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof WorkError) || error.code !== "job_running") throw error;
+    if (!(error instanceof RedriveError) || error.code !== "job_running") throw error;
   }
 }
 
@@ -108,7 +108,7 @@ async function alone<T>(path: string, operation: Operation, work: () => Promise<
   const release = takeLock(lock);
   if (release === null) {
     const pid = lockOwner(lock)?.pid;
-    throw new WorkError("job_running", `Process ${pid ?? "?"} is running operation ${id}.`, {
+    throw new RedriveError("job_running", `Process ${pid ?? "?"} is running operation ${id}.`, {
       hint: `Run \`redrive ops show ${id}\` to see its progress.`,
     });
   }

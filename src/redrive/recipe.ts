@@ -1,5 +1,5 @@
 /** Compiles changes to the data of letters: a merge patch, then computed fields, or a complete replacement. */
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
 import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { parsePath, setAtPath } from "./set-path.ts";
@@ -32,7 +32,7 @@ export function parseSetting(text: string): Setting {
   const match = /^((?:\[(?:"(?:\\.|[^"\\])*"|\d+)\]|[^=[])*)=(.*)$/s.exec(text);
   const [path, value] = [match?.[1]?.trim() ?? "", match?.[2]?.trim() ?? ""];
   if (path !== "" && value !== "") return { path, value };
-  throw new WorkError("usage", `--set: "${text}" is not path=CEL.`, {
+  throw new RedriveError("usage", `--set: "${text}" is not path=CEL.`, {
     hint: `Write a path and a value, e.g. --set 'retries=item.retries + 1' or --set 'state="new"'.`,
   });
 }

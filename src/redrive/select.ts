@@ -8,7 +8,7 @@ import {
   type LetterQuery,
   type StoredLetter,
 } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
 import { KIND_RULES, type OperationKind } from "../item/operation.ts";
@@ -247,7 +247,7 @@ export function selectionFor(kind: OperationKind, { filter, ...selection }: Sele
   const wanted = filter.states ?? WHEN_UNNAMED[kind] ?? able.slice(0, 1);
   const states = wanted.filter((state) => able.includes(state));
   if (states.length > 0) return { ...selection, filter: { ...filter, states } };
-  throw new WorkError(
+  throw new RedriveError(
     "filter_invalid",
     `--state: ${kind} accepts only letters in these states: ${able.map(stateWord).join(", ")}.`,
     {

@@ -1,5 +1,5 @@
 /** Paths that name one value in JSON data: `a.b[0].c`, `["odd key"].x`, and `.` for the whole value. */
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { isJsonObject, type Json } from "../std/json.ts";
 
 /** A field name or a list index. */
@@ -56,8 +56,8 @@ function unquote(text: string): string | undefined {
   }
 }
 
-function unreadable(text: string, at: number): WorkError {
-  return new WorkError("usage", `The path "${text}" is invalid at character ${at + 1}.`, {
+function unreadable(text: string, at: number): RedriveError {
+  return new RedriveError("usage", `The path "${text}" is invalid at character ${at + 1}.`, {
     hint: 'Valid paths: user.tags[0], ["an odd key"].x, or . for all data.',
   });
 }

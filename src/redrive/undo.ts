@@ -1,7 +1,7 @@
 /** Undoes an operation by its inverse, or imports deleted letters from their archive. */
 import { readArchive } from "../dead-letter/archive.ts";
 import { type Engine, type ImportReport, NOTHING_IMPORTED, sumOfReports } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
 import type { Operation, OperationKind } from "../item/operation.ts";
 import { assert } from "../std/assert.ts";
@@ -39,22 +39,26 @@ export async function undoOperation(
 export function refuseUndo(operation: Operation): void {
   const { id, kind, status } = operation;
   if (kind === "redrive") {
-    throw new WorkError("illegal_move", `Redrive ${id} cannot be undone: its items have run.`, {
+    throw new RedriveError("illegal_move", `Redrive ${id} cannot be undone: its items have run.`, {
       hint: "Run `redrive dlq list` to see which letters failed again.",
     });
   }
   if (kind === "requeue") {
-    throw new WorkError("illegal_move", `Requeue ${id} cannot be undone: its new items are already queued.`, {
-      hint: "Hold the new items with `redrive queue hold`, and restore the letters with `redrive dlq restore`.",
-    });
+    throw new RedriveError(
+      "illegal_move",
+      `Requeue ${id} cannot be undone: its new items are already queued.`,
+      {
+        hint: "Hold the new items with `redrive queue hold`, and restore the letters with `redrive dlq restore`.",
+      },
+    );
   }
   if (status !== "ended" && status !== "cancelled") {
-    throw new WorkError("illegal_move", `Operation ${id} has not ended.`, {
+    throw new RedriveError("illegal_move", `Operation ${id} has not ended.`, {
       hint: `Finish it with \`redrive ops resume ${id}\` or end it with \`redrive ops cancel ${id}\`, then undo it.`,
     });
   }
   if (DELETING.includes(kind) && archiveOf(operation) === null) {
-    throw new WorkError("illegal_move", `The ${kind} ${id} cannot be undone: it has no archive.`, {
+    throw new RedriveError("illegal_move", `The ${kind} ${id} cannot be undone: it has no archive.`, {
       hint:
         operation.done === 0
           ? "It deleted nothing."

@@ -1,5 +1,5 @@
 /** Computes the wait before a retry, and parses backoffs from the command line. Pure functions. */
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { parseDuration } from "../std/duration.ts";
 import type { Random } from "../std/random.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "./policy.ts";
@@ -124,8 +124,8 @@ function delayOf(text: string, word: string): number {
   return delayMs;
 }
 
-function invalid(text: string, why: string): WorkError {
-  return new WorkError("usage", `Invalid backoff "${text}": ${why}.`, {
+function invalid(text: string, why: string): RedriveError {
+  return new RedriveError("usage", `Invalid backoff "${text}": ${why}.`, {
     hint: `Write one of: ${FORMS.join(", ")}; durations like 250ms, 5s, 1m; add :nojitter for exact waits.`,
   });
 }

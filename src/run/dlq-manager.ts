@@ -4,7 +4,7 @@ import { exportLetters } from "../dead-letter/import-export/export.ts";
 import type { ExportFormat } from "../dead-letter/import-export/format.ts";
 import { extendedLetter, type FailureReport } from "../dead-letter/reported-letter.ts";
 import type { Engine, LetterOrder } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { NewItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Letter } from "../item/letter.ts";
@@ -233,7 +233,7 @@ export class DlqManager {
     for (const itemId of itemIds) {
       const letter = await this.getItem(itemId);
       if (letter?.state === "dead") continue;
-      throw new WorkError(
+      throw new RedriveError(
         "item_not_found",
         `There is no dead letter ${itemId} in ${this.job.id}${letter === null ? "" : `: it is ${letter.state}`}.`,
       );
@@ -277,8 +277,8 @@ export async function findOrMakeJob(engine: Engine, name: string): Promise<Job> 
   }
 }
 
-function atWork({ itemId }: NewItem): WorkError {
+function atWork({ itemId }: NewItem): RedriveError {
   const message = `The failure of ${itemId} was not kept: the item is at work, or was done or given up.`;
   const hint = "A runner of the job keeps the failures of its own work; a discarded letter can be restored.";
-  return new WorkError("illegal_move", message, { hint });
+  return new RedriveError("illegal_move", message, { hint });
 }

@@ -2,7 +2,7 @@
 import type { Readable } from "node:stream";
 import { compileCommand } from "../attempt/template.ts";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { requireInput } from "../intake/input.ts";
 import { readItems } from "../intake/read-items.ts";
 import type { Job } from "../item/job.ts";
@@ -66,7 +66,7 @@ export async function runMap(
 
 /** Adds to an input error the job's id, its progress and how to resume it. */
 async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unknown> {
-  if (!(error instanceof WorkError) || error.code !== "input_invalid") return error;
+  if (!(error instanceof RedriveError) || error.code !== "input_invalid") return error;
   const { total, done, dead } = await engine.count(job.id);
   const left = total - done - dead;
   const facts = [
@@ -76,7 +76,7 @@ async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unk
   ];
   const isStdin = specOf(job).input.path === "-";
   const again = isStdin ? `the same command with --name ${job.name}` : `redrive resume ${job.id}`;
-  return new WorkError(
+  return new RedriveError(
     error.code,
     `${error.message}\nThe job ${job.id} has the ${total} items before it: ${facts.join(", ")}.`,
     { cause: error, hint: `Correct the input; items that are done are not repeated. Then: ${again}` },
@@ -129,7 +129,7 @@ async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapO
   if (job.kind !== "map") {
     const message = `The name ${job.name} is taken: ${job.id} is a ${job.kind}, not a map.`;
     const hint = "Choose another --name.";
-    throw new WorkError("job_changed", message, { hint });
+    throw new RedriveError("job_changed", message, { hint });
   }
   const before = specOf(job);
   const same =
@@ -137,7 +137,7 @@ async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapO
   if (!same && !acceptChanges) {
     const message = `The job ${job.name} runs another command: ${before.command.join(" ")} (in ${before.cwd}).`;
     const hint = "Choose another --name, or give --accept-changes to go on with the new command.";
-    throw new WorkError("job_changed", message, { hint });
+    throw new RedriveError("job_changed", message, { hint });
   }
   return engine.changeJob(job.id, {
     status: "running",

@@ -1,7 +1,7 @@
 /** Replaces the workflow of a job, usually by a corrected one, before its letters are retried. */
 import { resolve } from "node:path";
 import type { Engine, JobChange } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { isStanding, type Job } from "../item/job.ts";
 import { slugOf } from "../queue/find-job.ts";
 import { hasOtherRunner } from "../queue/job-summary.ts";
@@ -24,12 +24,12 @@ export interface NewWorkflow {
 /** Returns the job change with the new workflow. Reports all errors before anything is changed. */
 export async function readNewWorkflow(job: Job, { file, cwd }: NewWorkflow): Promise<JobChange> {
   if (isStanding(job)) {
-    throw new WorkError("usage", `${job.id} is a ${job.kind}: workers do its work, not a workflow.`, {
+    throw new RedriveError("usage", `${job.id} is a ${job.kind}: workers do its work, not a workflow.`, {
       hint: "Leave --workflow out: the letters go back to the workers.",
     });
   }
   if (job.kind === "map") {
-    throw new WorkError("usage", `${job.id} is a map: it runs a command, not a workflow.`, {
+    throw new RedriveError("usage", `${job.id} is a map: it runs a command, not a workflow.`, {
       hint: `Start the map again with --name ${job.name} --accept-changes and the corrected command.`,
     });
   }
@@ -59,7 +59,7 @@ function afterItsPhases(job: Job, spec: JsonObject): JobChange {
 
 export async function giveWorkflow(engine: Engine, job: Job, change: JobChange): Promise<Job> {
   if (await hasOtherRunner(engine, job.id)) {
-    throw new WorkError("job_running", `A runner is at the job ${job.id} with the workflow that it had.`, {
+    throw new RedriveError("job_running", `A runner is at the job ${job.id} with the workflow that it had.`, {
       hint: `\`redrive status ${job.id} --watch\` follows it.`,
     });
   }
@@ -86,6 +86,6 @@ function readWorkflow(path: string): string {
   try {
     return readText(path);
   } catch (error) {
-    throw new WorkError("usage", `The workflow ${path} cannot be read.`, { cause: error });
+    throw new RedriveError("usage", `The workflow ${path} cannot be read.`, { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 /** Refuses to start when a program that every item needs is not installed, instead of failing every item. */
 import { templateParts } from "../attempt/template.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { environmentOf } from "../workflow/environment.ts";
 import { isInstalled, missingPrograms, type ProgramPhase } from "../workflow/missing-programs.ts";
@@ -15,14 +15,14 @@ export function requireCommand(
 ): void {
   const program = command[0] ?? "";
   const form = "redrive map --input FILE -- COMMAND [ARG…]";
-  if (program === "") throw new WorkError("usage", "No command was given.", { hint: form });
+  if (program === "") throw new RedriveError("usage", "No command was given.", { hint: form });
   const hasPlaces = placesOf(program).length > 0;
   if (isShellLine(program, hasPlaces) && !isInstalled(program, { cwd })) throw shellLine(command, usage);
   if (hasPlaces || isInstalled(program, { cwd })) return;
   const where = program.includes("/") ? ` or cannot be executed (in ${cwd})` : " in PATH";
   const hint =
     "Check the spelling, the path and the x permission. A shell line needs a shell: redrive map -- sh -c '…'.";
-  throw new WorkError("command_not_found", `The command ${program} was not found${where}.`, { hint });
+  throw new RedriveError("command_not_found", `The command ${program} was not found${where}.`, { hint });
 }
 
 function placesOf(text: string): readonly string[] {
@@ -37,7 +37,7 @@ function isShellLine(program: string, hasPlaces: boolean): boolean {
   return rest.length > 0 && (!hasPlaces || !/[/{]/.test(first));
 }
 
-function shellLine(command: readonly string[], usage: string): WorkError {
+function shellLine(command: readonly string[], usage: string): RedriveError {
   const [program = "", ...rest] = command;
   const line = program.trim().replaceAll(QUOTED_PLACE, "$2"); // the quotes would duplicate those of `"$1"`
   const words = [...placesOf(line), ...rest];
@@ -54,7 +54,7 @@ function shellLine(command: readonly string[], usage: string): WorkError {
   ];
   const message = `The command "${program}" is one quoted text, and no program has that name.`;
   const hint = hints.join("\n  ");
-  return new WorkError("command_not_found", message, { hint });
+  return new RedriveError("command_not_found", message, { hint });
 }
 
 const QUOTED_PLACE = /(["'])(\{\}|\$\{[^}]*\})\1/g;
@@ -75,7 +75,7 @@ export function requirePrograms(spec: WorkflowSpec, phases: readonly ProgramPhas
   const one = `The program ${list} was not found in PATH.`;
   const message = needed.length === 1 ? one : `Programs were not found in PATH: ${list}.`;
   const hint = "Install it, or correct the step. No item was run.";
-  throw new WorkError("command_not_found", message, { hint });
+  throw new RedriveError("command_not_found", message, { hint });
 }
 
 /** Checks the job's own handler before letters are retried with it. */

@@ -1,6 +1,6 @@
 /** `redrive resume`: continues a job that was interrupted or stopped, or that has letters to retry. */
 import type { Engine, JobChange } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { ENDING_KINDS, isStanding, type Job } from "../item/job.ts";
 import { commandText, folderOf, isOfFolder, refuseStanding, requireJob } from "../queue/find-job.ts";
 import { countEligible, statusOf } from "../queue/job-summary.ts";
@@ -106,7 +106,7 @@ async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Prom
   if (!acceptChanges) {
     const message = `The workflow ${spec.file} has changed since the job ${job.id} was started.`;
     const hint = "Give --accept-changes to go on with the new one, or start it anew with `redrive run`.";
-    throw new WorkError("job_changed", message, { hint });
+    throw new RedriveError("job_changed", message, { hint });
   }
   const { requireWorkflow } = await import("../workflow/read-workflow.ts");
   return plain({
@@ -148,7 +148,7 @@ async function latestUnfinished(engine: Engine, { cwd, onNotice }: ResumeOptions
   }
   const others =
     elsewhere && `The latest of another folder (${folderOf(elsewhere)}): redrive resume ${elsewhere.id}`;
-  throw new WorkError("job_not_found", "There is no interrupted job of this folder.", {
+  throw new RedriveError("job_not_found", "There is no interrupted job of this folder.", {
     hint: others ?? "`redrive jobs` lists all; `redrive resume JOB` resumes any of them.",
   });
 }

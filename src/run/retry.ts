@@ -1,7 +1,7 @@
 /** `redrive dlq retry` and `dlq fix`: retries letters, or continues a redrive that another process left unfinished. */
 import { isDeliverable } from "../delivery/target-settings.ts";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { isStanding, type Job } from "../item/job.ts";
 import { leftOf, type Operation } from "../item/operation.ts";
 import { requireJob } from "../queue/find-job.ts";
@@ -94,7 +94,7 @@ async function workRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
 }
 
 function requireMerged({ note, isRefused }: Finish): void {
-  if (isRefused) throw new WorkError("git_refused", note ?? "The work was not merged.");
+  if (isRefused) throw new RedriveError("git_refused", note ?? "The work was not merged.");
 }
 
 /** Makes the letters ready and returns. A runner of the job, or a process that continues the operation, runs them. */

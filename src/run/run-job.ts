@@ -7,7 +7,7 @@ import type { Launcher } from "../attempt/launch.ts";
 import { openLauncher } from "../attempt/launcher.ts";
 import { endOrphans } from "../attempt/process-tree.ts";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { EventType } from "../item/event.ts";
 import type { Job, JobStatus } from "../item/job.ts";
 import { refuseStanding } from "../queue/find-job.ts";
@@ -148,10 +148,10 @@ export function requireHandler(job: Job): void {
   if (job.kind === "imported") {
     const message = `The letters of ${job.id} came from elsewhere: they have no work of their own.`;
     const hint = `Say what is to be run: redrive dlq retry ${job.id} --workflow FILE. A queue or a target named ${job.id}, or a workflow of that name that was run once, does it too.`;
-    throw new WorkError("usage", message, { hint });
+    throw new RedriveError("usage", message, { hint });
   }
   if (job.kind !== "deleting") return;
-  throw new WorkError("illegal_move", `The job ${job.id} is being deleted.`, {
+  throw new RedriveError("illegal_move", `The job ${job.id} is being deleted.`, {
     hint: `Finish it: redrive jobs delete ${job.id}`,
   });
 }
@@ -326,7 +326,7 @@ async function writeEnd(engine: Engine, job: Job, end: End, reason?: string): Pr
   await engine.changeJob(job.id, { status: end.status, event });
 }
 
-/** Records unexpected errors of the action as events of the queue. A `WorkError` is reported to the user instead. */
+/** Records unexpected errors of the action as events of the queue. A `RedriveError` is reported to the user instead. */
 export async function recordingErrors<T>(
   engine: Engine,
   queue: string,
@@ -335,7 +335,7 @@ export async function recordingErrors<T>(
   try {
     return await action();
   } catch (error) {
-    if (error instanceof WorkError) throw error;
+    if (error instanceof RedriveError) throw error;
     const data = { message: error instanceof Error ? error.message : String(error), machine: hostname() };
     await engine.changeJob(queue, { event: { type: "runner_failed", data } }).catch(() => undefined);
     throw error;

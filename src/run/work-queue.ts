@@ -1,7 +1,7 @@
 /** `redrive worker`: processes a named queue with the user's command, or helps with a job that another process runs. */
 import { existsSync } from "node:fs";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
 import { refuseStanding } from "../queue/find-job.ts";
@@ -94,7 +94,7 @@ export function requireHelpable(job: Job): void {
   const message = `The agents of ${job.id} work in git worktrees of one repository: no other process can help with them.`;
   const hint =
     "Only maps, and workflows with `isolation: none` in `map`, can be worked by several processes.";
-  throw new WorkError("usage", message, { hint });
+  throw new RedriveError("usage", message, { hint });
 }
 
 function requireFolder(job: Job): void {
@@ -102,7 +102,7 @@ function requireFolder(job: Job): void {
   if (existsSync(cwd)) return;
   const message = `The job ${job.id} works in ${cwd}, and there is no such folder on this machine.`;
   const hint = "Make it, or mount it: the command runs in the same folder on every machine.";
-  throw new WorkError("usage", message, { hint });
+  throw new RedriveError("usage", message, { hint });
 }
 
 const LOOK_MS = 500;

@@ -2,7 +2,7 @@
 import { unlessDiskFull } from "../attempt/capture.ts";
 import { handlerLog, reportOf } from "../attempt/command.ts";
 import type { AttemptContext } from "../attempt/handler.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreTrouble, RedriveError } from "../errors.ts";
 import { classOfType, type ErrorType } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { itemName, type LeasedItem, type Verdict } from "../item/item.ts";
@@ -261,7 +261,7 @@ function agentFailure({ runtime, item, agentId }: Omit<AgentWork, "checkout">, f
 
 /** Describes an error of git with its message on one line. Any other error is rethrown. */
 function worktreeFault(error: unknown, step: string): AgentFault {
-  if (!(error instanceof WorkError)) throw error;
+  if (!(error instanceof RedriveError)) throw error;
   return { errorType: { name: "WorktreeError" }, message: oneLine(error.message, MESSAGE_CHARS_MAX), step };
 }
 

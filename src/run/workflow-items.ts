@@ -4,7 +4,7 @@ import { isAbsolute, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { type Json, stringifyJson } from "../std/json.ts";
 import { rawSecretProblem } from "../workflow/program.ts";
@@ -18,17 +18,17 @@ export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortS
   const { input } = runtime.spec.workflow.map;
   if ("command" in input) return selectFromCommand(runtime, input.command, stop);
   const path = expand(input.file, jobVariables(runtime));
-  if (!path.ok) throw new WorkError("usage", `map.input: ${path.message}`);
+  if (!path.ok) throw new RedriveError("usage", `map.input: ${path.message}`);
   const file = isAbsolute(path.value) ? path.value : join(runtime.workspace.root, path.value);
   if (runtime.workspace.head && !existsSync(file)) throw notInCommit(path.value);
   return selectFrom({ file }, runtime.spec.workflow.map);
 }
 
 /** The file may exist in the user's folder without being committed. */
-function notInCommit(path: string): WorkError {
+function notInCommit(path: string): RedriveError {
   const message = `The input ${path} is not in the commit that the agents start from.`;
   const hint = "Commit it, or let a step of setup write it.";
-  return new WorkError("input_invalid", message, { hint });
+  return new RedriveError("input_invalid", message, { hint });
 }
 
 async function selectFromCommand(
@@ -37,10 +37,10 @@ async function selectFromCommand(
   stop: AbortSignal,
 ): Promise<Selection> {
   const script = fillScript(command, jobVariables(runtime));
-  if (!script.ok) throw new WorkError("usage", `map.input.command: ${script.message}`);
+  if (!script.ok) throw new RedriveError("usage", `map.input.command: ${script.message}`);
   const { text, env, files } = script.value;
   const problem = rawSecretProblem(command, text, runtime.secretValues);
-  if (problem !== undefined) throw new WorkError("usage", `map.input.command: ${problem}`);
+  if (problem !== undefined) throw new RedriveError("usage", `map.input.command: ${problem}`);
   const prefix = `${runtime.jobRuntime.scratch}/input`;
   const stdoutPath = `${prefix}.out`;
   const stderrPath = `${prefix}.err`;
@@ -59,7 +59,7 @@ async function selectFromCommand(
   removeValueFiles(Object.keys(files), prefix);
   if (ended.exitCode !== 0) {
     const said = runtime.masker.mask(ended.stderr.inline?.toString("utf8").trim() ?? "");
-    throw new WorkError(
+    throw new RedriveError(
       "input_invalid",
       `The command of map.input failed (${ended.exitCode ?? ended.signal ?? ended.startError}): ${said}`,
     );

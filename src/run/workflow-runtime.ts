@@ -1,5 +1,5 @@
 /** Shared state of all phases of a workflow run: environment, secrets, workspace, and the step contexts built from them. */
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Json } from "../std/json.ts";
@@ -66,7 +66,7 @@ function secretsOf(
   return workflow.secrets.map((name) => {
     const value = env[name] ?? process.env[name];
     if (value !== undefined) return { name, value };
-    throw new WorkError("usage", `The secret ${name} has no value.`, {
+    throw new RedriveError("usage", `The secret ${name} has no value.`, {
       hint: `Set ${name} in the environment or in a file of env_files.`,
     });
   });

@@ -1,7 +1,7 @@
 /** `redrive run`: runs the phases setup, map, reduce and merge, starting where the last run of the job stopped. */
 import { mkdirSync } from "node:fs";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Failure } from "../item/failure.ts";
 import type { NewItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
@@ -157,7 +157,7 @@ async function tidy({ runtime, options }: Run): Promise<void> {
   try {
     await runtime.workspace.tidy();
   } catch (error) {
-    if (!(error instanceof WorkError)) throw error;
+    if (!(error instanceof RedriveError)) throw error;
     options.onNotice?.(
       `Not everything could be tidied up: ${error.message} \`redrive worktrees clean\` tries again.`,
     );
@@ -205,7 +205,9 @@ async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<
     const { errorMessage, log } = end.failure;
     const place = `step ${end.stepIndex + 1} of ${steps.length}`;
     const hint = `${log === undefined ? "" : `Its output is in ${log}. `}When the cause is mended, \`redrive resume\` goes on at this step.`;
-    throw new WorkError("phase_failed", `The ${phase} phase failed at ${place}: ${errorMessage}`, { hint });
+    throw new RedriveError("phase_failed", `The ${phase} phase failed at ${place}: ${errorMessage}`, {
+      hint,
+    });
   }
   await runtime.workspace.commitPhase();
   return true;

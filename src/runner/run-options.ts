@@ -1,7 +1,7 @@
 /** The options of a runner, its observer and its result. */
 import type { Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
-import type { WorkError } from "../errors.ts";
+import type { RedriveError } from "../errors.ts";
 import type { Failure } from "../item/failure.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Rate } from "../item/rate.ts";
@@ -85,7 +85,7 @@ export interface RunObserver {
   paused?(isPaused: boolean): void;
   /** Called repeatedly while a runner without `keepGoing` waits for the next item to become due. */
   waiting?(wait: Waiting): void;
-  trouble?(error: WorkError): void;
+  trouble?(error: RedriveError): void;
   recovered?(): void;
   /** Called when the store's clock was set forward or back by this amount; see `Engine.watchClock`. */
   clockStepped?(stepMs: number): void;

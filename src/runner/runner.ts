@@ -1,6 +1,6 @@
 /** The main loop for all kinds of queues: each turn settles ended attempts and leases due items in one durable step. */
 import type { Engine, SettleAndLease, SettleAndLeaseResult } from "../engine.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { Settlement } from "../item/item.ts";
 import { gateName } from "../item/store-queries.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
@@ -227,7 +227,7 @@ class Runner {
     } catch (error) {
       this.#gate.shared.withdraw();
       this.#slots.putBack(ended);
-      if (error instanceof WorkError && error.code === "lease_lost") await this.#holder.renew();
+      if (error instanceof RedriveError && error.code === "lease_lost") await this.#holder.renew();
       else if (isStoreTrouble(error) || ended.length === 0) throw error;
       else await this.#settleOneByOne(error);
       await this.#holder.releaseUnstarted(holderId, this.#slots);

@@ -1,7 +1,7 @@
 /** Retries store operations while the store is unusable: a full disk, a lock or an outage. */
 import { hostname } from "node:os";
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, type WorkError } from "../errors.ts";
+import { isStoreTrouble, type RedriveError } from "../errors.ts";
 import type { Clock } from "../std/clock.ts";
 
 /** How long a runner waits for its store by default. */
@@ -13,7 +13,7 @@ const ENDING_WAIT_MS = 30_000;
 
 export interface StoreRetryObserver {
   /** Called at the first failure of an operation. */
-  trouble?(error: WorkError): void;
+  trouble?(error: RedriveError): void;
   recovered?(): void;
   /** Whether the runner is about to end. Default false. */
   isEnding?(): boolean;
@@ -59,7 +59,7 @@ export class StoreRetry {
   }
 }
 
-function isHopeless(error: WorkError): boolean {
+function isHopeless(error: RedriveError): boolean {
   return error.code === "store_corrupt" || error.code === "store_readonly";
 }
 
@@ -75,7 +75,7 @@ export class OutageLog {
     this.#queue = queue;
   }
 
-  failed(error: WorkError): void {
+  failed(error: RedriveError): void {
     this.#message = error.message;
   }
 

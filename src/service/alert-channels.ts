@@ -1,7 +1,7 @@
 /** Sends alert messages to webhooks, Slack, Teams and commands. Reads the channels' secrets from environment variables. */
 
 import { lastLine, runProgram } from "../attempt/run-program.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { backoffMs } from "../retry/backoff.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Json, JsonObject } from "../std/json.ts";
@@ -47,7 +47,7 @@ function urlOf({ name, to }: WebChannel, env: NodeJS.ProcessEnv): string {
   if ("url" in to) return to.url;
   const url = variable(name, to.urlEnv, env);
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new WorkError("usage", `The channel ${name}: what ${to.urlEnv} has is not the URL of a webhook.`, {
+  throw new RedriveError("usage", `The channel ${name}: what ${to.urlEnv} has is not the URL of a webhook.`, {
     hint: "It begins with https:// or http://.",
   });
 }
@@ -61,7 +61,7 @@ function headersOf(channel: WebChannel, env: NodeJS.ProcessEnv): Record<string, 
 function variable(channel: string, name: string, env: NodeJS.ProcessEnv): string {
   const value = env[name]?.trim();
   if (value) return value;
-  throw new WorkError(
+  throw new RedriveError(
     "usage",
     `The channel ${channel} needs the environment variable ${name}, which is not set.`,
     {

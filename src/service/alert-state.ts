@@ -1,7 +1,7 @@
 /** The state of alerts, shared in one document of the store: watchers send no alert twice, and a restart loses none. */
 
 import type { Engine } from "../engine.ts";
-import { isStoreError, WorkError } from "../errors.ts";
+import { isStoreError, RedriveError } from "../errors.ts";
 import { canonicalJson, type Json, type JsonObject } from "../std/json.ts";
 import type { ConditionKind, Severity } from "./alert-settings.ts";
 
@@ -154,7 +154,7 @@ export class SharedBook {
   }
 
   /** Applies a change to the stored state. If the store is unavailable (null or an error), the change stays pending. */
-  change(engine: Engine | null, change: Change): Promise<{ book: AlertBook; trouble: WorkError | null }> {
+  change(engine: Engine | null, change: Change): Promise<{ book: AlertBook; trouble: RedriveError | null }> {
     const made = this.#last.then(() => this.#change(engine, change));
     this.#last = made.catch(() => undefined); // the caller gets the error
     return made;
@@ -181,7 +181,7 @@ export class SharedBook {
       this.#known = next;
       return next;
     }
-    throw new WorkError("store_busy", `Other watchers kept changing ${BOOK_NAME}.`, {
+    throw new RedriveError("store_busy", `Other watchers kept changing ${BOOK_NAME}.`, {
       hint: "Are many watchers at work on this store? One or two are enough.",
     });
   }

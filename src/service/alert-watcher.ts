@@ -4,7 +4,7 @@
  */
 import { hostname } from "node:os";
 import type { Engine } from "../engine.ts";
-import { isStoreError, isStoreTrouble, type WorkError } from "../errors.ts";
+import { isStoreError, isStoreTrouble, type RedriveError } from "../errors.ts";
 import { type Clock, systemClock, toRfc3339 } from "../std/clock.ts";
 import type { JsonObject } from "../std/json.ts";
 import { type Random, randomName } from "../std/random.ts";
@@ -33,7 +33,7 @@ export interface CheckReport {
   /** All raised alerts, including those that were sent before. */
   readonly alerts: readonly Alert[];
   /** Present when the store is unavailable. Nothing else was checked then. */
-  readonly trouble?: WorkError;
+  readonly trouble?: RedriveError;
   /** The messages of this check, which are being sent in the background. */
   readonly notices: readonly { readonly channel: string; readonly notice: Notice }[];
   readonly sent: Promise<readonly SentNotice[]>;
@@ -103,7 +103,7 @@ export class Watcher {
   }
 
   /** Checks only the store's own rules, and keeps the new state until the store can be written. */
-  async #checkWithout(trouble: WorkError): Promise<CheckReport> {
+  async #checkWithout(trouble: RedriveError): Promise<CheckReport> {
     const { rules } = this.#options.settings;
     const at = this.#clock.now();
     const ofStore = rules.filter(({ condition }) => condition.kind === "store_unhealthy");

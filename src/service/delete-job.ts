@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { endOrphans } from "../attempt/process-tree.ts";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { isStanding, type Job } from "../item/job.ts";
 import { reap } from "../lease/reap.ts";
@@ -93,20 +93,20 @@ export async function deleteJob(engine: Engine, job: Job, options: DeleteJobOpti
 function refuseActive(job: Job, isRunning: boolean): void {
   if (isStanding(job)) refuseStanding(job);
   if (!isRunning) return;
-  throw new WorkError("job_running", `Another process is running the job ${job.id}.`, {
+  throw new RedriveError("job_running", `Another process is running the job ${job.id}.`, {
     hint: "Stop it first, or wait until it has ended.",
   });
 }
 
 export function refuseUnforced({ jobId, reasons }: JobDeletion): void {
   if (reasons.length === 0) return;
-  throw new WorkError("illegal_move", `The job ${jobId} cannot be deleted: ${reasons.join("; ")}.`, {
+  throw new RedriveError("illegal_move", `The job ${jobId} cannot be deleted: ${reasons.join("; ")}.`, {
     hint: "--force archives the letters, then deletes them and the worktrees with the job.",
   });
 }
 
-function stillDeleting({ id }: Pick<Job, "id">): WorkError {
-  return new WorkError("interrupted", `The deletion of ${id} was interrupted.`, {
+function stillDeleting({ id }: Pick<Job, "id">): RedriveError {
+  return new RedriveError("interrupted", `The deletion of ${id} was interrupted.`, {
     hint: `Finish it: redrive jobs delete ${id}`,
   });
 }

@@ -3,7 +3,7 @@ import { readdir, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { isStanding, type Job } from "../item/job.ts";
 import { everyJob } from "../queue/find-job.ts";
@@ -83,7 +83,7 @@ async function deleteOld(engine: Engine, job: Job, options: TidyOptions): Promis
     if (!options.isPreview) await deleteJob(engine, job, options);
     return true;
   } catch (error) {
-    if (!(error instanceof WorkError) || !REFUSALS.has(error.code)) throw error;
+    if (!(error instanceof RedriveError) || !REFUSALS.has(error.code)) throw error;
     if (error.code !== "job_running") options.onNotice?.(error.message);
     return false;
   }

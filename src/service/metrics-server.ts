@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIPv4 } from "node:net";
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 
 export interface ListenAddress {
   /** Default: loopback. */
@@ -32,7 +32,7 @@ export function parseListen(text: string): ListenAddress {
   const match = /^(?:\[([^\]]+)\]:|([^:[\]]+):)?(\d{1,5})$/.exec(text.trim());
   const port = Number(match?.[3] ?? Number.NaN);
   if (match && port <= PORT_MAX) return { host: match[1] ?? match[2] ?? LOOPBACK, port };
-  throw new WorkError("usage", `--listen: "${text}" is not a port or HOST:PORT.`, {
+  throw new RedriveError("usage", `--listen: "${text}" is not a port or HOST:PORT.`, {
     hint: "Write a port from 0 to 65535, with a host before it where others are to reach it: 0.0.0.0:9464.",
   });
 }
@@ -67,7 +67,7 @@ function listening(server: Server, { host, port }: ListenAddress): Promise<void>
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) =>
       reject(
-        new WorkError("usage", `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`, {
+        new RedriveError("usage", `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`, {
           cause: error,
           hint: "Choose another port, or 0 for one that is free.",
         }),
@@ -124,7 +124,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, served
     if (path === "/metrics") return end(200, TEXT_TYPE, await served.text());
     return end(200, JSON_TYPE, `${JSON.stringify({ status: "ok" })}\n`);
   } catch (error) {
-    if (!(error instanceof WorkError)) throw error; // a bug: crashes with the stack trace
+    if (!(error instanceof RedriveError)) throw error; // a bug: crashes with the stack trace
     const { code, message } = error;
     if (path === "/metrics") return end(503, TEXT_TYPE, `${code}: ${message}\n`);
     return end(503, JSON_TYPE, `${JSON.stringify({ status: "unhealthy", reason: { code, message } })}\n`);

@@ -1,6 +1,6 @@
 /** Writes metrics in the Prometheus text format. The names are stable, because alert rules and dashboards use them. */
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { ITEM_STATES } from "../item/state.ts";
 import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
 
@@ -19,7 +19,7 @@ export async function metricsText(engine: Engine, options: MetricsTextOptions = 
 /** Returns the prefix with its underscore. Throws a `usage` error if it is invalid. */
 export function metricsPrefix(prefix: string): string {
   if (/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(prefix)) return prefix.endsWith("_") ? prefix : `${prefix}_`;
-  throw new WorkError("usage", `"${prefix}" cannot begin the name of a metric.`, {
+  throw new RedriveError("usage", `"${prefix}" cannot begin the name of a metric.`, {
     hint: "Write letters, digits and underscores, no digit first, for example redrive.",
   });
 }

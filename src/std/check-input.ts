@@ -3,7 +3,7 @@
  * Loads zod.
  */
 import * as z from "zod";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { nearest } from "./nearest.ts";
 
 /** Throws a `usage` error with every problem: `queue.create: settings.maxRetries: expected a number, …`. */
@@ -19,8 +19,8 @@ export interface InputName {
   readonly name: string;
 }
 
-export function invalidInput(caller: string, problem: string): WorkError {
-  return new WorkError("usage", `${caller}: ${problem}.`);
+export function invalidInput(caller: string, problem: string): RedriveError {
+  return new RedriveError("usage", `${caller}: ${problem}.`);
 }
 
 /** Describes a value for a message. Shows the content only of numbers and short strings. */

@@ -1,5 +1,5 @@
 /** Parses and formats durations such as `250ms`, `30s`, `5m`, `2h`, `7d`; a bare number is in seconds. */
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -8,7 +8,7 @@ export function parseDuration(text: string, what: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/.exec(text.trim());
   const unit = UNIT_MS[match?.[2] ?? "s"];
   if (!match || unit === undefined) {
-    throw new WorkError("usage", `${what}: "${text}" is not a duration`, {
+    throw new RedriveError("usage", `${what}: "${text}" is not a duration`, {
       hint: "Write a number and a unit: 250ms, 30s, 5m, 2h, 7d.",
     });
   }

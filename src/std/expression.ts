@@ -5,7 +5,7 @@
  * only integers beyond 2^53 are CEL integers, so that no digit is lost.
  */
 import { Environment, EvaluationError, ParseError, TypeError as TypingError } from "@marcbachmann/cel-js";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { type Json, parseJson } from "./json.ts";
 import { nearest } from "./nearest.ts";
 import { PatternError, rememberedLinear } from "./pattern.ts";
@@ -70,7 +70,7 @@ export const FILTER_VARIABLES: KnownVariables = new Map([["item", "any"]]);
 function required<T>(compiled: Compiled<T>, what: string, { hint }: { hint: string }): Evaluate<T> {
   if (compiled.ok) return compiled.evaluate;
   const meant = compiled.suggestion === undefined ? "" : `; did you mean ${compiled.suggestion}?`;
-  throw new WorkError("filter_invalid", `${what}: ${compiled.message}${meant || "."}`, { hint });
+  throw new RedriveError("filter_invalid", `${what}: ${compiled.message}${meant || "."}`, { hint });
 }
 
 /** Longer expressions are refused. */

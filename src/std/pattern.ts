@@ -4,7 +4,7 @@
  */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 
 /** Longer expressions are refused. */
 export const LINEAR_PATTERN_CHARS_MAX = 10_000;
@@ -58,7 +58,7 @@ export function compilePattern(source: string): (text: string) => boolean {
     return (text) => pattern.test(text.slice(0, PATTERN_TEXT_CHARS_MAX));
   } catch (error) {
     if (!(error instanceof PatternError)) throw error;
-    throw new WorkError("usage", `The pattern cannot be used: ${error.message}.`);
+    throw new RedriveError("usage", `The pattern cannot be used: ${error.message}.`);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Copies a store into another and verifies the copy. Overwrites only an earlier copy of the same source. */
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { TABLES, type Table, tableNamed } from "../item/tables.ts";
 import { isGone } from "../lease/holder.ts";
 import { isJsonObject, type Json } from "../std/json.ts";
@@ -53,11 +53,11 @@ export async function copyStore(options: CopyOptions): Promise<CopyReport> {
 
 function requireCopyable(from: Engine, to: Engine): void {
   if (from.url === to.url) {
-    throw new WorkError("usage", "A store cannot be copied into itself.", { hint: "Give two stores." });
+    throw new RedriveError("usage", "A store cannot be copied into itself.", { hint: "Give two stores." });
   }
   const unable = [from, to].find((engine) => !engine.can.copy);
   if (unable === undefined) return;
-  throw new WorkError("usage", `The store ${unable.url} cannot be copied: it exists only in memory.`, {
+  throw new RedriveError("usage", `The store ${unable.url} cannot be copied: it exists only in memory.`, {
     hint: "Use a sqlite: or postgres:// store.",
   });
 }
@@ -67,7 +67,7 @@ async function requireIdle(engine: Engine): Promise<void> {
   const live = (await engine.listHolders()).find((holder) => !isGone(holder));
   if (live === undefined) return;
   const { pid, queue } = live;
-  throw new WorkError("job_running", `Process ${pid} is working on ${queue} in the store ${engine.url}.`, {
+  throw new RedriveError("job_running", `Process ${pid} is working on ${queue} in the store ${engine.url}.`, {
     hint: "Stop it, then run the same copy again. The work can be resumed in the copy.",
   });
 }
@@ -75,7 +75,7 @@ async function requireIdle(engine: Engine): Promise<void> {
 async function requireContent(from: Engine): Promise<string> {
   const id = await identityOf(from);
   if (id !== null) return id;
-  throw new WorkError("input_invalid", `The store ${from.url} is empty: there is nothing to copy.`, {
+  throw new RedriveError("input_invalid", `The store ${from.url} is empty: there is nothing to copy.`, {
     hint: "Run `redrive store info --store URL` to see what a store contains.",
   });
 }
@@ -99,8 +99,8 @@ async function requireOwnJobs(from: Engine, to: Engine): Promise<void> {
   }
 }
 
-function occupied(to: Engine, why: string): WorkError {
-  return new WorkError("copy_refused", `The store ${to.url} cannot take the copy: ${why}.`, {
+function occupied(to: Engine, why: string): RedriveError {
+  return new RedriveError("copy_refused", `The store ${to.url} cannot take the copy: ${why}.`, {
     hint: "Copy into a new store: another file, another database, or another schema (?schema=NAME).",
   });
 }
@@ -146,7 +146,8 @@ async function finish(
     await record.write({ status: "copied", tables });
     return { tables, copied, how: before === null ? "fresh" : "resumed" };
   } catch (error) {
-    if (error instanceof WorkError && error.code === "copy_differs") await record.write({ status: "stale" });
+    if (error instanceof RedriveError && error.code === "copy_differs")
+      await record.write({ status: "stale" });
     throw error;
   }
 }
@@ -201,12 +202,12 @@ async function verify({ from, to, onProgress }: CopyOptions): Promise<readonly T
   return tables;
 }
 
-function differing(source: TableSum, target: TableSum): WorkError {
+function differing(source: TableSum, target: TableSum): RedriveError {
   const counts =
     source.rows === target.rows
       ? "the contents differ"
       : `${source.rows} rows in the source, ${target.rows} in the copy`;
-  return new WorkError("copy_differs", `The copy differs from its source in ${source.table}: ${counts}.`, {
+  return new RedriveError("copy_differs", `The copy differs from its source in ${source.table}: ${counts}.`, {
     hint: "The source changed during the copy. Stop all processes that use either store, then run the same copy again.",
   });
 }
@@ -241,7 +242,7 @@ export class CopyRecord {
       this.#version += 1;
       return;
     }
-    throw new WorkError("job_running", "Another process is copying into the same store.", {
+    throw new RedriveError("job_running", "Another process is copying into the same store.", {
       hint: "Wait until it has finished or stop it, then run the same copy again.",
     });
   }

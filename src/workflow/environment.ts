@@ -1,7 +1,7 @@
 /** Builds the environment of a workflow's steps from its env files and its `env` section. */
 import { isAbsolute, join } from "node:path";
 import { parseEnv } from "node:util";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { readText } from "../std/files.ts";
 import type { Json } from "../std/json.ts";
 import { expand } from "./variables.ts";
@@ -20,14 +20,14 @@ export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Recor
 function expandEnv(name: string, value: string, variables: Record<string, Json>): string {
   const expanded = expand(value, { ...variables, env: { ...outsideEnv(), ...(variables.env as object) } });
   if (expanded.ok) return expanded.value;
-  throw new WorkError("usage", `env.${name}: ${expanded.message}`);
+  throw new RedriveError("usage", `env.${name}: ${expanded.message}`);
 }
 
 function readEnvFile(path: string): NodeJS.Dict<string> {
   try {
     return parseEnv(readText(path));
   } catch (error) {
-    throw new WorkError("usage", `The file ${path} of env_files cannot be read.`, { cause: error });
+    throw new RedriveError("usage", `The file ${path} of env_files cannot be read.`, { cause: error });
   }
 }
 

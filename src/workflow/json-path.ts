@@ -6,7 +6,7 @@ import {
   JSONPathError,
   type JSONPathQuery,
 } from "json-p3";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { type Json, stringifyJson } from "../std/json.ts";
 import { PatternError, rememberedLinear } from "../std/pattern.ts";
 
@@ -76,8 +76,8 @@ function isStackOverflow(error: unknown): boolean {
   return error instanceof RangeError && error.message.includes("call stack");
 }
 
-function refused(path: string, problem: string): WorkError {
-  return new WorkError("usage", `json_path "${path}": ${problem}.`);
+function refused(path: string, problem: string): RedriveError {
+  return new RedriveError("usage", `json_path "${path}": ${problem}.`);
 }
 
 /** Replaces the library's depth limit of 50: a document may be nested as deeply as the stack allows. */

@@ -1,6 +1,6 @@
 /** Parses the YAML text of a workflow, or returns all its problems with line and column. */
 import { basename, extname } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { DEFAULT_BREAKER, DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
 import { compact } from "../std/json.ts";
 import { checkForm } from "../yaml/form.ts";
@@ -56,7 +56,7 @@ export function requireWorkflow(
   const { problems } = parsed;
   const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
   const list = problems.map((problem) => `  ${problemText(problem, file)}`).join("\n");
-  throw new WorkError("usage", `${file} has ${count}:\n${list}`, { hint: "Nothing was run." });
+  throw new RedriveError("usage", `${file} has ${count}:\n${list}`, { hint: "Nothing was run." });
 }
 
 function buildWorkflow(form: WorkflowForm, fileName: string): Workflow {

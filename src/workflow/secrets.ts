@@ -1,6 +1,6 @@
 /** Masks secrets in texts and byte streams, including their lines and their forms quoted for a shell, JSON or a URL. */
 import type { Edges, OutputMask } from "../attempt/output.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 
 export const MASK = "***";
@@ -116,10 +116,10 @@ function longest(forms: readonly string[], fits: (form: string, length: number) 
   return found;
 }
 
-function tooShort(length: number): WorkError {
+function tooShort(length: number): RedriveError {
   const message = `A secret of ${length} characters cannot be masked; it needs at least ${SECRET_CHARS_MIN}.`;
   const hint = "Leave it out of `secrets:`, or use a longer value.";
-  return new WorkError("usage", message, { hint });
+  return new RedriveError("usage", message, { hint });
 }
 
 export interface Sealer {

@@ -1,7 +1,7 @@
 /** Selects the items of a map phase. The stages are, in this order: read, filter, sort, distinct, offset, max_items. */
 import type { Readable } from "node:stream";
 import type { Filled } from "../attempt/template.ts";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { findField, Identity } from "../intake/identity.ts";
 import { openInput } from "../intake/input.ts";
 import { type IntakeRecord, invalidInput, type Origin } from "../intake/origin.ts";
@@ -95,7 +95,7 @@ function filter(
     if (answer.ok) return answer.value;
     const problem = `the filter "${text}" has no answer: ${answer.message}`;
     const { message } = invalidInput(origin, record, problem, { hint: "" });
-    throw new WorkError(
+    throw new RedriveError(
       "filter_invalid",
       `${message}. The item is ${shorten(stringifyJson(record.data), EXCERPT_CHARS_MAX)}`,
       {
@@ -113,9 +113,13 @@ function requireUniqueIds(items: readonly NewItem[], { idField }: SelectionRules
   const seen = new Set<string>();
   for (const { itemId } of items) {
     if (seen.has(itemId)) {
-      throw new WorkError("input_invalid", `${origin.name}: two records have the ${idField} "${itemId}".`, {
-        hint: `Choose an id_field that tells them apart, or drop repeats with distinct: ${idField}.`,
-      });
+      throw new RedriveError(
+        "input_invalid",
+        `${origin.name}: two records have the ${idField} "${itemId}".`,
+        {
+          hint: `Choose an id_field that tells them apart, or drop repeats with distinct: ${idField}.`,
+        },
+      );
     }
     seen.add(itemId);
   }
@@ -181,7 +185,7 @@ function readerOf(path: string, data: readonly Json[]): Read {
   const fields = [...new Set(examples.flatMap((one) => (isJsonObject(one) ? Object.keys(one) : [])))];
   const meant = nearest(path.replace(/^item\./, ""), fields);
   const shown = fields.slice(0, FIELDS_SHOWN_MAX).join(", ") || "none";
-  throw new WorkError("input_invalid", `sort_by: no item has the field "${path}".`, {
+  throw new RedriveError("input_invalid", `sort_by: no item has the field "${path}".`, {
     hint: meant === undefined ? `Their fields are: ${shown}.` : `Did you mean ${meant}?`,
   });
 }

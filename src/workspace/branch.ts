@@ -1,7 +1,7 @@
 /** Branches that several processes update by compare-and-swap, refs read from files, and merges without a checkout. */
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { systemClock } from "../std/clock.ts";
 import { tryTo } from "../std/try-to.ts";
 import { type Git, refused } from "./git.ts";
@@ -70,8 +70,8 @@ export class Branch {
 }
 
 /** The error for a job branch that was removed by someone else. Its commits may still exist. */
-export function branchGone(name: string): WorkError {
-  return new WorkError("git_refused", `The branch ${name} that holds the job's work is gone.`, {
+export function branchGone(name: string): RedriveError {
+  return new RedriveError("git_refused", `The branch ${name} that holds the job's work is gone.`, {
     hint: "`git fsck --lost-found` finds its last commit; `git branch NAME COMMIT` brings it back.",
   });
 }

@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { tryTo } from "../std/try-to.ts";
 import { takingTurns } from "../std/turns.ts";
 import { type Git, type GitResult, refused } from "./git.ts";
@@ -83,7 +83,7 @@ export async function renewCheckout(
 /** Restores the git directory of the worktree, whatever an item changed in it, and returns its path. */
 export async function restoreGitDir(git: Git, path: string): Promise<string> {
   const gitDir = await findGitDir(git, path);
-  if (!restorePristine(path, gitDir)) throw new WorkError("git_refused", `${path} was never finished.`);
+  if (!restorePristine(path, gitDir)) throw new RedriveError("git_refused", `${path} was never finished.`);
   return gitDir;
 }
 
@@ -156,7 +156,7 @@ async function findGitDir(git: Git, path: string): Promise<string> {
       return pointer !== undefined && resolve(gitDir, pointer) === join(path, ".git");
     });
   if (found === undefined)
-    throw new WorkError("git_refused", `git does not know the worktree ${path} any more.`);
+    throw new RedriveError("git_refused", `git does not know the worktree ${path} any more.`);
   return found;
 }
 
@@ -224,7 +224,7 @@ export function gitDirOf(path: string): string {
   const text = readFileSync(join(path, ".git"), "utf8");
   const found = /^gitdir: (.+)\n?$/.exec(text)?.[1];
   if (found === undefined)
-    throw new WorkError("git_refused", `${path} is not a worktree any more: its .git was changed.`);
+    throw new RedriveError("git_refused", `${path} is not a worktree any more: its .git was changed.`);
   return resolve(path, found);
 }
 

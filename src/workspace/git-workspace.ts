@@ -1,7 +1,7 @@
 /** A workspace of git worktrees: one branch and one worktree for the job, and a pool of worktrees for its attempts. */
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import { oneLine } from "../triage/clean.ts";
@@ -73,8 +73,8 @@ function folderIn(top: string, prefix: string): string {
   return folder;
 }
 
-function phaseRefused(top: string, detail: string): WorkError {
-  return new WorkError("git_refused", `What the phase changed could not be committed: ${detail}`, {
+function phaseRefused(top: string, detail: string): RedriveError {
+  return new RedriveError("git_refused", `What the phase changed could not be committed: ${detail}`, {
     hint: `It is in ${top}. Commit it there, then \`redrive resume\` goes on.`,
   });
 }

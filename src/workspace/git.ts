@@ -1,7 +1,7 @@
 /** Runs git independently of the caller's environment: a hook's GIT_DIR, prompts or the language. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { systemClock } from "../std/clock.ts";
 
 /** Starts git or `find`. The default uses Node; a runner that uses much memory passes its launcher instead. */
@@ -105,15 +105,15 @@ function isTorn({ exitCode, stderr }: GitResult): boolean {
   return exitCode === 128 && /failed to read .*worktrees\/[^/]+\/(commondir|gitdir|HEAD)/.test(stderr);
 }
 
-export function refused(args: readonly string[], { stdout, stderr, exitCode }: GitResult): WorkError {
+export function refused(args: readonly string[], { stdout, stderr, exitCode }: GitResult): RedriveError {
   const command = args.find((arg, index) => !arg.startsWith("-") && args[index - 1] !== "-c") ?? "git";
   const said = stderr.trim() || stdout.trim() || `it ended with exit code ${exitCode}`;
-  return new WorkError("git_refused", `git ${command}: ${said}`);
+  return new RedriveError("git_refused", `git ${command}: ${said}`);
 }
 
-function notStarted(startError: string, cwd: string): WorkError {
-  if (!existsSync(cwd)) return new WorkError("git_refused", `The folder ${cwd} is not there.`);
-  return new WorkError("git_unusable", `git could not be started in ${cwd} (${startError}).`, {
+function notStarted(startError: string, cwd: string): RedriveError {
+  if (!existsSync(cwd)) return new RedriveError("git_refused", `The folder ${cwd} is not there.`);
+  return new RedriveError("git_unusable", `git could not be started in ${cwd} (${startError}).`, {
     hint: "Install git 2.38 or newer and see that it is on the PATH; `isolation: none` works without git.",
   });
 }

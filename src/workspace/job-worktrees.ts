@@ -1,7 +1,7 @@
 /** A job's branch, worktrees and merge queue in a repository. After a crash, refs and registry restore everything. */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import type { WorktreeArtifacts } from "../item/letter.ts";
 import { ownerState, thisOwner } from "../std/process-identity.ts";
 import { Branch, branchGone, isAncestor } from "./branch.ts";
@@ -86,7 +86,7 @@ export class JobWorktrees extends Pool {
       if (!(await isAncestor(git, tip, head)) || !(await branch.move(tip, head, "phase"))) {
         const message = `HEAD of ${inside.cwd} does not build on ${branch.name}; the branch was not moved.`;
         const hint = "A step must add commits to what it finds, not rewrite it.";
-        throw new WorkError("git_refused", message, { hint });
+        throw new RedriveError("git_refused", message, { hint });
       }
       return { kind: "advanced", commit: head, uncommitted };
     });
@@ -175,7 +175,7 @@ export class JobWorktrees extends Pool {
     const isUsable = isWhole(path) && (await this.head({ path }).catch(() => null)) !== null;
     if (isOurs && isUsable) rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // left by a killed git process
     if (isUsable) return path;
-    if (!isOurs) throw new WorkError("git_refused", `Another process is making ${path}; try again.`);
+    if (!isOurs) throw new RedriveError("git_refused", `Another process is making ${path}; try again.`);
     await removeCheckout(git, path);
     await addCheckout(git, { path, commit: base, branch: null });
     return path;

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { toBase32 } from "../std/random.ts";
 import { tryTo } from "../std/try-to.ts";
 
@@ -39,7 +39,7 @@ export function hashOf(text: string): string {
 
 /** Keeps letters, digits, `-`, `_` and inner dots; encodes every other byte as `%XX`. */
 function refPart(text: string): string {
-  if (text === "") throw new WorkError("usage", "A job without an id cannot have a branch.");
+  if (text === "") throw new RedriveError("usage", "A job without an id cannot have a branch.");
   return text.replace(/^[.-]|\.(?=\.|$|lock$)|[^A-Za-z0-9._-]/gu, (character) =>
     [...Buffer.from(character)]
       .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`)
@@ -78,7 +78,7 @@ function checkedPath(path: string): string {
     parts.some((part) => ["", ".", "..", ".git"].includes(part)) ||
     /[\0\n]/.test(trimmed)
   ) {
-    throw new WorkError("usage", `keep: "${path}" is not a path inside of the worktree.`, {
+    throw new RedriveError("usage", `keep: "${path}" is not a path inside of the worktree.`, {
       hint: "Write it from the top of the repository, for example node_modules or packages/*/node_modules.",
     });
   }

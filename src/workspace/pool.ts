@@ -1,7 +1,7 @@
 /** The pool of worktrees for one job's agents. Free ones are cleaned and reused, because a new checkout takes far longer. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { compact } from "../std/json.ts";
 import { ownerState, thisOwner } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
@@ -230,7 +230,7 @@ type Change = Omit<WorktreeRecord, "name" | "jobId" | "commonDir" | "owner"> &
   Partial<Pick<WorktreeRecord, "owner">>;
 
 function onlyRefused(error: unknown): "refused" {
-  if (error instanceof WorkError && error.code === "git_refused") return "refused";
+  if (error instanceof RedriveError && error.code === "git_refused") return "refused";
   throw error;
 }
 

@@ -26,7 +26,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { isJsonObject, type JsonObject } from "../std/json.ts";
 import { type Owner, processStart, thisHost } from "../std/process-identity.ts";
@@ -187,7 +187,7 @@ function repositoryFolder(
   const folders = [name, `${name}-${hashOf(commonDir)}`].map((folder) => join(home, "worktrees", folder));
   const own = folders.find((folder) => belongsTo(folder, commonDir));
   if (own !== undefined) return own;
-  throw new WorkError("git_refused", `${folders.join(" and ")} belong to other repositories.`);
+  throw new RedriveError("git_refused", `${folders.join(" and ")} belong to other repositories.`);
 }
 
 function belongsTo(folder: string, commonDir: string): boolean {

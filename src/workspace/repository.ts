@@ -1,7 +1,7 @@
 /** Inspects the user's repository when a run starts, and rejects it if no work can start from it. */
 import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { WorkError } from "../errors.ts";
+import { RedriveError } from "../errors.ts";
 import { Git, type RunGit } from "./git.ts";
 import { repositoryNameOf } from "./names.ts";
 
@@ -49,7 +49,7 @@ async function checkVersion(git: Git): Promise<void> {
   const { stdout } = await git.ask(["version"]);
   const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(stdout) ?? []).map(Number);
   if (major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])) return;
-  throw new WorkError("git_unusable", `${stdout.trim() || "This git"} is too old: 2.38 is needed.`, {
+  throw new RedriveError("git_unusable", `${stdout.trim() || "This git"} is too old: 2.38 is needed.`, {
     hint: "Install a newer git; `isolation: none` works without one.",
   });
 }
@@ -69,7 +69,7 @@ async function findPlace(git: Git): Promise<Place> {
   const [isBare, isInside, gitDir = "", commonDir = ""] = stdout.split("\n");
   if (isInside !== "true") {
     const what = isBare === "true" ? "a bare repository: it has no checkout" : "the inside of a .git folder";
-    throw new WorkError("git_unusable", `${git.cwd} is ${what}.`, {
+    throw new RedriveError("git_unusable", `${git.cwd} is ${what}.`, {
       hint: "Go to a checkout (`git worktree add` makes one), or use `isolation: none`.",
     });
   }
@@ -78,19 +78,19 @@ async function findPlace(git: Git): Promise<Place> {
   return { top, gitDir, commonDir: realpathSync(commonDir), prefix };
 }
 
-function noRepository(cwd: string, said: string): WorkError {
+function noRepository(cwd: string, said: string): RedriveError {
   if (said.includes("not a git repository")) {
-    return new WorkError("git_unusable", `${cwd} is not in a git repository.`, {
+    return new RedriveError("git_unusable", `${cwd} is not in a git repository.`, {
       hint: "Run `git init` and commit, go to a repository, or use `isolation: none`.",
     });
   }
-  return new WorkError("git_unusable", `git cannot use the repository of ${cwd}: ${said}`); // e.g. safe.directory
+  return new RedriveError("git_unusable", `git cannot use the repository of ${cwd}: ${said}`); // e.g. safe.directory
 }
 
 async function findCommit(git: Git): Promise<string> {
   const { exitCode, stdout } = await git.ask(["rev-parse", "-q", "--verify", "HEAD^{commit}"]);
   if (exitCode === 0) return stdout.trim();
-  throw new WorkError("git_unusable", `The repository ${git.cwd} has no commit to start from.`, {
+  throw new RedriveError("git_unusable", `The repository ${git.cwd} has no commit to start from.`, {
     hint: "Make a first commit; agents start from the commit that HEAD points at.",
   });
 }
@@ -106,12 +106,12 @@ const HALF_DONE: Readonly<Record<string, string>> = {
 async function refuseHalfDone(git: Git, gitDir: string): Promise<void> {
   for (const [file, what] of Object.entries(HALF_DONE)) {
     if (!existsSync(join(gitDir, file))) continue;
-    throw new WorkError("git_unusable", `${what} is in progress in ${git.cwd}.`, {
+    throw new RedriveError("git_unusable", `${what} is in progress in ${git.cwd}.`, {
       hint: "Finish or abort it first; `git status` says how.",
     });
   }
   if ((await git.must(["ls-files", "--unmerged"])) !== "") {
-    throw new WorkError("git_unusable", `${git.cwd} has files with conflicts.`, {
+    throw new RedriveError("git_unusable", `${git.cwd} has files with conflicts.`, {
       hint: "Resolve them first; `git status` lists them.",
     });
   }

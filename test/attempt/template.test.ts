@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileCommand } from "../../src/attempt/template.ts";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { asText, type Json } from "../../src/std/json.ts";
 
 const ITEM: Json = {
@@ -55,7 +55,7 @@ test.each([
 describe("an argument that cannot be meant is refused before anything runs", () => {
   test("a variable that is not known is named, with those that are", () => {
     const error = thrownBy(() => compileCommand(["echo", "${itme.name}"]));
-    expect(error).toBeInstanceOf(WorkError);
+    expect(error).toBeInstanceOf(RedriveError);
     expect(error).toMatchObject({ code: "usage", message: expect.stringContaining('"itme"') });
     expect(error).toMatchObject({ hint: expect.stringContaining("${item}, ${item_id}") });
   });

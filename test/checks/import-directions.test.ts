@@ -5,7 +5,7 @@ import { placeOf, readSources } from "./sources.ts";
 const GROUND = ["item", "std", "errors.ts"];
 /** What each part of src/ may import besides itself, and why. A new part needs a line here, and no line says more than is true. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  // The ground. Durations and other readers of user text refuse with a WorkError.
+  // The ground. Durations and other readers of user text refuse with a RedriveError.
   "errors.ts": [],
   std: ["errors.ts"],
   item: ["std"],

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { paintFor } from "../../src/cli/render/paint.ts";
 import { Progress, type ProgressTerminal, type ProgressWork } from "../../src/cli/render/progress.ts";
 import type { ProgressCounts } from "../../src/cli/render/progress-line.ts";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import type { LeasedItem, Settlement, Verdict } from "../../src/item/item.ts";
 import type { Outcome } from "../../src/item/settlement.ts";
 import { FakeScreen } from "../support/fake-screen.ts";
@@ -218,7 +218,7 @@ test("a parked queue says what it waits for and how long", async () => {
 
 test("trouble with the store is shown until it is over", async () => {
   const { screen, progress, pass } = watch();
-  progress.trouble(new WorkError("store_full", "The store x.db cannot be written: the disk is full."));
+  progress.trouble(new RedriveError("store_full", "The store x.db cannot be written: the disk is full."));
   await pass(100);
   expect(screen.text).toContain("\n  waiting: The store x.db cannot be written: the disk is full.");
   progress.recovered();
@@ -231,7 +231,7 @@ test("a store that cannot count leaves the last numbers standing", async () => {
   await pass(100);
   Object.defineProperty(store, "counts", {
     get: () => {
-      throw new WorkError("store_busy", "The store is locked.");
+      throw new RedriveError("store_busy", "The store is locked.");
     },
   });
   progress.started(itemOf(1), 1);
@@ -315,7 +315,7 @@ test("a log gets a line after 10 s and then every 30 s", async () => {
 
 test("a log is told of trouble at once, but not each time it comes back", async () => {
   const { screen, progress, pass } = watch({ isLive: false });
-  const full = new WorkError("store_full", "The disk\nis full.");
+  const full = new RedriveError("store_full", "The disk\nis full.");
   for (let times = 0; times < 5; times += 1) {
     progress.trouble(full);
     progress.recovered();

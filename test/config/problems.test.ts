@@ -1,7 +1,7 @@
 /** Every mistake that a file of settings can have, with the place and the words in which it is told. */
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read-config.ts";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 
 /** The problems of a text as lines. */
 async function problemsOf(text: string): Promise<string[]> {
@@ -9,7 +9,7 @@ async function problemsOf(text: string): Promise<string[]> {
     await readConfig(text, "r.yml");
     return [];
   } catch (error) {
-    if (!(error instanceof WorkError) || error.code !== "usage") throw error;
+    if (!(error instanceof RedriveError) || error.code !== "usage") throw error;
     return error.message
       .split("\n")
       .slice(1)

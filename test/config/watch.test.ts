@@ -1,7 +1,7 @@
 /** `watch:` in the settings: what each key becomes, and every mistake with its place. */
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read-config.ts";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { DEFAULT_WATCH } from "../../src/service/alert-settings.ts";
 
 const watchOf = async (text: string) => (await readConfig(text, "/project/redrive.yml")).watch;
@@ -11,7 +11,7 @@ async function problemsOf(text: string): Promise<string[]> {
     await readConfig(text, "r.yml");
     return [];
   } catch (error) {
-    if (!(error instanceof WorkError) || error.code !== "usage") throw error;
+    if (!(error instanceof RedriveError) || error.code !== "usage") throw error;
     return error.message
       .split("\n")
       .slice(1)

@@ -177,7 +177,7 @@ export function intakeTests(test: Declare): void {
 
   test("adding to a queue that is not there is an error and adds nothing", async (bench) => {
     const adding = bench.engine.add("job-9", [newItem("a")]);
-    await expect(adding).rejects.toMatchObject({ name: "WorkError", code: "job_not_found" });
+    await expect(adding).rejects.toMatchObject({ name: "RedriveError", code: "job_not_found" });
     expect(await bench.engine.findItems("a", { limit: 10 })).toEqual([]);
   });
 

@@ -45,9 +45,9 @@ export function jobTests(test: Declare): void {
   test("a taken id or name is refused and leaves the first job as it was", async ({ engine }) => {
     const first = await engine.createJob({ id: "job-2", name: "nightly", kind: "map", spec });
     const sameId = engine.createJob({ id: "job-2", name: "other", kind: "map", spec: {} });
-    await expect(sameId).rejects.toMatchObject({ name: "WorkError", code: "job_changed" });
+    await expect(sameId).rejects.toMatchObject({ name: "RedriveError", code: "job_changed" });
     const sameName = engine.createJob({ id: "job-3", name: "nightly", kind: "map", spec: {} });
-    await expect(sameName).rejects.toMatchObject({ name: "WorkError", code: "job_changed" });
+    await expect(sameName).rejects.toMatchObject({ name: "RedriveError", code: "job_changed" });
     expect(await engine.listJobs({ limit: 10 })).toHaveLength(2);
     expect(await engine.findJob("nightly")).toEqual(first);
   });

@@ -245,7 +245,7 @@ function leasing(test: Declare): void {
     const lease = await bench.leaseOne();
     const settle = [released(lease)];
     const call = bench.engine.settleAndLease("nobody", { settle, lease: { queue: QUEUE, max: 1 } });
-    await expect(call).rejects.toMatchObject({ name: "WorkError", code: "lease_lost" });
+    await expect(call).rejects.toMatchObject({ name: "RedriveError", code: "lease_lost" });
     expect(await bench.engine.listLeases("holder-1")).toEqual([lease]);
     expect(await bench.engine.count(QUEUE)).toMatchObject({ ready: 1, leased: 1, attempts: 1 });
   });

@@ -200,7 +200,7 @@ function cursors(test: Declare): void {
     await sevenLetters(bench);
     for (const cursor of ["no cursor", "", "W10", Buffer.from("{}").toString("base64url")]) {
       const reading = bench.engine.listLetters({ limit: 2, cursor });
-      await expect(reading).rejects.toMatchObject({ name: "WorkError", code: "usage" });
+      await expect(reading).rejects.toMatchObject({ name: "RedriveError", code: "usage" });
     }
   });
 
@@ -210,7 +210,7 @@ function cursors(test: Declare): void {
       const { next } = await bench.engine.listLetters({ order, limit: 2 });
       for (const other of LETTER_ORDERS.filter((one) => one !== order)) {
         const reading = bench.engine.listLetters({ order: other, limit: 2, cursor: next ?? "" });
-        await expect(reading).rejects.toMatchObject({ name: "WorkError", code: "usage" });
+        await expect(reading).rejects.toMatchObject({ name: "RedriveError", code: "usage" });
       }
     }
   });

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Target } from "../../src/delivery/target.ts";
 import type { Engine } from "../../src/engine.ts";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { contentId } from "../../src/intake/identity.ts";
 import { until } from "../support/until.ts";
 import { DeliveryKit, RECEIPT, TARGET } from "./delivery-kit.ts";
@@ -262,7 +262,7 @@ describe("how this process delivers", () => {
   it("gives up on a store that stays away for longer than it was told", async () => {
     const errors: unknown[] = [];
     const away = async () => {
-      throw new WorkError("store_unavailable", "no connection");
+      throw new RedriveError("store_unavailable", "no connection");
     };
     const engine = { ...kit.engine, findJob: away };
     const target = new Target(engine, TARGET, {
@@ -339,7 +339,7 @@ describe("a store that cannot be used", () => {
   const broken = (engine: Engine, isBroken: () => boolean): Engine => ({
     ...engine,
     add: async (...args) => {
-      if (isBroken()) throw new WorkError("store_full", "no space left");
+      if (isBroken()) throw new RedriveError("store_full", "no space left");
       return engine.add(...args);
     },
   });
@@ -366,7 +366,7 @@ describe("a store that cannot be used", () => {
       {
         ...kit.engine,
         findJob: async (name) => {
-          if (isDown) throw new WorkError("store_unavailable", "no connection");
+          if (isDown) throw new RedriveError("store_unavailable", "no connection");
           return kit.engine.findJob(name);
         },
       },

@@ -120,7 +120,7 @@ function quote(value: string): string {
   return `"${value.replaceAll('"', '""')}"`;
 }
 
-test("no input makes the reader crash: it gives items or a WorkError", async () => {
+test("no input makes the reader crash: it gives items or a RedriveError", async () => {
   const soup = fc.string({
     unit: fc.constantFrom(...'[]{},:"\\ \n\r\0a1-e.', "é", "\ufeff", "null"),
     maxLength: 40,

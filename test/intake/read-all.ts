@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { onTestFinished } from "vitest";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { type InputSource, type ReadOptions, readItems } from "../../src/intake/read-items.ts";
 import type { Json } from "../../src/std/json.ts";
 
@@ -15,7 +15,7 @@ export interface Everything {
   readonly read: number;
   readonly duplicates: number;
   /** What ended the reading, when something did. */
-  readonly error: WorkError | undefined;
+  readonly error: RedriveError | undefined;
 }
 
 type Options = Omit<InputSource, "path"> & Omit<ReadOptions, "stdin">;
@@ -43,13 +43,13 @@ export async function freshDirectory(): Promise<string> {
   return directory;
 }
 
-/** Takes every batch. A `WorkError` is part of the answer; anything else is a bug and is thrown. */
+/** Takes every batch. A `RedriveError` is part of the answer; anything else is a bug and is thrown. */
 export async function readAll(source: InputSource, options: ReadOptions = {}): Promise<Everything> {
   const data: Json[] = [];
   const ids: string[] = [];
   const batchSizes: number[] = [];
   let counts = { read: 0, duplicates: 0 };
-  let error: WorkError | undefined;
+  let error: RedriveError | undefined;
   try {
     for await (const { items, read, duplicates } of readItems(source, options)) {
       batchSizes.push(items.length);
@@ -60,7 +60,7 @@ export async function readAll(source: InputSource, options: ReadOptions = {}): P
       counts = { read, duplicates };
     }
   } catch (caught) {
-    if (!(caught instanceof WorkError)) throw caught;
+    if (!(caught instanceof RedriveError)) throw caught;
     error = caught;
   }
   return { data, ids, batchSizes, ...counts, error };

@@ -1,7 +1,14 @@
 /** What JavaScript callers give to the library without the help of types: refused at the door, the same on every store. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as library from "../../src/index.ts";
-import { DEFAULT_POLICY, DlqManager, openStore, runQueue, type Store, WorkError } from "../../src/index.ts";
+import {
+  DEFAULT_POLICY,
+  DlqManager,
+  openStore,
+  RedriveError,
+  runQueue,
+  type Store,
+} from "../../src/index.ts";
 import { randomName } from "../../src/std/random.ts";
 import { dropSchema, postgresUrl } from "../support/postgres-stores.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
@@ -10,14 +17,14 @@ import { TemporaryDirectory } from "../support/temporary-directory.ts";
 const loose = library as unknown as Record<string, (...given: unknown[]) => unknown>;
 
 /** The error of a call that has to be refused, thrown or rejected. */
-async function refusal(call: () => unknown): Promise<WorkError> {
+async function refusal(call: () => unknown): Promise<RedriveError> {
   try {
     const answer = await call();
     if (typeof answer === "object" && answer !== null && Symbol.asyncIterator in answer)
       for await (const _ of answer as AsyncIterable<unknown>) break;
   } catch (error) {
-    expect(error).toBeInstanceOf(WorkError);
-    return error as WorkError;
+    expect(error).toBeInstanceOf(RedriveError);
+    return error as RedriveError;
   }
   throw new Error("nothing was refused");
 }
@@ -174,7 +181,7 @@ describe("every function of the library that takes input", () => {
     ...["errorToBody", "groupToJson", "groupMarkToJson", "operationToJson", "queueToJson", "summaryToJson"],
     ...["analysisToJson", "explanationToJson", "letterStatsToJson", "archiveOf", "decide", "signatureOf"],
     ...["homeOf", "storeUrlOf", "jobLogs", "letterMirror", "parseJson", "stringifyJson"],
-    ...["WorkError", "BusinessException", "ITException", "GenericException"],
+    ...["RedriveError", "BusinessException", "ITException", "GenericException"],
   ]);
   const functions = Object.entries(loose)
     .filter(([name, value]) => typeof value === "function" && !UNCHECKED.has(name))

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
 import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { changeQueue, createQueue, LiveSettings } from "../../src/queue/queue-settings.ts";
 import { queueSpecOf } from "../../src/queue/queue-spec.ts";
 import { TestClock } from "../support/test-clock.ts";
@@ -42,7 +42,7 @@ it("what is changed is obeyed after the next look, and the store is not asked mo
 
 it("a store that does not answer leaves the settings as they are", async () => {
   const { clock, attempts } = await setUp(() => ({
-    findJob: () => Promise.reject(new WorkError("store_unavailable", "no answer")),
+    findJob: () => Promise.reject(new RedriveError("store_unavailable", "no answer")),
   }));
   clock.advance(2000);
   expect(await attempts()).toBe(3);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { backoffMs, clampDelayMs, DELAY_MS_MAX, parseBackoff } from "../../src/retry/backoff.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "../../src/retry/policy.ts";
 import { seededRandom } from "../support/seeded-random.ts";
@@ -112,11 +112,11 @@ describe("a backoff on the command line", () => {
   });
 });
 
-function thrownBy(run: () => unknown): WorkError {
+function thrownBy(run: () => unknown): RedriveError {
   try {
     run();
   } catch (error) {
-    if (error instanceof WorkError) return error;
+    if (error instanceof RedriveError) return error;
     throw error;
   }
   throw new Error("it did not throw");

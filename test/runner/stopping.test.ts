@@ -1,6 +1,6 @@
 /** How a run comes to its end before the work is done, and what it leaves: everything that it did not end is ready. */
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
 import type { Outcome } from "../../src/item/settlement.ts";
 import type { Feed } from "../../src/runner/run-options.ts";
@@ -151,7 +151,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
 
   it("a feed that fails ends the run with its error, after what runs has ended and is settled", async () => {
     await make("a", "b", "c");
-    const fault = new WorkError("input_invalid", "line 3 is no JSON");
+    const fault = new RedriveError("input_invalid", "line 3 is no JSON");
     let failNow: () => void = () => undefined;
     const failing = new Promise<void>((resolve) => {
       failNow = resolve;

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { type ErrorCode, WorkError } from "../../src/errors.ts";
+import { type ErrorCode, RedriveError } from "../../src/errors.ts";
 import { StoreRetry } from "../../src/runner/store-retry.ts";
 import { TestClock } from "../support/test-clock.ts";
 
@@ -70,7 +70,7 @@ class Trial {
     const end = this.#storeRetry.run(async () => {
       const code = codes[this.tries];
       this.tries += 1;
-      if (code !== undefined) throw new WorkError(code, "trouble");
+      if (code !== undefined) throw new RedriveError(code, "trouble");
       return "done";
     });
     end.catch(() => undefined);

@@ -1,7 +1,7 @@
 /** A store that cannot be used for a while, or not any more: nothing is lost, and nothing is acknowledged falsely. */
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
-import { type ErrorCode, WorkError } from "../../src/errors.ts";
+import { type ErrorCode, RedriveError } from "../../src/errors.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
 import type { Outcome } from "../../src/item/settlement.ts";
 import type { Feed } from "../../src/runner/run-options.ts";
@@ -158,7 +158,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
 
   it.each([
     ["a bug", () => new TypeError("a bug")],
-    ["store trouble", () => new WorkError("store_unavailable", "the store was moved away")],
+    ["store trouble", () => new RedriveError("store_unavailable", "the store was moved away")],
   ])(
     "a step that fails with %s after its commit leaves no lease that nobody works on",
     async (_, errorOf) => {
@@ -187,7 +187,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     const engine: Engine = {
       ...kit.engine,
       count: async (queue) => {
-        if (isDown) throw new WorkError("store_unavailable", "the store does not answer");
+        if (isDown) throw new RedriveError("store_unavailable", "the store does not answer");
         return kit.engine.count(queue);
       },
     };
@@ -367,7 +367,7 @@ describe.each(ENGINES)("lost leases on the %s engine", (_, open) => {
       ...kit.engine,
       heartbeat: () => {
         heartbeats += 1;
-        return Promise.reject(new WorkError("store_busy", "locked"));
+        return Promise.reject(new RedriveError("store_busy", "locked"));
       },
     };
     const run = kit.run(hands.handler, { engine });
@@ -440,11 +440,11 @@ class TroubledStore {
     this.engine = {
       ...engine,
       settleAndLease: async (...given) => {
-        if (this.trouble !== null) throw new WorkError(this.trouble, "the store is in trouble");
+        if (this.trouble !== null) throw new RedriveError(this.trouble, "the store is in trouble");
         return engine.settleAndLease(...given);
       },
       add: async (...given) => {
-        if (this.add !== null) throw new WorkError(this.add, "the store is in trouble");
+        if (this.add !== null) throw new RedriveError(this.add, "the store is in trouble");
         return engine.add(...given);
       },
     };

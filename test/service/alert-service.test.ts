@@ -1,6 +1,6 @@
 /** When a watcher checks: by its schedule, when something comes, when quiet hours end, and when the store comes back. */
 import { describe, expect, it, onTestFinished } from "vitest";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { keepWatching } from "../../src/service/alert-service.ts";
 import { DEFAULT_WATCH, type WatchSettings } from "../../src/service/alert-settings.ts";
 import type { CheckReport, WatcherOptions } from "../../src/service/alert-watcher.ts";
@@ -98,7 +98,7 @@ describe("a watcher at work", () => {
 
   it("checks when the store goes away, and when it is back", async () => {
     let isAway = false;
-    const gone = new WorkError("store_unavailable", "the server is away");
+    const gone = new RedriveError("store_unavailable", "the server is away");
     const inner = await WatchedStore.open();
     const engine = new Proxy(inner.engine, {
       get: (target, name: "newestEvent") =>

@@ -1,7 +1,7 @@
 /** A watcher on a real store with real HTTP servers as channels: what is told, to whom, how often, and what is remembered. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import type { SentNotice } from "../../src/service/alert-channels.ts";
 import type { CheckReport, Watcher } from "../../src/service/alert-watcher.ts";
 import { until } from "../support/until.ts";
@@ -413,7 +413,7 @@ describe("the event log", () => {
 });
 
 describe("a store that cannot be reached", () => {
-  const gone = new WorkError("store_unavailable", "the server is away");
+  const gone = new RedriveError("store_unavailable", "the server is away");
 
   /** The store, as long as it is not away. */
   function fragile(): { engine: Engine; isAway: boolean } {
@@ -468,7 +468,7 @@ describe("a store that cannot be reached", () => {
   });
 
   it("is told when it can be read and not written, and the letters are told as well", async () => {
-    const full = new WorkError("store_full", "no space left");
+    const full = new RedriveError("store_full", "no space left");
     const engine = { ...store.engine, writeDocument: () => Promise.reject(full) };
     await store.die("orders");
     const watcher = store.watcher({ channels: [inbox.channel()] }, { open: async () => engine });

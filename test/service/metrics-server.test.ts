@@ -1,7 +1,7 @@
 /** The numbers over HTTP: what is answered, also when the store is away, and to whom. */
 import { request } from "node:http";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { parseListen, serveMetrics, sharedRead } from "../../src/service/metrics-server.ts";
 import { metricsText } from "../../src/service/metrics-text.ts";
 import { WatchedStore } from "./watch-kit.ts";
@@ -12,7 +12,7 @@ async function open() {
   await store.queue("orders");
   await store.die("orders", 2);
   const state = { isAway: false };
-  const gone = new WorkError("store_unavailable", "the server is away");
+  const gone = new RedriveError("store_unavailable", "the server is away");
   const engine = new Proxy(store.engine, {
     get: (target, name: "newestEvent") =>
       state.isAway && name in target ? () => Promise.reject(gone) : target[name],

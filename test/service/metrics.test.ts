@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Engine } from "../../src/engine.ts";
 import { openStore } from "../../src/engines/open.ts";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { receiptCounts } from "../../src/item/receipt.ts";
 import { readMetrics } from "../../src/service/metrics.ts";
 import { metricsText } from "../../src/service/metrics-text.ts";
@@ -162,7 +162,7 @@ describe("the numbers of a store", () => {
 
   it("pitfall 40: are an error when the store cannot be read, never zeros", async () => {
     const store = await WatchedStore.open();
-    const gone = new WorkError("store_unavailable", "the server is away");
+    const gone = new RedriveError("store_unavailable", "the server is away");
     const broken = { ...store.engine, listCounters: () => Promise.reject(gone) };
     await expect(metricsText(broken)).rejects.toBe(gone);
   });

@@ -4,7 +4,7 @@
  */
 import { expect } from "vitest";
 import type { Engine } from "../../src/engine.ts";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import type { EngineUnderTest } from "../conformance/suite.ts";
 import { TestClock } from "../support/test-clock.ts";
 import { openModel, type Simulated } from "./model/open.ts";
@@ -65,7 +65,7 @@ async function answerOf<T>(call: Promise<T>): Promise<Answer<T>> {
   try {
     return { value: await call };
   } catch (error) {
-    if (error instanceof WorkError) return { code: error.code };
+    if (error instanceof RedriveError) return { code: error.code };
     throw error;
   }
 }

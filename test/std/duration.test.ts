@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { WorkError } from "../../src/errors.ts";
+import { RedriveError } from "../../src/errors.ts";
 import { formatDuration, parseDuration } from "../../src/std/duration.ts";
 
 describe("reading a duration", () => {
@@ -18,7 +18,7 @@ describe("reading a duration", () => {
   });
 
   test.each(["", "s", "-1s", "1w", "1e3", "Infinity", "5 minutes", "1.s"])("%j is a usage error", (text) => {
-    expect(() => parseDuration(text, "--timeout")).toThrow(WorkError);
+    expect(() => parseDuration(text, "--timeout")).toThrow(RedriveError);
     expect(() => parseDuration(text, "--timeout")).toThrow(`--timeout: "${text}" is not a duration`);
   });
 });

@@ -7,7 +7,7 @@ import {
   readLetterStats,
   sumOfStats,
 } from "../../dead-letter/stats.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { everyJob, requireJob } from "../../queue/find-job.ts";
 import { analyseSelected, recordAnalysis } from "../../redrive/analyse-selected.ts";
 import { writeOut } from "../../std/files.ts";
@@ -59,7 +59,7 @@ async function writeJson(context: Context, file: string, document: JsonObject): 
     await writeOut(resolve(context.terminal.cwd, file), `${stringifyJson(document, 2)}\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new WorkError("usage", `${file} cannot be written: ${why}.`, {
+    throw new RedriveError("usage", `${file} cannot be written: ${why}.`, {
       cause: error,
       hint: "Name a file in an existing folder that you may write to.",
     });

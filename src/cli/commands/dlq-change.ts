@@ -1,6 +1,6 @@
 /** `redrive dlq discard|restore|clear|purge|maintain`: discards, restores and deletes letters. */
 import type { Engine } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { discardLetters, restoreLetters } from "../../redrive/discard.ts";
 import { archiveOf, purgeLetters, purgeToJson } from "../../redrive/purge.ts";
@@ -78,7 +78,7 @@ const purge = command({
   run: async (context, given) => {
     checkSelection(given);
     if (!isNarrowed(given)) {
-      throw new WorkError("usage", "No letters were selected for the purge.", {
+      throw new RedriveError("usage", "No letters were selected for the purge.", {
         hint: "Select some, e.g. --older-than 30d, --type Timeout or --group SIGNATURE; --older-than 0s selects all.",
       });
     }

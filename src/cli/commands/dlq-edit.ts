@@ -1,5 +1,5 @@
 /** `redrive dlq edit|fix|note`: corrects the data of letters by hand or by a rule, and adds notes. */
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { Job } from "../../item/job.ts";
 import { letterToJson } from "../../item/letter.ts";
 import { type EditPreview, editLetters, editToJson, previewEdit, schemasOf } from "../../redrive/amend.ts";
@@ -166,7 +166,7 @@ const fix = command({
 
 function rulesNamed(rules: readonly FixRule[], names: readonly string[] | undefined): readonly FixRule[] {
   if (rules.length === 0) {
-    throw new WorkError("usage", "redrive.yml has no fixes.", {
+    throw new RedriveError("usage", "redrive.yml has no fixes.", {
       hint: "Add some under `fixes:`, each with a name, a match and a change.",
     });
   }
@@ -177,7 +177,7 @@ function rulesNamed(rules: readonly FixRule[], names: readonly string[] | undefi
   const meant = nearest(unknown, known);
   const question = meant ? `; did you mean ${meant}?` : ".";
   const hint = `Valid fixes: ${known.join(", ")}.`;
-  throw new WorkError("usage", `--rule: unknown fix "${unknown}"${question}`, { hint });
+  throw new RedriveError("usage", `--rule: unknown fix "${unknown}"${question}`, { hint });
 }
 
 const addNote = command({
@@ -195,7 +195,7 @@ const addNote = command({
       const { ref, itemId } = await requireLetter(engine, item, job);
       const noted = (await engine.addNote(ref, { author, text })) ? await engine.readLetter(ref) : null;
       if (noted === null)
-        throw new WorkError("item_not_found", `The letter of ${itemId} was deleted meanwhile.`);
+        throw new RedriveError("item_not_found", `The letter of ${itemId} was deleted meanwhile.`);
       await refreshDirectories(context, engine, { jobIds: [noted.jobId], itemIds: [noted.itemId], count: 1 });
       return noted;
     });

@@ -5,7 +5,7 @@ import { type CopiedEvidence, copyEvidence, type NamedEvidence } from "../../dea
 import { exportLetters } from "../../dead-letter/import-export/export.ts";
 import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../dead-letter/import-export/format.ts";
 import { type Imported, importLetters } from "../../dead-letter/import-export/import.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { evidenceFileToJson } from "../../item/failure.ts";
 import { isFromElsewhere } from "../../item/imported-letter.ts";
 import { type Attempt, fileNameOf } from "../../item/item.ts";
@@ -45,7 +45,7 @@ const exportLettersTo = command({
     const { cwd, stdout } = context.terminal;
     const isStream = to === "-";
     if (isStream && context.isJson && !["json", "receipts"].includes(format ?? "json")) {
-      throw new WorkError("usage", `--json and --format ${format} cannot be used together on stdout.`, {
+      throw new RedriveError("usage", `--json and --format ${format} cannot be used together on stdout.`, {
         hint: "Leave --json out, or name a file.",
       });
     }
@@ -55,7 +55,7 @@ const exportLettersTo = command({
       const letters = selectLetters(engine, selection, { order: "oldest", signal }); // an import keeps this order
       return exportLetters(letters, { path: where, stdout, ...(format !== undefined && { format }) }).catch(
         (error) => {
-          throw signal.aborted ? new WorkError("interrupted", "The export is not complete.") : error;
+          throw signal.aborted ? new RedriveError("interrupted", "The export is not complete.") : error;
         },
       );
     });
@@ -206,13 +206,13 @@ const capsule = command({
   run: async (context, { item, file, job, output, names = [] }) => {
     if (item === "open" && file !== undefined) return openCapsule(context, file, output);
     if (file !== undefined)
-      throw new WorkError("usage", `Unexpected argument ${file}.`, { hint: CAPSULE_USAGE });
+      throw new RedriveError("usage", `Unexpected argument ${file}.`, { hint: CAPSULE_USAGE });
     const { env, version, cwd } = context.terminal;
     const { makeCapsule } = await import("../../dead-letter/make-capsule.ts");
     const made = await context.withStore(async (engine) => {
       const letter = await requireLetter(engine, item, job).catch((error) => {
         if (item !== "open") throw error;
-        throw new WorkError("usage", "No capsule was named.", { hint: CAPSULE_USAGE, cause: error });
+        throw new RedriveError("usage", "No capsule was named.", { hint: CAPSULE_USAGE, cause: error });
       });
       return makeCapsule(engine, letter, { env, version, names });
     });
@@ -291,12 +291,12 @@ function namedBy(
     );
 }
 
-function noEvidence({ itemId }: Letter, attempt: number | undefined): WorkError {
+function noEvidence({ itemId }: Letter, attempt: number | undefined): RedriveError {
   const what =
     attempt === undefined
       ? `No attempt of ${itemId} named a file as evidence.`
       : `Attempt ${attempt} of ${itemId} named no file as evidence.`;
-  return new WorkError("log_not_found", what, {
+  return new RedriveError("log_not_found", what, {
     hint: "A command names files in the list `evidence` of its failure file, a handler with context.evidence(path).",
   });
 }

@@ -1,6 +1,6 @@
 /** `redrive dlq retry`: redrives letters, or adds copies of them as new items to their queue. */
 import type { Engine } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { PRIORITIES } from "../../item/item.ts";
 import { isStanding, type Job, type JobChange } from "../../item/job.ts";
 import { type Operation, operationToJson } from "../../item/operation.ts";
@@ -106,7 +106,7 @@ export const commands = { retry };
 export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
   if (flags.canary && flags.detach) {
     const why = "a canary waits for its first letters";
-    throw new WorkError("usage", `--canary and --detach cannot be used together: ${why}.`);
+    throw new RedriveError("usage", `--canary and --detach cannot be used together: ${why}.`);
   }
   const { rate: pace, delayMs, maxRetries, slots, priority, canary: isCanary } = flags;
   return compact({ rate: pace, delayMs, maxRetries, slots, priority, canary: isCanary || undefined });
@@ -116,7 +116,7 @@ export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
 function refuseForQueue(job: Job, { slots, maxRetries }: RetryFlags): void {
   if (!isStanding(job)) return;
   const noEffect = (option: string, why: string, hint: string) =>
-    new WorkError("usage", `${option} has no effect on ${job.id}: ${why}.`, { hint });
+    new RedriveError("usage", `${option} has no effect on ${job.id}: ${why}.`, { hint });
   if (slots !== undefined) {
     const hint = "Start more workers, or limit the retry with --rate, e.g. --rate 5/s.";
     throw noEffect("--concurrency", "its workers decide how many run", hint);
@@ -213,7 +213,7 @@ function recipeFrom({ terminal: { cwd } }: Context, flags: RetryFlags): Recipe {
   if (!asNew && (set ?? patch) !== undefined) {
     const hint = "Correct the data first: redrive dlq edit ITEM --set path=CEL";
     const why = "a letter that is retried keeps its data";
-    throw new WorkError("usage", `--set and --patch need --as-new: ${why}.`, { hint });
+    throw new RedriveError("usage", `--set and --patch need --as-new: ${why}.`, { hint });
   }
   const others = [
     flags.canary && "--canary",
@@ -225,7 +225,7 @@ function recipeFrom({ terminal: { cwd } }: Context, flags: RetryFlags): Recipe {
   ];
   const other = others.find(Boolean);
   if (asNew && other) {
-    throw new WorkError("usage", `--as-new and ${other} cannot be used together.`, {
+    throw new RedriveError("usage", `--as-new and ${other} cannot be used together.`, {
       hint: "New items wait in line like all others; the rate of the queue and its workers apply.",
     });
   }
@@ -245,7 +245,7 @@ async function requeue(
   if (!isStanding(job)) {
     const hint = `Correct the data with \`redrive dlq edit\`, then: redrive dlq retry ${job.id}`;
     const why = "whose items are those of its input";
-    throw new WorkError("usage", `--as-new is for queues; ${job.id} is a job, ${why}.`, { hint });
+    throw new RedriveError("usage", `--as-new is for queues; ${job.id} is a job, ${why}.`, { hint });
   }
   const { force, priority } = flags;
   const request = { queue: job.id, selection, recipe, force, ...(priority !== undefined && { priority }) };

@@ -1,6 +1,6 @@
 /** `redrive errors`: prints the error log of all queues. */
 import type { Engine } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { ERROR_ORIGINS, type ErrorEntry } from "../../item/error-log.ts";
 import type { Item } from "../../item/item.ts";
 import {
@@ -53,7 +53,7 @@ const errors = command({
   options,
   run: (context, flags) => {
     if (flags.follow && flags.before !== undefined)
-      throw new WorkError("usage", "--cursor and --follow cannot be used together.");
+      throw new RedriveError("usage", "--cursor and --follow cannot be used together.");
     return context.withStore(
       async (engine) => {
         const query = await queryFrom(engine, flags);

@@ -1,5 +1,5 @@
 /** `redrive groups merge|split|corrections|rebuild|resolve|ignore|open|note`: commands that change groups. */
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { Correction, GroupChange } from "../../item/group.ts";
 import { LETTER_STATES } from "../../item/state.ts";
 import { requireJob } from "../../queue/find-job.ts";
@@ -45,7 +45,10 @@ const merge = command({
       const groups = [];
       for (const one of names) groups.push(await requireGroup(engine, one));
       if (groups.some(({ signature }) => signature === into.signature))
-        throw new WorkError("usage", `${into.signature} cannot be merged into itself. Nothing was merged.`);
+        throw new RedriveError(
+          "usage",
+          `${into.signature} cannot be merged into itself. Nothing was merged.`,
+        );
       const title = ({ pattern }: Corrected) => `  ${clean(titleLine(pattern))}\n`;
       const question = `Merge\n${groups.map(title).join("")}into\n${title(into)}for existing and later failures?`;
       if (!isAgreed) await confirm(context, question);
@@ -267,7 +270,7 @@ function readTime(given: string, now: number): number {
   const at = /^\d{4}-\d\d-\d\d/.test(given) ? fromRfc3339(given) : now + parseDuration(given, "--until");
   if (at !== undefined && at > now) return at;
   const why = at === undefined ? "is not a time" : "is in the past";
-  throw new WorkError("usage", `--until: "${given}" ${why}.`, {
+  throw new RedriveError("usage", `--until: "${given}" ${why}.`, {
     hint: "Write a future time, e.g. 2026-12-24T08:00Z, or a duration from now, e.g. 2d.",
   });
 }
@@ -275,7 +278,9 @@ function readTime(given: string, now: number): number {
 function readPerHour(given: string, name: string): number {
   const [, number] = /^(\d+)\s*\/\s*h(?:our)?$/.exec(given.trim()) ?? [];
   if (number !== undefined && Number.isSafeInteger(Number(number))) return Number(number);
-  throw new WorkError("usage", `${name}: "${given}" is not a rate per hour.`, { hint: "Write e.g. 10/h." });
+  throw new RedriveError("usage", `${name}: "${given}" is not a rate per hour.`, {
+    hint: "Write e.g. 10/h.",
+  });
 }
 
 export const commands = { merge, split, corrections, rebuild, resolve, ignore, open, note: addNote };

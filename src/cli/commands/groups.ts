@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Engine } from "../../engine.ts";
-import { isError, WorkError } from "../../errors.ts";
+import { isError, RedriveError } from "../../errors.ts";
 import { openInput } from "../../intake/input.ts";
 import { GROUP_STATES } from "../../item/group.ts";
 import { requireJob } from "../../queue/find-job.ts";
@@ -127,7 +127,7 @@ async function explainNamed(
   }
   const letter = await requireLetter(engine, name).catch((error) => {
     if (!isError(error, "item_not_found")) throw error;
-    throw new WorkError("group_not_found", `No group and no letter is called ${name}.`, {
+    throw new RedriveError("group_not_found", `No group and no letter is called ${name}.`, {
       hint: "List groups: redrive groups list --state all. List letters: redrive dlq list",
     });
   });

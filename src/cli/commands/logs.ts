@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { GrowingOutput } from "../../attempt/growing-output.ts";
 import { type RunningOutput, readRunning } from "../../attempt/output-watch.ts";
 import type { Engine } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { isFromElsewhere, NOT_READ } from "../../item/imported-letter.ts";
 import type { Attempt, Item } from "../../item/item.ts";
 import type { Job } from "../../item/job.ts";
@@ -59,7 +59,7 @@ const logs = command({
       const job = await requireJob(engine, jobName);
       if (itemName === undefined) {
         if (isFollowed) return follow(context, engine, job, { isRaw });
-        throw new WorkError("usage", "No item was named.", {
+        throw new RedriveError("usage", "No item was named.", {
           hint: `Name one: redrive logs ${job.id} ITEM. To follow all items: redrive logs ${job.id} --follow`,
         });
       }
@@ -113,7 +113,7 @@ async function findPhase(
   const isRunning = recordsOf(home, job, log).length > 0;
   if (isRunning) return { about: { phase: name }, log, running: `The ${name} phase` };
   if (existsSync(log)) return { about: { phase: name }, log };
-  throw new WorkError("log_not_found", `The ${name} phase of ${job.id} wrote no output.`);
+  throw new RedriveError("log_not_found", `The ${name} phase of ${job.id} wrote no output.`);
 }
 
 async function findAttempt(
@@ -127,16 +127,16 @@ async function findAttempt(
   const { log, outcome, number } = attempt;
   const about = { item_id: itemId, attempt: number, outcome };
   if (log !== undefined && isFromElsewhere(attempt)) {
-    throw new WorkError("log_not_found", `${log} ${NOT_READ}.`, {
+    throw new RedriveError("log_not_found", `${log} ${NOT_READ}.`, {
       hint: `The end of its output is in the letter: redrive dlq inspect ${itemId}`,
     });
   }
   if (log !== undefined) return { about, log };
   if (outcome !== "running")
-    throw new WorkError("log_not_found", `Attempt ${number} of ${itemId} (${outcome}) wrote no output.`);
+    throw new RedriveError("log_not_found", `Attempt ${number} of ${itemId} (${outcome}) wrote no output.`);
   const holder = (await engine.listHolders()).find(({ id }) => id === attempt.holder);
   if (holder !== undefined && holder.host !== thisHost()) {
-    throw new WorkError("log_not_found", `Attempt ${number} of ${itemId} runs on another machine.`, {
+    throw new RedriveError("log_not_found", `Attempt ${number} of ${itemId} runs on another machine.`, {
       hint: `Its output is on that machine until the attempt ends: ${attempt.holder}`,
     });
   }
@@ -152,7 +152,7 @@ function choose(item: Item, attempts: readonly Attempt[], number: number | undef
       : attempts.find((attempt) => attempt.number === number);
   if (chosen !== undefined) return chosen;
   const had = `It has had ${counted(attempts.length, "attempt")}.`;
-  throw new WorkError("log_not_found", `Item ${item.itemId} has no attempt ${number ?? ""}. ${had}`);
+  throw new RedriveError("log_not_found", `Item ${item.itemId} has no attempt ${number ?? ""}. ${had}`);
 }
 
 type Shown = Found & { readonly isRaw: boolean };
@@ -206,7 +206,7 @@ async function print({ terminal, isTerminal }: Context, { log, isRaw }: Shown): 
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
     if (code === "EPIPE") return; // the reader closed the pipe
     if (code === "ENOENT") {
-      throw new WorkError("log_not_found", `The log ${log} does not exist any more.`, { cause: error });
+      throw new RedriveError("log_not_found", `The log ${log} does not exist any more.`, { cause: error });
     }
     throw error;
   }

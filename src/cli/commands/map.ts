@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { emptiedOptionWarning, refuseEmptiedArgument } from "../../attempt/template.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { INPUT_FORMATS } from "../../intake/input.ts";
 import { DEFAULT_BREAKER, DEFAULT_POLICY, type OnItemFailure, type Policy } from "../../retry/policy.ts";
 import { startMap } from "../../run/map.ts";
@@ -118,7 +118,7 @@ const map = command({
 /** Refuses a terminal as input: `redrive map -- ls` would wait for input forever. */
 function requireInput({ terminal }: Context, { input }: MapFlags): void {
   if (input !== "-" || !(terminal.stdin as { isTTY?: boolean }).isTTY) return;
-  throw new WorkError("usage", "There is no input: nothing is piped in, and --input was not given.", {
+  throw new RedriveError("usage", "There is no input: nothing is piped in, and --input was not given.", {
     hint: "find . -name '*.md' | redrive map -- wc -w {}   or   redrive map --input FILE -- COMMAND",
   });
 }
@@ -143,9 +143,12 @@ function policyFrom(flags: MapFlags): Policy {
   const { retries, backoff, maxFailures, failureThreshold, onOutage, outageMsMax } = flags;
   const { breaker: failures, breakerTimeoutMs: timeoutMs } = flags;
   if (failures === undefined && timeoutMs !== undefined)
-    throw new WorkError("usage", "--breaker-timeout needs --breaker, the number of failures that opens it.");
+    throw new RedriveError(
+      "usage",
+      "--breaker-timeout needs --breaker, the number of failures that opens it.",
+    );
   if (outageMsMax !== undefined && onOutage !== "wait")
-    throw new WorkError("usage", "--max-outage needs --on-outage wait.");
+    throw new RedriveError("usage", "--max-outage needs --on-outage wait.");
   const breaker =
     failures === undefined
       ? undefined
@@ -162,7 +165,7 @@ function policyFrom(flags: MapFlags): Policy {
 function onItemFailureFrom({ onFailure, failureCommand }: MapFlags): OnItemFailure {
   if (failureCommand === undefined) return onFailure;
   if (onFailure === "dlq") return "custom";
-  throw new WorkError(
+  throw new RedriveError(
     "usage",
     `--on-failure-command and --on-failure ${onFailure} cannot be used together.`,
     {

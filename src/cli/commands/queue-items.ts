@@ -1,6 +1,6 @@
 /** `redrive queue items|add|import|hold|unhold`: manages the items of a queue. */
 import { text as readAll } from "node:stream/consumers";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { PRIORITIES } from "../../item/item.ts";
 import { type AddedItem, addItems } from "../../queue/add-items.ts";
 import { requireQueue } from "../../queue/find-job.ts";
@@ -81,11 +81,11 @@ async function readData(
   { data, file }: { readonly data: string | undefined; readonly file: string | undefined },
 ): Promise<Json> {
   if (data !== undefined && file !== undefined)
-    throw new WorkError("usage", "--data and --file cannot be used together.");
+    throw new RedriveError("usage", "--data and --file cannot be used together.");
   if (data !== undefined) return readJsonOption(data, { option: "--data", cwd });
   if (file !== undefined && file !== "-") return readJsonFile(file, { option: "--file", cwd });
   if ((stdin as { isTTY?: boolean }).isTTY) {
-    throw new WorkError("usage", "No data was given.", {
+    throw new RedriveError("usage", "No data was given.", {
       hint: `Give it as JSON: --data '{"a": 1}', --data @FILE, --file FILE, or on stdin.`,
     });
   }
@@ -97,14 +97,14 @@ function readTime(option: string, given: string | undefined, now: number): numbe
   if (given === undefined) return undefined;
   const at = parseTimeOption(given, now);
   if (at !== undefined) return at;
-  throw new WorkError("usage", `${option}: "${given}" is not ${TIME_OPTION_FORMS}.`);
+  throw new RedriveError("usage", `${option}: "${given}" is not ${TIME_OPTION_FORMS}.`);
 }
 
 function answerAdded(context: Context, name: string, added: AddedItem): number {
   const { outcome, itemId = "", reason: why, because } = added;
   if (outcome === "refused") {
     const isTaken = because === "key_taken";
-    throw new WorkError(isTaken ? "illegal_move" : "input_invalid", `Not added: ${why}.`, {
+    throw new RedriveError(isTaken ? "illegal_move" : "input_invalid", `Not added: ${why}.`, {
       hint: isTaken
         ? `Show the existing one: redrive queue show ${name} ${shellWord(itemId) ?? "ITEM"}`
         : "Correct the item and add it again.",
@@ -144,7 +144,7 @@ const importAll = command({
   run: async (context, { queue: name, file, format, isEnvelope, isTyped, dryRun: isDry, ...fields }) => {
     const { terminal, isJson, author } = context;
     if (isEnvelope && Object.keys(fields).length > 0) {
-      throw new WorkError("usage", "--envelope and the field options cannot be used together.", {
+      throw new RedriveError("usage", "--envelope and the field options cannot be used together.", {
         hint: "In an envelope the settings are called key, name, priority, due, expires and lane.",
       });
     }

@@ -1,5 +1,5 @@
 /** `redrive queue create|set|list|show|pause|resume`: manages named queues and their settings. */
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { requireQueue } from "../../queue/find-job.ts";
 import { itemViewToJson } from "../../queue/item-json.ts";
 import { changeQueue, createQueue } from "../../queue/queue-settings.ts";
@@ -60,7 +60,7 @@ const set = command({
   run: async (context, { name: id, ...flags }) => {
     const settings = queueSettingsFrom(context, flags);
     if (Object.keys(settings).length === 0)
-      throw new WorkError("usage", "No setting was given.", {
+      throw new RedriveError("usage", "No setting was given.", {
         hint: "List the settings: redrive queue set --help",
       });
     const { isChanged, found } = await context.withStore((engine) =>

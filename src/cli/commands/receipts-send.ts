@@ -1,7 +1,7 @@
 /** `redrive receipts send|deliver|recover`: sends receipts to their targets. */
 import { type ReadReceipt, readReceipts, receiptsOf } from "../../delivery/receipt.ts";
 import { type Recovery, requireReachable, surveyRecovery } from "../../delivery/recovery.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { leftOf, type Operation, operationToJson } from "../../item/operation.ts";
 import { previewRedrive, previewToJson } from "../../redrive/preview.ts";
 import { DELIVERY_SLOTS } from "../../run/deliver.ts";
@@ -113,7 +113,7 @@ async function* receiptsFrom(
   for await (const run of receiptRuns(context, flags, signal)) {
     read += run.length;
     if (key !== undefined && read > 1) {
-      throw new WorkError("usage", "--key is for one receipt.", {
+      throw new RedriveError("usage", "--key is for one receipt.", {
         hint: "Name the field with the key of each: --key-field FIELD",
       });
     }
@@ -128,11 +128,11 @@ function receiptRuns(
 ): ReceiptRuns {
   if (data !== undefined) {
     const other = file !== undefined ? "--file" : format !== undefined ? "--format" : undefined;
-    if (other !== undefined) throw new WorkError("usage", `--data and ${other} cannot be used together.`);
+    if (other !== undefined) throw new RedriveError("usage", `--data and ${other} cannot be used together.`);
     return [receiptsOf(readJsonOption(data, { option: "--data", cwd }), "--data", keyField)];
   }
   if (file === undefined && (stdin as { isTTY?: boolean }).isTTY) {
-    throw new WorkError("usage", "No receipt was given.", {
+    throw new RedriveError("usage", "No receipt was given.", {
       hint: `Give it as JSON: --data '{"task_id": "t-1"}', --data @FILE, --file FILE, or on stdin.`,
     });
   }

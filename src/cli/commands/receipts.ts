@@ -6,7 +6,7 @@ import {
   type TargetSummary,
   targetToJson,
 } from "../../delivery/target-settings.ts";
-import { isError, WorkError } from "../../errors.ts";
+import { isError, RedriveError } from "../../errors.ts";
 import { requireTarget } from "../../queue/find-job.ts";
 import { itemViewToJson } from "../../queue/item-json.ts";
 import { argument, command } from "../command.ts";
@@ -81,7 +81,7 @@ const list = command({
   run: async (context, { name, ...flags }) => {
     if (name !== undefined) return listItems(context, { name, ...flags }, TARGET_KIND);
     if (flags.states !== undefined || flags.after !== undefined)
-      throw new WorkError("usage", "No target was named.", {
+      throw new RedriveError("usage", "No target was named.", {
         hint: "redrive receipts list TARGET --state dead",
       });
     const targets = await context.withStore(listTargets);
@@ -105,9 +105,13 @@ const inspect = command({
         throw asReceiptError(error, key, named);
       });
       if (ids.has(item.queue)) return readItemView(engine, item);
-      throw new WorkError("item_not_found", `There is no receipt ${key}: it is an item of ${item.queue}.`, {
-        hint: `Show it: redrive queue show ${item.queue} ${key}`,
-      });
+      throw new RedriveError(
+        "item_not_found",
+        `There is no receipt ${key}: it is an item of ${item.queue}.`,
+        {
+          hint: `Show it: redrive queue show ${item.queue} ${key}`,
+        },
+      );
     });
     const { itemId, queue } = view.item;
     const document = { key: itemId, target: queue, ...itemViewToJson(view) };
@@ -118,12 +122,12 @@ const inspect = command({
 /** Rewords errors about items, because receipts are stored as items. */
 function asReceiptError(error: unknown, key: string, id: string | undefined): unknown {
   if (isError(error, "ambiguous")) {
-    return new WorkError("ambiguous", error.message.replace("several items", "several receipts"), {
+    return new RedriveError("ambiguous", error.message.replace("several items", "several receipts"), {
       hint: "Give more of the key, or the target with --target.",
     });
   }
   if (!isError(error, "item_not_found")) return error;
-  return new WorkError("item_not_found", `There is no receipt ${key}${id ? ` for ${id}` : ""}.`, {
+  return new RedriveError("item_not_found", `There is no receipt ${key}${id ? ` for ${id}` : ""}.`, {
     hint: `List them: redrive receipts list ${id ?? "TARGET"}`,
   });
 }

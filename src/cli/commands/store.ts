@@ -1,6 +1,6 @@
 /** `redrive store …`: shows, checks, copies, migrates and salvages the store. */
 import { openStore } from "../../engines/open.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { DamageReport, Problem, SalvageReport } from "../../item/store-queries.ts";
 import type { CopyProgress, CopyReport } from "../../store/copy.ts";
 import { argument, command } from "../command.ts";
@@ -59,7 +59,7 @@ async function checkStore(context: Context): Promise<DamageReport> {
 
 /** Treats every SQLite error as damage, because damaged indexes and schemas are reported with many codes. */
 function isDamage(error: unknown): boolean {
-  if (error instanceof WorkError) return error.code === "store_corrupt";
+  if (error instanceof RedriveError) return error.code === "store_corrupt";
   return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
 }
 
@@ -120,7 +120,7 @@ const copy = command({
 
 function refuseStoreOption({ hasStoreOption }: Context, name: string): void {
   if (hasStoreOption)
-    throw new WorkError("usage", `\`store ${name}\` takes both stores as arguments, not --store.`);
+    throw new RedriveError("usage", `\`store ${name}\` takes both stores as arguments, not --store.`);
 }
 
 /** Progress is reported for tables of at least this size, and repeatedly for large ones. */

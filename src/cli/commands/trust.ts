@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from
 import { dirname, join } from "node:path";
 import type { ConfigFile } from "../../config/config.ts";
 import type { Config } from "../../config/settings.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER, readText } from "../../std/files.ts";
 import { isJsonObject, type JsonObject } from "../../std/json.ts";
 import { command } from "../command.ts";
@@ -74,9 +74,9 @@ function digestOf(path: string): string {
   return createHash("sha256").update(readText(path)).digest("hex");
 }
 
-function notTrusted(path: string, commands: readonly string[]): WorkError {
+function notTrusted(path: string, commands: readonly string[]): RedriveError {
   const list = commands.map((command) => `"${command}"`).join(", ");
-  return new WorkError("usage", `${path} runs commands by itself and is not trusted: ${list}.`, {
+  return new RedriveError("usage", `${path} runs commands by itself and is not trusted: ${list}.`, {
     hint: "Read the file. To trust it as it is now: redrive trust",
   });
 }
@@ -90,7 +90,7 @@ const trust = command({
     const commands = ownCommands({ fixes, channels: watch.channels });
     const path = context.findConfig()?.path;
     if (path === undefined)
-      throw new WorkError("usage", "There is no redrive.yml in this folder or a folder above.");
+      throw new RedriveError("usage", "There is no redrive.yml in this folder or a folder above.");
     remember(context, path);
     return context.answer({ path, commands }, () =>
       [`Trusted: ${path}`, ...commands.map((one) => `  ${one}`)].map((line) => `${clean(line)}\n`).join(""),

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { Engine } from "../../engine.ts";
 import { openStore } from "../../engines/open.ts";
-import { isError, WorkError } from "../../errors.ts";
+import { isError, RedriveError } from "../../errors.ts";
 import { requireSecrets } from "../../service/alert-channels.ts";
 import { isTimeZone, scheduleFault } from "../../service/alert-schedule.ts";
 import { keepWatching } from "../../service/alert-service.ts";
@@ -73,7 +73,7 @@ const watch = command({
   },
   run: async (context, { once, dryRun: isPreview, schedule, timeZone }) => {
     const fault = schedule === undefined ? null : await scheduleFault(schedule);
-    if (fault !== null) throw new WorkError("usage", `--schedule: "${schedule}": ${fault}.`);
+    if (fault !== null) throw new RedriveError("usage", `--schedule: "${schedule}": ${fault}.`);
     const settings = { ...(await context.config()).watch, ...compact({ schedule, timeZone }) };
     const { env } = context.terminal;
     const { storeUrl } = context;
@@ -99,7 +99,7 @@ const watch = command({
 
 function readTimeZone(given: string, name: string): string {
   if (isTimeZone(given)) return given;
-  throw new WorkError("usage", `${name}: unknown time zone ${given}.`, {
+  throw new RedriveError("usage", `${name}: unknown time zone ${given}.`, {
     hint: "Write a name of the IANA database, such as Europe/Berlin, or UTC.",
   });
 }
@@ -129,7 +129,7 @@ async function openExisting(url: string): Promise<Engine> {
     return await openStore(url, { mustExist: true });
   } catch (error) {
     if (!isError(error, "input_invalid")) throw error;
-    throw new WorkError("store_unavailable", error.message, {
+    throw new RedriveError("store_unavailable", error.message, {
       cause: error,
       hint: "Check --store and REDRIVE_STORE. The first queue or job creates the store.",
     });

@@ -1,7 +1,7 @@
 /** `redrive worker`: processes queues with a command. Workers on several machines may share a store. */
 import { availableParallelism } from "node:os";
 import { compileCommand, emptiedOptionWarning, refuseEmptiedArgument } from "../../attempt/template.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { argument, command } from "../command.ts";
 import { noCommand, runWorker } from "../interactive-worker.ts";
 import * as option from "../options.ts";
@@ -53,7 +53,7 @@ const worker = command({
     const needsCommand = queues !== undefined || jobs.length === 0;
     if (needsCommand && words.length === 0 && queues === undefined) throw noCommand();
     if (!needsCommand && words.length > 0) {
-      throw new WorkError("usage", "The items of a job are processed with the job's own command.", {
+      throw new RedriveError("usage", "The items of a job are processed with the job's own command.", {
         hint: "Leave the command out, or name the queue that it is for with --queue.",
       });
     }

@@ -1,7 +1,7 @@
 /** `redrive run|validate|init`: runs, checks and creates workflows. */
 import { writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { startWorkflow } from "../../run/workflow.ts";
 import { readText } from "../../std/files.ts";
 import { missingPrograms } from "../../workflow/missing-programs.ts";
@@ -71,7 +71,7 @@ function readWorkflow(path: string, name: string): string {
     return readText(path);
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-    throw new WorkError("usage", `The workflow ${name} cannot be read${reason}.`, {
+    throw new RedriveError("usage", `The workflow ${name} cannot be read${reason}.`, {
       cause: error,
       hint: "Write one that runs as it is: redrive init",
     });
@@ -81,7 +81,7 @@ function readWorkflow(path: string, name: string): string {
 function readVariable(given: string): [string, string] {
   const match = /^([A-Za-z_]\w*)=(.*)$/s.exec(given);
   if (match?.[1] !== undefined) return [match[1], match[2] ?? ""];
-  throw new WorkError("usage", `--var: "${given}" is not NAME=VALUE.`);
+  throw new RedriveError("usage", `--var: "${given}" is not NAME=VALUE.`);
 }
 
 const validate = command({
@@ -128,9 +128,12 @@ const init = command({
     const path = resolve(cwd, name);
     const itemsPath = join(cwd, ITEMS_FILE);
     if (basename(path) === ITEMS_FILE && dirname(path) === dirname(itemsPath))
-      throw new WorkError("usage", `${ITEMS_FILE} is for the items; choose another name for the workflow.`);
+      throw new RedriveError(
+        "usage",
+        `${ITEMS_FILE} is for the items; choose another name for the workflow.`,
+      );
     if (!write(path, FIRST_WORKFLOW, force)) {
-      throw new WorkError("usage", `${name} exists already and was not changed.`, {
+      throw new RedriveError("usage", `${name} exists already and was not changed.`, {
         hint: "Name another file, or overwrite it with --force.",
       });
     }
@@ -151,7 +154,7 @@ function write(path: string, text: string, isForced: boolean): boolean {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
     if (code === "EEXIST") return false;
-    throw new WorkError("usage", `${path} cannot be written (${code}).`, { cause: error });
+    throw new RedriveError("usage", `${path} cannot be written (${code}).`, { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 /** Defines the columns of letter lists, and shortens the names of letters and groups. */
 import type { Engine } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { isGeneratedId } from "../../intake/identity.ts";
 import type { Letter } from "../../item/letter.ts";
 import { formatDuration } from "../../std/duration.ts";
@@ -34,7 +34,7 @@ export function columnsFor(names: readonly string[], view: ColumnView): readonly
     const meant = nearest(word, Object.keys(known));
     const hint = `Valid columns: ${Object.keys(known).join(", ")}, all.`;
     const question = meant ? `; did you mean ${meant}?` : ".";
-    throw new WorkError("usage", `--columns: unknown column "${word}"${question}`, { hint });
+    throw new RedriveError("usage", `--columns: unknown column "${word}"${question}`, { hint });
   });
 }
 

@@ -3,7 +3,7 @@
  * second, so every call must be cheap; the store's counters are read only for drawing. Progress never fails a job: while the
  * store is unavailable, the last numbers are shown.
  */
-import type { WorkError } from "../../errors.ts";
+import type { RedriveError } from "../../errors.ts";
 import type { Failure } from "../../item/failure.ts";
 import type { LeasedItem, Settlement } from "../../item/item.ts";
 import type { Outcome } from "../../item/settlement.ts";
@@ -136,7 +136,7 @@ export class Progress implements Observed {
     this.#reportWaiting();
   }
 
-  trouble(error: WorkError): void {
+  trouble(error: RedriveError): void {
     this.#troubles += 1;
     this.#trouble = error.message;
     if (this.#work !== undefined) this.#reportWaiting();

@@ -3,7 +3,7 @@
  * With --json, prints only one document at the end.
  */
 import type { Engine } from "../../engine.ts";
-import type { WorkError } from "../../errors.ts";
+import type { RedriveError } from "../../errors.ts";
 import type { Settlement } from "../../item/item.ts";
 import type { Job } from "../../item/job.ts";
 import type { RunObserver, RunResult, Waiting } from "../../runner/run-options.ts";
@@ -56,7 +56,7 @@ export class WorkerScreen {
 
   /** Also used before processing starts, because the store may not be available yet. */
   readonly storeObserver = {
-    trouble: (error: WorkError): void => {
+    trouble: (error: RedriveError): void => {
       if (this.#progress.finished !== undefined) this.#progress.trouble(error);
       else this.note(`redrive: waiting: ${clean(error.message)}`);
     },

@@ -2,7 +2,7 @@
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Zstd } from "@hpcc-js/wasm-zstd";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { Compression } from "./format.ts";
 
 export async function* compress(
@@ -32,7 +32,7 @@ async function* gunzip(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
     if (typeof code !== "string" || !/^Z_/.test(code)) throw error;
     const problem = code === "Z_BUF_ERROR" ? "it is truncated" : String((error as Error).message);
-    throw new WorkError("input_invalid", `The gzip data is damaged: ${problem}.`, {
+    throw new RedriveError("input_invalid", `The gzip data is damaged: ${problem}.`, {
       hint: "Get the file again, or test it with: gzip -t FILE.",
       cause: error,
     });
@@ -207,8 +207,8 @@ async function need(bytes: ByteReader, count: number): Promise<void> {
   if (!(await bytes.has(count))) throw damaged("it is truncated");
 }
 
-export function damaged(problem: string): WorkError {
-  return new WorkError("input_invalid", `The Zstandard data is damaged: ${problem}.`, {
+export function damaged(problem: string): RedriveError {
+  return new RedriveError("input_invalid", `The Zstandard data is damaged: ${problem}.`, {
     hint: "Get the file again, or test it with: zstd -t FILE.",
   });
 }

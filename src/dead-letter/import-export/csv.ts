@@ -1,6 +1,6 @@
 /** Converts letters to and from CSV rows: columns that people can sort, and `details` with all other fields as JSON. */
 
-import type { WorkError } from "../../errors.ts";
+import type { RedriveError } from "../../errors.ts";
 import { CsvRows, type Row, type RowFailure, type RowRun } from "../../intake/csv.ts";
 import { wholeLines } from "../../intake/lines.ts";
 import { invalidInput } from "../../intake/origin.ts";
@@ -146,7 +146,7 @@ async function* runsOf(chunks: AsyncIterable<Buffer>, file: string): AsyncGenera
 }
 
 /** Ends the import: after an invalid quote, the end of the row is unknown. */
-function rowError({ error, line }: RowFailure, file: string): WorkError {
+function rowError({ error, line }: RowFailure, file: string): RedriveError {
   return invalidInput(originOf(file), { line }, `invalid CSV: ${error.message}`, {
     hint: "Correct the row and import the file again; letters that exist already are skipped.",
     cause: error,

@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { type Letter, letterToJson } from "../../item/letter.ts";
 import { systemClock } from "../../std/clock.ts";
 import { writeOut } from "../../std/files.ts";
@@ -55,14 +55,14 @@ export async function exportLetters(
 async function formatFor({ path, format }: ExportOptions): Promise<ExportFormat> {
   if (path === "-") {
     if (format !== "directory") return format ?? "json";
-    throw new WorkError("usage", "A folder of letters cannot be written to stdout.", {
+    throw new RedriveError("usage", "A folder of letters cannot be written to stdout.", {
       hint: "Give the path of a folder.",
     });
   }
   const isFolder = (await stat(path).catch(() => null))?.isDirectory() ?? false; // the write reports errors
   const chosen = format ?? (isFolder ? "directory" : (formatOfName(path) ?? "json"));
   if (chosen === "directory" || !isFolder) return chosen;
-  throw new WorkError("usage", `${path} is a folder, but the format ${chosen} is a single file.`, {
+  throw new RedriveError("usage", `${path} is a folder, but the format ${chosen} is a single file.`, {
     hint: "Give the path of a file, or use --format directory.",
   });
 }
@@ -86,7 +86,7 @@ async function writeFile(path: string, bytes: AsyncIterable<Buffer>): Promise<vo
 function cannotWrite(path: string, error: unknown): unknown {
   const problem = WRITE_PROBLEMS[codeOf(error) ?? ""];
   if (problem === undefined) return error;
-  return new WorkError("usage", `${path} cannot be written: ${problem}.`, {
+  return new RedriveError("usage", `${path} cannot be written: ${problem}.`, {
     hint: "Give another path; nothing was written.",
     cause: error,
   });

@@ -5,7 +5,7 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import { type Engine, type ImportReport, NOTHING_IMPORTED, sumOfReports } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { idProblem } from "../../intake/identity.ts";
 import { openInput } from "../../intake/input.ts";
 import { importedLetter } from "../../item/imported-letter.ts";
@@ -57,7 +57,7 @@ export async function importLetters(
   options: ImportOptions = {},
 ): Promise<Imported> {
   const problem = options.job === undefined ? undefined : idProblem(options.job);
-  if (problem !== undefined) throw new WorkError("usage", `The job name ${problem}.`);
+  if (problem !== undefined) throw new RedriveError("usage", `The job name ${problem}.`);
   const receiptsJob = await receiptsJobOf(engine);
   const run = new ImportRun(engine, path, { ...options, receiptsJob, now: await engine.now() });
   for await (const readings of await readingsOf(path, options)) {
@@ -175,7 +175,7 @@ class ImportRun {
       await this.#endJob(await this.#engine.createJob({ id, name: id, kind: "imported", spec }));
     } catch (error) {
       // Another import may have created it at the same time.
-      if (!(error instanceof WorkError) || error.code !== "job_changed") throw error;
+      if (!(error instanceof RedriveError) || error.code !== "job_changed") throw error;
     }
   }
 

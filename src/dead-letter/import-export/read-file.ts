@@ -1,7 +1,7 @@
 /** Reads the records of one file or stream in any format, compressed or not. */
 
 import { isUtf8 } from "node:buffer";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { replay } from "../../intake/input.ts";
 import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { skipMark } from "../../intake/parse-json.ts";
@@ -50,7 +50,7 @@ async function readerOf(container: Container | undefined, file: string): Promise
     case "single":
       return (await import("./read-json.ts")).readSingle;
     case undefined:
-      throw new WorkError("input_invalid", `${file} is not in a known letter format.`, {
+      throw new RedriveError("input_invalid", `${file} is not in a known letter format.`, {
         hint: "Supported: JSON, JSON Lines, CSV with a column item_id, and letter directories. Set --format if it is not detected.",
       });
   }

@@ -2,7 +2,7 @@
 import { constants, type Dirent } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { openInput } from "../../intake/input.ts";
 import { RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { type Letter, letterFromJson } from "../../item/letter.ts";
@@ -34,8 +34,8 @@ function letterOf(reading: Reading, job: string): Letter {
   return { ...letter, jobId, queue: letter.queue || jobId };
 }
 
-function notALetter(file: string, why: string): WorkError {
-  return new WorkError("input_invalid", `${file} is not a letter: ${why}.`, {
+function notALetter(file: string, why: string): RedriveError {
+  return new RedriveError("input_invalid", `${file} is not a letter: ${why}.`, {
     hint: "Correct or remove the file, then run the command again.",
   });
 }
@@ -57,8 +57,8 @@ export async function* readFolder(folder: string): AsyncGenerator<Iterable<Readi
 
 const LINK = "a symbolic link, which is not followed";
 
-function noLetters(folder: string): WorkError {
-  return new WorkError("input_invalid", `${folder} is not a letter directory: it has no folder items.`, {
+function noLetters(folder: string): RedriveError {
+  return new RedriveError("input_invalid", `${folder} is not a letter directory: it has no folder items.`, {
     hint: "Give the folder of a job, which contains items/, or a folder above it.",
   });
 }
@@ -163,7 +163,7 @@ async function walk(folder: string, depth: number, found: Finding): Promise<void
 /** Lists a folder sorted by name, without hidden files such as temporary ones. */
 async function list(folder: string): Promise<readonly Dirent[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((cause: unknown) => {
-    throw new WorkError("input_invalid", `The folder ${folder} cannot be read.`, { cause });
+    throw new RedriveError("input_invalid", `The folder ${folder} cannot be read.`, { cause });
   });
   return entries
     .filter(({ name }) => !name.startsWith("."))

@@ -1,6 +1,6 @@
 /** Reads a JSON array, a document with an array `items`, or one object. Holds one element in memory. */
 import { isUtf8 } from "node:buffer";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { ArrayScanner } from "../../intake/json-array.ts";
 import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { BYTE, skipMark, skipSpace } from "../../intake/parse-json.ts";
@@ -80,14 +80,14 @@ const REST_BYTES_MAX = 1024 * 1024;
 
 function refuseLongRest(rest: readonly Buffer[]): void {
   if (rest.reduce((sum, { length }) => sum + length, 0) <= REST_BYTES_MAX) return;
-  throw new WorkError("input_invalid", "the document contains too much data after its letters");
+  throw new RedriveError("input_invalid", "the document contains too much data after its letters");
 }
 
 function refuseOpenDocument(head: Buffer, rest: readonly Buffer[]): void {
   try {
     JSON.parse(`${head.subarray(skipMark(head))}[]${Buffer.concat(rest)}`);
   } catch (cause) {
-    throw new WorkError("input_invalid", "the document is incomplete; it may be truncated", { cause });
+    throw new RedriveError("input_invalid", "the document is incomplete; it may be truncated", { cause });
   }
 }
 

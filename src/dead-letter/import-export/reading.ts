@@ -1,6 +1,6 @@
 /** The result of all import readers: records with their locations, and refusals. */
 
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { Origin } from "../../intake/origin.ts";
 import { parseInputJson } from "../../intake/parse-json.ts";
 import type { Json } from "../../std/json.ts";
@@ -48,9 +48,9 @@ export function originOf(file: string): Origin {
   return { name: file, format: "json", sniffed: false };
 }
 
-/** Turns a `WorkError` into a refusal, and removes the location from the beginning of its message. */
+/** Turns a `RedriveError` into a refusal, and removes the location from the beginning of its message. */
 export function refusalOf(error: unknown, place: Place): Reading {
-  if (!(error instanceof WorkError)) throw error;
+  if (!(error instanceof RedriveError)) throw error;
   const { file } = place;
   const line = error.message.startsWith(`${file}:`) ? /^:(\d+)/.exec(error.message.slice(file.length)) : null;
   const at = line === null ? place : { file, line: Number(line[1]) };

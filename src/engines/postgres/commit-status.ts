@@ -1,11 +1,11 @@
 /** Finds out over another connection whether a transaction was committed when the answer to COMMIT was lost. */
 import type pg from "pg";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { hangUp, within } from "./pipelining.ts";
 import { isConnectionLoss, isReadOnlyServer, isUnexpected, isUnknownTransaction } from "./trouble.ts";
 
 /** COMMIT was sent and its answer was lost: it is not known whether the transaction was committed. */
-export class CommitInDoubt extends WorkError {
+export class CommitInDoubt extends RedriveError {
   /** The result of the transaction, if it was received. */
   readonly answer: unknown;
 

@@ -1,6 +1,6 @@
 /** The connection pool of one server. A connection is discarded after an unexpected error. */
 import pg from "pg";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { type Address, readAddress } from "./address.ts";
 import { getTypeParser } from "./column-types.ts";
 import { CommitInDoubt } from "./commit-status.ts";
@@ -91,7 +91,8 @@ export class Connections {
 
   /** Discards the connection after an unexpected error. */
   async lend<T>(action: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    if (this.#closed) throw new WorkError("store_unavailable", `The store ${this.#address.shown} is closed.`);
+    if (this.#closed)
+      throw new RedriveError("store_unavailable", `The store ${this.#address.shown} is closed.`);
     const pool = this.#pool;
     const client = await this.#servers.each(() => pool.connect());
     try {
@@ -121,7 +122,7 @@ export class Connections {
       this.#verified.add(client);
       return;
     }
-    throw new WorkError(
+    throw new RedriveError(
       "store_unavailable",
       `The address of the store ${this.#address.shown} leads to another database now.`,
       {

@@ -3,7 +3,7 @@
  * a quarter of the time to live, so that a second try over a new connection still arrives in time.
  */
 import type { Holder, NewHolder } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { type ClockSample, ClockWatch, uptimeOf } from "../clock-record.ts";
 import { followClock } from "../sql/clock-steps.ts";
 import type { Db, Step } from "../sql/db.ts";
@@ -43,7 +43,7 @@ export class Heartbeats {
     const once = () =>
       this.#follow((db) => heartbeat(db, holderId), { timeoutMs: HEARTBEAT_MS_MAX, silenceMs });
     const isKnown = await once().catch((error: unknown) => {
-      if (error instanceof WorkError && error.code === "store_unavailable") return once();
+      if (error instanceof RedriveError && error.code === "store_unavailable") return once();
       throw error;
     });
     if (!isKnown) this.#silences.delete(holderId);

@@ -3,7 +3,7 @@
  * step: committed settlements are neither stale nor applied twice, and leases of the lost answer are part of the new one.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { Lease, LeasedItem, Settlement } from "../../item/item.ts";
 import { takeUnheard } from "./lease.ts";
 import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
@@ -122,7 +122,7 @@ async function resolve(
 }
 
 function isGone(error: unknown): boolean {
-  return error instanceof WorkError && error.code === "lease_lost";
+  return error instanceof RedriveError && error.code === "lease_lost";
 }
 
 function keyOf({ ref, attempt }: Lease): string {

@@ -1,7 +1,7 @@
 /** Adds items in batches of one statement, each id once. Replaces the data of waiting items where the caller asks for it. */
 
 import type { AddOptions, AddReport } from "../../engine.ts";
-import { settingsChanged, type WorkError } from "../../errors.ts";
+import { type RedriveError, settingsChanged } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
 import { assert } from "../../std/assert.ts";
@@ -176,7 +176,7 @@ async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): P
 }
 
 /** The queue does not exist, or its settings changed while items were being added. */
-function noPlace({ queueName, spec }: Intake): WorkError {
+function noPlace({ queueName, spec }: Intake): RedriveError {
   return spec === null ? noQueue(queueName) : settingsChanged(queueName);
 }
 

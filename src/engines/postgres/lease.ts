@@ -1,5 +1,5 @@
 /** Maintains the table `leases`, which only PostgreSQL has. Holders are in `sql/holders.ts`. */
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { LeasedItem } from "../../item/item.ts";
 import { listLeases } from "../sql/holders.ts";
 import { runOn } from "./db.ts";
@@ -23,8 +23,8 @@ export async function gatherLeases(tx: Tx, holder: number): Promise<void> {
   );
 }
 
-export function holderGone(holderId: string): WorkError {
-  return new WorkError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
+export function holderGone(holderId: string): RedriveError {
+  return new RedriveError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
     hint: "It missed its heartbeats and was taken for dead. Enter again as a new holder.",
   });
 }

@@ -1,6 +1,6 @@
 /** Creates or migrates the tables of a PostgreSQL store. If many processes start at once, one of them does it. */
 import pg from "pg";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { storeChanged } from "../store-version.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { SCHEMA_VERSION } from "./schema-version.ts";
@@ -67,7 +67,7 @@ async function makeSchema(tx: Tx): Promise<void> {
     tx.schema,
   );
   if (there !== undefined && there.tables > 0) {
-    throw new WorkError(
+    throw new RedriveError(
       "store_corrupt",
       `The schema ${tx.schema} is another program's: it has other tables.`,
       {
@@ -96,7 +96,7 @@ async function refuseRenamed(tx: Tx): Promise<void> {
     originOf(tx.schema),
   );
   if (renamed === undefined) return;
-  throw new WorkError(
+  throw new RedriveError(
     "store_unavailable",
     `The schema ${tx.schema} was renamed to ${renamed.name}. No second store was created.`,
     {
@@ -105,15 +105,15 @@ async function refuseRenamed(tx: Tx): Promise<void> {
   );
 }
 
-function notThere({ address: { shown, schema } }: Session): WorkError {
-  return new WorkError("input_invalid", `There is no store in the schema ${schema} of ${shown}.`, {
+function notThere({ address: { shown, schema } }: Session): RedriveError {
+  return new RedriveError("input_invalid", `There is no store in the schema ${schema} of ${shown}.`, {
     hint: "Check the database and the ?schema= of the URL.",
   });
 }
 
 function refuseNewer(session: Session, version: number): void {
   if (version <= SCHEMA_VERSION) return;
-  throw new WorkError(
+  throw new RedriveError(
     "store_newer",
     `The store ${session.address.shown} has schema version ${version}, but this version of Redrive supports ${SCHEMA_VERSION}.`,
     { hint: "Install a newer Redrive." },

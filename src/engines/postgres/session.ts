@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type pg from "pg";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { Clock } from "../../std/clock.ts";
 import { type Address, readAddress } from "./address.ts";
 import type { Scalar } from "./arrays.ts";
@@ -105,7 +105,7 @@ export class Session {
       try {
         return await action();
       } catch (error) {
-        const isAway = error instanceof WorkError && error.code === "store_unavailable";
+        const isAway = error instanceof RedriveError && error.code === "store_unavailable";
         if (!isAway || this.#connections.isClosed || performance.now() > deadline) throw error;
       }
       await pause(50 + Math.random() * 100);
@@ -339,8 +339,8 @@ export class Session {
     }
   }
 
-  #busy(): WorkError {
-    return new WorkError(
+  #busy(): RedriveError {
+    return new RedriveError(
       "store_busy",
       `The store ${this.address.shown} is changed by so many at once that a step lost ${TRIES_MAX} times in a row.`,
       { hint: "Try again, with fewer workers at a time." },
@@ -349,7 +349,7 @@ export class Session {
 }
 
 function requireCommit({ command }: pg.QueryResult): void {
-  if (command !== "COMMIT") throw new WorkError("store_unavailable", "The transaction was rolled back.");
+  if (command !== "COMMIT") throw new RedriveError("store_unavailable", "The transaction was rolled back.");
 }
 
 function timeOf({ rows }: pg.QueryResult): number {

@@ -1,6 +1,6 @@
 /** Converts errors of `pg` and the server into errors that say what to do. Passwords never appear in them. */
 import pg from "pg";
-import { type ErrorCode, WorkError } from "../../errors.ts";
+import { type ErrorCode, RedriveError } from "../../errors.ts";
 import { storeChanged } from "../store-version.ts";
 import { maskPassword } from "./address.ts";
 import { foundVersion, SCHEMA_VERSION } from "./schema-version.ts";
@@ -26,7 +26,7 @@ export async function asConflict<T>(step: () => Promise<T>): Promise<T> {
 
 /** Whether a unique index was violated. */
 export function isTaken(error: unknown): boolean {
-  return codeOf(error) === "23505" || (error instanceof WorkError && codeOf(error.cause) === "23505");
+  return codeOf(error) === "23505" || (error instanceof RedriveError && codeOf(error.cause) === "23505");
 }
 
 /** An error that makes the transaction retry, like a conflict reported by the server. */
@@ -83,16 +83,16 @@ export function isUnknownTransaction(error: unknown): boolean {
   return codeOf(error) === "22023";
 }
 
-/** Converts errors of the server and the network to a `WorkError`. Other errors are bugs and stay as they are. */
+/** Converts errors of the server and the network to a `RedriveError`. Other errors are bugs and stay as they are. */
 export function storeError(error: unknown, store: string): unknown {
-  if (error instanceof WorkError) return error;
+  if (error instanceof RedriveError) return error;
   const version = foundVersion(error);
   if (version !== undefined) return storeChanged(store, SCHEMA_VERSION, version);
   const meaning = meaningOf(error);
   if (meaning === undefined) return error;
   const [code, what, hint] = meaning;
   const said = error instanceof Error && error.message !== "" ? ` (${maskPassword(error.message)})` : "";
-  return new WorkError(code, `The store ${store} ${what}${said}.`, { hint, cause: error });
+  return new RedriveError(code, `The store ${store} ${what}${said}.`, { hint, cause: error });
 }
 
 type Meaning = readonly [ErrorCode, string, string];

@@ -1,6 +1,6 @@
 /** Deletes a job and its items in batches. Groups, their arrivals and the queue's row stay. */
 import type { DeleteJobStep, QueueCounts } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { EventDraft } from "../../item/event.ts";
 import { isStanding, type Job } from "../../item/job.ts";
 import type { ItemState } from "../../item/state.ts";
@@ -26,14 +26,14 @@ export function* deleteJob(db: Db, id: string, step: DeleteJobStep): Step<boolea
 function* requireDeletable(db: Db, job: Job, queue: number): Step<QueueCounts> {
   const counts = yield* countQueue(db, job.id);
   if (isStanding(job))
-    throw new WorkError("illegal_move", `${job.id} is a ${job.kind}, not a job that ends.`);
+    throw new RedriveError("illegal_move", `${job.id} is a ${job.kind}, not a job that ends.`);
   const holder = yield* db.get(
     "SELECT 1 FROM holders WHERE queue = ? AND gone = 0 AND expires_at > ? LIMIT 1",
     queue,
     db.now,
   );
   if (holder !== undefined || counts.leased > 0) {
-    throw new WorkError("job_running", `Another process is running the job ${job.id}.`, {
+    throw new RedriveError("job_running", `Another process is running the job ${job.id}.`, {
       hint: "Stop it first, or wait until it has ended.",
     });
   }
@@ -42,7 +42,7 @@ function* requireDeletable(db: Db, job: Job, queue: number): Step<QueueCounts> {
     queue,
   );
   if (counts.letters + counts.resolved === 0 && discarded === undefined) return counts;
-  throw new WorkError("illegal_move", `The job ${job.id} still has letters.`, {
+  throw new RedriveError("illegal_move", `The job ${job.id} still has letters.`, {
     hint: `Purge them first: redrive dlq purge --job ${job.id} --state all`,
   });
 }

@@ -2,7 +2,7 @@
  * Reads, lists and edits the records of signatures. group-cache.ts updates them for the burials and successes of a
  * transaction.
  */
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import {
   afterChange,
   changedEvent,
@@ -67,7 +67,7 @@ export function* listMarks(
 export function* markGroup(db: Db, signature: string, change: GroupChange): Step<GroupMark> {
   const record = (yield* readLives(db, [signature])).get(signature);
   if (record === undefined) {
-    throw new WorkError("item_not_found", `There is no group ${signature} in this store.`, {
+    throw new RedriveError("item_not_found", `There is no group ${signature} in this store.`, {
       hint: "List the groups with `redrive groups`.",
     });
   }

@@ -1,6 +1,6 @@
 /** Jobs and their queues, and the counts of a queue. */
 import type { JobChange, QueueCounts } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from "../../item/job.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 import { stringifyJson } from "../../std/json.ts";
@@ -24,8 +24,8 @@ export function* createJob(db: Db, job: NewJob): Step<Job> {
   return yield* requireJob(db, job.id);
 }
 
-function taken({ id, name }: NewJob): WorkError {
-  return new WorkError("job_changed", `A job with the id ${id} or the name ${name} already exists.`);
+function taken({ id, name }: NewJob): RedriveError {
+  return new RedriveError("job_changed", `A job with the id ${id} or the name ${name} already exists.`);
 }
 
 const COLUMNS = `id, name, kind, spec, progress, status, intake_complete, created_at, started_at, ended_at,
@@ -50,7 +50,7 @@ export function* findJob(db: Db, idOrName: string, lock = ""): Step<Job | null> 
 
 export function* requireJob(db: Db, idOrName: string, lock = ""): Step<Job> {
   const job = yield* findJob(db, idOrName, lock);
-  if (job === null) throw new WorkError("job_not_found", `There is no job ${idOrName}.`);
+  if (job === null) throw new RedriveError("job_not_found", `There is no job ${idOrName}.`);
   return job;
 }
 
@@ -126,8 +126,8 @@ export function* queueNo(db: Db, name: string): Step<number> {
   return row.no;
 }
 
-export function noQueue(name: string): WorkError {
-  return new WorkError("job_not_found", `There is no job or queue ${name}.`);
+export function noQueue(name: string): RedriveError {
+  return new RedriveError("job_not_found", `There is no job or queue ${name}.`);
 }
 
 export function* countQueue(db: Db, queue: string): Step<QueueCounts> {

@@ -3,7 +3,7 @@
  * are removed.
  */
 import type { LetterOrder } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 
 /** A letter's number and its sort key. */
 export interface Place {
@@ -38,7 +38,7 @@ export function readCursor(order: LetterOrder, cursor: string): Place {
   const isKey = typeof key === (order === "item" || order === "type" ? "string" : "number");
   if (of === order && isKey && Number.isSafeInteger(no))
     return { key: key as Place["key"], no: no as number };
-  throw new WorkError("usage", `"${cursor}" is not the cursor of a page in the order ${order}.`, {
+  throw new RedriveError("usage", `"${cursor}" is not the cursor of a page in the order ${order}.`, {
     hint: "Take `next` of the page before, in the same order.",
   });
 }
@@ -101,8 +101,8 @@ function placeAfter(order: LetterOrder, { no, key }: Place): PageSql {
 export const LETTERS_WITHOUT_GROUPS =
   "SELECT 1 AS found FROM letters WHERE NOT EXISTS (SELECT 1 FROM groups) LIMIT 1";
 
-export function groupsMissing(store: string): WorkError {
-  return new WorkError(
+export function groupsMissing(store: string): RedriveError {
+  return new RedriveError(
     "store_corrupt",
     `The store ${store} is damaged: its letters have lost their groups.`,
     {

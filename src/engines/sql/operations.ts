@@ -1,5 +1,5 @@
 /** Reads and changes operations: records, totals and status. */
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import {
   type Operation,
   type OperationChange,
@@ -64,7 +64,7 @@ export function* requireOperation(db: Db, id: string): Step<Operation> {
 export function* requireRow(db: Db, id: string): Step<StoredOperation> {
   const row = yield* db.get<object>(`${OPERATION_SQL} WHERE o.id = ?1`, id);
   if (row !== undefined) return storedOf(row);
-  throw new WorkError("item_not_found", `There is no operation ${id}.`, {
+  throw new RedriveError("item_not_found", `There is no operation ${id}.`, {
     hint: "List the operations with `redrive ops`.",
   });
 }

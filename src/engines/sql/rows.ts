@@ -1,6 +1,6 @@
 /** Pages of rows, which every engine exports and imports when one store is copied into another. */
 import type { RowPage } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { rowOf, type Table } from "../../item/tables.ts";
 import { assert } from "../../std/assert.ts";
 import type { Json } from "../../std/json.ts";
@@ -29,8 +29,8 @@ export function rowPage({ columns, key }: Table, tuples: readonly Tuple[], limit
 }
 
 /** The error for a row that was written after the table that it references had been read. */
-export function copyDiffers(table: string, cause: unknown): WorkError {
-  return new WorkError("copy_differs", `Rows of ${table} do not fit those that are there.`, {
+export function copyDiffers(table: string, cause: unknown): RedriveError {
+  return new RedriveError("copy_differs", `Rows of ${table} do not fit those that are there.`, {
     cause,
     hint: "The source store changed during the copy. Run the same command again when no other process is using the store.",
   });

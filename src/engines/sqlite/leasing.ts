@@ -3,7 +3,7 @@
  * key are never read. Pause, rate and breaker are checked in the same transaction.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { LeasedItem } from "../../item/item.ts";
 import { PRIORITIES, rankOf } from "../../item/item.ts";
 import { allow, spend } from "../../item/rate.ts";
@@ -63,7 +63,7 @@ function queueNamed(session: Session, name: string): QueueRow {
     "SELECT q.no, q.spent_until, j.paused_at FROM queues q LEFT JOIN jobs j ON j.id = q.name WHERE q.name = ?",
     name,
   );
-  if (row === undefined) throw new WorkError("job_not_found", `There is no job or queue ${name}.`);
+  if (row === undefined) throw new RedriveError("job_not_found", `There is no job or queue ${name}.`);
   return row;
 }
 
@@ -170,6 +170,7 @@ function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
 function holderNo(session: Session, holderId: string): number {
   const sql = "SELECT no FROM holders WHERE id = ? AND gone = 0 AND expires_at > 0";
   const row = session.get<{ no: number }>(sql, holderId);
-  if (row === undefined) throw new WorkError("lease_lost", `The holder ${holderId} is not known any more.`);
+  if (row === undefined)
+    throw new RedriveError("lease_lost", `The holder ${holderId} is not known any more.`);
   return row.no;
 }

@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Engine } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { type Clock, systemClock } from "../../std/clock.ts";
 import { makeFolder, makePrivate } from "../../std/files.ts";
 import { followClock } from "./clock-steps.ts";
@@ -71,7 +71,7 @@ async function openSession({
 
 function requireFile(path: string): void {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;
-  throw new WorkError("input_invalid", `There is no store ${path}.`, {
+  throw new RedriveError("input_invalid", `There is no store ${path}.`, {
     hint: "Check --store and REDRIVE_STORE. The first job, queue or import creates the store.",
   });
 }
@@ -84,7 +84,7 @@ async function requireNotEmpty(path: string): Promise<void> {
   const deadline = performance.now() + CREATION_MS_MAX;
   while (isEmptyFile(path)) {
     if (performance.now() > deadline) {
-      throw new WorkError("store_corrupt", `The store ${path} is damaged: the file has 0 bytes.`, {
+      throw new RedriveError("store_corrupt", `The store ${path} is damaged: the file has 0 bytes.`, {
         hint: "Restore the file from a backup. If it never was a store, delete it: the next job, queue or import creates a new one.",
       });
     }
@@ -115,7 +115,7 @@ async function prepareWhenFree(session: Session, busyMsMax: number): Promise<voi
     try {
       return await prepare(session);
     } catch (error) {
-      const isBusy = error instanceof WorkError && error.code === "store_busy";
+      const isBusy = error instanceof RedriveError && error.code === "store_busy";
       if (!isBusy || performance.now() > began + busyMsMax) throw error;
       session.reportWait(began);
       await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 9));
@@ -153,7 +153,7 @@ function requireOwn(session: Session): void {
        FROM sqlite_master WHERE type = 'table'`,
   );
   if (found === undefined || found.tables === 0 || found.own === 3) return;
-  throw new WorkError(
+  throw new RedriveError(
     "store_corrupt",
     `The store ${session.path} is not a Redrive store: it is another program's database.`,
     { hint: "Choose another --store." },
@@ -163,7 +163,7 @@ function requireOwn(session: Session): void {
 function migrate(session: Session): void {
   const from = version(session); // read again: another process may have migrated while this one waited
   if (from > MIGRATIONS.length) {
-    throw new WorkError(
+    throw new RedriveError(
       "store_newer",
       `The store ${session.path} has schema version ${from}, but this version of Redrive supports ${MIGRATIONS.length}.`,
       {
@@ -225,7 +225,7 @@ function tryReadOnly(
 }
 
 function isWriteTrouble(error: unknown): boolean {
-  if (error instanceof WorkError)
+  if (error instanceof RedriveError)
     return error.code === "store_readonly" || error.code === "store_unavailable";
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   return code === "EACCES" || code === "EROFS" || code === "EPERM";
@@ -234,14 +234,14 @@ function isWriteTrouble(error: unknown): boolean {
 /** File system errors, such as a folder that cannot be created, are store errors too. */
 function asStoreError(error: unknown, path: string): unknown {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  if (error instanceof WorkError || typeof code !== "string" || !/^E[A-Z]+$/.test(code)) return error;
+  if (error instanceof RedriveError || typeof code !== "string" || !/^E[A-Z]+$/.test(code)) return error;
   const ours =
     code === "ENOSPC"
       ? "store_full"
       : code === "EROFS" || code === "EACCES"
         ? "store_readonly"
         : "store_unavailable";
-  return new WorkError(ours, `The store ${path} cannot be opened: ${(error as Error).message}.`, {
+  return new RedriveError(ours, `The store ${path} cannot be opened: ${(error as Error).message}.`, {
     cause: error,
     hint: "Choose another place with --store or REDRIVE_HOME.",
   });

@@ -2,7 +2,7 @@
 import { renameSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Problem } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { DamageReport, SalvageReport, TableDamage } from "../../item/store-queries.ts";
 import { TABLES, type Table } from "../../item/tables.ts";
 import { assert } from "../../std/assert.ts";
@@ -31,7 +31,7 @@ export function findDamage(path: string): DamageReport | null {
 /** Salvages a store into a new file, which gets its name when it is complete. */
 export async function salvageSqlite(from: string, to: string): Promise<SalvageReport> {
   if (exists(to)) {
-    throw new WorkError("copy_refused", `There is a file ${to}.`, {
+    throw new RedriveError("copy_refused", `There is a file ${to}.`, {
       hint: "Choose a new file for the salvaged store.",
     });
   }
@@ -96,13 +96,13 @@ function requireReadable(file: DamagedFile, path: string): void {
   if (version === MIGRATIONS.length) return;
   if (version === undefined) throw nothingToSave(path);
   const known = `The store ${path} has schema version ${version}, but this version of Redrive salvages stores of version ${MIGRATIONS.length}`;
-  throw new WorkError(version > MIGRATIONS.length ? "store_newer" : "copy_refused", `${known}.`, {
+  throw new RedriveError(version > MIGRATIONS.length ? "store_newer" : "copy_refused", `${known}.`, {
     hint: "Run `store salvage` with the version of Redrive that wrote the store.",
   });
 }
 
-function nothingToSave(path: string): WorkError {
-  return new WorkError(
+function nothingToSave(path: string): RedriveError {
+  return new RedriveError(
     "store_corrupt",
     `Nothing can be saved of ${path}: its list of tables cannot be read.`,
     {

@@ -3,7 +3,7 @@
  * rest of this folder uses it.
  */
 import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import type { Clock } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { Notifier } from "../../std/notifier.ts";
@@ -256,9 +256,9 @@ export class Session {
     this.#closed = true;
   }
 
-  /** Converts SQLite's errors into a `WorkError` that says what to do. */
+  /** Converts SQLite's errors into a `RedriveError` that says what to do. */
   guard<T>(action: () => T): T {
-    if (this.#closed) throw new WorkError("store_unavailable", `The store ${this.path} is closed.`);
+    if (this.#closed) throw new RedriveError("store_unavailable", `The store ${this.path} is closed.`);
     try {
       return action();
     } catch (error) {
@@ -290,7 +290,7 @@ export class Session {
       this.run("BEGIN IMMEDIATE");
       return true;
     } catch (error) {
-      if (error instanceof WorkError && error.code === "store_busy") return false;
+      if (error instanceof RedriveError && error.code === "store_busy") return false;
       throw error;
     }
   }
@@ -322,8 +322,8 @@ export class Session {
     if (found !== version) throw storeChanged(this.path, version, found ?? 0);
   }
 
-  #busy(): WorkError {
-    return new WorkError(
+  #busy(): RedriveError {
+    return new RedriveError(
       "store_busy",
       `The store ${this.path} was locked by another process for ${formatDuration(this.#busyMsMax)}.`,
       {

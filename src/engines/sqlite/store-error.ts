@@ -1,7 +1,7 @@
 /** Converts SQLite's errors into errors with a cause and a hint. */
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 
 const PRIMARY_CODE = 0xff;
 const IO_ERROR = 10;
@@ -9,7 +9,7 @@ const FULL = 13;
 
 /** SQLite's primary result codes that a user may see. */
 const MEANING: Readonly<
-  Record<number, readonly [ConstructorParameters<typeof WorkError>[0], string, string]>
+  Record<number, readonly [ConstructorParameters<typeof RedriveError>[0], string, string]>
 > = {
   5: ["store_busy", "is locked by another process", "Try again when it is done."],
   6: ["store_busy", "is locked by another connection", "Try again when it is done."],
@@ -43,7 +43,7 @@ export function storeError(error: unknown, path: string): unknown {
   const meaning = code === undefined ? undefined : MEANING[code & PRIMARY_CODE];
   if (meaning === undefined) return error;
   const [ours, what, hint] = meaning;
-  return new WorkError(ours, `The store ${path} ${what}.`, { cause: error, hint });
+  return new RedriveError(ours, `The store ${path} ${what}.`, { cause: error, hint });
 }
 
 const ROOM_BYTES_MIN = 64 * 1024;

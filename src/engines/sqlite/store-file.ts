@@ -5,7 +5,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { type BigIntStats, statSync } from "node:fs";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 
 /** The layout of the shared memory file (`-shm`), as SQLite documents it in walformat.html. */
 const PAGE_SIZE = 14;
@@ -31,7 +31,7 @@ export class StoreFile {
     const opened = this.#opened;
     if (opened !== undefined && found?.ino === opened.ino && found.dev === opened.dev) return;
     const what = found === undefined ? "was removed" : "was replaced by another file";
-    throw new WorkError("store_unavailable", `The store ${this.#path} ${what} while it was open.`, {
+    throw new RedriveError("store_unavailable", `The store ${this.#path} ${what} while it was open.`, {
       hint: "Nothing more was acknowledged. Put the file back, or start again with the store that is there.",
       isStoreGone: true,
     });
@@ -55,8 +55,8 @@ export class StoreFile {
     return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  #truncated(bytes: number, committed: number): WorkError {
-    return new WorkError(
+  #truncated(bytes: number, committed: number): RedriveError {
+    return new RedriveError(
       "store_corrupt",
       `The journal ${this.#path}-wal was truncated to ${bytes} bytes while the store was open; ${committed} were committed.`,
       { hint: "Stop every process that uses the store, and run `redrive store check`." },

@@ -3,7 +3,7 @@
  * maintenance index new letters in bounded steps; letters that are not indexed yet are scanned.
  */
 import { createHash } from "node:crypto";
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
 import type { Session, Value } from "./session.ts";
 import { wordingOf } from "./wording.ts";
@@ -69,7 +69,7 @@ function tryToRead(session: Session): boolean {
 
 /** Returns false for an expected error; throws any other. */
 function isExpected(error: unknown): false {
-  if (error instanceof WorkError && EXPECTED.includes(error.code)) return false;
+  if (error instanceof RedriveError && EXPECTED.includes(error.code)) return false;
   throw error;
 }
 

@@ -1,5 +1,5 @@
 /** The keywords of JSON Schema that check a value itself or apply subschemas to it or its parts. */
-import { WorkError } from "../../errors.ts";
+import { RedriveError } from "../../errors.ts";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
 import { compileLinear, type LinearPattern, PatternError } from "../../std/pattern.ts";
 import { isSameJson } from "../json-diff.ts";
@@ -22,8 +22,8 @@ export function problemAt(at: Path, problem: string): string {
   return `${at.length === 0 ? "the data" : pathText(at)} ${problem}`;
 }
 
-export function schemaError(problem: string): WorkError {
-  return new WorkError("usage", `The schema cannot be used: ${problem}.`, {
+export function schemaError(problem: string): RedriveError {
+  return new RedriveError("usage", `The schema cannot be used: ${problem}.`, {
     hint: "Write JSON Schema, 2020-12 or draft 7, in one document.",
   });
 }

@@ -3,7 +3,7 @@ import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { Engine } from "../../../src/engine.ts";
 import { openStore } from "../../../src/engines/open.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 import { randomName } from "../../../src/std/random.ts";
 import { askPostgres, dropSchema, postgresServerUrl, postgresUrl } from "../../support/postgres-stores.ts";
 import { buried, retried } from "../../support/settlements.ts";
@@ -33,7 +33,7 @@ async function open(url: string): Promise<Engine> {
 const errorOf = (url: string) =>
   openPostgresEngine({ url }).then(
     () => expect.fail("it was opened"),
-    (error: unknown) => error as WorkError,
+    (error: unknown) => error as RedriveError,
   );
 
 describe("a schema", () => {
@@ -121,7 +121,7 @@ describe("a URL", () => {
     url.password = SECRET;
     change(url);
     const error = await errorOf(url.href);
-    expect(error).toBeInstanceOf(WorkError);
+    expect(error).toBeInstanceOf(RedriveError);
     expect(error.code).toBe(code);
     expect(error.hint).toBeTruthy();
     expect(`${error.message} ${error.hint} ${error.stack} ${JSON.stringify(error)}`).not.toContain(SECRET);

@@ -3,11 +3,11 @@ import { userInfo } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { readAddress } from "../../../src/engines/postgres/address.ts";
 import { storeError } from "../../../src/engines/postgres/trouble.ts";
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 
 const said = (error: Error) => {
   const told = storeError(error, "postgres://h/d");
-  if (!(told instanceof WorkError)) throw new Error(`no error of ours: ${error.message}`);
+  if (!(told instanceof RedriveError)) throw new Error(`no error of ours: ${error.message}`);
   return { code: told.code, text: `${told.message} ${told.hint}` };
 };
 const coded = (code: string, more: object = {}) => Object.assign(new Error("why"), { code, ...more });

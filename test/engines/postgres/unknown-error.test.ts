@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { setTarget } from "../../../src/delivery/target-settings.ts";
 import type { Engine } from "../../../src/engine.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 import { Queue } from "../../../src/library/queues.ts";
 import { createQueue } from "../../../src/queue/queue-settings.ts";
 import { DEFAULT_POLICY } from "../../../src/retry/policy.ts";
@@ -289,7 +289,7 @@ describe("a store whose version was raised", () => {
         () => null,
         (found: unknown) => found,
       );
-      expect(error, name).toBeInstanceOf(WorkError);
+      expect(error, name).toBeInstanceOf(RedriveError);
       expect(error, name).toMatchObject({ code: "store_newer", message: /while this process used it/ });
     }
     await changeVersion(-1);

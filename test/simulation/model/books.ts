@@ -1,5 +1,5 @@
 /** What is known to be there: an operation and its books, which are told how a letter has ended; the mark of a signature. */
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 import type { Operation } from "../../../src/item/operation.ts";
 import { assert } from "../../../src/std/assert.ts";
 import { compact } from "../../../src/std/json.ts";
@@ -9,7 +9,7 @@ import type { MarkRow, OperationRow, Row, Store } from "./store.ts";
 export function requireOperation(store: Store, id: string): OperationRow {
   const operation = store.operations.get(id);
   if (operation) return operation;
-  throw new WorkError("item_not_found", `There is no operation "${id}".`, {
+  throw new RedriveError("item_not_found", `There is no operation "${id}".`, {
     hint: "List the operations with `redrive ops`.",
   });
 }

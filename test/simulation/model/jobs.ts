@@ -1,6 +1,6 @@
 /** Jobs: made with their queue, found by id or name, changed together with the event that tells of it. */
 import type { JobChange } from "../../../src/engine.ts";
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 import { type Job, type NewJob, type Pause, STANDING_KINDS } from "../../../src/item/job.ts";
 import type { JsonObject } from "../../../src/std/json.ts";
 import { compact, stringifyJson } from "../../../src/std/json.ts";
@@ -11,7 +11,7 @@ import { frozenCopy, newQueue, type Store } from "./store.ts";
 export function createJob(store: Store, job: NewJob): Job {
   const rival = findJob(store, job.id) ?? findJob(store, job.name);
   if (rival) {
-    throw new WorkError(
+    throw new RedriveError(
       "job_changed",
       `Job "${job.name}" (${job.id}) cannot be made: "${rival.name}" (${rival.id}) has its id or name.`,
       { hint: "Resume that job, or give the new one another name." },
@@ -47,7 +47,7 @@ export function hasSpec(store: Store, id: string, spec: JsonObject): boolean {
 export function changeJob(store: Store, id: string, change: JobChange): Job {
   const job = store.jobs.get(id);
   if (!job) {
-    throw new WorkError("job_not_found", `There is no job "${id}".`, {
+    throw new RedriveError("job_not_found", `There is no job "${id}".`, {
       hint: "List the jobs of this store with `redrive jobs`.",
     });
   }

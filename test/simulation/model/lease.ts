@@ -3,7 +3,7 @@
  * holder held. A holder that beats late, but before it was taken away, goes on as if nothing had been.
  */
 import type { Holder, NewHolder } from "../../../src/engine.ts";
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 import type { LeasedItem } from "../../../src/item/item.ts";
 import { assert } from "../../../src/std/assert.ts";
 import { compact } from "../../../src/std/json.ts";
@@ -63,7 +63,7 @@ export function listLeases(store: Store, holderId: string): readonly LeasedItem[
 export function requireHolder(store: Store, holderId: string): HolderRow {
   const holder = store.holders.get(holderId);
   if (holder && holder.expiresAt > 0) return holder;
-  throw new WorkError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
+  throw new RedriveError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
     hint: "It missed its heartbeats and was taken for dead. Enter again as a new holder.",
   });
 }

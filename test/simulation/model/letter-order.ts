@@ -3,7 +3,7 @@
  * stays right when that letter has gone. Burials are numbered, so that a clock that was put back changes no order.
  */
 import { LETTER_ORDERS, type LetterOrder } from "../../../src/engine.ts";
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 import { burialOf } from "./bury.ts";
 import type { Row } from "./store.ts";
 
@@ -38,7 +38,7 @@ export function readCursor(order: LetterOrder, cursor: string): Place {
   const trouble = known
     ? `The cursor "${cursor}" is of the order "${known}", not of "${order}".`
     : `The cursor "${cursor}" is not one that a page of letters gave.`;
-  throw new WorkError("usage", trouble, { hint: "Leave it out to start at the first page." });
+  throw new RedriveError("usage", trouble, { hint: "Leave it out to start at the first page." });
 }
 
 const KEY_OF: Readonly<Record<LetterOrder, (row: Row) => string | number>> = {

@@ -2,7 +2,7 @@
  * What is known of signatures beyond their letters. Marks are made by the first letter, changed by burials, successes and
  * people, and never deleted.
  */
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 import type { EventDraft } from "../../../src/item/event.ts";
 import {
   afterBurial,
@@ -42,7 +42,7 @@ export function listMarks(
 export function markGroup(store: Store, signature: string, change: GroupChange): GroupMark {
   const mark = store.marks.get(signature);
   if (!mark) {
-    throw new WorkError("item_not_found", `There is no group ${signature}.`, {
+    throw new RedriveError("item_not_found", `There is no group ${signature}.`, {
       hint: "List the groups with `redrive groups`.",
     });
   }

@@ -3,7 +3,7 @@
  * the SQL engines but the rules of `item/`, so that a mistake in theirs shows as a difference.
  */
 import type { Engine } from "../../../src/engine.ts";
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 import type { Clock } from "../../../src/std/clock.ts";
 import { advance } from "./advance.ts";
 import { listArrivals } from "./arrivals.ts";
@@ -123,5 +123,5 @@ export function openModel(clock: Clock): Simulated {
 
 function requireOpen(store: Store): void {
   if (!store.closed) return;
-  throw new WorkError("store_unavailable", `The model was closed.`, { hint: "Open it again." });
+  throw new RedriveError("store_unavailable", `The model was closed.`, { hint: "Open it again." });
 }

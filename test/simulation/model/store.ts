@@ -3,7 +3,7 @@
  * it; each runs to its end without waiting, so each is atomic. What leaves the store is frozen or freshly made.
  */
 import type { LetterGroup, NewHolder, SharedDocument } from "../../../src/engine.ts";
-import { WorkError } from "../../../src/errors.ts";
+import { RedriveError } from "../../../src/errors.ts";
 import type { Event } from "../../../src/item/event.ts";
 import type { Correction, GroupFix, GroupLife } from "../../../src/item/group.ts";
 import type { Attempt, DeathRecord, Priority } from "../../../src/item/item.ts";
@@ -216,7 +216,7 @@ export function noItems(): Record<ItemState, number> {
 export function requireQueue(store: Store, name: string): Queue {
   const queue = store.queues.get(name);
   if (queue) return queue;
-  throw new WorkError("job_not_found", `There is no queue "${name}".`, {
+  throw new RedriveError("job_not_found", `There is no queue "${name}".`, {
     hint: "List the jobs of this store with `redrive jobs`.",
   });
 }
