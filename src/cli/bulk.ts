@@ -20,9 +20,8 @@ import type { JsonObject } from "../std/json.ts";
 import type { Context, StoreOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { refreshDirectories } from "./maintenance.ts";
-import { canAnswer, confirm } from "./prompt.ts";
 import { noMatchText, resultText, selectedGroupsText, undoHint } from "./render/operation.ts";
-import { lettersText } from "./render/words.ts";
+import { lettersText } from "./render/text.ts";
 import { checkSelection, resolveBulk, type SelectionFlags } from "./selection.ts";
 import { untilInterrupted } from "./signals.ts";
 
@@ -154,9 +153,9 @@ export async function confirmCount(
     readonly count: (engine: Engine) => Promise<number>;
   },
 ): Promise<void> {
-  if (flags.yes || !canAnswer(context)) return;
+  if (flags.yes || !context.canAnswer) return;
   const letters = await context.withStore(count);
-  if (letters > 1) await confirm(context, question(lettersText(letters)));
+  if (letters > 1) await context.confirm(question(lettersText(letters)));
 }
 
 /** A bulk command: discard, restore, clear or purge. */
@@ -214,13 +213,13 @@ async function confirmDecision(context: Context, decision: Decision, found: Foun
   const { verb, mustAsk = false } = decision;
   const question = `${verb} ${lettersText(found.preview.total)} of ${found.job.id}?`;
   if (!mustAsk && found.preview.total === 1) return;
-  if (mustAsk && !canAnswer(context)) {
+  if (mustAsk && !context.canAnswer) {
     throw new RedriveError("usage", `There is no terminal to ask on, so this needs --yes: ${question}`, {
       hint: "Add --yes to confirm, or --dry-run to see the letters.",
     });
   }
-  if (canAnswer(context)) context.note(surveyText(context, found));
-  await confirm(context, question);
+  if (context.canAnswer) context.note(surveyText(context, found));
+  await context.confirm(question);
 }
 
 function surveyText(context: Context, { preview, now }: Found): string {

@@ -1,4 +1,4 @@
-/** The context of a command: streams, environment, global options, the store, the settings, and output. */
+/** The context of a command: streams, environment, global options, the store, the settings, output, and questions. */
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -12,7 +12,7 @@ import { makePrivate } from "../std/files.ts";
 import { stringifyJson } from "../std/json.ts";
 import { homeOf, storeUrlOf } from "../store/home.ts";
 import { EXIT } from "./exit-code.ts";
-import { type Paint, paintFor } from "./render/paint.ts";
+import { type Paint, paintFor } from "./render/text.ts";
 
 export interface Terminal {
   readonly version: string;
@@ -152,6 +152,37 @@ export class Context {
   /** Prints a message to stderr. */
   note(text: string): void {
     this.terminal.stderr.write(`${text}\n`);
+  }
+
+  /** Whether stdin and stderr are terminals, so that a user can answer. */
+  get canAnswer(): boolean {
+    const { stdin, stderr } = this.terminal;
+    return Boolean((stdin as { isTTY?: boolean }).isTTY && stderr.isTTY);
+  }
+
+  /** Asks for confirmation and throws unless the answer is yes. Without a terminal it does not ask, so that scripts work. */
+  async confirm(question: string): Promise<void> {
+    if (this.canAnswer && !(await this.ask(question))) throw new RedriveError("usage", "Cancelled.");
+  }
+
+  /** Asks a yes/no question. The end of the input means no; Ctrl-C ends the command. */
+  async ask(question: string): Promise<boolean> {
+    const { createInterface } = await import("node:readline/promises"); // few commands ask
+    const { stdin, stderr } = this.terminal;
+    const dialogue = createInterface({ input: stdin, output: stderr });
+    let isInterrupted = false;
+    const answer = await new Promise<string>((resolve) => {
+      dialogue.once("SIGINT", () => {
+        isInterrupted = true;
+        resolve("\n");
+      });
+      dialogue.once("close", () => resolve("\n"));
+      dialogue.question(`${question} [y/N] `).then(resolve, () => resolve("\n"));
+    });
+    dialogue.close();
+    if (answer === "\n") stderr.write("\n"); // ends the line of the question
+    if (isInterrupted) throw new RedriveError("interrupted", "Cancelled.");
+    return /^y(es)?$/i.test(answer.trim());
   }
 }
 

@@ -13,9 +13,8 @@ import { stepLabel } from "../workflow/step-label.ts";
 import { plain, type WorkflowSpec } from "../workflow/workflow-spec.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { detailsText } from "./render/details.ts";
-import { fit } from "./render/paint.ts";
-import { capped, counted, listed, some } from "./render/words.ts";
+import { detailsText } from "./render/layout.ts";
+import { capped, counted, fit, listed, some } from "./render/text.ts";
 
 const SHOWN_MAX = 10;
 

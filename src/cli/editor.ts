@@ -11,7 +11,6 @@ import { type Json, stringifyJson } from "../std/json.ts";
 import type { SelectedLetters } from "./bulk.ts";
 import type { Context } from "./context.ts";
 import { readJsonText } from "./json-input.ts";
-import { askYesNo, canAnswer } from "./prompt.ts";
 
 interface EditorTask {
   /** Used for the name of the file. */
@@ -36,7 +35,7 @@ async function editJson(context: Context, task: EditorTask): Promise<Json> {
       return answer.ok ? answer.data : task.data;
     }
     context.note(answer.problem);
-    if (canAnswer(context) && (await askYesNo(context, "Edit it again?"))) continue;
+    if (context.canAnswer && (await context.ask("Edit it again?"))) continue;
     throw new RedriveError("input_invalid", `${answer.problem} Nothing was changed.`, {
       hint: `Your text is kept in ${file}. Correct it there, then: EDITOR='cp ${file}' redrive dlq edit ${task.itemId}`,
     });
@@ -46,7 +45,7 @@ async function editJson(context: Context, task: EditorTask): Promise<Json> {
 /** Returns the editor command. A shell parses it, because it may have arguments, as with git. */
 function editorOf(context: Context): string {
   const { VISUAL, EDITOR } = context.terminal.env;
-  const editor = VISUAL?.trim() || EDITOR?.trim() || (canAnswer(context) ? "vi" : "");
+  const editor = VISUAL?.trim() || EDITOR?.trim() || (context.canAnswer ? "vi" : "");
   if (editor !== "") return editor;
   throw new RedriveError("usage", "There is no editor to open: neither VISUAL nor EDITOR is set.", {
     hint: "Set one of them, or use --set path=CEL or --patch JSON.",

@@ -1,6 +1,9 @@
-/** Exit codes. The code compiles only if every error code has one. */
-import type { ErrorCode } from "../errors.ts";
+/** Exit codes, and the output of an error. The code compiles only if every error code has an exit code. */
+
+import { CommanderError } from "commander";
+import { type ErrorCode, RedriveError } from "../errors.ts";
 import type { JobSummary } from "../queue/job-summary.ts";
+import type { Terminal } from "./context.ts";
 
 export const EXIT = {
   done: 0,
@@ -51,4 +54,69 @@ export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
 export function exitCodeOf(summary: JobSummary): number {
   if (summary.status === "failed" || summary.status === "stopped") return EXIT.failed;
   return summary.dead > 0 ? EXIT.lettersLeft : EXIT.done;
+}
+
+/** Prints an error as text or JSON, and returns its exit code. */
+export function reportError(error: unknown, { stdout, stderr }: Terminal, isJson: boolean): number {
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done; // help and version were printed
+  if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage; // printed for a missing command
+  const failure = asWorkError(error);
+  const { code, message, hint } = failure;
+  if (isJson)
+    stdout.write(`${JSON.stringify({ error: { code, message, ...(hint && { hint }) } }, null, 2)}\n`);
+  else stderr.write(`redrive: ${message}\n${hint ? `  ${hint}\n` : ""}`);
+  return EXIT_CODE[code];
+}
+
+function asWorkError(error: unknown): RedriveError {
+  if (error instanceof RedriveError) return error;
+  if (error instanceof CommanderError) {
+    const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
+    return new RedriveError("usage", message, { hint: more.join(" ") || usageHint(error.code) });
+  }
+  if (isSqliteError(error)) {
+    return new RedriveError("store_corrupt", `The store breaks its own rules: ${error.message}.`, {
+      hint: "List what is wrong: redrive store check",
+      cause: error,
+    });
+  }
+  const ofSystem = systemError(error);
+  if (ofSystem !== undefined) return ofSystem;
+  throw error; // a bug: crash with the stack trace
+}
+
+/** Whether SQLite threw an error that the engine does not translate, such as a constraint violation by damaged rows. */
+function isSqliteError(error: unknown): error is Error {
+  return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
+}
+
+/** Converts an error of the file system, such as a missing file, a wrong file type or a full disk. */
+function systemError(error: unknown): RedriveError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code, syscall, path } = error as NodeJS.ErrnoException;
+  if (typeof code !== "string" || typeof syscall !== "string" || !/^E[A-Z0-9]+$/.test(code)) return undefined;
+  const said = error.message.replace(/^E[A-Z0-9]+: /, "").replace(/, .*$/s, "");
+  const what = path === undefined ? syscall : `${syscall} of ${path}`;
+  return new RedriveError(
+    SYSTEM_CODES[code] ?? "store_unavailable",
+    `The system refuses ${what}: ${said} (${code}).`,
+    {
+      hint: "Check that path and its folders: their type, their owner, and the free space.",
+      cause: error,
+    },
+  );
+}
+
+const SYSTEM_CODES: Readonly<Record<string, ErrorCode>> = {
+  ENOSPC: "store_full",
+  EDQUOT: "store_full",
+  EROFS: "store_readonly",
+};
+
+function usageHint(code: string): string {
+  if (code === "commander.unknownOption")
+    return "Options come after the command they belong to. List them: redrive COMMAND --help";
+  if (code === "commander.excessArguments")
+    return "There is no command of that name, or it takes fewer words. List both: redrive COMMAND --help";
+  return "List all commands: redrive --help. List the options of one: redrive COMMAND --help";
 }

@@ -1,24 +1,31 @@
-/** Runs a job with progress on stderr and the commands' output on stdout, and prints the summary. */
+/** Runs a job with progress on stderr and the commands' output on stdout, and prints the summary, or the result of a redrive. */
+
+import type { Engine } from "../engine.ts";
 import { isError } from "../errors.ts";
 import type { LeasedItem } from "../item/item.ts";
-import type { Job } from "../item/job.ts";
-import type { Operation } from "../item/operation.ts";
+import { isStanding, type Job, STANDING_KINDS } from "../item/job.ts";
+import { leftOf, type Operation, operationToJson } from "../item/operation.ts";
 import { summaryToJson } from "../queue/job-summary.ts";
+import { type Returned, returnedOf, returnedToJson } from "../redrive/canary.ts";
+import { planOf } from "../redrive/plan.ts";
+import { specOf } from "../run/map-spec.ts";
 import type { AskMerge, RunDeps } from "../run/run-job.ts";
 import type { OnPhaseWait, WorkflowResult } from "../run/workflow.ts";
 import type { RunObserver } from "../runner/run-options.ts";
 import { systemClock } from "../std/clock.ts";
-import { compact } from "../std/json.ts";
+import { compact, type JsonObject } from "../std/json.ts";
+import { titleToJson } from "../triage/title.ts";
+import { laterPhases, workflowSpecOf } from "../workflow/workflow-spec.ts";
 import { type Finish, finishToJson } from "../workspace/workspace.ts";
 import type { Context } from "./context.ts";
 import { EXIT, exitCodeOf } from "./exit-code.ts";
 import { maintenanceOf } from "./maintenance.ts";
-import { askYesNo, canAnswer } from "./prompt.ts";
 import { CommandOutput } from "./render/command-output.ts";
-import { jobWork, operationWork } from "./render/job-progress.ts";
 import { summaryText } from "./render/job-summary.ts";
-import { fit } from "./render/paint.ts";
+import { canaryText, redriveText } from "./render/operation.ts";
 import { Progress, type ProgressWork, progressTerminal } from "./render/progress.ts";
+import type { ProgressCounts } from "./render/progress-line.ts";
+import { fit } from "./render/text.ts";
 import { type Interrupt, listenForInterrupts } from "./signals.ts";
 
 export interface WatchOptions {
@@ -151,7 +158,7 @@ export async function withProgress<T>(
           onFinish: (end) => {
             finish = end;
           },
-          ...(canAnswer(context) && { askMerge }),
+          ...(context.canAnswer && { askMerge }),
         },
       );
       return { result, interrupt, finished: progress.finished, finish, asked };
@@ -167,7 +174,7 @@ export async function withProgress<T>(
 /** Asks about the merge. The job has already completed, so Ctrl-C only declines the merge and ends the command. */
 async function answerOf(context: Context, question: string): Promise<"yes" | "no" | "interrupted"> {
   try {
-    return (await askYesNo(context, question)) ? "yes" : "no";
+    return (await context.ask(question)) ? "yes" : "no";
   } catch (error) {
     if (isError(error, "interrupted")) return "interrupted";
     throw error;
@@ -185,4 +192,91 @@ function observerOf(progress: Progress, output: CommandOutput): RunObserver {
     trouble: (error) => progress.trouble(error),
     recovered: () => progress.recovered(),
   };
+}
+
+export function jobWork(engine: Engine, job: Job): ProgressWork {
+  return {
+    ...limitsOf(job),
+    count: () => engine.count(job.id),
+    isTotalKnown: async () => (await engine.findJob(job.id))?.intakeComplete ?? false,
+  };
+}
+
+export function operationWork(engine: Engine, operation: Operation, job: Job): ProgressWork {
+  const { slots, maxRetries } = planOf(operation);
+  return {
+    ...limitsOf(job),
+    ...(slots !== undefined && { slots }),
+    ...(maxRetries !== undefined && { attemptsMax: maxRetries + 1 }),
+    count: () => countOperation(engine, operation),
+  };
+}
+
+function limitsOf(job: Job): Pick<ProgressWork, "slots" | "attemptsMax" | "label"> {
+  const { policy, slots } =
+    job.kind === "workflow"
+      ? { policy: workflowSpecOf(job).workflow.policy, slots: workflowSpecOf(job).workflow.map.maxParallel }
+      : { policy: specOf(job).policy, slots: specOf(job).jobs };
+  return { slots: isStanding(job) ? 0 : slots, attemptsMax: policy.maxAttempts, label: job.name };
+}
+
+/** Counts the letters of an operation. Refused letters count as dead, like those that failed again. */
+async function countOperation(engine: Engine, begun: Operation): Promise<ProgressCounts> {
+  const operation = (await engine.findOperation(begun.id)) ?? begun;
+  const { selected, succeeded, failed, refused } = operation;
+  const leased = Math.min(leftOf(operation), (await engine.count(begun.queue)).leased);
+  const ready = leftOf(operation) - leased;
+  return { total: selected, ready, leased, held: 0, done: succeeded, dead: failed + refused, skipped: 0 };
+}
+
+export interface Redriven {
+  readonly operation: Operation;
+  readonly job: Job;
+  /** The result of merging a workflow's commits. Default: nothing was run. */
+  readonly finish?: Finish;
+  /** Named items that do not exist. Default: none. */
+  readonly unknown?: readonly string[];
+}
+
+/** Runs `dlq retry` and `ops resume`, whose results are the counts of an operation. */
+export async function runRedrive(
+  context: Context,
+  options: WatchOptions,
+  run: (deps: RunDeps, watch: Watch) => Promise<Redriven>,
+): Promise<number> {
+  const { result, interrupt, finish, asked } = await withProgress(context, options, run);
+  const code = answerRedriven(context, { ...result, finish });
+  return interrupt.exitCode ?? (asked === "interrupted" ? EXIT.interrupted : code);
+}
+
+export function answerRedriven(context: Context, redriven: Redriven, more: JsonObject = {}): number {
+  const { operation, job, finish, unknown = [] } = redriven;
+  const returned = returnedOf(operation);
+  const document = {
+    ...operationToJson(operation),
+    ...(returned && stoppedToJson(returned)),
+    ...(finish && job.kind === "workflow" && { merge: finishToJson(finish) }),
+    ...unknownToJson(unknown),
+    ...more,
+  };
+  context.answer(document, () => redriveText(operation, { hasWorkers: STANDING_KINDS.includes(job.kind) }));
+  const stopped = canaryText(operation);
+  if (stopped !== null) context.note(stopped);
+  const later = laterPhases(job);
+  const isAwaitingResume = finish?.isRefused && job.status !== "completed"; // a resume will run the later phases
+  if (operation.succeeded > 0 && later.length > 0 && !isAwaitingResume) {
+    context.note(`Not run again: ${later.join(" and ")}. To run: redrive resume ${job.id} --no-dlq`);
+  }
+  if (finish?.isRefused) return EXIT.refused;
+  return operation.failed + operation.refused > 0 ? EXIT.lettersLeft : EXIT.done;
+}
+
+function stoppedToJson(returned: Returned): JsonObject {
+  const { stopped_by } = returnedToJson(returned);
+  const title = returned.pattern === undefined ? {} : titleToJson(returned.pattern);
+  return { stopped_by: { ...stopped_by, ...title } };
+}
+
+export function unknownToJson(unknown: readonly string[]): JsonObject {
+  return unknown.length === 0 ? {} : { unknown_items: unknown };
 }

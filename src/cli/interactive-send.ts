@@ -10,7 +10,7 @@ import { startServices } from "../service/service.ts";
 import { systemClock } from "../std/clock.ts";
 import { compact } from "../std/json.ts";
 import type { Context } from "./context.ts";
-import { clean } from "./render/paint.ts";
+import { clean } from "./render/text.ts";
 
 /** `kept`: stored without waiting. `waiting`: not delivered when the wait ended. `conflict`: refused and not stored. */
 export type SentOutcome = "delivered" | "dead" | "kept" | "waiting" | "conflict";

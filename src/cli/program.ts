@@ -4,8 +4,7 @@ import { RedriveError } from "../errors.ts";
 import { nearest } from "../std/nearest.ts";
 import { addCommand, argument, type Command, type Commands, command, type Program } from "./command.ts";
 import type { Terminal } from "./context.ts";
-import { EXIT } from "./exit-code.ts";
-import { reportError } from "./report-error.ts";
+import { EXIT, reportError } from "./exit-code.ts";
 
 /** Commands that are loaded together from one module. */
 interface Part {

@@ -10,9 +10,9 @@ import { argument, type Commands, command, type Given } from "./command.ts";
 import type { Context } from "./context.ts";
 import { count, limit, reason } from "./options.ts";
 import { itemsText } from "./render/item.ts";
+import { nextPageText } from "./render/layout.ts";
 import { pauseText } from "./render/queue.ts";
-import { nextPageText } from "./render/table.ts";
-import { counted } from "./render/words.ts";
+import { counted } from "./render/text.ts";
 
 /** The differences between the commands of queues and of receipt targets. */
 export interface StandingKind<Summary extends QueueSummary> {

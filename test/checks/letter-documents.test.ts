@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
 import { columnsFor } from "../../src/cli/render/letter-list.ts";
-import { paintFor } from "../../src/cli/render/paint.ts";
+import { paintFor } from "../../src/cli/render/text.ts";
 import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../src/dead-letter/import-export/format.ts";
 import { LETTER_ORDERS } from "../../src/engine.ts";
 import { classOfType, ERROR_TYPE_NAMES, reviewOf } from "../../src/item/error-type.ts";

@@ -8,7 +8,7 @@ import {
   stateText,
   untilText,
 } from "../../src/cli/render/group.ts";
-import { paintFor } from "../../src/cli/render/paint.ts";
+import { paintFor } from "../../src/cli/render/text.ts";
 import type { GroupFix, GroupMark } from "../../src/item/group.ts";
 import type { Operation } from "../../src/item/operation.ts";
 import { bestFix, type GroupSummary } from "../../src/redrive/groups.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { letterText } from "../../src/cli/render/letter.ts";
-import { paintFor } from "../../src/cli/render/paint.ts";
+import { paintFor } from "../../src/cli/render/text.ts";
 import { momentsOf } from "../../src/dead-letter/history.ts";
 import type { Letter } from "../../src/item/letter.ts";
 

@@ -1,7 +1,7 @@
 /** The command for the next page: the same words with another cursor, quoted for a shell. */
 import { expect, test } from "vitest";
-import { paintFor } from "../../src/cli/render/paint.ts";
-import { nextPageText } from "../../src/cli/render/table.ts";
+import { nextPageText } from "../../src/cli/render/layout.ts";
+import { paintFor } from "../../src/cli/render/text.ts";
 
 const paint = paintFor({ isTty: false, env: {} });
 

@@ -1,8 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { type Paint, paintFor, width } from "../../src/cli/render/paint.ts";
 import { liveLines, type ProgressView, plainLine } from "../../src/cli/render/progress-line.ts";
-import { secondsText } from "../../src/cli/render/words.ts";
+import { type Paint, paintFor, secondsText, width } from "../../src/cli/render/text.ts";
 
 const PLAIN = paintFor({ isTty: false, env: {} });
 

@@ -1,9 +1,9 @@
+/** Feeds the meter with what was finished at each second. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { RateMeter } from "../../src/cli/render/progress-state.ts";
-import { rateText, thousands } from "../../src/cli/render/words.ts";
+import { rateText, thousands } from "../../src/cli/render/text.ts";
 
-/** Feeds the meter with what was finished at each second. */
 function meterOf(...finishedAtSecond: number[]): RateMeter {
   const meter = new RateMeter();
   for (const [second, finished] of finishedAtSecond.entries()) meter.add(second * 1000, finished);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { paintFor } from "../../src/cli/render/paint.ts";
 import { Progress, type ProgressTerminal, type ProgressWork } from "../../src/cli/render/progress.ts";
 import type { ProgressCounts } from "../../src/cli/render/progress-line.ts";
+import { paintFor } from "../../src/cli/render/text.ts";
 import { RedriveError } from "../../src/errors.ts";
 import type { LeasedItem, Settlement, Verdict } from "../../src/item/item.ts";
 import type { Outcome } from "../../src/item/settlement.ts";

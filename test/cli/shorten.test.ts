@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { width } from "../../src/cli/render/paint.ts";
-import { shorten, shortenApart } from "../../src/cli/render/shorten.ts";
+import { shorten, shortenApart, width } from "../../src/cli/render/text.ts";
 import { seeds } from "../support/seeds.ts";
 
 const URL_ERROR = "The requested URL returned error: ";

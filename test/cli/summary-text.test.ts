@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { type SummaryOptions, summaryText } from "../../src/cli/render/job-summary.ts";
-import { paintFor, width } from "../../src/cli/render/paint.ts";
+import { paintFor, width } from "../../src/cli/render/text.ts";
 import { NO_LETTERS } from "../../src/dead-letter/stats.ts";
 import type { JobSummary } from "../../src/queue/job-summary.ts";
 

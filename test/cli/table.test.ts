@@ -1,7 +1,7 @@
 /** Tables that fit the terminal. */
 import { expect, test } from "vitest";
-import { width } from "../../src/cli/render/paint.ts";
-import { type Column, table } from "../../src/cli/render/table.ts";
+import { type Column, table } from "../../src/cli/render/layout.ts";
+import { width } from "../../src/cli/render/text.ts";
 
 type Row = { readonly id: string; readonly job: string; readonly count: number; readonly message: string };
 

@@ -1,7 +1,7 @@
 /** The error log as it is read: pages, queues together, following, and the two forms that leave the process. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { errorLine, errorTable } from "../../src/cli/render/error-log.ts";
-import { paintFor } from "../../src/cli/render/paint.ts";
+import { errorLine, errorTable } from "../../src/cli/commands/errors.ts";
+import { paintFor } from "../../src/cli/render/text.ts";
 import type { Engine } from "../../src/engine.ts";
 import { openStore } from "../../src/engines/open.ts";
 import type { ErrorEntry } from "../../src/item/error-log.ts";

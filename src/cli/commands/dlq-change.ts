@@ -18,8 +18,7 @@ import type { Context } from "../context.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import { count, dryRun, flag, orNone, required, text, yes } from "../options.ts";
 import { undoHint } from "../render/operation.ts";
-import { clean } from "../render/paint.ts";
-import { counted, lettersText, thousands } from "../render/words.ts";
+import { clean, counted, lettersText, thousands } from "../render/text.ts";
 import { checkSelection, isNarrowed, type SelectionFlags, selectionOptions } from "../selection.ts";
 
 const items = argument("[items...]", "ids, or beginnings of them (default: all selected letters)");

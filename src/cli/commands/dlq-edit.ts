@@ -3,10 +3,11 @@ import { RedriveError } from "../../errors.ts";
 import type { Job } from "../../item/job.ts";
 import { letterToJson } from "../../item/letter.ts";
 import { type EditPreview, editLetters, editToJson, previewEdit, schemasOf } from "../../redrive/amend.ts";
-import { countFixable, planFixes } from "../../redrive/fix.ts";
+import { countFixable, type FixMatch, planFixes } from "../../redrive/fix.ts";
 import type { FixRule } from "../../redrive/fix-rule.ts";
+import { diffJson } from "../../redrive/json-diff.ts";
 import { compileRecipe, parseSetting, type Recipe } from "../../redrive/recipe.ts";
-import { fixesToJson, fixLetters } from "../../run/retry.ts";
+import { type FixOutcome, fixesToJson, fixLetters } from "../../run/retry.ts";
 import { requireHandler } from "../../run/run-job.ts";
 import { nearest } from "../../std/nearest.ts";
 import { finishToJson } from "../../workspace/workspace.ts";
@@ -27,10 +28,8 @@ import { withProgress } from "../interactive-run.ts";
 import { readJsonFile, readJsonOption } from "../json-input.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import { count, dryRun, list, note, ofJob, quiet, repeated, requireText, word, yes } from "../options.ts";
-import { confirm } from "../prompt.ts";
-import { FixPreview, fixesText } from "../render/fixes.ts";
-import { editPreviewText, editResultText } from "../render/operation.ts";
-import { counted, lettersText } from "../render/words.ts";
+import { changeLines, editPreviewText, editResultText } from "../render/operation.ts";
+import { counted, fit, lettersText, listed, some } from "../render/text.ts";
 import { selectionOptions } from "../selection.ts";
 
 const edit = command({
@@ -75,7 +74,7 @@ const edit = command({
       const { columns, paintNotes: paint } = context;
       if (shown.selected > 0) context.note(editPreviewText(shown, { paint, columns }));
       if (!flags.yes && shown.changed > 1)
-        await confirm(context, `Change ${lettersText(shown.changed)} of ${job.id}?`);
+        await context.confirm(`Change ${lettersText(shown.changed)} of ${job.id}?`);
     }
     const request = { queue: job.id, selection, recipe, author: context.author };
     const changed = await changeLetters(context, (engine, signal) =>
@@ -208,3 +207,78 @@ const addNote = command({
 });
 
 export const commands = { edit, fix, note: addNote };
+
+/** Prints each match immediately, or with `--json` all matches at the end. */
+export class FixPreview {
+  readonly #context: Context;
+  readonly #jobId: string;
+  readonly #counts = { selected: 0, changed: 0, refused: 0 };
+  readonly #matches: object[] = [];
+
+  constructor(context: Context, jobId: string) {
+    this.#context = context;
+    this.#jobId = jobId;
+  }
+
+  add(match: FixMatch): void {
+    this.#counts.selected += 1;
+    this.#counts[match.answer.ok ? "changed" : "refused"] += 1;
+    if (this.#context.isJson) this.#matches.push(matchToJson(match));
+    else this.#context.terminal.stdout.write(this.#textOf(match));
+  }
+
+  /** Prints the counts and returns the exit code. */
+  end(): number {
+    const { selected, changed, refused } = this.#counts;
+    const document = {
+      operation_id: null,
+      job_id: this.#jobId,
+      dry_run: true,
+      selected,
+      changed,
+      refused,
+      redriven: 0,
+      succeeded: 0,
+      failed: 0,
+      remaining: 0,
+      matches: this.#matches,
+    };
+    return this.#context.answer(document, () => {
+      if (selected === 0) return `No fix matches a letter of ${this.#jobId}.\n`;
+      const not = refused > 0 ? `; ${refused} would be refused` : "";
+      return `Would change ${lettersText(changed)} of ${this.#jobId} and retry them${not}.\n`;
+    });
+  }
+
+  #textOf({ rule, letter, answer }: FixMatch): string {
+    const { paint, columns } = this.#context;
+    const title = `${paint.bold(fit(letter.itemId, columns))}  ${paint.dim(rule.name)}\n`;
+    if (!answer.ok) return `${title}  ${paint.red(fit(`refused: ${answer.reason}`, columns - 2))}\n`;
+    const lines = changeLines(diffJson(letter.itemData, answer.data), { paint, columns: columns - 2 });
+    const shown = lines.length > 0 ? lines : [paint.dim("data unchanged, will be retried")];
+    return `${title}${shown.map((line) => `  ${line}\n`).join("")}`;
+  }
+}
+
+function matchToJson({ rule, letter, answer }: FixMatch): object {
+  const base = { item_id: letter.itemId, rule: rule.name };
+  if (!answer.ok) return { ...base, refused: answer.reason };
+  return { ...base, changes: diffJson(letter.itemData, answer.data) };
+}
+
+/** Formats the result of each rule. */
+export function fixesText(jobId: string, outcomes: readonly FixOutcome[]): string {
+  if (outcomes.length === 0) return `No fix matches a letter of ${jobId}.\n`;
+  return outcomes.map(outcomeText).join("");
+}
+
+function outcomeText({ rule, edit, redrive, refusals }: FixOutcome): string {
+  const parts = listed([
+    `changed ${lettersText(edit.done)}`,
+    redrive && `${redrive.succeeded} succeeded, ${redrive.failed} failed again`,
+    some(edit.refused, "refused"),
+  ]);
+  const why = refusals.map(({ reason, count }) => `  ${count}  ${reason}\n`).join("");
+  const undo = redrive && redrive.failed > 0 ? ` To undo its changes: redrive ops undo ${edit.id}` : "";
+  return `${rule}: ${parts}.${undo}\n${why}`;
+}

@@ -23,10 +23,8 @@ import { requireLetter } from "../find.ts";
 import { directoryOf, refreshDirectories } from "../maintenance.ts";
 import { absolute, choice, count, dryRun, list, ofJob, path, word } from "../options.ts";
 import { capsuleText } from "../render/capsule.ts";
-import { letterText } from "../render/letter.ts";
-import { clean } from "../render/paint.ts";
-import { evidenceText } from "../render/timeline.ts";
-import { counted, lettersText, thousands } from "../render/words.ts";
+import { evidenceText, letterText } from "../render/letter.ts";
+import { clean, counted, lettersText, thousands } from "../render/text.ts";
 import { ifJobMissing, selectedIn, selectionOptions } from "../selection.ts";
 
 const exportLettersTo = command({

@@ -11,11 +11,10 @@ import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
 import { requireLetter } from "../find.ts";
 import { choice, cursor, limit, ofJob, splitWords, value, withDefault } from "../options.ts";
-import { tableBelow } from "../render/failures.ts";
+import { nextPageText, tableBelow } from "../render/layout.ts";
 import { letterText } from "../render/letter.ts";
 import { columnsFor, type Shorten, shortIds, usualColumns } from "../render/letter-list.ts";
-import { nextPageText } from "../render/table.ts";
-import { lettersText, thousands } from "../render/words.ts";
+import { lettersText, thousands } from "../render/text.ts";
 import { checkSelection, isNarrowed, selectedIn, selectionOptions } from "../selection.ts";
 
 const columns = value(

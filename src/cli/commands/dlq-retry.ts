@@ -23,13 +23,12 @@ import {
 import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { answerRedriven, runRedrive, unknownToJson } from "../interactive-redrive.ts";
+import { answerRedriven, runRedrive, unknownToJson } from "../interactive-run.ts";
 import { readJsonOption } from "../json-input.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import * as option from "../options.ts";
 import { noMatchText, previewText, refusalLines } from "../render/operation.ts";
-import { clean } from "../render/paint.ts";
-import { lettersText } from "../render/words.ts";
+import { clean, lettersText } from "../render/text.ts";
 import { resolveBulk, selectionOptions } from "../selection.ts";
 
 const options = {

@@ -25,11 +25,9 @@ import { titleLine, titleToJson } from "../../triage/title.ts";
 import { argument, type Commands, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { count, dryRun, note, ofJob, required, requireText, text, value, word, yes } from "../options.ts";
-import { confirm } from "../prompt.ts";
 import { stateText } from "../render/group.ts";
-import { clean } from "../render/paint.ts";
-import { table } from "../render/table.ts";
-import { counted, lettersText, minuteText, thousands } from "../render/words.ts";
+import { table } from "../render/layout.ts";
+import { clean, counted, lettersText, minuteText, thousands } from "../render/text.ts";
 import { GROUP } from "./groups.ts";
 
 const GROUPS = "groups: signatures, beginnings of them, or names";
@@ -51,7 +49,7 @@ const merge = command({
         );
       const title = ({ pattern }: Corrected) => `  ${clean(titleLine(pattern))}\n`;
       const question = `Merge\n${groups.map(title).join("")}into\n${title(into)}for existing and later failures?`;
-      if (!isAgreed) await confirm(context, question);
+      if (!isAgreed) await context.confirm(question);
       const result = await mergeGroups(engine, { groups, into }, correctingBy(context));
       const merged = groups.map(({ signature }) => signature);
       return answerCorrected(context, "Merged into", { ...result, more: { merged } });
@@ -75,7 +73,7 @@ const split = command({
       const filter = { signatures: [from], states: LETTER_STATES, limit: 0 };
       const { total } = await engine.listLetters({ ...filter, text: named.text });
       const question = `Split ${lettersText(total)} with "${clean(named.text)}" off ${from}, and later ones?`;
-      if (!isAgreed) await confirm(context, question);
+      if (!isAgreed) await context.confirm(question);
       const result = await splitGroup(engine, group, { ...correctingBy(context), ...named });
       return answerCorrected(context, "Split off as", { ...result, more: { from, text: named.text } });
     }),
@@ -173,7 +171,7 @@ const rebuild = command({
     const { groups: rules } = await context.config();
     const rebuilt = await context.withStore(async (engine) => {
       const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
-      if (!isPreview && !isAgreed) await confirm(context, "Regroup all letters?");
+      if (!isPreview && !isAgreed) await context.confirm("Regroup all letters?");
       const onProgress = progressNotes(context);
       return rebuildGroups(engine, { ...queue, rules, onProgress, dryRun: isPreview });
     });

@@ -19,10 +19,8 @@ import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { dryRun, flag, limit, yes } from "../options.ts";
-import { confirm } from "../prompt.ts";
-import type { Tint } from "../render/paint.ts";
-import { table } from "../render/table.ts";
-import { counted, lettersText, listed, minuteText } from "../render/words.ts";
+import { table } from "../render/layout.ts";
+import { counted, lettersText, listed, minuteText, type Tint } from "../render/text.ts";
 
 const names = argument("<jobs...>", "ids or names");
 
@@ -159,7 +157,7 @@ const remove = command({
       );
     }
     if (!force) for (const plan of plans) refuseUnforced(plan); // refuses all before any job is deleted
-    if (!isAgreed) await confirm(context, questionFor(plans));
+    if (!isAgreed) await context.confirm(questionFor(plans));
     const { result, interrupted } = await interruptible(context, async (engine, signal) => {
       const dlqDir = dlq.dlqDir === undefined ? {} : { dlqDir: dlq.dlqDir };
       const deleted: JobDeletion[] = [];

@@ -21,7 +21,7 @@ import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";
 import { count, flag } from "../options.ts";
 import { CleanLines, LogLines } from "../render/log-lines.ts";
-import { counted } from "../render/words.ts";
+import { counted } from "../render/text.ts";
 import { untilInterrupted } from "../signals.ts";
 
 const logs = command({

@@ -12,10 +12,10 @@ import { changeExitCode, changeLetters, emptyCounts, interruptible } from "../bu
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { runRedrive } from "../interactive-redrive.ts";
+import { runRedrive } from "../interactive-run.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import { flag, ofJob, quiet, storeWaitMs, yes } from "../options.ts";
-import { confirm } from "../prompt.ts";
+import { table } from "../render/layout.ts";
 import {
   countsText,
   type OperationView,
@@ -23,8 +23,7 @@ import {
   resultText,
   statusTint,
 } from "../render/operation.ts";
-import { table } from "../render/table.ts";
-import { lettersText, secondText } from "../render/words.ts";
+import { lettersText, secondText } from "../render/text.ts";
 
 const ID = argument("<operation>", "its id, or the beginning of it");
 
@@ -195,8 +194,7 @@ const undo = command({
     const operation = await context.withStore((engine) => requireOperation(engine, id));
     refuseUndo(operation);
     const { kind, done, queue } = operation;
-    if (!isAgreed && done > 1)
-      await confirm(context, `Undo the ${kind} of ${lettersText(done)} of ${queue}?`);
+    if (!isAgreed && done > 1) await context.confirm(`Undo the ${kind} of ${lettersText(done)} of ${queue}?`);
     const { author } = context;
     const { result: undone, interrupted } = await interruptible(context, async (engine, signal) => {
       const result = await undoOperation(engine, operation, { author, signal });

@@ -14,8 +14,7 @@ import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";
 import { readJsonFile, readJsonOption, readJsonText } from "../json-input.ts";
 import { absolute, choice, dryRun, flag, itemStates, reason, word } from "../options.ts";
-import { clean } from "../render/paint.ts";
-import { counted, listed, shellWord, some } from "../render/words.ts";
+import { clean, counted, listed, shellWord, some } from "../render/text.ts";
 import { listItems, pageOptions } from "../standing.ts";
 import { QUEUE_KIND } from "./queue.ts";
 

@@ -10,7 +10,7 @@ import { requireItem } from "../find.ts";
 import { queueOptions, queueSettingsFrom } from "../queue-options.ts";
 import { itemText } from "../render/item.ts";
 import { queueSettingsText, queuesText, queueText } from "../render/queue.ts";
-import { some } from "../render/words.ts";
+import { some } from "../render/text.ts";
 import { applySettings, pauseCommands, readItemView, type StandingKind } from "../standing.ts";
 
 const name = argument("<queue>", "its name");

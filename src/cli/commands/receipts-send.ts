@@ -16,17 +16,14 @@ import { emptyCounts } from "../bulk.ts";
 import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { answerRedriven } from "../interactive-redrive.ts";
-import { type Watch, withProgress } from "../interactive-run.ts";
+import { answerRedriven, type Watch, withProgress } from "../interactive-run.ts";
 import { type SentReceipt, sendReceipts } from "../interactive-send.ts";
 import { runWorker } from "../interactive-worker.ts";
 import { readJsonOption } from "../json-input.ts";
 import { maintenanceOf } from "../maintenance.ts";
 import * as option from "../options.ts";
-import { confirm } from "../prompt.ts";
 import { previewText } from "../render/operation.ts";
-import { clean } from "../render/paint.ts";
-import { lettersText, some } from "../render/words.ts";
+import { clean, lettersText, some } from "../render/text.ts";
 import { type Interrupt, untilInterrupted } from "../signals.ts";
 import { planFrom } from "./dlq-retry.ts";
 
@@ -248,7 +245,7 @@ const recover = command({
       );
       return context.answer(previewToJson(preview, job.id), () => previewText(preview, job.id, context));
     }
-    if (letters > 1 && !isAgreed) await confirm(context, `Send ${lettersText(letters)} to ${job.id} again?`);
+    if (letters > 1 && !isAgreed) await context.confirm(`Send ${lettersText(letters)} to ${job.id} again?`);
     const how = { recovery, author: context.author, force: FORCE, plan, mirrors };
     const { result, interrupt } = await withProgress(context, flags, (deps, watch) =>
       recoverLetters(deps, watch, how),

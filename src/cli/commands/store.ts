@@ -6,8 +6,8 @@ import type { CopyProgress, CopyReport } from "../../store/copy.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { table } from "../render/table.ts";
-import { counted, shellWord, thousands } from "../render/words.ts";
+import { table } from "../render/layout.ts";
+import { counted, shellWord, thousands } from "../render/text.ts";
 
 const info = command({
   summary: "Print where the store is, how large it is, and what is in it.",

@@ -13,8 +13,7 @@ import { PRIVATE_FILE, PRIVATE_FOLDER, readText } from "../../std/files.ts";
 import { isJsonObject, type JsonObject } from "../../std/json.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { askYesNo, canAnswer } from "../prompt.ts";
-import { clean } from "../render/paint.ts";
+import { clean } from "../render/text.ts";
 
 /** Returns the commands that run automatically: those of automatic fixes and of alerts. */
 export function ownCommands({
@@ -32,10 +31,10 @@ export async function requireTrust(context: Context, commands: readonly string[]
   if (commands.length === 0) return;
   const file = context.findConfig();
   if (file === null || isOwn(context, file) || isTrusted(context, file.path)) return;
-  if (!canAnswer(context)) throw notTrusted(file.path, commands);
+  if (!context.canAnswer) throw notTrusted(file.path, commands);
   const list = commands.map((command) => `  ${clean(command)}\n`).join("");
   context.note(`${clean(file.path)} runs commands by itself:\n${list.trimEnd()}`);
-  if (!(await askYesNo(context, "Trust this file as it is now?"))) throw notTrusted(file.path, commands);
+  if (!(await context.ask("Trust this file as it is now?"))) throw notTrusted(file.path, commands);
   remember(context, file.path);
 }
 

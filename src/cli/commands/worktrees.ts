@@ -10,9 +10,8 @@ import { MAIN_NAME } from "../../workspace/registry.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { dryRun, flag, word, yes } from "../options.ts";
-import { confirm } from "../prompt.ts";
-import { table } from "../render/table.ts";
-import { counted } from "../render/words.ts";
+import { table } from "../render/layout.ts";
+import { counted } from "../render/text.ts";
 
 const list = command({
   summary: "List worktrees: of which job and item; free, in use, idle, or kept for a letter.",
@@ -48,7 +47,7 @@ const clean = command({
       const plan = await cleanWorktrees(context.home, { ...options, dryRun: true });
       const things = plan.removed.length + plan.branchesRemoved.length;
       if (isPreview || things === 0) return plan;
-      if (!isAgreed) await confirm(context, `${removedText(plan, "Remove")}?`);
+      if (!isAgreed) await context.confirm(`${removedText(plan, "Remove")}?`);
       return cleanWorktrees(context.home, options);
     });
     const document = { ...reportToJson(report), dry_run: isPreview };

@@ -1,5 +1,4 @@
 /** Renders an analysis of letters: groups, error types as bars, and times of death as columns. */
-
 import {
   type JobLetterStats,
   type LetterStats,
@@ -9,12 +8,20 @@ import {
 } from "../../dead-letter/stats.ts";
 import { formatDuration } from "../../std/duration.ts";
 import type { Analysis, Interval, PatternGroup } from "../../triage/analyse.ts";
-import { detailsText, type Section, titleOf } from "./details.ts";
-import { groupSections, joinFacts } from "./failures.ts";
+import { detailsText, groupSections, joinFacts, type Section, table, titleOf } from "./layout.ts";
 import { letterName, type Shorten } from "./letter-list.ts";
-import { fit, type Screen, width } from "./paint.ts";
-import { table } from "./table.ts";
-import { agoText, counted, lettersText, listed, minuteText, some, thousands } from "./words.ts";
+import {
+  agoText,
+  counted,
+  fit,
+  lettersText,
+  listed,
+  minuteText,
+  type Screen,
+  some,
+  thousands,
+  width,
+} from "./text.ts";
 
 export interface AnalysisView extends Screen {
   /** Whether the terminal can show Unicode block characters. */

@@ -1,9 +1,8 @@
 /** Renders the parts of a capsule other than its letter. */
 import { type Capsule, type CapsuleContent, contentBytes, patchesOf } from "../../dead-letter/capsule.ts";
 import { isJsonObject } from "../../std/json.ts";
-import { detailsText } from "./details.ts";
-import { clean, type Paint } from "./paint.ts";
-import { capped, shellWord } from "./words.ts";
+import { detailsText } from "./layout.ts";
+import { capped, clean, type Paint, shellWord } from "./text.ts";
 
 /** Renders the sections; `path` is the opened file. */
 export function capsuleText(

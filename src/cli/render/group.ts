@@ -1,5 +1,4 @@
 /** Renders groups of letters: a list, one group in detail, and the explanation of a grouping. */
-
 import type { GroupMark, IgnoreUntil } from "../../item/group.ts";
 import type { Operation } from "../../item/operation.ts";
 import type { GroupExplanation, NearGroup } from "../../redrive/explain-group.ts";
@@ -8,12 +7,22 @@ import { formatDuration } from "../../std/duration.ts";
 import { isJsonObject, type Json, stringifyJson } from "../../std/json.ts";
 import type { Explanation } from "../../triage/explain.ts";
 import { groupTitle, locationText, titleLine } from "../../triage/title.ts";
-import { detailsText, type Fact, type Section, type Step, titleOf } from "./details.ts";
-import { groupTable } from "./failures.ts";
+import { detailsText, type Fact, groupTable, type Section, type Step, titleOf } from "./layout.ts";
 import type { Shorten } from "./letter-list.ts";
-import { clean, fit, type Screen } from "./paint.ts";
-import { shorten } from "./shorten.ts";
-import { agoText, capped, counted, lettersText, listed, minuteText, thousands, timesText } from "./words.ts";
+import {
+  agoText,
+  capped,
+  clean,
+  counted,
+  fit,
+  lettersText,
+  listed,
+  minuteText,
+  type Screen,
+  shorten,
+  thousands,
+  timesText,
+} from "./text.ts";
 
 interface ListScreen extends Screen {
   readonly now: number;

@@ -5,10 +5,8 @@ import { type ItemView, resultOf } from "../../queue/item-json.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { asText, type Json } from "../../std/json.ts";
-import { detailsText, type Fact, type Step, titleOf } from "./details.ts";
-import { clean, fit, type Paint, type Screen, type Tint } from "./paint.ts";
-import { table } from "./table.ts";
-import { timesText } from "./words.ts";
+import { detailsText, type Fact, type Step, table, titleOf } from "./layout.ts";
+import { clean, fit, type Paint, type Screen, type Tint, timesText } from "./text.ts";
 
 /** Labels for items and receipts. Receipts have no priority. */
 const WORDS = {

@@ -4,11 +4,9 @@
  */
 import type { JobSummary } from "../../queue/job-summary.ts";
 import { formatDuration } from "../../std/duration.ts";
-import { type Step, stepLines } from "./details.ts";
-import { groupSections } from "./failures.ts";
 import { fixText } from "./group.ts";
-import { fit, type Screen, width } from "./paint.ts";
-import { counted, rateText, shellWord, some, thousands } from "./words.ts";
+import { groupSections, type Step, stepLines } from "./layout.ts";
+import { counted, fit, rateText, type Screen, shellWord, some, thousands, width } from "./text.ts";
 
 export interface SummaryOptions extends Screen {
   /** Why the run stopped early. */

@@ -8,11 +8,8 @@ import { isJsonObject, type Json, stringifyJson } from "../../std/json.ts";
 import { nearest } from "../../std/nearest.ts";
 import { failureTitle, locationText } from "../../triage/title.ts";
 import { splitWords } from "../options.ts";
-import { type Facts, shareFacts, titleFacts } from "./failures.ts";
-import { clean, type Paint, width } from "./paint.ts";
-import { shorten } from "./shorten.ts";
-import type { Column } from "./table.ts";
-import { agoText, secondText } from "./words.ts";
+import { type Column, type Facts, shareFacts, titleFacts } from "./layout.ts";
+import { agoText, clean, type Paint, secondText, shorten, width } from "./text.ts";
 
 export interface ColumnView {
   readonly paint: Paint;

@@ -5,7 +5,7 @@ import type { Followed } from "../../run/follow-logs.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { agentLine } from "../../workflow/agent-log.ts";
 import type { Context } from "../context.ts";
-import { clean } from "./paint.ts";
+import { clean } from "./text.ts";
 
 const NAME_CHARS_MAX = 24;
 

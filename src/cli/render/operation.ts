@@ -1,5 +1,4 @@
 /** Renders operations on letters: previews, results, and one operation in detail. */
-
 import { leftOf, type Operation, type OperationStatus, type SelectedLetter } from "../../item/operation.ts";
 import { type EditPreview, editToJson } from "../../redrive/amend.ts";
 import { returnedOf, STAGE_NAMES, stageOf } from "../../redrive/canary.ts";
@@ -10,11 +9,18 @@ import type { RedrivePreview } from "../../redrive/preview.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { type Json, stringifyJson } from "../../std/json.ts";
 import { titleLine } from "../../triage/title.ts";
-import { detailsText, type Fact, titleOf } from "./details.ts";
-import { groupTable } from "./failures.ts";
-import { clean, fit, type Paint, type Screen, type Tint } from "./paint.ts";
-import { type Column, table } from "./table.ts";
-import { lettersText, listed, some, thousands } from "./words.ts";
+import { type Column, detailsText, type Fact, groupTable, table, titleOf } from "./layout.ts";
+import {
+  clean,
+  fit,
+  lettersText,
+  listed,
+  type Paint,
+  type Screen,
+  some,
+  type Tint,
+  thousands,
+} from "./text.ts";
 
 /** Formats the remaining letters of an unfinished operation, and the command that continues it. */
 export function leftText(operation: Operation): string {

@@ -1,9 +1,8 @@
 /** Formats the state of a run as progress lines. Pure: it neither counts nor writes. */
 import type { QueueCounts } from "../../engine.ts";
-import { fit, type Paint, type Screen, type Tint, width } from "./paint.ts";
-import type { Line } from "./progress-screen.ts";
+import type { Line } from "./progress.ts";
 import type { Rate } from "./progress-state.ts";
-import { rateText, secondsText, thousands } from "./words.ts";
+import { fit, type Paint, rateText, type Screen, secondsText, type Tint, thousands, width } from "./text.ts";
 
 export type ProgressCounts = Pick<
   QueueCounts,

@@ -11,10 +11,8 @@ import type { QueueSummary } from "../../queue/queue-status.ts";
 import type { Policy } from "../../retry/policy.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
-import { detailsText, type Fact, factLines, titleOf } from "./details.ts";
-import { clean, type Paint, PLAIN_SCREEN, type Screen, type Tint } from "./paint.ts";
-import { type Column, table } from "./table.ts";
-import { capped, some, thousands } from "./words.ts";
+import { type Column, detailsText, type Fact, factLines, table, titleOf } from "./layout.ts";
+import { capped, clean, type Paint, PLAIN_SCREEN, type Screen, some, type Tint, thousands } from "./text.ts";
 
 export function queuesText(queues: readonly QueueSummary[], screen: Screen): string {
   if (queues.length === 0) return "No queues. To create one: redrive queue create NAME\n";

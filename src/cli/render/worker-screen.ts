@@ -13,10 +13,9 @@ import type { JsonObject } from "../../std/json.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { CommandOutput } from "./command-output.ts";
-import { clean } from "./paint.ts";
 import { Progress, progressTerminal } from "./progress.ts";
 import type { ProgressCounts } from "./progress-line.ts";
-import { counted, some } from "./words.ts";
+import { clean, counted, some } from "./text.ts";
 
 /** The counts of one worker in one queue. */
 const NOTHING_DONE = { done: 0, dead: 0, skipped: 0, retried: 0, released: 0 };
