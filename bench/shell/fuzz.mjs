@@ -184,8 +184,18 @@ function drawCase(chance) {
   return { template, value: one(VALUES), prints: undefined };
 }
 
+/** Returns the result of the action, or the message of its usage error. */
+function unlessRefused(action) {
+  try {
+    return { ok: true, value: action() };
+  } catch (error) {
+    if (error.code !== "usage") throw error;
+    return { ok: false, message: error.message };
+  }
+}
+
 function fillCase(one, fillScript, report) {
-  const script = fillScript(one.template, { item: { v: one.value } });
+  const script = unlessRefused(() => fillScript(one.template, { item: { v: one.value } }));
   if (!script.ok) {
     report.refused++;
     if (one.prints !== undefined) report.violations.push({ ...one, what: `refused: ${script.message}` });
@@ -277,7 +287,8 @@ export function fuzzAgents({ programOf, count, seed }) {
     const action = { kind: "agent", command, prompt: one(["${item.v}", "do ${item.v}"]), protocol: "plain" };
     const context = { env: {}, secretValues: [] };
     const at = { scope: { all: () => ({ item: { v: value, e: "" } }) }, run: { context } };
-    const program = programOf({ ...action, ...(promptBy && { promptBy }) }, { action, env: {} }, at);
+    const asked = { ...action, ...(promptBy && { promptBy }) };
+    const program = unlessRefused(() => programOf(asked, { action, env: {} }, at));
     if (!program.ok) continue;
     report.accepted++;
     const { argv, stdin } = program.value;

@@ -1,26 +1,24 @@
 /** Selects the items of a workflow's map phase from its input file, or from the output of its command. */
 import { createReadStream, createWriteStream, existsSync, rmSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { type Json, stringifyJson } from "../std/json.ts";
-import { rawSecretProblem } from "../workflow/program.ts";
+import { secretScript } from "../workflow/program.ts";
 import { removeValueFiles, writeValueFiles } from "../workflow/run-program.ts";
 import { type Selection, type SelectionInput, selectFrom } from "../workflow/select-items.ts";
-import { fillScript } from "../workflow/shell-values.ts";
-import { expand } from "../workflow/variables.ts";
+import { expand, naming } from "../workflow/variables.ts";
 import { jobVariables, type WorkflowRuntime } from "./workflow-runtime.ts";
 
 export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortSignal): Promise<Selection> {
   const { input } = runtime.spec.workflow.map;
   if ("command" in input) return selectFromCommand(runtime, input.command, stop);
-  const path = expand(input.file, jobVariables(runtime));
-  if (!path.ok) throw new RedriveError("usage", `map.input: ${path.message}`);
-  const file = isAbsolute(path.value) ? path.value : join(runtime.workspace.root, path.value);
-  if (runtime.workspace.head && !existsSync(file)) throw notInCommit(path.value);
+  const path = naming("map.input", () => expand(input.file, jobVariables(runtime)));
+  const file = resolve(runtime.workspace.root, path);
+  if (runtime.workspace.head && !existsSync(file)) throw notInCommit(path);
   return selectFrom({ file }, runtime.spec.workflow.map);
 }
 
@@ -36,11 +34,9 @@ async function selectFromCommand(
   command: string,
   stop: AbortSignal,
 ): Promise<Selection> {
-  const script = fillScript(command, jobVariables(runtime));
-  if (!script.ok) throw new RedriveError("usage", `map.input.command: ${script.message}`);
-  const { text, env, files } = script.value;
-  const problem = rawSecretProblem(command, text, runtime.secretValues);
-  if (problem !== undefined) throw new RedriveError("usage", `map.input.command: ${problem}`);
+  const { text, env, files } = naming("map.input.command", () =>
+    secretScript(command, jobVariables(runtime), runtime.secretValues),
+  );
   const prefix = `${runtime.jobRuntime.scratch}/input`;
   const stdoutPath = `${prefix}.out`;
   const stderrPath = `${prefix}.err`;

@@ -26,7 +26,7 @@ import {
   withItem,
   withResults,
 } from "./step-variables.ts";
-import { type ExpandMode, unknownVariable, unreadable } from "./variables.ts";
+import { type ExpandMode, unknownVariable, unreadable, usageProblem } from "./variables.ts";
 
 type Path = readonly PropertyKey[];
 type Mapping = Readonly<Record<string, unknown>>;
@@ -72,8 +72,11 @@ class Checker {
     }
     this.#expression(map.filter, [...path, "filter"], FILTER_VARIABLES);
     for (const [text, at] of elements(sortBy, [...path, "sort_by"])) {
-      const parsed = text.trim() === "" ? undefined : parseSortKeys(text);
-      if (parsed?.ok === false) this.#report(at, parsed.message);
+      if (text.trim() !== "")
+        this.#report(
+          at,
+          usageProblem(() => parseSortKeys(text)),
+        );
     }
     const steps = isJsonObject(template) ? template.commands : template;
     const at = [...path, "agent_template"];
@@ -163,8 +166,12 @@ class Checker {
         [...path, "agent", "prompt"],
       ];
       this.#text(agent.command, command, known);
-      const words = typeof agent.command === "string" ? splitWords(agent.command) : undefined;
-      if (words?.ok === false) this.#report(command, words.message);
+      const line = agent.command;
+      if (typeof line === "string")
+        this.#report(
+          command,
+          usageProblem(() => splitWords(line)),
+        );
       this.#text(agent.prompt, prompt, known);
       this.#secretArguments([agent.command].flat(), command);
       if (agent.prompt_by === "argument") this.#secretArguments([agent.prompt], prompt);

@@ -3,8 +3,7 @@ import { isAbsolute, join } from "node:path";
 import { parseEnv } from "node:util";
 import { RedriveError } from "../errors.ts";
 import { readText } from "../std/files.ts";
-import type { Json } from "../std/json.ts";
-import { expand } from "./variables.ts";
+import { expand, naming } from "./variables.ts";
 import type { WorkflowSpec } from "./workflow-spec.ts";
 
 /** The `env` section overrides the env files. */
@@ -12,15 +11,11 @@ export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Recor
   const env: Record<string, string> = {};
   for (const file of workflow.envFiles)
     Object.assign(env, readEnvFile(isAbsolute(file) ? file : join(cwd, file)));
-  for (const [name, value] of Object.entries(workflow.env))
-    env[name] = expandEnv(name, value, { ...variables, env });
+  for (const [name, value] of Object.entries(workflow.env)) {
+    const known = { ...variables, env: { ...outsideEnv(), ...env } };
+    env[name] = naming(`env.${name}`, () => expand(value, known));
+  }
   return env;
-}
-
-function expandEnv(name: string, value: string, variables: Record<string, Json>): string {
-  const expanded = expand(value, { ...variables, env: { ...outsideEnv(), ...(variables.env as object) } });
-  if (expanded.ok) return expanded.value;
-  throw new RedriveError("usage", `env.${name}: ${expanded.message}`);
 }
 
 function readEnvFile(path: string): NodeJS.Dict<string> {

@@ -1,31 +1,26 @@
 /** The `foreach` step: runs its steps for each element, a few at a time. If elements capture the same name, the last wins. */
-import type { Filled } from "../attempt/template.ts";
 import { asText, type Json, parseJson } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
 import { oneLine } from "../triage/clean.ts";
 import type { Action } from "./model.ts";
 import { type At, inside, type StepEnd } from "./step-context.ts";
-import { brokenOff, hopeless, logLine } from "./step-record.ts";
+import { brokenOff, logLine } from "./step-record.ts";
 import { linesOf } from "./step-variables.ts";
-import { expand } from "./variables.ts";
+import { expand, naming } from "./variables.ts";
 
 type Foreach = Extract<Action, { kind: "foreach" }>;
 
 /** After a failure no further element starts, but running ones finish. The output joins the outputs of all rounds. */
 export async function foreachStep(action: Foreach, at: At): Promise<StepEnd> {
-  const found = elementsOf(action, at);
-  if (!found.ok) return hopeless(at, `foreach: ${found.message}`);
-  const elements = found.value.slice(0, action.maxItems);
+  const elements = naming("foreach", () => elementsOf(action, at)).slice(0, action.maxItems);
   await logLine(at, `${elements.length} items`);
   const ends = await runRounds(action, elements, at);
-  const failed = ends.find((end) => end?.kind === "failed");
-  const stopped = ends.find((end) => end?.kind === "stopped");
-  if (failed ?? stopped) return failed ?? stopped ?? brokenOff(at);
-  if (ends.length < elements.length || ends.includes(undefined)) return brokenOff(at);
-  const outputs = ends.flatMap((end) =>
-    end?.kind === "done" && end.output !== undefined ? [end.output] : [],
-  );
-  return { kind: "done", output: outputs.map((output) => output.replace(/\n$/, "")).join("\n") };
+  const end = ends.find((one) => one?.kind === "failed") ?? ends.find((one) => one?.kind === "stopped");
+  if (end !== undefined) return end;
+  if (ends.includes(undefined)) return brokenOff(at);
+  const outputs = ends.map((one) => (one?.kind === "done" ? one.output : undefined));
+  const printed = outputs.filter((output) => output !== undefined);
+  return { kind: "done", output: printed.map((output) => output.replace(/\n$/, "")).join("\n") };
 }
 
 async function runRounds(
@@ -57,23 +52,11 @@ async function runRounds(
 }
 
 /** Strings in a list are templates. A single template must expand to a JSON array or to lines. */
-function elementsOf({ items }: Foreach, at: At): Filled<readonly Json[]> {
+function elementsOf({ items }: Foreach, at: At): readonly Json[] {
   const variables = at.scope.all();
-  if (typeof items === "string") {
-    const text = expand(items, variables);
-    return text.ok ? { ok: true, value: listOf(text.value) } : text;
-  }
-  const elements: Json[] = [];
-  for (const item of items) {
-    const filled: Filled<Json> =
-      typeof item === "string" ? expand(item, variables) : { ok: true, value: item };
-    if (!filled.ok) return filled;
-    elements.push(filled.value);
-  }
-  return { ok: true, value: elements };
-}
-
-function listOf(text: string): readonly Json[] {
+  if (typeof items !== "string")
+    return items.map((item) => (typeof item === "string" ? expand(item, variables) : item));
+  const text = expand(items, variables);
   const json = text.trimStart().startsWith("[") ? tryTo(() => parseJson(text)) : undefined;
   if (Array.isArray(json)) return json as readonly Json[];
   return linesOf(text).filter((line) => line.trim() !== "");

@@ -1,10 +1,11 @@
 /** Builds the command line of a `shell` or `agent` step. Item values and secrets are passed as data, never as options. */
 import { basename } from "node:path";
-import { type Filled, type FilledWord, optionProblem, templateParts } from "../attempt/template.ts";
+import { type FilledWord, optionProblem, templateParts } from "../attempt/template.ts";
+import { RedriveError } from "../errors.ts";
 import type { Action, Step } from "./model.ts";
-import { fillScript } from "./shell-values.ts";
+import { fillScript, type ShellScript } from "./shell-values.ts";
 import type { At } from "./step-context.ts";
-import { expand, expandPlain } from "./variables.ts";
+import { expand, expandParts, naming } from "./variables.ts";
 
 export interface Program {
   readonly argv: readonly string[];
@@ -15,73 +16,56 @@ export interface Program {
   readonly protocol: "claude" | "plain";
 }
 
-type ProgramAction = Extract<Action, { kind: "shell" | "agent" }>;
-type AgentAction = Extract<Action, { kind: "agent" }>;
+type ActionOf<K extends Action["kind"]> = Extract<Action, { kind: K }>;
 
-export function programOf(action: ProgramAction, step: Step, at: At): Filled<Program> {
-  return action.kind === "shell" ? scriptProgram(action.script, at) : agentProgram(action, step, at);
-}
-
-function scriptProgram(template: string, at: At): Filled<Program> {
-  const script = fillScript(template, at.scope.all());
-  if (!script.ok) return script;
-  const { text, env, files } = script.value;
-  const problem = rawSecretProblem(template, text, at.run.context.secretValues);
-  if (problem !== undefined) return { ok: false, message: problem };
-  return { ok: true, value: { argv: ["sh", "-c", text], env, files, stdin: "", protocol: "plain" } };
+/** Throws a usage error when the step cannot be run for this item. */
+export function programOf(action: ActionOf<"shell" | "agent">, step: Step, at: At): Program {
+  if (action.kind === "agent") return agentProgram(action, step, at);
+  const { text, env, files } = secretScript(action.script, at.scope.all(), at.run.context.secretValues);
+  return { argv: ["sh", "-c", text], env, files, stdin: "", protocol: "plain" };
 }
 
 /** Rejects secrets in the script text: it is an argument of the shell, and so visible to other users. */
-export function rawSecretProblem(
+export function secretScript(
   template: string,
-  text: string,
+  variables: ReturnType<At["scope"]["all"]>,
   secrets: readonly string[],
-): string | undefined {
-  if (!secrets.some((secret) => text.includes(secret) && !template.includes(secret))) return undefined;
-  return "${raw:…} would put a secret into the text of the script, which other users of the machine can read while it runs. Write $NAME or ${env.NAME}.";
+): ShellScript {
+  const script = fillScript(template, variables);
+  if (!secrets.some((secret) => script.text.includes(secret) && !template.includes(secret))) return script;
+  throw new RedriveError(
+    "usage",
+    "${raw:…} would put a secret into the text of the script, which other users of the machine can read while it runs. Write $NAME or ${env.NAME}.",
+  );
 }
 
-function agentProgram(action: AgentAction, step: Step, at: At): Filled<Program> {
-  const { protocol, promptBy = "stdin" } = action;
-  const extra = protocol === "claude" ? extraWords(step, at) : { ok: true as const, value: [] };
-  if (!extra.ok) return extra;
-  const command = commandWords(action.command, at);
-  if (!command.ok) return command;
-  const prompt = promptOf(action.prompt, step, at);
-  if (!prompt.ok) return prompt;
-  const words = [
-    ...command.value,
-    ...extra.value.map((value) => ({ written: ARGS_VARIABLE, literal: value, value })),
-  ];
-  if (promptBy === "argument") words.push(...promptWords(words, action.prompt, prompt.value));
+function agentProgram(action: ActionOf<"agent">, step: Step, at: At): Program {
+  const { prompt: template, promptBy = "stdin", protocol } = action;
+  const words = action.command.map((written) => filledWord(written, at));
+  if (protocol === "claude") words.push(...extraWords(step, at));
+  const prompt = promptOf(template, step, at);
+  if (promptBy === "argument") {
+    // After `--`, a prompt that begins with `-` is not parsed as an option.
+    if (!words.some(({ value }) => value === "--")) words.push(literalWord("--", "--"));
+    words.push({ written: template, literal: "", value: prompt });
+  }
   const problem = optionProblem(words) ?? secretProblem(words, at.run.context.secretValues);
-  if (problem !== undefined) return { ok: false, message: `agent: ${problem}.` };
-  const stdin = promptBy === "stdin" ? prompt.value : "";
+  if (problem !== undefined) throw new RedriveError("usage", `agent: ${problem}.`);
+  const stdin = promptBy === "stdin" ? prompt : "";
+  return { argv: words.map(({ value }) => value), env: {}, files: {}, stdin, protocol };
+}
+
+function filledWord(written: string, { scope }: At): FilledWord {
+  const [literal] = templateParts(written);
   return {
-    ok: true,
-    value: { argv: words.map(({ value }) => value), env: {}, files: {}, stdin, protocol },
+    written,
+    literal: typeof literal === "string" ? literal : "",
+    value: expand(written, scope.all()),
   };
 }
 
-function commandWords(templates: readonly string[], at: At): Filled<FilledWord[]> {
-  const words: FilledWord[] = [];
-  for (const written of templates) {
-    const word = expand(written, at.scope.all());
-    if (!word.ok) return word;
-    const [literal] = templateParts(written);
-    words.push({ written, literal: typeof literal === "string" ? literal : "", value: word.value });
-  }
-  return { ok: true, value: words };
-}
-
-function literalWord(word: string): FilledWord {
-  return { written: word, literal: word, value: word };
-}
-
-/** Puts `--` before the prompt, so that a prompt that begins with `-` is not parsed as an option. */
-function promptWords(before: readonly FilledWord[], written: string, value: string): FilledWord[] {
-  const end = before.some((word) => word.value === "--") ? [] : [literalWord("--")];
-  return [...end, { written, literal: "", value }];
+function literalWord(written: string, value: string): FilledWord {
+  return { written, literal: value, value };
 }
 
 function secretProblem(words: readonly FilledWord[], secrets: readonly string[]): string | undefined {
@@ -90,18 +74,16 @@ function secretProblem(words: readonly FilledWord[], secrets: readonly string[])
   );
   if (word === undefined) return undefined;
   const program = basename(words[0]?.value ?? "");
-  return `an argument of ${program} would have a secret in it, which other users of the machine can read while it runs. Let ${program} read it from its environment, or pass the prompt with prompt_by: stdin`;
+  return `an argument of ${program} would contain a secret, which other users of the machine can read while it runs. Let ${program} read it from its environment, or pass the prompt with prompt_by: stdin`;
 }
 
 /** Expands `$NAME` if the workflow's or the step's `env` defines it. Any other `$` stays unchanged. */
-function promptOf(template: string, step: Step, at: At): Filled<string> {
-  const own = stepEnvironment(step, at);
-  if (!own.ok) return own;
-  const env = { ...at.run.context.env, ...own.value };
+function promptOf(template: string, step: Step, at: At): string {
+  const env = { ...at.run.context.env, ...stepEnvironment(step, at) };
   const parts = templateParts(template).map((part) =>
     typeof part === "string" ? fillEnvironment(part, env) : part,
   );
-  return expandPlain(parts, at.scope.all());
+  return expandParts(parts, at.scope.all());
 }
 
 const ENVIRONMENT_NAME = /(\\?)\$([A-Za-z_]\w*)/g;
@@ -113,40 +95,39 @@ function fillEnvironment(text: string, env: Readonly<Record<string, string>>): s
   });
 }
 
-export function stepEnvironment(step: Step, { scope }: At): Filled<Record<string, string>> {
+export function stepEnvironment(step: Step, { scope }: At): Record<string, string> {
   const variables = scope.all();
-  const own: Record<string, string> = {};
-  for (const [name, template] of Object.entries(step.env)) {
-    const value = expand(template, variables);
-    if (!value.ok) return { ok: false, message: `env ${name}: ${value.message}` };
-    own[name] = value.value;
-  }
-  return { ok: true, value: own };
+  const entries = Object.entries(step.env).map(([name, template]) => [
+    name,
+    naming(`env ${name}`, () => expand(template, variables)),
+  ]);
+  return Object.fromEntries(entries) as Record<string, string>;
 }
 
 /** The user's extra arguments for every `claude` command, such as permissions. */
 const ARGS_VARIABLE = "REDRIVE_CLAUDE_ARGS";
 
-function extraWords(step: Step, { run }: At): Filled<string[]> {
+function extraWords(step: Step, { run }: At): FilledWord[] {
   const line = step.env[ARGS_VARIABLE] ?? run.context.env[ARGS_VARIABLE] ?? process.env[ARGS_VARIABLE] ?? "";
-  const words = splitWords(line);
-  return words.ok ? words : { ok: false, message: `${ARGS_VARIABLE} cannot be read: ${words.message}.` };
+  const words = naming(`${ARGS_VARIABLE} cannot be read`, () => splitWords(line));
+  return words.map((value) => literalWord(ARGS_VARIABLE, value));
 }
 
 const TOKEN = /\s+|'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])|([^\s'"\\]+)|[\s\S]/g;
 
-export function splitWords(line: string): Filled<string[]> {
+/** Splits a line like a shell, without expansions. Throws a usage error when a quote is not closed. */
+export function splitWords(line: string): string[] {
   const words: string[] = [];
   let word: string | undefined;
   for (const [token, single, double, escaped, plain] of line.matchAll(TOKEN)) {
     const part = single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped ?? plain;
     if (part !== undefined) word = (word ?? "") + part;
     else if (token.trim() !== "")
-      return { ok: false, message: `a ${token === "\\" ? "backslash" : "quote"} has no end` };
+      throw new RedriveError("usage", `a ${token === "\\" ? "backslash" : "quote"} has no end`);
     else if (word !== undefined) {
       words.push(word);
       word = undefined;
     }
   }
-  return { ok: true, value: word === undefined ? words : [...words, word] };
+  return word === undefined ? words : [...words, word];
 }

@@ -88,10 +88,7 @@ function buildMap(form: WorkflowForm["map"]): MapPhase {
   const { agent_timeout_secs: timeoutSecs, agent_template: template } = form;
   return compact({
     input: typeof form.input === "string" ? { file: form.input } : form.input,
-    sortBy: listOf(form.sort_by).flatMap((text) => {
-      const parsed = parseSortKeys(text);
-      return parsed.ok ? parsed.value : [];
-    }),
+    sortBy: listOf(form.sort_by).flatMap(parseSortKeys),
     offset: form.offset ?? 0,
     maxParallel: form.max_parallel ?? DEFAULT_PARALLEL,
     isolation: form.isolation ?? "worktree",
@@ -187,7 +184,7 @@ function buildAction({ shell, claude, agent, write_file: file, foreach }: StepFo
   if (claude !== undefined) return { kind: "agent", command: CLAUDE, prompt: claude, protocol: "claude" };
   if (agent !== undefined) {
     const { command, prompt, prompt_by: promptBy } = agent;
-    const words = typeof command === "string" ? wordsOf(command) : command;
+    const words = typeof command === "string" ? splitWords(command) : command;
     return compact({ kind: "agent" as const, command: words, prompt, promptBy, protocol: "plain" as const });
   }
   if (file !== undefined) {
@@ -196,11 +193,6 @@ function buildAction({ shell, claude, agent, write_file: file, foreach }: StepFo
   }
   if (foreach !== undefined) return buildForeach(foreach);
   return { kind: "shell", script: shell ?? "" };
-}
-
-function wordsOf(line: string): readonly string[] {
-  const words = splitWords(line);
-  return words.ok ? words.value : [line];
 }
 
 function buildForeach(form: ForeachForm): Action {

@@ -4,16 +4,17 @@ import type { Cuts, KeptOutput } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { Output } from "../attempt/output.ts";
 import { itemEnvironment, type ProcessEnd, type ProcessOptions, runProcess } from "../attempt/run-process.ts";
-import type { Filled } from "../attempt/template.ts";
+import { RedriveError } from "../errors.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
+import { describeThrown } from "../retry/thrown.ts";
 import { PRIVATE_FILE } from "../std/files.ts";
 import { asText, compact, type Json } from "../std/json.ts";
 import { keepAgentLog } from "./agent-log.ts";
 import type { Step } from "./model.ts";
 import { type Program, stepEnvironment } from "./program.ts";
 import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-context.ts";
-import { brokenOff, endText, failureOfProcess, hopeless, logProcess, titleOf } from "./step-record.ts";
-import { expand } from "./variables.ts";
+import { brokenOff, endText, failureOfProcess, logProcess, titleOf } from "./step-record.ts";
+import { expand, naming } from "./variables.ts";
 import { insideRoot } from "./write-file.ts";
 
 /** A process that was started and has ended. Its output files exist until `release` is called. */
@@ -32,22 +33,23 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
   const { context } = at.run;
   if (at.signal.aborted) return brokenOff(at);
   const cwd = folderOf(step, at);
-  if (!cwd.ok) return hopeless(at, cwd.message);
   const files = filesOf(at);
-  const env = environmentOf(step, at, files.failure);
-  if (!env.ok) return hopeless(at, env.message);
-  const values = valuesOf(program, files);
-  if (!values.ok) return { kind: "stopped", why: values.message };
-  let heard: Heard | undefined;
+  const env = { ...environmentOf(step, at, files.failure), ...program.env };
+  try {
+    Object.assign(env, writeValueFiles(program.files, files.prefix));
+  } catch (error) {
+    removeValueFiles(Object.keys(program.files), files.prefix);
+    return {
+      kind: "stopped",
+      why: `a value could not be written to a file (${describeThrown(error).message})`,
+    };
+  }
+  let printed: Printed | undefined;
   const end = await runProcess({
     launcher: context.launcher,
     spec: {
-      argv: program.argv,
-      cwd: cwd.value,
-      env: { ...env.value, ...program.env, ...values.value },
-      stdin: program.stdin,
-      stdoutPath: files.stdout,
-      stderrPath: files.stderr,
+      ...{ argv: program.argv, cwd, env, stdin: program.stdin },
+      ...{ stdoutPath: files.stdout, stderrPath: files.stderr },
     },
     outputs: at.run.outputs,
     running: runningOf(at, program),
@@ -59,11 +61,26 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
     now: context.clock.now,
     evidenceFolder: context.evidenceFolder,
     keep: async (ended, cuts) => {
-      heard = await hear(at, program, { ended, cuts, files });
-      return heard.kept;
+      printed = await keepPrinted(at, program, { ended, cuts, files });
+      return printed.kept;
     },
   });
-  return judge(end, heard, { step, at, files, program });
+  const release = () => {
+    printed?.raw.removeFiles();
+    printed?.stderr.removeFiles();
+    for (const path of [files.stdout, files.stderr, files.failure]) rmSync(path, { force: true });
+    removeValueFiles(Object.keys(program.files), files.prefix);
+  };
+  const { startError, startStage } = end.ended;
+  const isStopped = end.cutShort === "stopped" && !passedDeadline(at);
+  if (!isStopped && startStage !== "runner") {
+    const output = printed?.stdout ?? new Output("stdout", { bytes: 0 }, files.stdout, undefined);
+    return { kind: "ran", output, release, ...resultOf(end, printed?.report, step, at) };
+  }
+  release();
+  return isStopped
+    ? { kind: "stopped" }
+    : { kind: "stopped", why: `no process could be started (${startError})` };
 }
 
 /** Publishes the output of a running process, unless there are secrets: output is masked only after the process has ended. */
@@ -74,54 +91,27 @@ function runningOf(at: At, program: Program): ProcessOptions["running"] {
   return { log, title: titleOf(at), ...(isStream && { isStream }) };
 }
 
-function valuesOf({ files: values }: Program, { prefix }: Files): Filled<ValueFiles> {
-  try {
-    return { ok: true, value: writeValueFiles(values, prefix) };
-  } catch (error) {
-    removeValueFiles(Object.keys(values), prefix);
-    const reason = error instanceof Error ? error.message : String(error);
-    return { ok: false, message: `a value could not be written to a file (${reason})` };
-  }
-}
-
-interface Case {
-  readonly step: Step;
-  readonly at: At;
-  readonly files: Files;
-  readonly program: Program;
-}
-
-function judge(end: ProcessEnd, heard: Heard | undefined, { step, at, files, program }: Case): Ran | StepEnd {
-  const release = () => {
-    heard?.raw.removeFiles();
-    heard?.stderr.removeFiles();
-    for (const path of [files.stdout, files.stderr, files.failure]) rmSync(path, { force: true });
-    removeValueFiles(Object.keys(program.files), files.prefix);
-  };
-  const { exitCode, startError, startStage } = end.ended;
-  const isStopped = end.cutShort === "stopped" && !passedDeadline(at);
-  if (isStopped || startStage === "runner") {
-    release();
-    return isStopped
-      ? { kind: "stopped" }
-      : { kind: "stopped", why: `no process could be started (${startError})` };
-  }
+function resultOf(
+  end: ProcessEnd,
+  report: ReportedFailure | undefined,
+  step: Step,
+  at: At,
+): Pick<Ran, "exitCode" | "isFinal" | "failed"> {
+  const { exitCode, startError } = end.ended;
   // Fields that the process reported itself take precedence over those from the agent's log.
-  const reported =
-    heard?.report && end.reported ? { ...heard.report, ...end.reported } : (end.reported ?? heard?.report);
+  const reported = report && end.reported ? { ...report, ...end.reported } : (end.reported ?? report);
   const isFinal = end.cutShort !== null || startError !== undefined || (exitCode === 0 && !!reported);
-  const output = heard?.stdout ?? new Output("stdout", { bytes: 0 }, files.stdout, undefined);
-  const ran = { kind: "ran", exitCode, isFinal, output, release } as const;
-  if (exitCode === 0 && !isFinal) return ran;
+  if (exitCode === 0 && !isFinal) return { exitCode, isFinal };
   const failure = failureOfProcess({ ...end, reported }, at, step.timeoutMs);
   const isHopeless = startError !== undefined && failure.errorClass === "permanent";
   const retryAfterMs = reported?.retryAfterMs;
-  const isAgent = step.action.kind === "agent" ? true : undefined;
-  return { ...ran, failed: compact({ kind: "failed" as const, failure, isHopeless, retryAfterMs, isAgent }) };
+  const isAgent = step.action.kind === "agent" ? (true as const) : undefined;
+  const failed = compact({ kind: "failed" as const, failure, isHopeless, retryAfterMs, isAgent });
+  return { exitCode, isFinal, failed };
 }
 
 /** The output of a process. For `claude`, `stdout` is the answer and `raw` the JSON stream. */
-interface Heard {
+interface Printed {
   readonly stdout: Output;
   readonly raw: Output;
   readonly stderr: Output;
@@ -129,11 +119,11 @@ interface Heard {
   readonly report?: ReportedFailure | undefined;
 }
 
-async function hear(
+async function keepPrinted(
   at: At,
   program: Program,
   { ended, cuts, files }: { ended: Ended; cuts: Cuts; files: Files },
-): Promise<Heard> {
+): Promise<Printed> {
   const raw = new Output("stdout", ended.stdout, files.stdout, cuts.stdout);
   const stderr = new Output("stderr", ended.stderr, files.stderr, cuts.stderr);
   const agent = program.protocol === "claude" ? await keepAgentLog(at, raw, ended.exitCode) : undefined;
@@ -160,35 +150,34 @@ function filesOf({ run }: At): Files {
   return { stdout: `${prefix}.out`, stderr: `${prefix}.err`, failure: `${prefix}.failure.json`, prefix };
 }
 
-function folderOf(step: Step, at: At): Filled<string> {
+function folderOf(step: Step, at: At): string {
   const { root } = at.run.context;
-  if (step.workingDir === undefined) return { ok: true, value: root };
-  const path = expand(step.workingDir, at.scope.all());
-  const folder = path.ok ? insideRoot(root, path.value) : path;
-  if (!folder.ok) return { ok: false, message: `working_dir: ${folder.message}` };
-  const isFolder = statSync(folder.value, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  return isFolder ? folder : { ok: false, message: `working_dir: there is no folder "${step.workingDir}".` };
+  const { workingDir } = step;
+  if (workingDir === undefined) return root;
+  const folder = naming("working_dir", () => insideRoot(root, expand(workingDir, at.scope.all())));
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return folder;
+  throw new RedriveError("usage", `working_dir: there is no folder "${workingDir}".`);
 }
 
-function environmentOf(step: Step, at: At, failureFile: string): Filled<Record<string, string>> {
+function environmentOf(step: Step, at: At, failureFile: string): Record<string, string> {
   const own = stepEnvironment(step, at);
-  if (!own.ok) return own;
   const { item, item_id: itemId, job_id: jobId } = at.scope.all();
   const { attempt, env } = at.run.context;
   const textOf = (value: Json | undefined) => (value === undefined ? undefined : asText(value));
   const known = { item, itemId: textOf(itemId), jobId: textOf(jobId), attempt, failureFile };
-  return { ok: true, value: { ...env, ...own.value, ...itemEnvironment(known) } };
+  return { ...env, ...own, ...itemEnvironment(known) };
 }
 
-type ValueFiles = Readonly<Record<string, string>>;
-
 /** Writes each value to a file whose path begins with `prefix`. Throws when a file cannot be written, as on a full disk. */
-export function writeValueFiles(values: Readonly<Record<string, string>>, prefix: string): ValueFiles {
+export function writeValueFiles(
+  values: Readonly<Record<string, string>>,
+  prefix: string,
+): Record<string, string> {
   const entries = Object.entries(values).map(([name, value]) => {
     writeFileSync(`${prefix}.${name}`, value, { mode: PRIVATE_FILE });
     return [name, `${prefix}.${name}`];
   });
-  return Object.fromEntries(entries) as ValueFiles;
+  return Object.fromEntries(entries) as Record<string, string>;
 }
 
 export function removeValueFiles(names: readonly string[], prefix: string): void {

@@ -21,7 +21,7 @@ import {
   withDeadline,
 } from "./step-context.ts";
 import { stepLabel, stepName } from "./step-label.ts";
-import { brokenOff, hopeless, logLine, ruleFailure, thrownFailure, writeTrouble } from "./step-record.ts";
+import { brokenOff, hopeless, logLine, ruleFailure, thrownFailure } from "./step-record.ts";
 import {
   captureValue,
   errorVariable,
@@ -31,8 +31,8 @@ import {
   withoutLineEnd,
 } from "./step-variables.ts";
 import { validateStep } from "./validate-step.ts";
-import { expand } from "./variables.ts";
-import { insideRoot, writeAtomically, writeFileStep } from "./write-file.ts";
+import { expand, isUsageError, naming } from "./variables.ts";
+import { writeFileStep, writeInside } from "./write-file.ts";
 
 export interface RunStepsOptions {
   /** The index of the first step to run. Default 0. */
@@ -128,7 +128,7 @@ function placeOf(step: Step, index: number, total: number, at: At): At {
   };
 }
 
-export async function runStep(step: Step, at: At): Promise<StepEnd> {
+async function runStep(step: Step, at: At): Promise<StepEnd> {
   const wanted = isWanted(step, at);
   if (typeof wanted !== "boolean") return wanted;
   if (!wanted) {
@@ -226,21 +226,25 @@ async function tryStep(step: Step, at: At, headBefore: string | undefined): Prom
   return validated.kind === "done" ? acted : validated;
 }
 
+/** A usage error means that a template or path of the step does not fit the item. A retry would not help. */
 async function act(step: Step, at: At): Promise<StepEnd> {
   const { action } = step;
-  if (action.kind === "write_file") return useText(await writeFileStep(action, step, at), step, at);
-  if (action.kind === "foreach") {
-    const rounds = (limited: At) => foreachStep(action, limited);
-    return useText(await withDeadline(at, step.timeoutMs, "foreach", rounds), step, at);
+  try {
+    if (action.kind === "write_file") return useText(await writeFileStep(action, step, at), step, at);
+    if (action.kind === "foreach") {
+      const rounds = (limited: At) => foreachStep(action, limited);
+      return useText(await withDeadline(at, step.timeoutMs, "foreach", rounds), step, at);
+    }
+    const ran = await runProgram(step, programOf(action, step, at), at);
+    return ran.kind === "ran" ? await useProcess(ran, step, at) : ran;
+  } catch (error) {
+    if (isUsageError(error)) return hopeless(at, error.message);
+    throw error;
   }
-  const program = programOf(action, step, at);
-  if (!program.ok) return hopeless(at, program.message);
-  const ran = await runProgram(step, program.value, at);
-  return ran.kind === "ran" ? heed(ran, step, at) : ran;
 }
 
 /** Uses the output of an ended process before its files are removed, then runs the steps for its exit code. */
-async function heed(ran: Ran, step: Step, at: At): Promise<StepEnd> {
+async function useProcess(ran: Ran, step: Step, at: At): Promise<StepEnd> {
   const text = valueText(ran);
   const output = text === undefined ? {} : { output: text };
   const steps = ran.isFinal ? undefined : new Map(Object.entries(step.onExitCode)).get(String(ran.exitCode));
@@ -251,7 +255,7 @@ async function heed(ran: Ran, step: Step, at: At): Promise<StepEnd> {
     if (ran.failed && !steps) return { ...ran.failed, ...output };
     const printed = { text, bytes: ran.output.bytes, chunks: ran.output.chunks() };
     const used = useOutput(printed, step, at, ran.output.isWhole);
-    if (used.kind !== "done") return { ...used, ...output };
+    if (used.kind !== "done") return used;
   } finally {
     ran.release();
   }
@@ -279,29 +283,15 @@ interface Printed {
 }
 
 function useOutput(printed: Printed, step: Step, at: At, isWhole: boolean): StepEnd {
-  if (step.outputFile !== undefined) {
+  const { outputFile } = step;
+  if (outputFile !== undefined) {
+    const copy = () => writeInside(expand(outputFile, at.scope.all()), printed.chunks, step, at);
     const copied = isWhole
-      ? copyOutput(printed, step, step.outputFile, at)
+      ? naming("output_file", copy)
       : ruleFailure(at, "ResourceExhausted", "output_file: the output is too large; a part of it is lost");
     if (copied.kind !== "done") return copied;
   }
   return step.capture ? capture(printed, step.capture, at) : { kind: "done" };
-}
-
-function copyOutput({ chunks }: Printed, step: Step, outputFile: string, at: At): StepEnd {
-  const variables = at.scope.all();
-  const folder = expand(step.workingDir ?? ".", variables);
-  const name = expand(outputFile, variables);
-  if (!folder.ok) return hopeless(at, folder.message);
-  if (!name.ok) return hopeless(at, `output_file: ${name.message}`);
-  const target = insideRoot(at.run.context.root, name.value, folder.value);
-  if (!target.ok) return hopeless(at, `output_file: ${target.message}`);
-  try {
-    writeAtomically(target.value, chunks);
-    return { kind: "done" };
-  } catch (error) {
-    return writeTrouble(at, name.value, error);
-  }
 }
 
 function capture({ text, bytes }: Printed, { name, format }: NonNullable<Step["capture"]>, at: At): StepEnd {

@@ -1,6 +1,5 @@
 /** Selects the items of a map phase. The stages are, in this order: read, filter, sort, distinct, offset, max_items. */
 import type { Readable } from "node:stream";
-import type { Filled } from "../attempt/template.ts";
 import { RedriveError } from "../errors.ts";
 import { findField, Identity } from "../intake/identity.ts";
 import { openInput } from "../intake/input.ts";
@@ -140,22 +139,17 @@ function arrayOf(document: Json, origin: Origin): readonly Json[] {
 }
 
 /** Parses `priority DESC NULLS LAST, name`. The default is ascending, with missing values last. */
-export function parseSortKeys(text: string): Filled<readonly SortKey[]> {
-  const keys: SortKey[] = [];
-  for (const part of text.split(",")) {
+export function parseSortKeys(text: string): readonly SortKey[] {
+  return text.split(",").map((part) => {
     const match = KEY.exec(part.trim());
     if (!match) {
       const message = `"${part.trim()}" is not a sort key. Write FIELD [ASC|DESC] [NULLS FIRST|LAST]`;
-      return { ok: false, message };
+      throw new RedriveError("usage", message);
     }
-    const [, path = "", order, nulls] = match;
-    keys.push({
-      path,
-      descending: order?.toLowerCase() === "desc",
-      nulls: nulls?.toLowerCase() === "first" ? "first" : "last",
-    });
-  }
-  return { ok: true, value: keys };
+    const [, path = "", order = "asc", nulls = "last"] = match;
+    const isFirst = nulls.toLowerCase() === "first";
+    return { path, descending: order.toLowerCase() === "desc", nulls: isFirst ? "first" : "last" };
+  });
 }
 
 const KEY = /^([^\s,]+)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?$/i;

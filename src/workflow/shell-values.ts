@@ -1,7 +1,8 @@
 /** Builds an `sh` script that reads values from variables, so that a quoting mistake never executes data. */
-import { type Filled, type Placeholder, templateParts } from "../attempt/template.ts";
+import { type Placeholder, templateParts } from "../attempt/template.ts";
+import { RedriveError } from "../errors.ts";
 import { placesIn, type ShellPlace } from "./shell-place.ts";
-import { isValue, type Variables, valueAt } from "./variables.ts";
+import { fillPart, isValue, type Variables } from "./variables.ts";
 
 export interface ShellScript {
   readonly text: string;
@@ -10,25 +11,19 @@ export interface ShellScript {
   readonly files: Readonly<Record<string, string>>;
 }
 
-export function fillScript(template: string, variables: Variables): Filled<ShellScript> {
+/** Throws a usage error when a variable has no value, or when its value could be run at its position. */
+export function fillScript(template: string, variables: Variables): ShellScript {
   const parts = templateParts(template);
-  const written: (string | null)[] = [];
-  const values: string[] = [];
-  for (const part of parts) {
-    const filled = valueAt(part, variables);
-    if (!filled.ok) return filled;
-    if (!isValue(part)) written.push(filled.value);
-    else if (filled.value.includes("\0")) {
-      return { ok: false, message: `${part.written} has a NUL character, which no shell can hold.` };
-    } else {
-      written.push(null);
-      values.push(filled.value);
-    }
-  }
-  const [problem] = problemsOf(parts.filter(isValue), placesIn(written));
-  return problem === undefined
-    ? { ok: true, value: scriptOf(written, values) }
-    : { ok: false, message: problem.message };
+  const written = parts.map((part) => (isValue(part) ? null : fillPart(part, variables)));
+  const placeholders = parts.filter(isValue);
+  const values = placeholders.map((placeholder) => fillPart(placeholder, variables));
+  const places = placesIn(written);
+  const withNul = placeholders[values.findIndex((value) => value.includes("\0"))];
+  const problem = withNul
+    ? `${withNul.written} has a NUL character, which no shell can hold.`
+    : problemsOf(placeholders, places)[0]?.message;
+  if (problem !== undefined) throw new RedriveError("usage", problem);
+  return scriptOf(written, values, places);
 }
 
 interface TemplateProblem {
@@ -58,8 +53,11 @@ function problemsOf(values: readonly Placeholder[], places: readonly ShellPlace[
 const VALUE_BYTES_MAX = 64 * 1024;
 const ALL_BYTES_MAX = 256 * 1024;
 
-function scriptOf(written: readonly (string | null)[], values: readonly string[]): ShellScript {
-  const places = placesIn(written);
+function scriptOf(
+  written: readonly (string | null)[],
+  values: readonly string[],
+  places: readonly ShellPlace[],
+): ShellScript {
   const prefix = prefixFor(written);
   const env: Record<string, string> = {};
   const files: Record<string, string> = {};

@@ -1,12 +1,12 @@
 /** Expands `${…}` in texts that no shell reads, and renders scripts for display. An unknown variable is an error. */
 import {
-  type Filled,
   lookUp,
   type Placeholder,
   type TemplatePart,
   templateParts,
   variablePath,
 } from "../attempt/template.ts";
+import { RedriveError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
 import { placesIn } from "./shell-place.ts";
@@ -15,9 +15,38 @@ export type Variables = Readonly<Record<string, Json>>;
 /** `shell` is a script for `sh`; `plain` is text that no shell reads. */
 export type ExpandMode = "plain" | "shell";
 
-/** Expands all variables, or returns the reason why one cannot be expanded. For scripts that run, use `fillScript`. */
-export function expand(template: string, variables: Variables): Filled<string> {
-  return expandPlain(templateParts(template), variables);
+/** Expands all variables. Throws a usage error when one has no value. For scripts that run, use `fillScript`. */
+export function expand(template: string, variables: Variables): string {
+  return expandParts(templateParts(template), variables);
+}
+
+export function expandParts(parts: readonly TemplatePart[], variables: Variables): string {
+  return parts.map((part) => fillPart(part, variables)).join("");
+}
+
+/** Puts the name of a setting before the message of a usage error. */
+export function naming<T>(setting: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (!isUsageError(error)) throw error;
+    throw new RedriveError("usage", `${setting}: ${error.message}`);
+  }
+}
+
+/** Returns the message of the usage error that the action throws, or undefined. */
+export function usageProblem(action: () => unknown): string | undefined {
+  try {
+    action();
+    return undefined;
+  } catch (error) {
+    if (isUsageError(error)) return error.message;
+    throw error;
+  }
+}
+
+export function isUsageError(error: unknown): error is RedriveError {
+  return error instanceof RedriveError && error.code === "usage";
 }
 
 /** For display only, never to run: variables without a value stay as written, and values in scripts are quoted. */
@@ -29,8 +58,8 @@ export function expandKnown(template: string, variables: Variables, mode: Expand
   let text = "";
   for (const part of parts) {
     const place = isValue(part) ? places[count++] : undefined;
-    const filled = valueAt(part, variables);
-    text += filled.ok ? shownAt(place?.kind, filled.value, writtenOf(part)) : writtenOf(part);
+    const value = findValue(part, variables);
+    text += value === undefined ? writtenOf(part) : shownAt(place?.kind, value, writtenOf(part));
   }
   return text;
 }
@@ -51,21 +80,17 @@ function writtenOf(part: TemplatePart): string {
   return typeof part === "string" ? part : part.written;
 }
 
-export function expandPlain(parts: readonly TemplatePart[], variables: Variables): Filled<string> {
-  let text = "";
-  for (const part of parts) {
-    const filled = valueAt(part, variables);
-    if (!filled.ok) return filled;
-    text += filled.value;
-  }
-  return { ok: true, value: text };
+export function fillPart(part: TemplatePart, variables: Variables): string {
+  const value = findValue(part, variables);
+  if (value !== undefined) return value;
+  const isPlaceholder = typeof part !== "string" && part.kind === "placeholder";
+  const problem = isPlaceholder ? missing(part, variables) : unreadable(writtenOf(part));
+  throw new RedriveError("usage", problem);
 }
 
-export function valueAt(part: TemplatePart, variables: Variables): Filled<string> {
-  if (typeof part === "string") return { ok: true, value: part };
-  if (part.kind === "unreadable") return { ok: false, message: unreadable(part.written) };
-  const value = lookUp(part, variables);
-  return value === undefined ? { ok: false, message: missing(part, variables) } : { ok: true, value };
+function findValue(part: TemplatePart, variables: Variables): string | undefined {
+  if (typeof part === "string") return part;
+  return part.kind === "unreadable" ? undefined : lookUp(part, variables);
 }
 
 export function quoteForShell(value: string): string {

@@ -12,12 +12,12 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, isAbsolute, join, sep } from "node:path";
-import type { Filled } from "../attempt/template.ts";
+import { RedriveError } from "../errors.ts";
 import { randomName } from "../std/random.ts";
 import { tryTo } from "../std/try-to.ts";
 import type { Action, Step } from "./model.ts";
 import type { At, StepEnd } from "./step-context.ts";
-import { hopeless, logLine, writeTrouble } from "./step-record.ts";
+import { logLine, writeTrouble } from "./step-record.ts";
 import { expand } from "./variables.ts";
 
 /** The output, for `capture`, is the path as given. */
@@ -27,43 +27,45 @@ export async function writeFileStep(
   at: At,
 ): Promise<StepEnd> {
   const variables = at.scope.all();
-  const folder = expand(step.workingDir ?? ".", variables);
-  const name = expand(path, variables);
-  const text = expand(content, variables);
-  if (!folder.ok) return hopeless(at, folder.message);
-  if (!name.ok) return hopeless(at, name.message);
-  if (!text.ok) return hopeless(at, text.message);
-  const target = insideRoot(at.run.context.root, name.value, folder.value);
-  if (!target.ok) return hopeless(at, target.message);
-  const bytes = Buffer.from(text.value);
+  const bytes = Buffer.from(expand(content, variables));
+  const end = writeInside(expand(path, variables), [bytes], step, at, mode);
+  await logLine(at, end.kind === "done" ? `${bytes.length} bytes` : "failed");
+  return end;
+}
+
+export function writeInside(
+  name: string,
+  chunks: Iterable<Buffer>,
+  { workingDir = "." }: Step,
+  at: At,
+  mode?: number,
+): StepEnd {
+  const target = insideRoot(at.run.context.root, name, expand(workingDir, at.scope.all()));
   try {
-    writeAtomically(target.value, [bytes], mode);
+    writeAtomically(target, chunks, mode);
+    return { kind: "done", output: name };
   } catch (error) {
-    await logLine(at, "failed");
-    return writeTrouble(at, name.value, error);
+    return writeTrouble(at, name, error);
   }
-  await logLine(at, `${bytes.length} bytes`);
-  return { kind: "done", output: name.value };
 }
 
-/** Resolves `path`, which need not exist. Rejects absolute paths, `..` and links that lead outside the root. */
-export function insideRoot(root: string, path: string, from = "."): Filled<string> {
-  const refused = wrongPath(from) ?? wrongPath(path);
-  if (refused !== undefined) return { ok: false, message: refused };
+/** Resolves `path`, which need not exist. Throws for absolute paths, `..` and links that lead outside the root. */
+export function insideRoot(root: string, path: string, from = "."): string {
+  for (const one of [from, path]) {
+    if (one.includes("\0")) throw refused("A path cannot contain NUL.");
+    if (isAbsolute(one))
+      throw refused(`"${one}" is absolute. Write a path relative to the folder of the step.`);
+    if (one.split("/").includes("..")) throw refused(`"${one}" leaves the folder; ".." is not allowed.`);
+  }
   const real = realPathOf(join(root, from, path));
-  if (real === undefined) return { ok: false, message: `"${path}" goes through a link that leads nowhere.` };
+  if (real === undefined) throw refused(`"${path}" goes through a link that leads nowhere.`);
   const rootReal = realpathSync(root);
-  const isInside = real === rootReal || real.startsWith(rootReal + sep);
-  return isInside
-    ? { ok: true, value: real }
-    : { ok: false, message: `"${path}" is a link that leads out of the folder.` };
+  if (real === rootReal || real.startsWith(rootReal + sep)) return real;
+  throw refused(`"${path}" is a link that leads out of the folder.`);
 }
 
-function wrongPath(path: string): string | undefined {
-  if (path.includes("\0")) return "A path cannot contain NUL.";
-  if (isAbsolute(path)) return `"${path}" is an absolute path; it has to be relative to where the step runs.`;
-  if (path.split("/").includes("..")) return `"${path}" leaves the folder; ".." is not allowed.`;
-  return undefined;
+function refused(problem: string): RedriveError {
+  return new RedriveError("usage", problem);
 }
 
 /** Follows links in the existing part of the path; the rest is appended unchanged. */
@@ -76,14 +78,14 @@ function realPathOf(path: string): string | undefined {
 }
 
 /** Creates the folders. Readers see the old content or the new, never a part. An existing file keeps its mode. */
-export function writeAtomically(path: string, chunks: Iterable<Buffer>, mode?: number): void {
+function writeAtomically(path: string, chunks: Iterable<Buffer>, mode?: number): void {
   mkdirSync(dirname(path), { recursive: true });
   const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomName(8)}.tmp`);
   const keptMode = mode ?? statSync(path, { throwIfNoEntry: false })?.mode;
   try {
     const fd = openSync(temporary, "wx", 0o666);
     try {
-      for (const chunk of chunks) writeWhole(fd, chunk);
+      for (const chunk of chunks) for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
     } finally {
       closeSync(fd);
     }
@@ -93,8 +95,4 @@ export function writeAtomically(path: string, chunks: Iterable<Buffer>, mode?: n
     rmSync(temporary, { force: true });
     throw error;
   }
-}
-
-function writeWhole(fd: number, chunk: Buffer): void {
-  for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
 }

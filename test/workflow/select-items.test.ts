@@ -17,9 +17,7 @@ import {
 const ALL: SelectionRules = { sortBy: [], offset: 0 };
 
 function sorted(text: string): Pick<SelectionRules, "sortBy"> {
-  const keys = parseSortKeys(text);
-  if (!keys.ok) throw new Error(keys.message);
-  return { sortBy: keys.value };
+  return { sortBy: parseSortKeys(text) };
 }
 
 async function dataOf(source: Json, rules: Partial<SelectionRules>): Promise<readonly Json[]> {

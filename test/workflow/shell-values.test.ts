@@ -81,9 +81,7 @@ describe("in a shell script", () => {
 
   function fill(template: string, value: unknown): ShellScript {
     const item = { v: value } as { v: string };
-    const filled = fillScript(template, { item, item_id: "id-1" });
-    if (!filled.ok) throw new Error(filled.message);
-    return filled.value;
+    return fillScript(template, { item, item_id: "id-1" });
   }
 
   const run = (shell: string, { text, env }: ShellScript) =>
@@ -139,9 +137,9 @@ describe("in a shell script", () => {
 
   test("raw opts out, and what comes after it stands where it then stands", () => {
     const item = { open: 'printf %s "', v: "$(touch PWNED)" };
-    const filled = fillScript('${raw:item.open}${item.v}"', { item });
-    expect(filled).toMatchObject({ ok: true, value: { text: 'printf %s "${RD_1}"', env: { RD_1: item.v } } });
-    expect(filled.ok && run("sh", filled.value)).toBe(item.v);
+    const script = fillScript('${raw:item.open}${item.v}"', { item });
+    expect(script).toMatchObject({ text: 'printf %s "${RD_1}"', env: { RD_1: item.v } });
+    expect(run("sh", script)).toBe(item.v);
   });
 
   test("a name that the script itself uses is not taken", () => {
@@ -160,10 +158,7 @@ describe("in a shell script", () => {
   });
 
   test("a value with a NUL is an error", () => {
-    expect(fillScript("echo ${item}", { item: "a\0b" })).toEqual({
-      ok: false,
-      message: expect.stringContaining("NUL"),
-    });
+    expect(() => fillScript("echo ${item}", { item: "a\0b" })).toThrow("NUL");
   });
 
   test.each([
@@ -215,7 +210,9 @@ describe("in a shell script", () => {
     ["unset ${item.v}", "name of a shell variable"],
   ])("%s is refused, before and while it runs", (template, message) => {
     const refusal = expect.stringContaining(message);
-    expect(fillScript(template, { item: { v: "x" } })).toEqual({ ok: false, message: refusal });
+    expect(() => fillScript(template, { item: { v: "x" } })).toThrow(
+      expect.objectContaining({ code: "usage", message: refusal }),
+    );
     expect(shellProblems(template)).toEqual([{ written: "${item.v}", message: refusal }]);
   });
 
