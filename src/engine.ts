@@ -101,7 +101,7 @@ export interface Engine {
   /**
    * Adds items that are not yet in the queue as ready, in order, and notifies watchers. Event for each: `item_queued`. With
    * `replace`, an existing ready or held item with other data gets a new revision with the new data, name, priority, due
-   * time and expiry, but keeps its lane; event `item_replaced` with `revision` and `author`.
+   * time and expiry, but keeps its ordering key; event `item_replaced` with `revision` and `author`.
    */
   add(queue: string, items: readonly NewItem[], options?: AddOptions): Promise<AddReport>;
   /**
@@ -136,7 +136,7 @@ export interface Engine {
    * When a redriven item is done, its letter is resolved as `auto_fix` or `manual_fix` if its data was amended after the
    * burial, else as `requeue`. A letter that is buried again gets a new number.
    *
-   * Items are leased by priority, then due time, then age, one at a time per lane (`NewItem.lane`), within `lease.rate`
+   * Items are leased by priority, then due time, then age, one at a time per ordering key (`NewItem.orderingKey`), within `lease.rate`
    * (item/rate.ts). Nothing is leased if the queue is paused or `gate.seen` is not the version of the queue's gate.
    * `countersOf` (item/settlement.ts) lists the counters.
    */
@@ -274,7 +274,7 @@ export interface Engine {
    * since its selection, that is in a state which the kind does not accept, or that is not eligible for a redrive without
    * force. Does nothing unless the operation is open, and never processes a letter twice. `redrive`: makes the item ready
    * with new attempts and without expiry. `requeue`: adds an item with the letter's (or the step's) data, name, priority and
-   * lane under the first free id of `~2`, `~3` …, and discards the letter; both items refer to each other. `edit`: adds an
+   * ordering key under the first free id of `~2`, `~3` …, and discards the letter; both items refer to each other. `edit`: adds an
    * amendment. `discard`, `restore`: use the operation's reason. `purge`, `evict`, `clear`: delete the letter with its data,
    * attempts and notes; the item's row remains as discarded and `purged`, so that the item is not added again. The item of a
    * resolved letter keeps its data.

@@ -18,7 +18,7 @@ import { MARK_VARIABLE, markedProcesses, signal } from "./processes.mjs";
 /** The queues, each with the options of its kind: none, ordering keys, a rate shared by all workers. */
 export const QUEUES = [
   { name: "plain", settings: [] },
-  { name: "laned", settings: [], lanes: 6 },
+  { name: "ordered", settings: [], orderingKeys: 6 },
   { name: "rated", settings: ["--rate", "60/s"] },
 ];
 const SETTINGS = ["--max-retries", "3", "--backoff", "exponential:20ms:200ms", "--unique", "return"];

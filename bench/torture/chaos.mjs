@@ -149,7 +149,7 @@ async function feedQueues(arena, chance, feed) {
       });
       const brought = items.map((data) => ({
         ...{ key: data.id, data, priority: chance.pick(PRIORITIES) },
-        ...(queue.lanes && { lane: `lane-${chance.between(1, queue.lanes)}` }),
+        ...(queue.orderingKeys && { orderingKey: `key-${chance.between(1, queue.orderingKeys)}` }),
       }));
       feed.added.push(...brought.map(({ key }) => ({ queue: queue.name, id: key })));
       await chance.pick(ways)(arena, { queue: queue.name, items: brought, feed });
@@ -178,8 +178,12 @@ async function addAtOnce({ store }, { queue, items, feed }) {
 /** Repeats an import that was killed or lost its server; the keys prevent duplicates. */
 async function importFile(arena, { queue, items }) {
   const path = join(arena.home, `import-${items[0].key}.jsonl`);
-  writeFileSync(path, items.map((item) => `${JSON.stringify(item)}\n`).join(""));
+  writeFileSync(path, items.map(envelopeLine).join(""));
   while ((await arena.start("queue", "import", queue, path, "--envelope").ended) !== 0) await sleep(50);
+}
+
+function envelopeLine({ orderingKey, ...item }) {
+  return `${JSON.stringify({ ...item, ordering_key: orderingKey })}\n`;
 }
 
 /** Redrives letters continuously, one queue after another. */

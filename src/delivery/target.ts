@@ -145,8 +145,8 @@ export class Target extends StandingQueue {
     const key = options.key ?? contentId(data);
     const problem = idProblem(key);
     if (problem !== undefined) throw new RedriveError("usage", `The key of the receipt ${problem}.`);
-    const lane = options.order ?? orderOf(data, delivery.settings.now().delivery.orderField);
-    const keep = () => this.#outbox.add(compact({ itemId: key, data, lane }));
+    const orderingKey = options.order ?? orderOf(data, delivery.settings.now().delivery.orderField);
+    const keep = () => this.#outbox.add(compact({ itemId: key, data, orderingKey }));
     if (options.wait !== false) {
       return this.#waitFor(key, options.signal, async () => {
         if (!(await keep())) await this.#waiters.look(key);

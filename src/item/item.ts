@@ -22,10 +22,10 @@ export interface NewItem {
   /** After this time the item fails permanently without being run. Default: never. */
   readonly expiresAt?: number;
   /**
-   * Items of one lane run one at a time, oldest first: none is leased while an older one of the lane is ready, leased or
-   * held. Dead, skipped and discarded items do not block the lane. Default: no lane.
+   * Items of one ordering key run one at a time, oldest first: none is leased while an older one of the key is ready, leased or
+   * held. Dead, skipped and discarded items do not block the key. Default: no ordering key.
    */
-  readonly lane?: string;
+  readonly orderingKey?: string;
 }
 
 /** One unit of work, as stored. */
@@ -41,16 +41,16 @@ export interface Item {
   /** The number of attempts that were ever started. */
   readonly attempts: number;
   /** The number of attempts that count against the policy since the item was added or redriven. */
-  readonly spent: number;
+  readonly attemptsCounted: number;
   /** How often a worker was lost while it ran this item, since the item was added or redriven. */
-  readonly losses: number;
+  readonly lostCount: number;
   readonly revision: number;
   readonly redriveCount: number;
   readonly name?: string;
   readonly priority: Priority;
   /** A redrive removes the expiry, because the item was explicitly requested. */
   readonly expiresAt?: number;
-  readonly lane?: string;
+  readonly orderingKey?: string;
   /** The id of the letter that "requeue as new" copied to create this item. */
   readonly requeuedFrom?: string;
   /** The ids of the items that were copied from this one, oldest first. */
@@ -68,8 +68,8 @@ export interface LeasedItem extends Lease {
   readonly queue: string;
   readonly itemId: string;
   readonly data: Json;
-  readonly spent: number;
-  readonly losses: number;
+  readonly attemptsCounted: number;
+  readonly lostCount: number;
   readonly revision: number;
   readonly redriveCount: number;
   /** The position among the items of the queue when it was added, from 0. For display only. */

@@ -46,8 +46,8 @@ export const TABLES: readonly Table[] = [
     text: "id kind filter status author reason plan progress selection cursor",
   }),
   table("items", "ref", {
-    int: "ref queue place priority due_at expires_at attempts spent losses revision redrives holder operation origin purged",
-    text: "item_id state lane",
+    int: "ref queue position priority due_at expires_at attempts attempts_counted lost_count revision redrives holder operation origin purged",
+    text: "item_id state ordering_key",
   }),
   table("payloads", "ref", { int: "ref", text: "data name" }),
   table("attempts", "ref number", {
@@ -59,7 +59,7 @@ export const TABLES: readonly Table[] = [
     text: "signature pattern state author ignore_until recent",
   }),
   table("groups", "no", {
-    int: "no queue eligible review count first_at last_at away resolved discarded",
+    int: "no queue eligible review count first_at last_at in_retry resolved discarded",
     text: "signature pattern error_type error_class algorithm",
   }),
   table("letters", "no", DEATH),

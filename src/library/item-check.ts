@@ -17,7 +17,7 @@ const COMMON = {
       : `expected one of ${PRIORITIES.join(", ")}`,
   dueAt: time,
   expiresAt: time,
-  lane: text,
+  orderingKey: text,
 } satisfies Partial<Fields<QueueItem>>;
 
 const QUEUE_ITEM: Fields<QueueItem> = { ...COMMON, data, key: text };

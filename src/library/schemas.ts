@@ -258,7 +258,7 @@ export const importItemsOptions = t.objectOf<ImportItemsOptions>({
   ...t.optional(t.text, "author"),
   ...t.optional(t.oneOf(ITEM_FORMATS), "format"),
   ...t.optional(
-    t.objectOf<RowFields>(t.optional(t.text, "key", "name", "priority", "due", "expires", "lane")),
+    t.objectOf<RowFields>(t.optional(t.text, "key", "name", "priority", "due", "expires", "orderingKey")),
     "fields",
   ),
   ...t.optional(t.flag, "isEnvelope", "isTyped", "isDry"),

@@ -25,7 +25,7 @@ export interface QueueItem {
   /** The expiry time, in milliseconds since the epoch. Default: from the queue's settings. */
   readonly expiresAt?: number;
   /** The ordering key: items with the same key run one at a time, oldest first. Default: none. */
-  readonly lane?: string;
+  readonly orderingKey?: string;
 }
 
 /** The result of adding one item. */
@@ -216,14 +216,14 @@ export class QueueIntake {
   }
 
   /** The queue's default expiry counts from the due time of the item. */
-  #newItem({ key, data, name, priority, dueAt, expiresAt, lane }: QueueItem, now: number): NewItem {
+  #newItem({ key, data, name, priority, dueAt, expiresAt, orderingKey }: QueueItem, now: number): NewItem {
     const { spec } = this.#rules;
     const afterMs = spec.expiresAfterMs;
     const limit = afterMs === undefined ? undefined : Math.max(now, dueAt ?? now) + afterMs;
     const usual = { itemId: key ?? this.#nextName(), data, priority: priority ?? spec.priority };
     const end = expiresAt ?? limit;
-    if ((name ?? dueAt ?? end ?? lane) === undefined) return usual; // avoids a copy in the common case
-    return { ...usual, ...compact({ name, dueAt, expiresAt: end, lane }) };
+    if ((name ?? dueAt ?? end ?? orderingKey) === undefined) return usual; // avoids a copy in the common case
+    return { ...usual, ...compact({ name, dueAt, expiresAt: end, orderingKey }) };
   }
 
   /** Finds the stored items in one query, because the database may be remote. */

@@ -17,7 +17,7 @@ export interface ImportItemsOptions extends AddItemsOptions {
   readonly format?: ItemFormat;
   /** The fields of a record that contain the settings of its item. Default: none. */
   readonly fields?: RowFields;
-  /** Whether each record is `{data, key, name, priority, due, expires, lane}`. Default: the whole record is the data. */
+  /** Whether each record is `{data, key, name, priority, due, expires, ordering_key}`. Default: the whole record is the data. */
   readonly isEnvelope?: boolean;
   /** Whether CSV values that look like a number, true, false or null are converted. Default: all values are strings. */
   readonly isTyped?: boolean;
@@ -143,7 +143,7 @@ export interface RowFields {
   readonly priority?: string;
   readonly due?: string;
   readonly expires?: string;
-  readonly lane?: string;
+  readonly orderingKey?: string;
 }
 
 /** The field names of a record that contains the item as `data` and its settings. */
@@ -153,7 +153,7 @@ export const ENVELOPE: Required<RowFields> = {
   priority: "priority",
   due: "due",
   expires: "expires",
-  lane: "lane",
+  orderingKey: "ordering_key",
 };
 
 export type Row =
@@ -174,9 +174,12 @@ export function rowOf(data: Json, fields: RowFields, now: number): Row {
 export function envelopeRowOf(record: Json, now: number): Row {
   if (!isJsonObject(record) || record.data === undefined)
     return { ok: false, reason: "it has no data in it" };
-  const other = Object.keys(record).find((name) => name !== "data" && !Object.hasOwn(ENVELOPE, name));
+  const { lane, ...renamed } = record;
+  if (lane !== undefined) return envelopeRowOf({ ordering_key: lane, ...renamed }, now); // the former name
+  const names = Object.values(ENVELOPE);
+  const other = Object.keys(record).find((name) => name !== "data" && !names.includes(name));
   if (other !== undefined) {
-    const reason = `it has "${other}" in it, which is none of data, ${Object.keys(ENVELOPE).join(", ")}`;
+    const reason = `it has "${other}" in it, which is none of data, ${names.join(", ")}`;
     return { ok: false, reason };
   }
   const row = rowOf(record, ENVELOPE, now);
@@ -196,7 +199,7 @@ function settingsOf(data: Json, fields: RowFields, now: number): Omit<QueueItem,
     priority: priorityFrom(text("priority")),
     dueAt: momentFrom("due time", text("due"), now),
     expiresAt: momentFrom("expiry", text("expires"), now),
-    lane: text("lane"),
+    orderingKey: text("orderingKey"),
   });
 }
 

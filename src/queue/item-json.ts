@@ -13,7 +13,7 @@ export function itemToJson(item: Item): JsonObject {
     priority: item.priority,
     due_at: toRfc3339(item.dueAt),
     expires_at: item.expiresAt === undefined ? undefined : toRfc3339(item.expiresAt),
-    lane: item.lane,
+    ordering_key: item.orderingKey,
     attempts: item.attempts,
     revision: item.revision,
     redrive_count: item.redriveCount,

@@ -8,9 +8,9 @@ import { AGENT_OUTAGE_MS_MAX, OUTAGE_MS_MAX, type Policy } from "./policy.ts";
 
 export interface ItemHistory {
   /** The attempts that count against the policy, without the current one. */
-  readonly spent: number;
+  readonly attemptsCounted: number;
   /** How often the item's worker was lost, without the current loss. */
-  readonly losses: number;
+  readonly lostCount: number;
 }
 
 export interface DecisionContext {
@@ -68,7 +68,7 @@ export function decide(
   if (errorClass === "permanent")
     return giveUp(history, outcome, policy, context, permanentReason(errorType));
   if (context.breaker?.isOutage || mayWait(outcome, policy, context)) return park(outcome, policy, context);
-  const tries = history.spent + 1;
+  const tries = history.attemptsCounted + 1;
   if (tries < policy.maxAttempts) return retry(history, outcome, policy, context);
   return giveUp(history, outcome, policy, context, `attempts spent (${tries} of ${policy.maxAttempts})`);
 }
@@ -78,7 +78,7 @@ export function decide(
  * must not retry forever: it is buried regardless of `on_item_failure`.
  */
 function decideLost(history: ItemHistory, policy: Policy, context: DecisionContext): Verdict {
-  const losses = history.losses + 1;
+  const losses = history.lostCount + 1;
   if (losses >= policy.lossesMax) {
     return { kind: "bury", reason: `the worker vanished ${losses === 1 ? "once" : `${losses} times`}` };
   }
@@ -136,7 +136,9 @@ function retry(history: ItemHistory, outcome: Failed, policy: Policy, context: D
 }
 
 function policyDelayMs(history: ItemHistory, policy: Policy, context: DecisionContext): number {
-  return policy.onItemFailure === "retry" ? 0 : backoffMs(policy.backoff, history.spent + 1, context.random);
+  return policy.onItemFailure === "retry"
+    ? 0
+    : backoffMs(policy.backoff, history.attemptsCounted + 1, context.random);
 }
 
 function notBefore(delayMs: number, { breaker }: DecisionContext): number {

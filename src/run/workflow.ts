@@ -335,7 +335,7 @@ export async function waitThroughOutages(
     const failedAt = clock.monotonicNow();
     outage.recordFailure(failedAt);
     const context = { random: Math.random, outage: outage.soFar(failedAt) };
-    const verdict = decide({ spent: 0, losses: 0 }, end, policy, context);
+    const verdict = decide({ attemptsCounted: 0, lostCount: 0 }, end, policy, context);
     if (verdict.kind !== "park") return end;
     outage.recordParking(failedAt, failedAt + verdict.delayMs, isKnownReset(end));
     onWait?.(end.failure, verdict.delayMs);

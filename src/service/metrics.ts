@@ -105,13 +105,13 @@ async function queuesOf(
 ): Promise<readonly QueueMetrics[]> {
   const counters = byQueue(known.counters);
   const queues: QueueMetrics[] = new Array(jobs.length);
-  const lane = new ConcurrencyLimit(QUESTIONS_MAX);
+  const limit = new ConcurrencyLimit(QUESTIONS_MAX);
   for (const [index, job] of jobs.entries()) {
-    await lane.start(async () => {
+    await limit.start(async () => {
       queues[index] = { ...(await numbersOf(engine, job, known)), counters: counters.get(job.id) ?? {} };
     });
   }
-  await lane.end();
+  await limit.end();
   return queues;
 }
 

@@ -47,7 +47,16 @@ function settled(): Promise<void> {
 
 function itemOf(ref: number, change: Partial<LeasedItem> = {}): LeasedItem {
   const item = { ref, attempt: 1, queue: "job", itemId: `id-${ref}`, data: `file-${ref}.md` };
-  return { ...item, spent: 0, losses: 0, revision: 1, redriveCount: 0, index: 0, startedAt: 0, ...change };
+  return {
+    ...item,
+    attemptsCounted: 0,
+    lostCount: 0,
+    revision: 1,
+    redriveCount: 0,
+    index: 0,
+    startedAt: 0,
+    ...change,
+  };
 }
 
 function settlementOf({ ref, attempt }: LeasedItem, verdict: Verdict): Settlement {
@@ -131,7 +140,7 @@ test("the slowest item is the one that started first of those that run", async (
   const { screen, progress, pass } = watch();
   progress.started(itemOf(1), 1);
   await pass(1000);
-  progress.started(itemOf(2, { attempt: 3, spent: 1, losses: 1 }), 2);
+  progress.started(itemOf(2, { attempt: 3, attemptsCounted: 1, lostCount: 1 }), 2);
   await pass(4000);
   expect(screen.text).toContain("slowest: file-1.md (5 s)");
   progress.settled(itemOf(1), settlementOf(itemOf(1), DONE), SUCCESS);
@@ -151,7 +160,7 @@ test("an attempt whose end was stale is forgotten when its slot is used again", 
 test("the late end of an attempt does not hide the next one of the same item", async () => {
   const { screen, progress, pass } = watch();
   progress.started(itemOf(1), 1);
-  progress.started(itemOf(1, { attempt: 2, spent: 1 }), 2);
+  progress.started(itemOf(1, { attempt: 2, attemptsCounted: 1 }), 2);
   progress.settled(itemOf(1), settlementOf(itemOf(1), RETRY), FAILED);
   progress.started(itemOf(2), 1);
   await pass(4000);
@@ -177,7 +186,7 @@ test("an item that failed is retrying until it runs again", async () => {
   progress.started(itemOf(2, { attempt: 4 }), 1); // a letter that was redriven has not failed here
   await pass(100);
   expect(screen.text).toContain("1 retrying");
-  progress.started(itemOf(1, { attempt: 2, spent: 1 }), 2);
+  progress.started(itemOf(1, { attempt: 2, attemptsCounted: 1 }), 2);
   await pass(100);
   expect(screen.text).not.toContain("retrying");
   expect(progress.finished).toBe(0);

@@ -18,7 +18,11 @@ async function richJob(bench: Workbench): Promise<void> {
   await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
   await bench.operate("requeue", ["b"]);
   await bench.settle(succeeded(await bench.leaseOne()));
-  await engine.add(QUEUE, [{ ...newItem("d"), lane: "l" }, { ...newItem("e"), lane: "l" }, newItem("f")]);
+  await engine.add(QUEUE, [
+    { ...newItem("d"), orderingKey: "l" },
+    { ...newItem("e"), orderingKey: "l" },
+    newItem("f"),
+  ]);
   await bench.settle(retried(await bench.leaseOne()));
   await engine.hold(QUEUE, ["f"], { author: AUTHOR, reason: "later" });
   await engine.addNote((await bench.item("f")).ref, { author: AUTHOR, text: "note" });

@@ -39,12 +39,12 @@ export function durabilityTests(test: Declare): void {
     expect(await everything(bench)).toEqual(before);
   });
 
-  test("pauses, lanes, holds, gates, rates and documents are there after the store was opened again", async (bench) => {
+  test("pauses, ordering keys, holds, gates, rates and documents are there after the store was opened again", async (bench) => {
     await bench.registerHolder();
-    const more = { priority: "high", lane: "l", name: "n", expiresAt: bench.clock.now() + 9 } as const;
+    const more = { priority: "high", orderingKey: "l", name: "n", expiresAt: bench.clock.now() + 9 } as const;
     await bench.engine.add(QUEUE, [
       { itemId: "a", data: 1, ...more },
-      { itemId: "b", data: 1, lane: "l" },
+      { itemId: "b", data: 1, orderingKey: "l" },
       { itemId: "c", data: 1 },
       { itemId: "d", data: 1 },
     ]);
@@ -110,7 +110,7 @@ export function durabilityTests(test: Declare): void {
     expect(await bench.engine.listLeases("holder-1")).toEqual([lease]);
     await bench.settle(lost(lease));
     await bench.reopen();
-    expect(await bench.item("a")).toMatchObject({ state: "ready", losses: 1 });
+    expect(await bench.item("a")).toMatchObject({ state: "ready", lostCount: 1 });
   });
 
   test("an operation goes on where it stopped", async (bench) => {

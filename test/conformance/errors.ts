@@ -69,7 +69,12 @@ function entries(test: Declare): void {
     await bench.add("a");
     const lease = await bench.leaseOne();
     await bench.settle({ ...released(lease), fault: "no shell" });
-    expect(await bench.item("a")).toMatchObject({ state: "ready", spent: 0, losses: 0, attempts: 1 });
+    expect(await bench.item("a")).toMatchObject({
+      state: "ready",
+      attemptsCounted: 0,
+      lostCount: 0,
+      attempts: 1,
+    });
     expect(await bench.told("runner_failed")).toMatchObject([
       { queue: QUEUE, itemId: "a", attempt: 1, data: { message: "no shell" } },
     ]);

@@ -12,7 +12,7 @@ export function fencingTests(test: Declare): void {
     const held = await bench.leaseOne();
     const answer = await bench.engine.settleAndLease(null, { settle: [succeeded(stale)] });
     expect(answer.stale).toEqual([{ ref: stale.ref, attempt: 1 }]);
-    expect(await bench.item("a")).toMatchObject({ state: "leased", attempts: 2, losses: 1 });
+    expect(await bench.item("a")).toMatchObject({ state: "leased", attempts: 2, lostCount: 1 });
     expect(await bench.engine.listLeases("holder-1")).toEqual([held]);
     const outcomes = (await bench.engine.listAttempts(stale.ref)).map(({ outcome }) => outcome);
     expect(outcomes).toEqual(["lost", "running"]);
@@ -47,7 +47,7 @@ export function fencingTests(test: Declare): void {
     await bench.settle(succeeded(lease));
     const answer = await bench.engine.settleAndLease(null, { settle: [buried(lease)] });
     expect(answer.stale).toEqual([{ ref: lease.ref, attempt: 1 }]);
-    expect(await bench.item("a")).toMatchObject({ state: "done", spent: 0 });
+    expect(await bench.item("a")).toMatchObject({ state: "done", attemptsCounted: 0 });
     expect(await bench.engine.listGroups({})).toEqual([]);
   });
 
@@ -86,7 +86,7 @@ export function fencingTests(test: Declare): void {
     const cursor = await bench.lastEvent();
     const second = await bench.engine.settleAndLease(null, { settle: [lost(lease), released(lease)] });
     expect(second.stale).toHaveLength(2);
-    expect(await bench.item("a")).toMatchObject({ state: "ready", losses: 1 });
+    expect(await bench.item("a")).toMatchObject({ state: "ready", lostCount: 1 });
     expect(await bench.eventTypes(cursor)).toEqual([]);
     await bench.settle(buried(await bench.leaseOne()));
     expect((await bench.letter("a"))?.lateResults ?? []).toEqual([]);
@@ -98,7 +98,7 @@ export function fencingTests(test: Declare): void {
     const lease = await bench.leaseOne();
     const answer = await bench.engine.settleAndLease(null, { settle: [retried(lease), retried(lease)] });
     expect(answer.stale).toEqual([{ ref: lease.ref, attempt: 1 }]);
-    expect(await bench.item("a")).toMatchObject({ state: "ready", spent: 1, attempts: 1 });
+    expect(await bench.item("a")).toMatchObject({ state: "ready", attemptsCounted: 1, attempts: 1 });
   });
 
   test("stale and held leases are told apart in one call", async (bench) => {
@@ -126,7 +126,7 @@ export function fencingTests(test: Declare): void {
     const settle = [retried(first, 0), ...others.map(succeeded), succeeded(first)];
     const { stale } = await bench.engine.settleAndLease(null, { settle });
     expect(stale).toEqual([{ ref: first.ref, attempt: 1 }]);
-    expect(await bench.item("a")).toMatchObject({ state: "ready", spent: 1 });
+    expect(await bench.item("a")).toMatchObject({ state: "ready", attemptsCounted: 1 });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 4, ready: 1 });
   });
 }

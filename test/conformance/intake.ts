@@ -12,8 +12,8 @@ export function intakeTests(test: Declare): void {
       state: "ready",
       dueAt: bench.clock.now(),
       attempts: 0,
-      spent: 0,
-      losses: 0,
+      attemptsCounted: 0,
+      lostCount: 0,
       revision: 1,
       redriveCount: 0,
     });
@@ -56,7 +56,10 @@ export function intakeTests(test: Declare): void {
   test("many new items come in their order, numbered without a gap, each told of once", async (bench) => {
     await bench.add("first");
     const names = Array.from({ length: 2345 }, (_, n) => `i-${n}`);
-    const batch = names.map((name, n) => ({ ...newItem(name), ...(n % 500 === 7 && { lane: "one" }) }));
+    const batch = names.map((name, n) => ({
+      ...newItem(name),
+      ...(n % 500 === 7 && { orderingKey: "one" }),
+    }));
     expect(await bench.engine.add(QUEUE, batch, { areNew: true })).toMatchObject({
       added: 2345,
       existing: 0,
@@ -85,8 +88,8 @@ export function intakeTests(test: Declare): void {
     expect(events.map(({ itemId }) => itemId)).toEqual(["m-1", "m-2"]);
     await bench.registerHolder();
     expect((await bench.lease(5)).map(({ itemId }) => itemId)).toEqual(["m-2", "m-1"]);
-    const inLane = { ...newItem("m-3"), lane: "one" };
-    await bench.engine.add(QUEUE, [inLane, { ...newItem("m-4"), lane: "one" }], { areMadeUp: true });
+    const ordered = { ...newItem("m-3"), orderingKey: "one" };
+    await bench.engine.add(QUEUE, [ordered, { ...newItem("m-4"), orderingKey: "one" }], { areMadeUp: true });
     expect((await bench.lease(5)).map(({ itemId }) => itemId)).toEqual(["m-3"]);
   });
 
@@ -119,7 +122,11 @@ export function intakeTests(test: Declare): void {
     await bench.engine.add(QUEUE, [newItem("b"), { ...newItem("d"), priority: "high", name: "Dora" }]);
     const cursor = await bench.lastEvent();
     const batch = ["a", "b", "c", "c", "d", "e"].map(newItem);
-    const other = [{ itemId: "f", data: [6], name: "Fay" }, { ...newItem("g"), lane: "one" }, newItem("h")];
+    const other = [
+      { itemId: "f", data: [6], name: "Fay" },
+      { ...newItem("g"), orderingKey: "one" },
+      newItem("h"),
+    ];
     const changed = { itemId: "b", data: { name: "b", more: 1 } };
     const report = await bench.engine.add(QUEUE, [...batch, changed, ...other], {
       replace: { author: "ada" },

@@ -131,8 +131,8 @@ function leasing(test: Declare): void {
       queue: QUEUE,
       itemId: "a",
       data: { name: "a" },
-      spent: 0,
-      losses: 0,
+      attemptsCounted: 0,
+      lostCount: 0,
       redriveCount: 0,
       index: 0,
       revision: 1,
@@ -236,7 +236,7 @@ function leasing(test: Declare): void {
     const lease = await bench.leaseOne();
     const settle = [retried(lease)];
     const answer = await bench.engine.settleAndLease("holder-1", { settle, lease: { queue: QUEUE, max: 1 } });
-    expect(answer.leased).toMatchObject([{ itemId: "a", attempt: 2, spent: 1 }]);
+    expect(answer.leased).toMatchObject([{ itemId: "a", attempt: 2, attemptsCounted: 1 }]);
   });
 
   test("a holder that is not known cannot lease, and nothing of its call is written", async (bench) => {

@@ -86,7 +86,7 @@ function order(test: Declare): void {
 }
 
 function properties(test: Declare): void {
-  test("an item keeps the name, priority, due time, expiry and lane that it came with", async (bench) => {
+  test("an item keeps the name, priority, due time, expiry and ordering key that it came with", async (bench) => {
     await bench.registerHolder();
     const now = bench.clock.now();
     const more = {
@@ -94,13 +94,13 @@ function properties(test: Declare): void {
       priority: "low",
       dueAt: now - 7,
       expiresAt: now + 9,
-      lane: "l",
+      orderingKey: "l",
     } as const;
     await addAll(bench, { a: more, b: {} });
     expect(await bench.item("a")).toMatchObject(more);
     const plain = await bench.item("b");
     expect(plain).toMatchObject({ priority: "normal", dueAt: now });
-    for (const field of ["name", "expiresAt", "lane", "requeuedFrom", "requeuedAs"])
+    for (const field of ["name", "expiresAt", "orderingKey", "requeuedFrom", "requeuedAs"])
       expect(plain).not.toHaveProperty(field);
     const [b, a] = await bench.lease(5);
     expect(a).toMatchObject({ itemId: "a", name: more.name, expiresAt: more.expiresAt });

@@ -92,11 +92,16 @@ function sending(test: Declare): void {
       state: "ready",
       dueAt: bench.clock.now(),
       attempts: 3,
-      spent: 0,
-      losses: 0,
+      attemptsCounted: 0,
+      lostCount: 0,
       redriveCount: 1,
     });
-    expect(await bench.leaseOne()).toMatchObject({ itemId: "a", attempt: 4, spent: 0, losses: 0 });
+    expect(await bench.leaseOne()).toMatchObject({
+      itemId: "a",
+      attempt: 4,
+      attemptsCounted: 0,
+      lostCount: 0,
+    });
   });
 
   test("invariant 7: a letter leaves only when its new attempt has succeeded", async (bench) => {

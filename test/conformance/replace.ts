@@ -39,12 +39,12 @@ function waiting(test: Declare): void {
       priority: "high",
       dueAt: now + 9000,
       expiresAt: now + 9999,
-      lane: "l",
+      orderingKey: "l",
     } as const;
     await bench.engine.add(QUEUE, [{ itemId: "a", data: 1, ...more }, newItem("b")]);
     await replace(bench, { itemId: "a", data: 2 });
     const item = await bench.item("a");
-    expect(item).toMatchObject({ priority: "normal", dueAt: now, lane: "l" });
+    expect(item).toMatchObject({ priority: "normal", dueAt: now, orderingKey: "l" });
     expect(item).not.toHaveProperty("name");
     expect(item).not.toHaveProperty("expiresAt");
     await replace(bench, {

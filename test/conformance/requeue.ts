@@ -12,13 +12,13 @@ export function requeueTests(test: Declare): void {
 async function buryOne(bench: Workbench): Promise<void> {
   await bench.registerHolder();
   const expiresAt = bench.clock.now() + 60_000;
-  const more = { name: "the first", priority: "high", lane: "l", expiresAt } as const;
+  const more = { name: "the first", priority: "high", orderingKey: "l", expiresAt } as const;
   await bench.engine.add(QUEUE, [{ itemId: "a", data: { n: 1 }, ...more }]);
   await bench.settle(buried(await bench.leaseOne()));
 }
 
 function made(test: Declare): void {
-  test("a letter is sent anew as another item with its data, priority and lane, a name of its own, fresh and due now", async (bench) => {
+  test("a letter is sent anew as another item with its data, priority and ordering key, a name of its own, fresh and due now", async (bench) => {
     await buryOne(bench);
     bench.clock.advance(1000);
     expect(await bench.operate("requeue")).toMatchObject({
@@ -29,7 +29,7 @@ function made(test: Declare): void {
     });
     const made = await bench.item("a~2");
     expect(made).toMatchObject({
-      ...{ data: { n: 1 }, name: "Requeue-the first", priority: "high", lane: "l", state: "ready" },
+      ...{ data: { n: 1 }, name: "Requeue-the first", priority: "high", orderingKey: "l", state: "ready" },
       ...{ dueAt: bench.clock.now(), attempts: 0, revision: 1, redriveCount: 0, requeuedFrom: "a" },
     });
     expect(made).not.toHaveProperty("expiresAt");
@@ -107,9 +107,9 @@ function links(test: Declare): void {
     expect(await bench.item("a~2~2")).toMatchObject({ state: "done", requeuedFrom: "a~2" });
   });
 
-  test("the new item has its letter's lane, and its turn at the end of it", async (bench) => {
+  test("the new item has its letter's ordering key, and its turn at the end of it", async (bench) => {
     await buryOne(bench);
-    await bench.engine.add(QUEUE, [{ itemId: "b", data: 1, lane: "l", priority: "low" }]);
+    await bench.engine.add(QUEUE, [{ itemId: "b", data: 1, orderingKey: "l", priority: "low" }]);
     await bench.operate("requeue");
     expect(await bench.lease(5)).toMatchObject([{ itemId: "b" }]);
   });
@@ -120,7 +120,7 @@ function links(test: Declare): void {
     await bench.operate("purge", undefined, { filter: { states: ["discarded"] } });
     const bare = await bench.item("a");
     expect(bare).toMatchObject({ data: null, requeuedAs: ["a~2"], priority: "high" });
-    for (const field of ["name", "lane", "expiresAt"]) expect(bare).not.toHaveProperty(field);
+    for (const field of ["name", "orderingKey", "expiresAt"]) expect(bare).not.toHaveProperty(field);
     expect(await bench.item("a~2")).toMatchObject({ requeuedFrom: "a", name: "Requeue-the first" });
   });
 }

@@ -24,7 +24,12 @@ function verdicts(test: Declare): void {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(succeeded(await bench.leaseOne()));
-    expect(await bench.item("a")).toMatchObject({ state: "done", attempts: 1, spent: 0, losses: 0 });
+    expect(await bench.item("a")).toMatchObject({
+      state: "done",
+      attempts: 1,
+      attemptsCounted: 0,
+      lostCount: 0,
+    });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 1, leased: 0, letters: 0, attempts: 1 });
     expect(await bench.letter("a")).toBeNull();
   });
@@ -36,15 +41,26 @@ function verdicts(test: Declare): void {
     bench.clock.advance(700);
     await bench.settle(retried(lease, 2000));
     const dueAt = bench.clock.now() + 2000;
-    expect(await bench.item("a")).toMatchObject({ state: "ready", dueAt, attempts: 1, spent: 1, losses: 0 });
+    expect(await bench.item("a")).toMatchObject({
+      state: "ready",
+      dueAt,
+      attempts: 1,
+      attemptsCounted: 1,
+      lostCount: 0,
+    });
   });
 
   test("a lost attempt counts as a loss and not as a try", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(lost(await bench.leaseOne()));
-    expect(await bench.item("a")).toMatchObject({ state: "ready", attempts: 1, spent: 0, losses: 1 });
-    expect(await bench.leaseOne()).toMatchObject({ attempt: 2, spent: 0, losses: 1 });
+    expect(await bench.item("a")).toMatchObject({
+      state: "ready",
+      attempts: 1,
+      attemptsCounted: 0,
+      lostCount: 1,
+    });
+    expect(await bench.leaseOne()).toMatchObject({ attempt: 2, attemptsCounted: 0, lostCount: 1 });
   });
 
   test("invariant 5: an item that is parked for an outage spends nothing", async (bench) => {
@@ -52,7 +68,13 @@ function verdicts(test: Declare): void {
     await bench.add("a");
     await bench.settle(parked(await bench.leaseOne(), 30_000));
     const dueAt = bench.clock.now() + 30_000;
-    expect(await bench.item("a")).toMatchObject({ state: "ready", dueAt, attempts: 1, spent: 0, losses: 0 });
+    expect(await bench.item("a")).toMatchObject({
+      state: "ready",
+      dueAt,
+      attempts: 1,
+      attemptsCounted: 0,
+      lostCount: 0,
+    });
   });
 
   test("invariant 5: a released item spends nothing and keeps its place in line", async (bench) => {
@@ -64,7 +86,13 @@ function verdicts(test: Declare): void {
     bench.clock.advance(1000);
     await bench.settle(released(lease));
     const dueAt = bench.clock.now() - 2000;
-    expect(await bench.item("a")).toMatchObject({ state: "ready", dueAt, attempts: 1, spent: 0, losses: 0 });
+    expect(await bench.item("a")).toMatchObject({
+      state: "ready",
+      dueAt,
+      attempts: 1,
+      attemptsCounted: 0,
+      lostCount: 0,
+    });
     expect((await bench.lease(2)).map(({ itemId }) => itemId)).toEqual(["a", "b"]);
   });
 
@@ -72,7 +100,7 @@ function verdicts(test: Declare): void {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(skipped(await bench.leaseOne()));
-    expect(await bench.item("a")).toMatchObject({ state: "skipped", spent: 1 });
+    expect(await bench.item("a")).toMatchObject({ state: "skipped", attemptsCounted: 1 });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ skipped: 1, letters: 0 });
     expect(await bench.letter("a")).toBeNull();
   });
@@ -85,8 +113,8 @@ function verdicts(test: Declare): void {
     const stop = buried(b);
     await bench.settle(buried(a), { ...stop, verdict: { kind: "stop", reason: "stopped" } }, buriedAsLost(c));
     expect(await bench.engine.count(QUEUE)).toMatchObject({ dead: 3, letters: 3, leased: 0, attempts: 3 });
-    expect(await bench.item("b")).toMatchObject({ state: "dead", spent: 1, losses: 0 });
-    expect(await bench.item("c")).toMatchObject({ state: "dead", spent: 0, losses: 1 });
+    expect(await bench.item("b")).toMatchObject({ state: "dead", attemptsCounted: 1, lostCount: 0 });
+    expect(await bench.item("c")).toMatchObject({ state: "dead", attemptsCounted: 0, lostCount: 1 });
   });
 
   test("invariant 1: an item is in exactly one state, and the counters add up", async (bench) => {
@@ -187,7 +215,14 @@ function records(test: Declare): void {
     expect(stale).toEqual([{ ref: g.ref, attempt: 1 }]);
     const now = bench.clock.now();
     const items = await bench.engine.listItems({ queue: QUEUE, limit: 10 });
-    expect(items.map(({ itemId, state, spent, losses }) => [itemId, state, spent, losses])).toEqual([
+    expect(
+      items.map(({ itemId, state, attemptsCounted, lostCount }) => [
+        itemId,
+        state,
+        attemptsCounted,
+        lostCount,
+      ]),
+    ).toEqual([
       ["a", "ready", 1, 0],
       ["b", "dead", 1, 0],
       ["c", "done", 0, 0],

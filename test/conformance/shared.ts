@@ -52,7 +52,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
         other.settleAndLease(null, { settle: [lost(lease)] }),
       ]);
       expect(answers.flatMap(({ stale }) => stale)).toHaveLength(1);
-      expect(await bench.item("a")).toMatchObject({ state: "ready", losses: 1 });
+      expect(await bench.item("a")).toMatchObject({ state: "ready", lostCount: 1 });
     });
   });
 
@@ -147,10 +147,10 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     });
   });
 
-  test("two processes never work one lane at the same time", async (bench) => {
+  test("two processes never work one ordering key at the same time", async (bench) => {
     await bench.registerHolder();
     await bench.registerHolder("holder-2");
-    const items = Array.from({ length: 6 }, (_, n) => ({ itemId: `item-${n}`, data: n, lane: "l" }));
+    const items = Array.from({ length: 6 }, (_, n) => ({ itemId: `item-${n}`, data: n, orderingKey: "l" }));
     await bench.engine.add(QUEUE, items);
     await beside(bench, async (other) => {
       const worked: string[] = [];

@@ -27,7 +27,6 @@ import { importTests } from "./import.ts";
 import { intakeTests } from "./intake.ts";
 import { itemTests } from "./items.ts";
 import { jobTests } from "./jobs.ts";
-import { laneTests } from "./lanes.ts";
 import { leaseTests } from "./lease.ts";
 import { letterFilterTests } from "./letter-filters.ts";
 import { letterPageTests } from "./letter-pages.ts";
@@ -35,6 +34,7 @@ import { letterTests } from "./letters.ts";
 import { noteTests } from "./notes.ts";
 import { operationChangeTests } from "./operation-changes.ts";
 import { orderTests } from "./order.ts";
+import { orderingKeyTests } from "./ordering-keys.ts";
 import { purgeTests } from "./purge.ts";
 import { queueTests } from "./queues.ts";
 import { redriveTests } from "./redrive.ts";
@@ -68,7 +68,7 @@ const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   lease: leaseTests,
   clock: clockTests,
   order: orderTests,
-  lanes: laneTests,
+  orderingKeys: orderingKeyTests,
   gates: gateTests,
   settle: settleTests,
   fencing: fencingTests,

@@ -117,7 +117,7 @@ describe("a target that is delivered by code", () => {
     expect(asked).toEqual(["k", "closed"]);
   });
 
-  it("a protocol that throws has not made a try: nothing is spent, and the receipt is tried again", async () => {
+  it("a protocol that throws has not made a try: nothing is attemptsCounted, and the receipt is tried again", async () => {
     let tries = 0;
     const target = kit.target({
       retries: 0,

@@ -113,7 +113,7 @@ describe("the targets of a store", () => {
     expect(await end).toMatchObject({ code: "interrupted" });
     const after = await open();
     expect(await after.findItems("k", { queue: "gate", limit: 1 })).toMatchObject([
-      { state: "ready", spent: 0 },
+      { state: "ready", attemptsCounted: 0 },
     ]);
   });
 });

@@ -149,7 +149,7 @@ it("a protocol that heeds no stop is not waited for: its receipt is given back, 
   await ended(target.send(RECEIPT, { key: "k", wait: false }));
   await kit.until("it is on its way", () => tries === 1);
   await ended(target.close());
-  expect(await kit.item("k")).toMatchObject({ state: "ready", spent: 0 });
+  expect(await kit.item("k")).toMatchObject({ state: "ready", attemptsCounted: 0 });
 });
 
 describe("settings", () => {
@@ -194,7 +194,7 @@ describe("pitfall 39: Retry-After", () => {
     const target = kit.target({ deliver });
     expect(await ended(target.send(RECEIPT, { key: "k" }))).toBe(true);
     expect(waits()).toEqual([7]);
-    expect(await kit.item("k")).toMatchObject({ state: "done", spent: 1 });
+    expect(await kit.item("k")).toMatchObject({ state: "done", attemptsCounted: 1 });
     expect(await kit.statuses()).toEqual({ throttled: 1, delivered: 1 });
   });
 
@@ -222,7 +222,7 @@ describe("pitfall 39: Retry-After", () => {
     const target = kit.target({ deliver, retries: 0, onOutage: "wait" });
     expect(await ended(target.send(RECEIPT, { key: "k" }))).toBe(true);
     expect(waits()).toEqual([7]);
-    expect(await kit.item("k")).toMatchObject({ state: "done", spent: 0 });
+    expect(await kit.item("k")).toMatchObject({ state: "done", attemptsCounted: 0 });
   });
 });
 
@@ -237,7 +237,8 @@ describe("an outage that is waited for", () => {
     expect((await kit.statuses()).transport_error).toBeGreaterThan(8);
     await kit.proxy.accept();
     expect(await ended(Promise.all(sending))).toEqual(new Array(8).fill(true));
-    for (let n = 0; n < 8; n += 1) expect(await kit.item(`k${n}`)).toMatchObject({ state: "done", spent: 0 });
+    for (let n = 0; n < 8; n += 1)
+      expect(await kit.item(`k${n}`)).toMatchObject({ state: "done", attemptsCounted: 0 });
     expect(new Set(kit.server.keys).size).toBe(8);
   });
 

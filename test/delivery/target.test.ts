@@ -299,7 +299,7 @@ describe("ending", () => {
     await until("one is on its way", () => kit.server.keys.length === 1);
     expect(await target.drain(50)).toEqual({ left: 2 });
     expect(await waiting).toMatchObject({ code: "interrupted" });
-    expect(await kit.item("k0")).toMatchObject({ state: "ready", spent: 0 });
+    expect(await kit.item("k0")).toMatchObject({ state: "ready", attemptsCounted: 0 });
     expect(await kit.target().send({ n: 0 }, { key: "k0" })).toBe(true);
     expect(await kit.outcomes("k0")).toEqual(["released", "succeeded"]);
   });

@@ -57,7 +57,7 @@ describe("a token", () => {
     });
     writeFileSync(file, SECRET);
     expect(await kept.delivered()).toBe(true);
-    expect(await kit.item("k")).toMatchObject({ spent: 0 });
+    expect(await kit.item("k")).toMatchObject({ attemptsCounted: 0 });
   });
 
   it.each([
@@ -96,7 +96,7 @@ describe("a target that does not know us", () => {
       kit.server.otherwise = 200;
       await sender.resume();
       expect(await Promise.all(sending)).toEqual([true, true, true]);
-      expect(await kit.item("k1")).toMatchObject({ spent: 0 });
+      expect(await kit.item("k1")).toMatchObject({ attemptsCounted: 0 });
       expect(authorizations().at(-1)).toBe("Bearer another-token");
     },
   );
@@ -109,7 +109,7 @@ describe("a target that does not know us", () => {
     expect(await target().send(RECEIPT, { key: "k" })).toBe(true);
     expect(await pauseOf()).toBeUndefined();
     expect(authorizations()).toEqual([`Bearer ${SECRET}`, "Bearer another-token"]);
-    expect(await kit.item("k")).toMatchObject({ spent: 0 });
+    expect(await kit.item("k")).toMatchObject({ attemptsCounted: 0 });
   });
 
   it("a JSON-RPC error that says so inside 200 pauses, too", async () => {
@@ -123,7 +123,7 @@ describe("a target that does not know us", () => {
     };
     const kept = await target().send(RECEIPT, { wait: false });
     await until("it is paused", async () => (await pauseOf()) !== undefined);
-    expect(await kit.item(kept.key)).toMatchObject({ spent: 0 });
+    expect(await kit.item(kept.key)).toMatchObject({ attemptsCounted: 0 });
   });
 });
 

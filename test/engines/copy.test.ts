@@ -1,6 +1,6 @@
 /**
  * Stores that move from one engine to another. A store that is copied in the middle of its life must go on as if nothing had
- * happened: leases, letters, operations and lanes. The copying itself is tested in test/store/.
+ * happened: leases, letters, operations and ordering keys. The copying itself is tested in test/store/.
  */
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
@@ -112,7 +112,7 @@ async function fill(engine: Engine): Promise<void> {
     itemId: `item-${place}`,
     data: { text: `é \u{1f600} "quoted" \\ \u0000 ${place}`, number: place / 3 },
     name: `name ${place}`,
-    ...(place % 5 === 0 && { lane: `lane ${place % 10}` }),
+    ...(place % 5 === 0 && { orderingKey: `key ${place % 10}` }),
     ...(place % 7 === 0 && { priority: "high" as const, expiresAt: 9e12 }),
   }));
   await engine.add("job-1", items);
@@ -239,8 +239,8 @@ describe("a copy from SQLite to PostgreSQL and back", () => {
 
 /** The tables by which SQLite finds texts, and those that its own search makes beside them. */
 const TEXT_INDEX = [
-  ...["wordings", "said", "read_to", "unread"],
-  ...["wording_texts", "said_figures"].flatMap((name) => [
+  ...["message_templates", "indexed_messages", "indexed_to", "unindexed_letters"],
+  ...["template_texts", "parameter_texts"].flatMap((name) => [
     name,
     ...["config", "content", "data", "docsize", "idx"].map((part) => `${name}_${part}`),
   ]),
@@ -262,8 +262,8 @@ describe("the tables of a copy", () => {
       "queue_counts",
       "queue_totals",
       "ready_items",
-      "lanes",
-      "lane_heads",
+      "ordered_items",
+      "ordering_heads",
       "selected",
       "leases",
       "holders.turn",

@@ -139,7 +139,7 @@ describe("items are added", () => {
     expect(a).toMatchObject({ item_id: "a", name: "Anna", priority: "high", data: { n: 1 }, state: "ready" });
     expect(b).toMatchObject({ data: { n: 2 }, priority: "normal", due_at: "2030-01-31T09:00:00.000Z" });
     expect(c).toMatchObject({ expires_at: "2030-01-31T09:00:00.000Z" });
-    expect(d).toMatchObject({ data: [3], lane: "x" });
+    expect(d).toMatchObject({ data: [3], ordering_key: "x" });
     expect((await add(shop, 1, "--due", "tomorrow")).code).toBe(2);
     expect((await add(shop, 1, "--file", "b.json")).code).toBe(2);
     expect((await shop.run(["queue", "add", "invoices", "--data", "{"])).code).toBe(2);
@@ -217,14 +217,17 @@ describe("items are imported", () => {
     });
     expect(taken).toMatchObject({ code: 0, stdout: "1 row for invoices: 1 added.\n" });
     expect((await items(shop)).at(-1)).toMatchObject({ item_id: "e", data: 1, priority: "low" });
-    const lane = await shop.run(
+    const ordered = await shop.run(
       ["queue", "import", "invoices", "-", "--lane-field", "l", "--expires-field", "t"],
       {
         stdin: '{"l":"x","t":"2030-01-31T09:00:00Z"}\n',
       },
     );
-    expect(lane.code).toBe(0);
-    expect((await items(shop)).at(-1)).toMatchObject({ lane: "x", expires_at: "2030-01-31T09:00:00.000Z" });
+    expect(ordered.code).toBe(0);
+    expect((await items(shop)).at(-1)).toMatchObject({
+      ordering_key: "x",
+      expires_at: "2030-01-31T09:00:00.000Z",
+    });
     expect(
       (await shop.run(["queue", "import", "invoices", "-", "--envelope", "--key-field", "id"])).code,
     ).toBe(2);

@@ -32,7 +32,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await reapAs()).toBe(2);
     expect(await kit.counts()).toEqual({ ready: 3, attempts: 2 });
     expect(await kit.outcomes("a")).toEqual(["lost"]);
-    expect(await kit.item("a")).toMatchObject({ losses: 1, spent: 0 });
+    expect(await kit.item("a")).toMatchObject({ lostCount: 1, attemptsCounted: 0 });
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
@@ -136,7 +136,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     await hold({ pid: await deadPid() }, 3);
     const reaped = await Promise.all([reapAs(), reapAs()]);
     expect(reaped[0] + reaped[1]).toBe(3);
-    expect(await kit.item("a")).toMatchObject({ state: "ready", losses: 1, attempts: 1 });
+    expect(await kit.item("a")).toMatchObject({ state: "ready", lostCount: 1, attempts: 1 });
     expect(await kit.engine.listEvents({ after: 0, types: ["late_result"], limit: 10 })).toEqual([]);
   });
 

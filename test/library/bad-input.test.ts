@@ -82,7 +82,7 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
     [{ data: 1, expiresAt: "tomorrow" }, /items\[0\]\.expiresAt: expected milliseconds/],
     [{ key: "k" }, /items\[0\]\.data is missing/],
     [{ key: 42, data: 1 }, /items\[0\]\.key: expected a text, but this is 42/],
-    [{ data: 1, lane: 5 }, /items\[0\]\.lane: expected a text/],
+    [{ data: 1, orderingKey: 5 }, /items\[0\]\.orderingKey: expected a text/],
     [{ data: 1, name: {} }, /items\[0\]\.name: expected a text, but this is an object/],
     [{ data: 1, prority: "high" }, /unknown field "prority", did you mean priority\?/],
     [{ data: () => 1 }, /items\[0\]\.data: expected data that JSON can represent \(it has a function\)/],

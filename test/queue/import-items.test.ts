@@ -54,8 +54,8 @@ describe("JSON Lines", () => {
   it("may be envelopes, in which nothing is lost", async () => {
     const bench = await openQueueBench();
     const envelopes = [
-      '{"data":{"n":1},"key":"a","name":"first","priority":"low","lane":"x"}',
-      '{"data":2}',
+      '{"data":{"n":1},"key":"a","name":"first","priority":"low","ordering_key":"x"}',
+      '{"data":2,"key":"old","lane":"y"}',
       '{"key":"b"}',
       '{"data":3,"prio":"low"}',
     ];
@@ -67,8 +67,9 @@ describe("JSON Lines", () => {
       data: { n: 1 },
       name: "first",
       priority: "low",
-      lane: "x",
+      orderingKey: "x",
     });
+    expect(await bench.item("old")).toMatchObject({ orderingKey: "y" }); // its former name
   });
 
   it("that are not UTF-8 end the reading there, and what came before is in", async () => {

@@ -127,7 +127,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     const worker = process(() => {
       throw new ITException("closed until Monday", { retryAfterMs: 3_600_000 });
     });
-    await until("it was tried", async () => (await itemOf("a")).spent === 1);
+    await until("it was tried", async () => (await itemOf("a")).attemptsCounted === 1);
     expect((await itemOf("a")).dueAt).toBeGreaterThanOrEqual(zero + 3_600_000);
     await worker.stop();
   });
@@ -217,13 +217,13 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     const first = process(handler);
     await until("it runs", async () => (await itemOf("a")).state === "leased");
     expect(await first.drain(20)).toEqual({ end: "interrupted" });
-    expect(await itemOf("a")).toMatchObject({ state: "ready", spent: 0, attempts: 1 });
+    expect(await itemOf("a")).toMatchObject({ state: "ready", attemptsCounted: 0, attempts: 1 });
     const stop = new AbortController();
     const second = process(handler, { signal: stop.signal });
     await until("it runs again", async () => (await itemOf("a")).state === "leased");
     stop.abort();
     await second.ended;
-    expect(await itemOf("a")).toMatchObject({ state: "ready", spent: 0, attempts: 2 });
+    expect(await itemOf("a")).toMatchObject({ state: "ready", attemptsCounted: 0, attempts: 2 });
     expect(await store.listErrors({ limit: 10 })).toEqual([]);
   });
 

@@ -23,7 +23,7 @@ async function letterOf({ engine, item }: QueueBench, itemId: string) {
 describe("a letter that is sent anew", () => {
   it("is closed, and its new item waits; each names the other (pitfall 46)", async () => {
     const bench = await openQueueBench();
-    await bench.add({ key: "a", data: { n: 1 }, name: "Anna", priority: "high", lane: "x" });
+    await bench.add({ key: "a", data: { n: 1 }, name: "Anna", priority: "high", orderingKey: "x" });
     await bench.work(fail);
     const operation = await requeueLetters(bench.engine, ALL);
     expect(operationToJson(operation)).toMatchObject({
@@ -35,7 +35,7 @@ describe("a letter that is sent anew", () => {
       data: { n: 1 },
       name: "Requeue-Anna",
       priority: "high",
-      lane: "x",
+      orderingKey: "x",
       requeuedFrom: "a",
     };
     expect(await bench.item("a~2")).toMatchObject({ ...made, attempts: 0 });

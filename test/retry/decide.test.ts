@@ -8,7 +8,7 @@ import { DEFAULT_POLICY, type Policy } from "../../src/retry/policy.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { failed, failure, lost, outcomes, policies } from "./arbitraries.ts";
 
-const FRESH: ItemHistory = { spent: 0, losses: 0 };
+const FRESH: ItemHistory = { attemptsCounted: 0, lostCount: 0 };
 const exact: Policy = {
   ...DEFAULT_POLICY,
   backoff: { kind: "list", delaysMs: [2000, 4000, 8000], jitter: false },
@@ -18,8 +18,8 @@ const context = { random: () => 0.5 };
 
 /** What a store does to the counters of an item when it settles an attempt. */
 function lived(life: ItemHistory, outcome: Outcome, verdict: Verdict): ItemHistory {
-  if (outcome.kind === "lost") return { ...life, losses: life.losses + 1 };
-  return verdict.kind === "retry" ? { ...life, spent: life.spent + 1 } : life;
+  if (outcome.kind === "lost") return { ...life, lostCount: life.lostCount + 1 };
+  return verdict.kind === "retry" ? { ...life, attemptsCounted: life.attemptsCounted + 1 } : life;
 }
 
 /** Runs an item through outcomes until it leaves the line; answers the tries and the last verdict. */
@@ -36,14 +36,16 @@ function live(policy: Policy, next: (tries: number) => Outcome): { tries: number
 
 describe("the order of the rules", () => {
   test("a success is done, whatever came before", () => {
-    expect(decide({ spent: 99, losses: 99 }, { kind: "succeeded" }, exact, context)).toEqual({
+    expect(decide({ attemptsCounted: 99, lostCount: 99 }, { kind: "succeeded" }, exact, context)).toEqual({
       kind: "done",
     });
   });
 
   test("the runner's own fault releases the item, even after the last attempt", () => {
     const released = { kind: "released", why: "disk full" } as const;
-    expect(decide({ spent: 99, losses: 99 }, released, exact, context)).toEqual({ kind: "release" });
+    expect(decide({ attemptsCounted: 99, lostCount: 99 }, released, exact, context)).toEqual({
+      kind: "release",
+    });
   });
 
   test("a permanent failure is buried at once, with its type in the reason", () => {
@@ -60,7 +62,9 @@ describe("the order of the rules", () => {
   });
 
   test.each(["transient", "unknown"] as const)("%s is tried again after the backoff", (errorClass) => {
-    const delays = [0, 1].map((spent) => decide({ spent, losses: 0 }, failed(errorClass), exact, context));
+    const delays = [0, 1].map((attemptsCounted) =>
+      decide({ attemptsCounted, lostCount: 0 }, failed(errorClass), exact, context),
+    );
     expect(delays).toEqual([
       { kind: "retry", delayMs: 2000 },
       { kind: "retry", delayMs: 4000 },
@@ -107,7 +111,7 @@ describe.each(["throttled", "outage"] as const)("an outage of the class %s", (er
   });
 
   test("parks the item with on_outage: wait, even after the last attempt", () => {
-    const verdict = decide({ spent: 2, losses: 0 }, failed(errorClass), waiting, context);
+    const verdict = decide({ attemptsCounted: 2, lostCount: 0 }, failed(errorClass), waiting, context);
     expect(verdict).toEqual({ kind: "park", delayMs: 2000 });
   });
 
@@ -125,7 +129,7 @@ describe.each(["throttled", "outage"] as const)("an outage of the class %s", (er
   test("is waited for until the limit, then attempts count", () => {
     const policy = { ...waiting, outageMsMax: 600_000 };
     const waited = (waitedMs: number) =>
-      decide({ spent: 2, losses: 0 }, failed(errorClass), policy, {
+      decide({ attemptsCounted: 2, lostCount: 0 }, failed(errorClass), policy, {
         ...context,
         outage: { waitedMs, round: 9 },
       });
@@ -174,7 +178,7 @@ describe("a breaker that was not closed when the attempt ended", () => {
   test.each(["transient", "unknown", "throttled", "outage"] as const)(
     "pitfall 43: parks a %s failure, even after the last attempt",
     (errorClass) => {
-      expect(decide({ spent: 2, losses: 0 }, failed(errorClass), exact, outage)).toEqual({
+      expect(decide({ attemptsCounted: 2, lostCount: 0 }, failed(errorClass), exact, outage)).toEqual({
         kind: "park",
         delayMs: 20_000,
       });
@@ -199,7 +203,7 @@ describe("attempts", () => {
     ["retry", "bury"],
     ["skip", "skip"],
     ["stop", "stop"],
-  ] as const)("when they are spent, %s means %s", (onItemFailure, kind) => {
+  ] as const)("when they are attemptsCounted, %s means %s", (onItemFailure, kind) => {
     const { tries, verdict } = live({ ...exact, onItemFailure }, () => failed("transient"));
     expect([tries, verdict.kind]).toEqual([3, kind]);
   });
@@ -225,7 +229,9 @@ describe("attempts", () => {
 
 describe("a worker that vanishes", () => {
   test("it brings the item back by its own count, and in the end buries it", () => {
-    const verdicts = [0, 1, 2].map((losses) => decide({ spent: 2, losses }, lost, exact, context));
+    const verdicts = [0, 1, 2].map((lostCount) =>
+      decide({ attemptsCounted: 2, lostCount }, lost, exact, context),
+    );
     expect(verdicts).toEqual([
       { kind: "retry", delayMs: 2000 },
       { kind: "retry", delayMs: 4000 },
@@ -241,7 +247,7 @@ describe("a worker that vanishes", () => {
 });
 
 test("every delay is a whole number of milliseconds within a year, and the same input gives the same verdict", () => {
-  const lives = fc.record({ spent: fc.nat(20_000), losses: fc.nat(20_000) });
+  const lives = fc.record({ attemptsCounted: fc.nat(20_000), lostCount: fc.nat(20_000) });
   fc.assert(
     fc.property(lives, outcomes, policies, fc.nat(), (life, outcome, policy, seed) => {
       const verdict = decide(life, outcome, policy, { random: seededRandom(seed) });
@@ -258,7 +264,7 @@ test("every kind of verdict is reached", () => {
   const seen = new Set<string>();
   const sample = fc.sample(fc.tuple(outcomes, policies), { numRuns: 2000, seed: 1 });
   for (const [outcome, policy] of sample)
-    seen.add(decide({ spent: 1, losses: 1 }, outcome, policy, context).kind);
+    seen.add(decide({ attemptsCounted: 1, lostCount: 1 }, outcome, policy, context).kind);
   expect([...seen].sort()).toEqual(["bury", "done", "park", "release", "retry", "skip", "stop"]);
 });
 
@@ -267,15 +273,17 @@ describe("a policy that asks a handler", () => {
   const unknown = failed("unknown");
 
   test("asks when the item would be given up, and not before", () => {
-    expect(needsAnswer({ spent: 0, losses: 0 }, unknown, policy)).toBe(false);
-    expect(needsAnswer({ spent: 1, losses: 0 }, unknown, policy)).toBe(true);
-    expect(needsAnswer({ spent: 0, losses: 0 }, failed("permanent"), policy)).toBe(true);
-    expect(needsAnswer({ spent: 1, losses: 0 }, unknown, { ...policy, onItemFailure: "dlq" })).toBe(false);
-    expect(needsAnswer({ spent: 1, losses: 0 }, { kind: "succeeded" }, policy)).toBe(false);
+    expect(needsAnswer({ attemptsCounted: 0, lostCount: 0 }, unknown, policy)).toBe(false);
+    expect(needsAnswer({ attemptsCounted: 1, lostCount: 0 }, unknown, policy)).toBe(true);
+    expect(needsAnswer({ attemptsCounted: 0, lostCount: 0 }, failed("permanent"), policy)).toBe(true);
+    expect(
+      needsAnswer({ attemptsCounted: 1, lostCount: 0 }, unknown, { ...policy, onItemFailure: "dlq" }),
+    ).toBe(false);
+    expect(needsAnswer({ attemptsCounted: 1, lostCount: 0 }, { kind: "succeeded" }, policy)).toBe(false);
   });
 
   test("does what the handler says", () => {
-    const life = { spent: 1, losses: 0 };
+    const life = { attemptsCounted: 1, lostCount: 0 };
     expect(decide(life, unknown, policy, { ...context, answer: "handled" })).toEqual({
       kind: "skip",
       reason: "handled: attempts spent (2 of 2)",

@@ -30,7 +30,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     await kit.pass(19_000);
     expect(calls).toEqual([["a", 0]]);
     expect(await kit.counts()).toEqual({ ready: 4, attempts: 1 });
-    expect(await kit.item("a")).toMatchObject({ state: "ready", spent: 0 });
+    expect(await kit.item("a")).toMatchObject({ state: "ready", attemptsCounted: 0 });
     expect(await kit.end(run)).toEqual({ end: "finished" });
     expect(calls[1]?.[1]).toBeGreaterThanOrEqual(20_000);
     expect(await kit.counts()).toEqual({ done: 4, attempts: 5 });
@@ -49,7 +49,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     const handler = async (item: LeasedItem): Promise<Outcome> =>
       ++calls <= 6 ? fail("outage")(item) : { kind: "succeeded" };
     await kit.end(kit.run(handler, { policy: policyOf({ maxAttempts: 1, onOutage: "wait" }) }));
-    expect(await kit.item("a")).toMatchObject({ state: "done", attempts: 7, spent: 0 });
+    expect(await kit.item("a")).toMatchObject({ state: "done", attempts: 7, attemptsCounted: 0 });
   });
 
   it("an outage that outlasts the limit spends attempts again", async () => {

@@ -96,6 +96,6 @@ describe.each(ENGINES)("a stalled runner on the %s engine", (_, open) => {
     expect(await kit.end(run)).toEqual({ end: "finished" });
     expect(await kit.counts()).toMatchObject({ done: 3 });
     expect(await kit.outcomes("b")).toEqual(["released", "succeeded"]);
-    expect((await kit.item("b")).spent).toBe(0);
+    expect((await kit.item("b")).attemptsCounted).toBe(0);
   });
 });

@@ -86,7 +86,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(hands.aborted).toEqual(["item-0", "item-1"]);
     expect(await kit.counts()).toEqual({ ready: 5, attempts: 2 });
     expect(await kit.outcomes("item-0")).toEqual(["released"]);
-    expect(await kit.item("item-0")).toMatchObject({ spent: 0, losses: 0 });
+    expect(await kit.item("item-0")).toMatchObject({ attemptsCounted: 0, lostCount: 0 });
     expect(notebook.lines.slice(-2)).toEqual(["release item-0", "release item-1"]);
     expect(await kit.engine.listHolders()).toEqual([]);
   });

@@ -176,7 +176,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
       expect([...hands.started].sort()).toEqual(["a", "b", "c"]);
       expect(await kit.counts()).toMatchObject({ done: 3 });
       expect(await kit.outcomes("b")).toEqual(["released", "succeeded"]);
-      expect(await kit.item("b")).toMatchObject({ spent: 0 });
+      expect(await kit.item("b")).toMatchObject({ attemptsCounted: 0 });
     },
   );
 
@@ -275,7 +275,7 @@ describe.each(ENGINES)("lost leases on the %s engine", (_, open) => {
     sleeper.letAllGo();
     expect(await kit.end(run)).toEqual({ end: "finished" });
     expect(await kit.outcomes("a")).toEqual(["lost", "succeeded"]);
-    expect(await kit.item("a")).toMatchObject({ state: "done", losses: 1, spent: 0 });
+    expect(await kit.item("a")).toMatchObject({ state: "done", lostCount: 1, attemptsCounted: 0 });
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 

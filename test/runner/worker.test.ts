@@ -232,7 +232,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     await kit.end(kit.run(handler));
     const errors = await kit.engine.listErrors({ limit: 10 });
     expect(errors).toMatchObject([{ type: "runner_failed", itemId: "a", message: "the disk is full" }]);
-    expect(await kit.item("a")).toMatchObject({ state: "done", spent: 0 });
+    expect(await kit.item("a")).toMatchObject({ state: "done", attemptsCounted: 0 });
   });
 
   it("an attempt that the runner itself ended is no fault", async () => {
@@ -259,11 +259,11 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     await kit.end(run);
   });
 
-  it("what is settled frees the lane of the next one in the same step", async () => {
+  it("what is settled frees the ordering key of the next one in the same step", async () => {
     await make();
     await kit.engine.add(
       QUEUE,
-      ids(5).map((itemId) => ({ ...newItem(itemId), lane: "one" })),
+      ids(5).map((itemId) => ({ ...newItem(itemId), orderingKey: "one" })),
     );
     const zero = kit.clock.now();
     const order: string[] = [];

@@ -63,11 +63,11 @@ describe("the simulation itself", () => {
           how,
         ),
     }),
-    "forgets lanes": (engine) => ({
+    "forgets ordering keys": (engine) => ({
       add: (queue, items, how) =>
         engine.add(
           queue,
-          items.map(({ lane: _, ...item }) => item),
+          items.map(({ orderingKey: _, ...item }) => item),
           how,
         ),
     }),

@@ -17,7 +17,7 @@ export const QUEUE_ACTIONS: readonly (readonly [times: number, name: string, act
   [1, "tell of trouble", tellOfTrouble],
 ];
 
-/** Ids, data and lanes are few, so that the same ones come again, sometimes changed. */
+/** Ids, data and ordering keys are few, so that the same ones come again, sometimes changed. */
 async function add({ twins, chance }: World): Promise<void> {
   const queue = chance.pick(QUEUES);
   const now = twins.clock.now();
@@ -34,7 +34,7 @@ function randomItem(chance: Chance, now: number): NewItem {
     ...(chance.happens(0.4) && { priority: chance.pick(PRIORITIES) }),
     ...(chance.happens(0.2) && { dueAt: now + chance.pick([-5000, 100, 4000]) }),
     ...(chance.happens(0.2) && { expiresAt: now + chance.pick([0, 3000]) }),
-    ...(chance.happens(0.4) && { lane: `lane-${chance.below(4)}` }),
+    ...(chance.happens(0.4) && { orderingKey: `key-${chance.below(4)}` }),
   };
 }
 

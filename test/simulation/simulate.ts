@@ -135,5 +135,5 @@ async function runAll(world: World, queue: string): Promise<void> {
       engine.settleAndLease(holder, { settle: settle(side), lease }),
     );
     claims = answer ? claimsOf(holder, { oracle: answer.oracle.leased, subject: answer.subject.leased }) : [];
-  } while (claims.length > 0); // of each lane one at a time
+  } while (claims.length > 0); // of each ordering key one at a time
 }

@@ -53,7 +53,7 @@ const add = command({
     key: word("--key <key>", "its id in the queue, which stays taken forever (default: a random one)"),
     due: word("--due <time>", "not before: 2030-01-31T09:00:00Z, or 10m from now (default: now)"),
     expires: word("--expires <time>", "not later; an expired item becomes a dead letter"),
-    lane: word(
+    orderingKey: word(
       "--ordering-key <key>",
       "items with the same ordering key are processed one at a time, oldest first",
       {
@@ -128,13 +128,13 @@ const importAll = command({
   arguments: { queue, file: argument("<file>", "the file; - is stdin") },
   options: {
     format: choice("-f, --format <format>", "default: by the name of the file, else jsonl", ["jsonl", "csv"]),
-    isEnvelope: flag("--envelope", "each record is {data, key, name, priority, due, expires, lane}"),
+    isEnvelope: flag("--envelope", "each record is {data, key, name, priority, due, expires, ordering_key}"),
     key: word("--key-field <field>", "the field with the item's key; a.b reaches inside"),
     name: word("--name-field <field>", "the field with its name"),
     priority: word("--priority-field <field>", "the field with its priority"),
     due: word("--due-field <field>", "the field with its due time"),
     expires: word("--expires-field <field>", "the field with its expiry"),
-    lane: word("--ordering-key-field <field>", "the field with its ordering key", {
+    orderingKey: word("--ordering-key-field <field>", "the field with its ordering key", {
       aliases: [{ flags: "--lane-field <field>" }],
     }),
     isTyped: flag("--typed", "read CSV values that look like a number, true, false or null as such"),
@@ -144,7 +144,7 @@ const importAll = command({
     const { terminal, isJson, author } = context;
     if (isEnvelope && Object.keys(fields).length > 0) {
       throw new RedriveError("usage", "--envelope and the field options cannot be used together.", {
-        hint: "In an envelope the settings are called key, name, priority, due, expires and lane.",
+        hint: "In an envelope the settings are called key, name, priority, due, expires and ordering_key.",
       });
     }
     const from = file === "-" ? file : absolute(terminal.cwd, file);

@@ -10,8 +10,8 @@ import { clean, fit, type Paint, type Screen, type Tint, timesText } from "./tex
 
 /** Labels for items and receipts. Receipts have no priority. */
 const WORDS = {
-  item: { id: "ITEM", queue: "Queue", data: "Data", lane: "Ordering key", hasPriority: true },
-  receipt: { id: "KEY", queue: "Target", data: "Receipt", lane: "Order", hasPriority: false },
+  item: { id: "ITEM", queue: "Queue", data: "Data", orderingKey: "Ordering key", hasPriority: true },
+  receipt: { id: "KEY", queue: "Target", data: "Receipt", orderingKey: "Order", hasPriority: false },
 };
 type Word = keyof typeof WORDS;
 
@@ -82,7 +82,7 @@ function factsOf(item: Item, word: Word): readonly Fact[] {
     ["Priority", words.hasPriority ? item.priority : undefined],
     ["Due", isWaiting(item) ? toRfc3339(dueAt) : undefined],
     ["Expires", expiresAt === undefined ? undefined : toRfc3339(expiresAt)],
-    [words.lane, item.lane],
+    [words.orderingKey, item.orderingKey],
     ["Revision", revision > 1 ? String(revision) : undefined],
     ["Redriven", redriveCount > 0 ? timesText(redriveCount) : undefined],
     ["Copied from", item.requeuedFrom],

@@ -124,6 +124,6 @@ export class RunningItems {
 }
 
 /** Counts like the policy: without lost and released attempts, and without those before a redrive. */
-function countedAttempt({ spent }: LeasedItem): number {
-  return spent + 1;
+function countedAttempt({ attemptsCounted }: LeasedItem): number {
+  return attemptsCounted + 1;
 }

@@ -26,7 +26,7 @@ const POINTERS: readonly (readonly [from: string, column: string, to: string, ke
   ["selections", "operation", "operations", "no"],
   ["selections", "ref", "items", "ref"],
   ["ready_items", "ref", "items", "ref"],
-  ["lanes", "ref", "items", "ref"],
+  ["ordered_items", "ref", "items", "ref"],
 ];
 
 /** Whether the row `n` of `ready_items` matches its item `i`. */
@@ -34,7 +34,8 @@ const OWN_PLACE = `n.queue = i.queue AND n.priority = i.priority AND n.due_at = 
   AND n.operation IS NOT DISTINCT FROM i.operation`;
 
 /** Another item `o` with the same ordering key as `i` that must be processed first. */
-const FIRST = "o.queue = i.queue AND o.lane = i.lane AND o.ref <> i.ref AND (o.ref < i.ref OR o.leased = 1)";
+const FIRST =
+  "o.queue = i.queue AND o.ordering_key = i.ordering_key AND o.ref <> i.ref AND (o.ref < i.ref OR o.leased = 1)";
 
 const RULES: Rules = {
   integrity: POINTERS.map(
@@ -59,16 +60,16 @@ const RULES: Rules = {
   "what is ready stands in line": [
     `SELECT 'item ' || i.item_id || ' is ready and not in line' AS detail FROM items i
       WHERE i.state = 'ready' AND NOT EXISTS (SELECT 1 FROM ready_items n WHERE ${OWN_PLACE})
-        AND NOT EXISTS (SELECT 1 FROM lanes o WHERE ${FIRST})`,
+        AND NOT EXISTS (SELECT 1 FROM ordered_items o WHERE ${FIRST})`,
     `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and stands in line at ' || n.due_at AS detail
        FROM ready_items n JOIN items i ON i.ref = n.ref WHERE i.state <> 'ready' OR NOT (${OWN_PLACE})`,
   ],
-  "a lane is worked one at a time": [
-    `SELECT 'item ' || i.item_id || ' stands in line before others of its lane' AS detail
-       FROM ready_items n JOIN items i ON i.ref = n.ref WHERE EXISTS (SELECT 1 FROM lanes o WHERE ${FIRST})`,
-    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and its lane says otherwise' AS detail
-       FROM items i LEFT JOIN lanes o ON o.queue = i.queue AND o.lane = i.lane AND o.ref = i.ref
-      WHERE (i.lane IS NOT NULL AND i.state IN ('ready', 'leased', 'held')) <> (o.ref IS NOT NULL)
+  "an ordering key is worked one at a time": [
+    `SELECT 'item ' || i.item_id || ' stands in line before others with its ordering key' AS detail
+       FROM ready_items n JOIN items i ON i.ref = n.ref WHERE EXISTS (SELECT 1 FROM ordered_items o WHERE ${FIRST})`,
+    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and its ordering key says otherwise' AS detail
+       FROM items i LEFT JOIN ordered_items o ON o.queue = i.queue AND o.ordering_key = i.ordering_key AND o.ref = i.ref
+      WHERE (i.ordering_key IS NOT NULL AND i.state IN ('ready', 'leased', 'held')) <> (o.ref IS NOT NULL)
          OR (o.leased = 1) <> (i.state = 'leased')`,
   ],
 };

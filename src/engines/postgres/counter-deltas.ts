@@ -36,15 +36,15 @@ export class CounterDeltas extends Deltas<CountedLetter> {
 async function countGroups(tx: Tx, sums: readonly GroupSum[]): Promise<void> {
   if (sums.length === 0) return;
   await tx.run(
-    `UPDATE groups g SET count = g.count + s.count, away = g.away + s.away, resolved = g.resolved + s.resolved,
+    `UPDATE groups g SET count = g.count + s.count, in_retry = g.in_retry + s.in_retry, resolved = g.resolved + s.resolved,
             discarded = g.discarded + s.discarded, first_at = least(g.first_at, s.first_at),
             last_at = greatest(g.last_at, s.last_at)
        FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-            AS s (no, count, away, resolved, discarded, first_at, last_at)
+            AS s (no, count, in_retry, resolved, discarded, first_at, last_at)
       WHERE g.no = s.no`,
     sums.map((sum) => sum.group),
     sums.map((sum) => sum.count),
-    sums.map((sum) => sum.away),
+    sums.map((sum) => sum.in_retry),
     sums.map((sum) => sum.resolved),
     sums.map((sum) => sum.discarded),
     sums.map((sum) => sum.firstAt),

@@ -17,8 +17,8 @@ import type { EventLog } from "../sql/event-log.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { DIALECT } from "./dialect.ts";
 import { writeEvents } from "./events.ts";
-import { alignLanes, type Lane } from "./lanes.ts";
 import { lettersMatching } from "./letter-search.ts";
+import { alignOrderingKeys, type OrderingKey } from "./ordering-keys.ts";
 import { joinLine, leaveLine, takeFromLine } from "./ready-items.ts";
 import { sendBack } from "./send-back.ts";
 import type { Tx } from "./session.ts";
@@ -91,11 +91,11 @@ export class PostgresDb implements Db {
   }
 
   *realign(refs: readonly number[]): Step<void> {
-    const lanes = yield* this.all<Lane>(
-      "SELECT DISTINCT queue, lane FROM items WHERE ref = ANY (?::bigint[]) AND lane IS NOT NULL",
+    const keys = yield* this.all<OrderingKey>(
+      "SELECT DISTINCT queue, ordering_key FROM items WHERE ref = ANY (?::bigint[]) AND ordering_key IS NOT NULL",
       refs,
     );
-    yield alignLanes(this.tx, lanes);
+    yield alignOrderingKeys(this.tx, keys);
   }
 
   *offer(refs: readonly number[]): Step<void> {
@@ -171,7 +171,7 @@ export class PostgresDb implements Db {
   }
 
   *deleteQueueState(queue: number): Step<void> {
-    for (const table of ["lanes", "lane_heads"])
+    for (const table of ["ordered_items", "ordering_heads"])
       yield this.tx.run(`DELETE FROM ${table} WHERE queue = ?`, queue);
     yield this.tx.run("DELETE FROM leases WHERE holder IN (SELECT no FROM holders WHERE queue = ?)", queue);
   }

@@ -66,13 +66,14 @@ function sumsOf({ source, filter, order, after, buriedBy: at }: Walk): Fragment 
   const first = after ?? (order === "newest" ? Number.MAX_SAFE_INTEGER : 0);
   const start =
     order === "newest" && at !== undefined ? firstAfter(first, at) : condition("?::bigint", first);
-  const isWhole = source === WAITING ? "others = 0" : source === DEAD ? "others = 0 AND away = 0" : "false";
+  const isWhole =
+    source === WAITING ? "others = 0" : source === DEAD ? "others = 0 AND in_retry = 0" : "false";
   return condition(
-    `SELECT total, away, others, groups, ${isWhole} AS is_whole, NOT (${isWhole}) AND groups > ${FEW_GROUPS} AS is_apart, ${start.sql} AS start
+    `SELECT total, in_retry, others, groups, ${isWhole} AS is_whole, NOT (${isWhole}) AND groups > ${FEW_GROUPS} AS is_apart, ${start.sql} AS start
        FROM (SELECT coalesce(sum(n) FILTER (WHERE chosen), 0)::bigint AS total, count(*) FILTER (WHERE chosen) AS groups,
                     coalesce(sum(count) FILTER (WHERE NOT chosen), 0) AS others,
-                    coalesce(sum(away) FILTER (WHERE chosen), 0) AS away
-               FROM (SELECT ${source.counted} AS n, g.count, g.away, (${sql}) IS TRUE AS chosen
+                    coalesce(sum(in_retry) FILTER (WHERE chosen), 0) AS in_retry
+               FROM (SELECT ${source.counted} AS n, g.count, g.in_retry, (${sql}) IS TRUE AS chosen
                        FROM groups g WHERE g.count > 0 OR ${source.counted} > 0) g) said`,
     ...start.values,
     ...values,
@@ -151,7 +152,7 @@ function firstOf(walk: Walk, grp: string, limit: number): Fragment {
 /** If no chosen letter is in retry, all are dead, and no item is read. */
 function conditionOf(source: Source): string {
   if (source !== DEAD) return source.condition;
-  return "((SELECT away FROM sums) = 0 OR (SELECT it.state FROM items it WHERE it.ref = l.ref) = 'dead')";
+  return "((SELECT in_retry FROM sums) = 0 OR (SELECT it.state FROM items it WHERE it.ref = l.ref) = 'dead')";
 }
 
 function aged({ age }: Walk): Fragment {
@@ -178,12 +179,12 @@ export async function survey(tx: Tx, source: Source, filter: LetterFilter): Prom
   const { counted } = source;
   if (counted === undefined) return null;
   const { sql, values } = groupConditions(DIALECT, filter);
-  const row = await tx.get<{ total: number; away: number }>(
-    `SELECT coalesce(sum(${counted}), 0)::bigint AS total, coalesce(sum(g.away), 0)::bigint AS away FROM groups g WHERE ${sql}`,
+  const row = await tx.get<{ total: number; in_retry: number }>(
+    `SELECT coalesce(sum(${counted}), 0)::bigint AS total, coalesce(sum(g.in_retry), 0)::bigint AS in_retry FROM groups g WHERE ${sql}`,
     ...values,
   );
-  const { total = 0, away = 0 } = row ?? {};
-  const place = source === DEAD && away === 0 ? WAITING : source;
+  const { total = 0, in_retry: inRetry = 0 } = row ?? {};
+  const place = source === DEAD && inRetry === 0 ? WAITING : source;
   if (!dependsOnAge(filter)) return { source: place, total };
   if (place !== WAITING || filter.ageOf === "arrival") return null;
   const count = filter.ageOf === "last" ? countByLastFailure : countByFirstFailure;

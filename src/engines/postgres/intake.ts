@@ -13,7 +13,7 @@ import { column } from "./arrays.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
 import { tellAlike, writeEvents } from "./events.ts";
-import { alignLanes } from "./lanes.ts";
+import { alignOrderingKeys } from "./ordering-keys.ts";
 import { CommitInDoubt, type Session, type Tx, timeIn } from "./session.ts";
 import { asConflict, isTaken } from "./trouble.ts";
 import { MARKED } from "./tx.ts";
@@ -28,7 +28,11 @@ export async function addItems(
   assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
   const spec = options.spec === undefined ? null : stringifyJson(options.spec);
   const intake = { queueName, replacer: options.replace?.author, spec };
-  if (options.areMadeUp && items.length <= PART_MAX && items.every(({ lane }) => lane === undefined))
+  if (
+    options.areMadeUp &&
+    items.length <= PART_MAX &&
+    items.every(({ orderingKey }) => orderingKey === undefined)
+  )
     return addMadeUp(session, intake, items);
   let areNew = options.areNew === true;
   return session.writePipelined((tx) => {
@@ -154,7 +158,7 @@ interface InsertedRow {
   readonly queue: number;
   readonly taken: number;
   readonly ids: string | null;
-  readonly lanes: string | null;
+  readonly keys: string | null;
 }
 
 /** Inserts the new items as ready, records their events and notifies waiting workers. */
@@ -163,10 +167,10 @@ async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): P
   const [row] = rows;
   if (row === undefined || rows.includes(undefined)) throw noPlace(intake);
   const { queue, ids } = row;
-  const lanes = rows.flatMap((one) => JSON.parse(one?.lanes ?? "[]") as string[]);
-  await alignLanes(
+  const keys = rows.flatMap((one) => JSON.parse(one?.keys ?? "[]") as string[]);
+  await alignOrderingKeys(
     tx,
-    lanes.map((lane) => ({ queue, lane })),
+    keys.map((ordering_key) => ({ queue, ordering_key })),
   );
   const taken = rows.reduce((sum, one) => sum + (one?.taken ?? 0), 0);
   const deltas = new CounterDeltas();
@@ -228,7 +232,7 @@ function insert(
     column(items, ({ dueAt }) => dueAt),
     items.map(({ priority }) => rankOf(priority ?? "normal")),
     column(items, ({ expiresAt }) => expiresAt),
-    column(items, ({ lane }) => lane),
+    column(items, ({ orderingKey }) => orderingKey),
     items.map(({ data }) => stringifyJson(data)),
     column(items, ({ name }) => name),
     skipped,
@@ -244,21 +248,21 @@ function insert(
  */
 const insertSql = (given: string) => `
   WITH here AS MATERIALIZED (
-         SELECT no AS queue, ready + leased + held + done + dead + skipped + discarded + ?10::bigint AS place,
+         SELECT no AS queue, ready + leased + held + done + dead + skipped + discarded + ?10::bigint AS position,
                 ${timeIn("?2")} AS now
            FROM queue_totals
           WHERE name = ?1 AND ${MARKED} AND (?11::text IS NULL OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND spec = ?11::text))),
        given AS MATERIALIZED (${given}),
        added AS (
-         INSERT INTO items (ref, queue, item_id, place, state, due_at, priority, expires_at, lane)
-         SELECT ref, queue, item_id, place + step, 'ready', due_at, priority, expires_at, lane FROM given),
+         INSERT INTO items (ref, queue, item_id, position, state, due_at, priority, expires_at, ordering_key)
+         SELECT ref, queue, item_id, position + step, 'ready', due_at, priority, expires_at, ordering_key FROM given),
        kept AS (INSERT INTO payloads (ref, data, name) SELECT ref, data, name FROM given),
        placed AS (
          INSERT INTO ready_items (queue, priority, due_at, ref)
-         SELECT queue, priority, due_at, ref FROM given WHERE lane IS NULL),
-       laned AS (
-         INSERT INTO lanes (queue, lane, ref)
-         SELECT queue, lane, ref FROM given WHERE ?7::text[] IS NOT NULL AND lane IS NOT NULL),
+         SELECT queue, priority, due_at, ref FROM given WHERE ordering_key IS NULL),
+       ordered AS (
+         INSERT INTO ordered_items (queue, ordering_key, ref)
+         SELECT queue, ordering_key, ref FROM given WHERE ?7::text[] IS NOT NULL AND ordering_key IS NOT NULL),
        counted AS (
          INSERT INTO queue_counts (shard, queue, ready)
          SELECT ?12::integer, queue, count(*) FROM given WHERE ?12::integer IS NOT NULL GROUP BY queue
@@ -269,15 +273,15 @@ const insertSql = (given: string) => `
          at: "(SELECT now FROM here)",
        })})
   SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?13, ?14) END,
-         (SELECT json_agg(DISTINCT lane)::text FROM given WHERE ?7::text[] IS NOT NULL AND lane IS NOT NULL) AS lanes,
+         (SELECT json_agg(DISTINCT ordering_key)::text FROM given WHERE ?7::text[] IS NOT NULL AND ordering_key IS NOT NULL) AS keys,
          CASE WHEN n.taken < cardinality(?3::text[]) THEN (SELECT coalesce(json_agg(item_id), '[]')::text FROM given) END AS ids
     FROM here h CROSS JOIN (SELECT count(*) AS taken FROM given) n`;
 
 const GIVEN = `
-  h.queue, h.place, h.now, g.item_id, coalesce(g.due_at, h.now) AS due_at, g.priority, g.expires_at, g.lane, g.data, g.name
+  h.queue, h.position, h.now, g.item_id, coalesce(g.due_at, h.now) AS due_at, g.priority, g.expires_at, g.ordering_key, g.data, g.name
     FROM here h CROSS JOIN
          unnest(?3::text[], ?4::bigint[], ?5::integer[], ?6::bigint[], ?7::text[], ?8::text[], ?9::text[])
-         WITH ORDINALITY AS g (item_id, due_at, priority, expires_at, lane, data, name, at)`;
+         WITH ORDINALITY AS g (item_id, due_at, priority, expires_at, ordering_key, data, name, at)`;
 
 const INSERT_NEW = insertSql(`SELECT nextval('items_ref_seq') AS ref, g.at - 1 AS step, ${GIVEN}`);
 const INSERT_UNKNOWN = insertSql(`

@@ -12,8 +12,8 @@ import { type Json, type JsonObject, parseJson } from "../../std/json.ts";
 import { noQueue } from "../sql/jobs.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
 import { tellAll } from "./events.ts";
-import { leaseInLanes } from "./lanes.ts";
 import { gatherLeases, holderGone } from "./lease.ts";
+import { leaseOrdered } from "./ordering-keys.ts";
 import type { KnownLessee, PlainLeases } from "./plain-leases.ts";
 import { type Tx, timeIn } from "./session.ts";
 import { MARKED } from "./tx.ts";
@@ -49,7 +49,7 @@ interface Leasing {
 
 interface LesseeRow {
   readonly no: number;
-  readonly spent: number;
+  readonly used_until: number;
   readonly paused: number | null;
   readonly holder: number | null;
   readonly version: number | null;
@@ -79,7 +79,7 @@ export async function findLessee(
   assert(holderId !== null, "a lease needs a holder");
   const condition = operationId === undefined ? "" : ofOperation("?5");
   const row = await tx.get<LesseeRow>(
-    `SELECT q.no, q.spent_until AS spent, j.paused_at AS paused, d.version, d.body, ${timeIn("?4")} AS now,
+    `SELECT q.no, q.spent_until AS used_until, j.paused_at AS paused, d.version, d.body, ${timeIn("?4")} AS now,
             (SELECT h.no FROM holders h WHERE h.id = ?1 AND h.gone = 0 AND h.expires_at > 0) AS holder,
             (SELECT min(${comingIn("q.no", "?4", condition)}) FROM ${RANKS}) AS coming
        FROM queues q LEFT JOIN jobs j ON j.id = q.name LEFT JOIN documents d ON d.name = ?2
@@ -89,9 +89,18 @@ export async function findLessee(
   );
   if (row !== undefined && row.holder === null) throw holderGone(holderId);
   if (row === undefined || row.holder === null) throw noQueue(queue);
-  const { no, spent, paused, holder, version, body, coming, now } = row;
+  const { no, used_until, paused, holder, version, body, coming, now } = row;
   const gate = version === null || body === null ? null : { version, body: parseJson(body) as JsonObject };
-  return { holderId, holder, queue: no, spentUntil: spent, isPaused: paused !== null, gate, coming, now };
+  return {
+    holderId,
+    holder,
+    queue: no,
+    spentUntil: used_until,
+    isPaused: paused !== null,
+    gate,
+    coming,
+    now,
+  };
 }
 
 /**
@@ -133,8 +142,8 @@ export async function leaseDue(
   ]);
   if (rows.length > 0) await begin({ tx, deltas, plain }, lessee, rows);
   if (rate && rows.length > 0) {
-    const spent = spend(spentUntil, tx.now, rate, rows.length);
-    await tx.run("UPDATE queues SET spent_until = ? WHERE no = ?", spent, lessee.queue);
+    const usedUntil = spend(spentUntil, tx.now, rate, rows.length);
+    await tx.run("UPDATE queues SET spent_until = ? WHERE no = ?", usedUntil, lessee.queue);
   }
   const nextDueAt = rows.length === max ? null : soon === undefined ? await nextDue(tx, asked) : soon;
   return { leased: rows.map((row) => itemOf(row, request.queue)), nextDueAt, isPaused: false };
@@ -144,7 +153,7 @@ export async function leaseDue(
 type TakenRow = readonly [
   ref: number,
   attempts: number,
-  place: number,
+  position: number,
   itemId: string,
   data: string,
   startedAt: number,
@@ -152,20 +161,20 @@ type TakenRow = readonly [
 ];
 
 type Rare = [
-  spent: number,
-  losses: number,
+  attemptsCounted: number,
+  lostCount: number,
   revision: number,
   redrives: number,
   expiresAt: number | null,
   name: string | null,
-  lane: string | null,
+  ordering_key: string | null,
 ];
 
 const USUAL: Rare = [0, 0, 1, 0, null, null, null];
 
-const RARE = `CASE WHEN m.spent > 0 OR m.losses > 0 OR m.revision > 1 OR m.redrives > 0 OR m.expires_at IS NOT NULL
-    OR m.lane IS NOT NULL OR p.name IS NOT NULL
-  THEN json_build_array(m.spent, m.losses, m.revision, m.redrives, m.expires_at, p.name, m.lane)::text END`;
+const RARE = `CASE WHEN m.attempts_counted > 0 OR m.lost_count > 0 OR m.revision > 1 OR m.redrives > 0 OR m.expires_at IS NOT NULL
+    OR m.ordering_key IS NOT NULL OR p.name IS NOT NULL
+  THEN json_build_array(m.attempts_counted, m.lost_count, m.revision, m.redrives, m.expires_at, p.name, m.ordering_key)::text END`;
 
 /** Runs thousands of times a second: one object literal is ten times as fast as spreads. */
 function itemOf(row: TakenRow, queue: string): LeasedItem {
@@ -178,16 +187,16 @@ function itemOf(row: TakenRow, queue: string): LeasedItem {
     data: parseJson(text) as Json,
     index,
     startedAt,
-    spent: 0,
-    losses: 0,
+    attemptsCounted: 0,
+    lostCount: 0,
     revision: 1,
     redriveCount: 0,
   };
   if (rare === null) return usual;
-  const [spent, losses, revision, redriveCount, expiresAt, name] = JSON.parse(rare) as Rare;
+  const [attemptsCounted, lostCount, revision, redriveCount, expiresAt, name] = JSON.parse(rare) as Rare;
   return {
     ...usual,
-    ...{ spent, losses, revision, redriveCount },
+    ...{ attemptsCounted, lostCount, revision, redriveCount },
     ...(name !== null && { name }),
     ...(expiresAt !== null && { expiresAt }),
   };
@@ -223,8 +232,8 @@ const leaseSql = (condition: string) => `
        moved AS (
          UPDATE items i SET state = 'leased', holder = ?4::bigint, started_at = ${timeIn("?2")}, attempts = i.attempts + 1
            FROM taken t WHERE i.ref = t.ref
-         RETURNING i.ref, i.item_id, i.attempts, i.spent, i.losses, i.revision, i.redrives, i.place, i.expires_at,
-                   i.started_at, i.lane, i.priority, i.due_at),
+         RETURNING i.ref, i.item_id, i.attempts, i.attempts_counted, i.lost_count, i.revision, i.redrives, i.position, i.expires_at,
+                   i.started_at, i.ordering_key, i.priority, i.due_at),
        given AS (
          INSERT INTO leases (holder, refs, exchange)
          SELECT ?4::bigint, array_agg(ref), ?6::bigint FROM taken HAVING count(*) > 0),
@@ -234,15 +243,15 @@ const leaseSql = (condition: string) => `
          HAVING count(*) > 0 AND ?7::integer IS NOT NULL
          ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + excluded.ready,
             leased = queue_counts.leased + excluded.leased, attempts = queue_counts.attempts + excluded.attempts),
-       laned AS (
-         UPDATE lanes l SET leased = 1 FROM moved m
-          WHERE ?7::integer IS NOT NULL AND m.lane IS NOT NULL AND l.queue = ?1::bigint AND l.lane = m.lane AND l.ref = m.ref),
+       ordered AS (
+         UPDATE ordered_items l SET leased = 1 FROM moved m
+          WHERE ?7::integer IS NOT NULL AND m.ordering_key IS NOT NULL AND l.queue = ?1::bigint AND l.ordering_key = m.ordering_key AND l.ref = m.ref),
        told AS (${tellAll("attempt_started", {
          relation: "(SELECT ?1::bigint AS queue, ref, attempts AS attempt, priority, due_at FROM moved)",
          order: "priority, due_at, ref",
          at: timeIn("?2"),
        })})
-  SELECT m.ref, m.attempts, m.place, m.item_id, p.data, m.started_at, ${RARE}
+  SELECT m.ref, m.attempts, m.position, m.item_id, p.data, m.started_at, ${RARE}
     FROM moved m JOIN payloads p ON p.ref = m.ref ORDER BY m.priority, m.due_at, m.ref`;
 
 const LEASE = leaseSql("");
@@ -275,7 +284,7 @@ async function begin(
   deltas.queue(queue, "ready", -rows.length);
   deltas.queue(queue, "leased", rows.length);
   deltas.queue(queue, "attempts", rows.length);
-  await leaseInLanes(tx, note(plain, holder, rows));
+  await leaseOrdered(tx, note(plain, holder, rows));
   if (!plain.isTimeToGather(holder)) return;
   plain.countGathered(holder);
   tx.part(gatherLeases(tx, holder));
@@ -283,14 +292,14 @@ async function begin(
 
 /** Records which leases are plain. Returns the items with an ordering key. */
 function note(plain: PlainLeases, holder: number, rows: readonly TakenRow[]): number[] {
-  const laned: number[] = [];
+  const ordered: number[] = [];
   if (rows.length > 0) plain.countGiven(holder);
   for (const [ref, attempt, , , , , rare] of rows) {
-    const [, , , redrives, , , lane] = rare === null ? USUAL : (JSON.parse(rare) as Rare);
-    plain.note(ref, attempt, redrives === 0 && lane === null);
-    if (lane !== null) laned.push(ref);
+    const [, , , redrives, , , ordering_key] = rare === null ? USUAL : (JSON.parse(rare) as Rare);
+    plain.note(ref, attempt, redrives === 0 && ordering_key === null);
+    if (ordering_key !== null) ordered.push(ref);
   }
-  return laned;
+  return ordered;
 }
 
 /** When the next item becomes due, or when the rate allows one that is already due. */

@@ -30,7 +30,7 @@ export function matching(
   const { sql, values } = allOf([
     groupConditions(DIALECT, filter),
     condition(source.condition),
-    source.index !== undefined && condition("g.away > 0"),
+    source.index !== undefined && condition("g.in_retry > 0"),
     filter.itemIds && ofItems(filter, filter.itemIds),
     dependsOnAge(filter) && aged(filter, now),
     filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
@@ -44,20 +44,20 @@ export function matching(
 export function* lettersMatching(db: Db, filter: LetterFilter): Step<readonly MatchingLetters[]> {
   const found: MatchingLetters[] = [];
   for (const source of sourcesOf(filter)) {
-    const isAllDead = source === DEAD && (yield* countAway(db, filter)) === 0;
+    const isAllDead = source === DEAD && (yield* countInRetry(db, filter)) === 0;
     const state = isAllDead ? "'dead'" : "i.state";
     found.push({ ...matching(db, isAllDead ? WAITING : source, filter, state), state });
   }
   return found;
 }
 
-function* countAway(db: Db, filter: LetterFilter): Step<number> {
+function* countInRetry(db: Db, filter: LetterFilter): Step<number> {
   const { sql, values } = groupConditions(DIALECT, filter);
-  const row = yield* db.get<{ away: number }>(
-    `SELECT coalesce(sum(g.away), 0)::bigint AS away FROM groups g WHERE ${sql}`,
+  const row = yield* db.get<{ in_retry: number }>(
+    `SELECT coalesce(sum(g.in_retry), 0)::bigint AS in_retry FROM groups g WHERE ${sql}`,
     ...values,
   );
-  return row?.away ?? 0;
+  return row?.in_retry ?? 0;
 }
 
 /** Joins only the tables that the given SQL uses. */

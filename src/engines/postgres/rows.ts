@@ -86,7 +86,7 @@ function asDiffering(error: unknown, table: string): unknown {
 export async function deleteRows(tx: Tx): Promise<void> {
   const names = TABLES.map(({ name }) => name).filter((name) => name !== "sequences");
   await tx.run(
-    `TRUNCATE ${[...names, "queue_counts", "ready_items", "lanes", "lane_heads", "leases"].join(", ")} RESTART IDENTITY`,
+    `TRUNCATE ${[...names, "queue_counts", "ready_items", "ordered_items", "ordering_heads", "leases"].join(", ")} RESTART IDENTITY`,
   );
   await tx.run("SELECT setval('event_ids', 1, false)");
   await tx.run("UPDATE letter_numbers SET last = 0, latest_at = 0, unordered = 0");

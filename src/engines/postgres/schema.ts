@@ -13,6 +13,7 @@ import { OPERATION_STATUSES } from "../../item/operation.ts";
 import { ITEM_STATES, LETTER_STATES } from "../../item/state.ts";
 import { ERRORS, VERSION_2 } from "./migrations/version-2.ts";
 import { VERSION_3 } from "./migrations/version-3.ts";
+import { VERSION_4 } from "./migrations/version-4.ts";
 
 const listOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(", ");
 const isOneOf = (column: string, values: readonly string[]) => `${column} IN (${listOf(values)})`;
@@ -393,4 +394,5 @@ export const MIGRATIONS: readonly string[] = [
   `,
   VERSION_2,
   VERSION_3,
+  VERSION_4,
 ];

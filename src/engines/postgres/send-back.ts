@@ -7,7 +7,7 @@ import { rankOf } from "../../item/item.ts";
 import { REFUSAL } from "../../item/operation.ts";
 import type { Work, Worked } from "../sql/advance.ts";
 import type { Refused } from "../sql/judge.ts";
-import { alignLanes } from "./lanes.ts";
+import { alignOrderingKeys } from "./ordering-keys.ts";
 import type { Tx } from "./session.ts";
 
 interface Sum {
@@ -17,7 +17,7 @@ interface Sum {
   /** The numbers of the refused letters. */
   readonly numbers: readonly number[] | null;
   /** The ordering keys of all items that were sent back. */
-  readonly lanes: readonly string[] | null;
+  readonly keys: readonly string[] | null;
   readonly last: number;
 }
 
@@ -30,12 +30,12 @@ export async function sendBack(tx: Tx, { operation, step, deltas }: Work): Promi
   const sums = await tx.all<Sum>(SEND_BACK, ...wanted, priority);
   const sent = sums.filter(({ refusal }) => refusal === null);
   const done = sent.reduce((sum, { count }) => sum + count, 0);
-  for (const { grp, count } of sent) deltas.group(grp ?? 0, "away", count);
+  for (const { grp, count } of sent) deltas.group(grp ?? 0, "in_retry", count);
   deltas.queue(queue, "dead", -done);
   deltas.queue(queue, "ready", done);
-  await alignLanes(
+  await alignOrderingKeys(
     tx,
-    (sums[0]?.lanes ?? []).map((lane) => ({ queue, lane })),
+    (sums[0]?.keys ?? []).map((ordering_key) => ({ queue, ordering_key })),
   );
   if (done > 0) tx.part(tx.notify(operation.queue));
   return { done, refused: refusedOf(sums), workedTo: sums[0]?.last ?? worked };
@@ -53,7 +53,7 @@ function refusedOf(sums: readonly Sum[]): Refused {
 
 /** The columns of the result, summed by group and refusal. */
 const SUMS = `grp, refusal, count(*) AS count, array_agg(no) FILTER (WHERE refusal IS NOT NULL) AS numbers,
-         (SELECT array_agg(DISTINCT lane::text) FROM sent WHERE lane IS NOT NULL) AS lanes, (SELECT max(no) FROM next) AS last`;
+         (SELECT array_agg(DISTINCT ordering_key::text) FROM sent WHERE ordering_key IS NOT NULL) AS keys, (SELECT max(no) FROM next) AS last`;
 
 /** Groups whose letters are not eligible; none if the operation is forced. */
 const INELIGIBLE = "(SELECT no FROM groups WHERE eligible = 0 AND ?4::integer = 0)";
@@ -71,17 +71,17 @@ const SEND_BACK = `
          SELECT ref, grp FROM letters
           WHERE no = ANY (ARRAY (SELECT no FROM next WHERE state = 'dead')) AND grp NOT IN ${INELIGIBLE}),
        sent AS (
-         UPDATE items i SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1, expires_at = NULL,
+         UPDATE items i SET state = 'ready', attempts_counted = 0, lost_count = 0, redrives = redrives + 1, operation = ?1, expires_at = NULL,
                 priority = coalesce(?7::integer, priority), due_at = CASE WHEN cardinality(?6::bigint[]) = 0 THEN ?5::bigint ELSE
                   greatest(?5::bigint, (SELECT l.buried_at FROM letters l WHERE l.ref = i.ref)
                                        + (?6::bigint[])[least(redrives, cardinality(?6::bigint[]) - 1) + 1]) END
           WHERE ref = ANY (ARRAY (SELECT ref FROM here)) AND state = 'dead'
-         RETURNING queue, priority, due_at, ref, operation, lane),
+         RETURNING queue, priority, due_at, ref, operation, ordering_key),
        placed AS (
          INSERT INTO ready_items (queue, priority, due_at, ref, operation)
-         SELECT queue, priority, due_at, ref, operation FROM sent WHERE lane IS NULL),
-       laned AS (
-         INSERT INTO lanes (queue, lane, ref) SELECT queue, lane, ref FROM sent WHERE lane IS NOT NULL),
+         SELECT queue, priority, due_at, ref, operation FROM sent WHERE ordering_key IS NULL),
+       ordered AS (
+         INSERT INTO ordered_items (queue, ordering_key, ref) SELECT queue, ordering_key, ref FROM sent WHERE ordering_key IS NOT NULL),
        compared AS MATERIALIZED (
          SELECT (SELECT count(*) FROM sent) = (SELECT count(*) FROM next) AS is_all)
   SELECT ${SUMS} FROM (SELECT NULL::bigint AS no, grp, NULL AS refusal FROM here WHERE (SELECT is_all FROM compared)) j

@@ -17,7 +17,7 @@ import { resolveLetters } from "../sql/resolved-letters.ts";
 import { type Burial, buryAll, failedAgain } from "./bury.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
 import { writeEvents } from "./events.ts";
-import { settleInLanes } from "./lanes.ts";
+import { settleOrdered } from "./ordering-keys.ts";
 import type { Tx } from "./session.ts";
 
 export interface Step extends Ledger {
@@ -32,7 +32,7 @@ interface Moved {
   readonly operation: number | null;
   readonly redrives: number;
   readonly revision: number;
-  readonly lane: string | null;
+  readonly ordering_key: string | null;
 }
 
 interface Settled {
@@ -74,7 +74,7 @@ export async function settleAll(
   const letters = await settleLetters(step, settled);
   tellAll(step, settlements, { letters, late });
   tx.part(keepLateResults(tx, late), keepNotes(step, settled));
-  await leaveLanes(tx, settled);
+  await settleOrderingKeys(tx, settled);
   return stale.map(({ lease }) => lease);
 }
 
@@ -103,20 +103,20 @@ const SETTLE = `
   WITH given AS MATERIALIZED (
          SELECT * FROM unnest(?2::bigint[], ?3::integer[], ?4::text[], ?5::bigint[], ?6::integer[], ?7::integer[],
                               ?8::text[], ?9::text[], ?10::text[], ?11::text[])
-                       AS g (ref, attempt, state, delay, spent, losses, outcome, failure, log, result)),
+                       AS g (ref, attempt, state, delay, attempts_counted, lost_count, outcome, failure, log, result)),
        moved AS (
-         UPDATE items i SET state = g.state, due_at = coalesce(?1::bigint + g.delay, i.due_at), spent = i.spent + g.spent,
-                losses = i.losses + g.losses
+         UPDATE items i SET state = g.state, due_at = coalesce(?1::bigint + g.delay, i.due_at), attempts_counted = i.attempts_counted + g.attempts_counted,
+                lost_count = i.lost_count + g.lost_count
            FROM given g WHERE i.ref = g.ref AND i.attempts = g.attempt AND i.state = 'leased'
-         RETURNING i.ref, i.attempts, i.queue, i.priority, i.due_at, i.operation, i.redrives, i.revision, i.lane, i.state,
+         RETURNING i.ref, i.attempts, i.queue, i.priority, i.due_at, i.operation, i.redrives, i.revision, i.ordering_key, i.state,
                    i.holder, i.started_at, g.outcome, g.failure, g.log, g.result),
        ended AS (
          INSERT INTO attempts (ref, number, holder, started_at, ended_at, outcome, failure, log, result)
          SELECT ref, attempts, holder, started_at, ?1::bigint, outcome, failure, log, result FROM moved),
        placed AS (
          INSERT INTO ready_items (queue, priority, due_at, ref, operation)
-         SELECT queue, priority, due_at, ref, operation FROM moved WHERE state = 'ready' AND lane IS NULL)
-  SELECT ref, attempts AS attempt, queue, operation, redrives, revision, lane FROM moved`;
+         SELECT queue, priority, due_at, ref, operation FROM moved WHERE state = 'ready' AND ordering_key IS NULL)
+  SELECT ref, attempts AS attempt, queue, operation, redrives, revision, ordering_key FROM moved`;
 
 async function moveItems(tx: Tx, settlements: readonly Settlement[]): Promise<Map<number, MovedRow>> {
   const column = <T>(of: (settlement: Settlement) => T) => settlements.map(of);
@@ -162,7 +162,7 @@ async function settleLetters(
       ended.map(({ row }) => row),
     ),
   );
-  for (const { grp } of letters.values()) step.deltas.group(grp, "away", -1);
+  for (const { grp } of letters.values()) step.deltas.group(grp, "in_retry", -1);
   const told = new Map<Settlement, Told>();
   for (const { settlement: given, row, to } of settled) {
     const death = deaths.get(given);
@@ -309,12 +309,12 @@ function keepNotes({ db }: Step, settled: readonly Settled[]): Promise<number> {
 }
 
 /** Notifies workers when an ordering key is free again or an item is ready at once. */
-async function leaveLanes(tx: Tx, settled: readonly Settled[]): Promise<void> {
-  const laned = settled.flatMap(({ row: { queue, lane, ref }, to }) =>
-    lane === null ? [] : [{ queue, lane, ref, isReady: to === "ready" }],
+async function settleOrderingKeys(tx: Tx, settled: readonly Settled[]): Promise<void> {
+  const ordered = settled.flatMap(({ row: { queue, ordering_key, ref }, to }) =>
+    ordering_key === null ? [] : [{ queue, ordering_key, ref, isReady: to === "ready" }],
   );
-  await settleInLanes(tx, laned);
+  await settleOrdered(tx, ordered);
   const back = settled.filter(({ settlement }) => settlement.verdict.kind === "release");
-  const notified = [...laned.map(({ queue }) => queue), ...back.map(({ row }) => row.queue)];
+  const notified = [...ordered.map(({ queue }) => queue), ...back.map(({ row }) => row.queue)];
   await tx.ringFor([...new Set(notified)]);
 }

@@ -148,7 +148,7 @@ function* redrive({ db, operation, step }: Work, { deltas, queue, letters }: Bul
   const waited = `(SELECT buried_at FROM letters l WHERE l.ref = items.ref)
     + ${element("?4", smaller("redrives", String(since.length - 1)))}`;
   yield* db.run(
-    `UPDATE items SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1, expires_at = NULL,
+    `UPDATE items SET state = 'ready', attempts_counted = 0, lost_count = 0, redrives = redrives + 1, operation = ?1, expires_at = NULL,
             due_at = ${since.length === 0 ? now : larger(now, waited)}
             ${step.priority === undefined ? "" : `, priority = ${rankOf(step.priority)}`}
       WHERE ${among("ref", "?3")}`,
@@ -156,7 +156,7 @@ function* redrive({ db, operation, step }: Work, { deltas, queue, letters }: Bul
     ...(since.length === 0 ? [] : [since]),
   );
   yield* db.offer(refs);
-  for (const { grp } of letters) deltas.group(grp, "away", 1);
+  for (const { grp } of letters) deltas.group(grp, "in_retry", 1);
   deltas.queue(queue, "dead", -letters.length);
   deltas.queue(queue, "ready", letters.length);
 }

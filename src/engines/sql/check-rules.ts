@@ -80,8 +80,8 @@ const LETTER_RULES: Rules = {
         SELECT 'item ' || i.item_id || ' was purged and has ${table}' AS detail FROM items i
          WHERE i.purged = 1 AND EXISTS (SELECT 1 FROM ${table} t WHERE t.ref = i.ref)`,
     ),
-    `SELECT 'item ' || i.item_id || ' was purged and has a lane or an expiry' AS detail FROM items i
-      WHERE i.purged = 1 AND (i.lane IS NOT NULL OR i.expires_at IS NOT NULL)`,
+    `SELECT 'item ' || i.item_id || ' was purged and has an ordering key or an expiry' AS detail FROM items i
+      WHERE i.purged = 1 AND (i.ordering_key IS NOT NULL OR i.expires_at IS NOT NULL)`,
   ],
   "a letter leaves on success only": [
     `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and a letter that waits' AS detail
@@ -97,12 +97,12 @@ const LETTER_RULES: Rules = {
 function groupRules(queueTotals: string): Rules {
   return {
     "groups count their letters": [
-      `SELECT 'group ' || g.signature || ' counts ' || g.count || ' letters, ' || g.away || ' in retry; there are '
-              || coalesce(l.n, 0) || ' and ' || coalesce(l.away, 0) AS detail
+      `SELECT 'group ' || g.signature || ' counts ' || g.count || ' letters, ' || g.in_retry || ' in retry; there are '
+              || coalesce(l.n, 0) || ' and ' || coalesce(l.in_retry, 0) AS detail
          FROM groups g
-         LEFT JOIN (SELECT l.grp, count(*) AS n, count(*) FILTER (WHERE i.state <> 'dead') AS away
+         LEFT JOIN (SELECT l.grp, count(*) AS n, count(*) FILTER (WHERE i.state <> 'dead') AS in_retry
                       FROM letters l JOIN items i ON i.ref = l.ref GROUP BY 1) l ON l.grp = g.no
-        WHERE g.count <> coalesce(l.n, 0) OR g.away <> coalesce(l.away, 0)`,
+        WHERE g.count <> coalesce(l.n, 0) OR g.in_retry <> coalesce(l.in_retry, 0)`,
       `SELECT 'group ' || g.signature || ' counts ' || g.resolved || ' resolved and ' || g.discarded
               || ' discarded letters, closed are ' || coalesce(c.resolved + c.discarded, 0) AS detail
          FROM groups g
@@ -186,9 +186,9 @@ const QUEUE_RULES: Rules = {
       counterIs(`redrives.${end}`, `SELECT queue, sum(${end}) AS n FROM operations GROUP BY queue`),
     ),
   ],
-  "a lane is worked one at a time": [
-    `SELECT 'lane ' || i.lane || ' has ' || count(*) || ' leased items' AS detail
-       FROM items i WHERE i.lane IS NOT NULL AND i.state = 'leased' GROUP BY i.queue, i.lane HAVING count(*) > 1`,
+  "an ordering key is worked one at a time": [
+    `SELECT 'ordering key ' || i.ordering_key || ' has ' || count(*) || ' leased items' AS detail
+       FROM items i WHERE i.ordering_key IS NOT NULL AND i.state = 'leased' GROUP BY i.queue, i.ordering_key HAVING count(*) > 1`,
   ],
   "a gate belongs to a queue": [
     `SELECT 'document ' || d.name || ' is no gate of a queue' AS detail FROM documents d

@@ -71,7 +71,7 @@ function* begin(db: Db, queue: number, deletion: Deletion): Step<void> {
     queue,
   );
   // Items with an ordering key depend on one another, so all of them are deleted at once.
-  yield* deleteItems(db, queue, "queue = ? AND lane IS NOT NULL", Number.MAX_SAFE_INTEGER);
+  yield* deleteItems(db, queue, "queue = ? AND ordering_key IS NOT NULL", Number.MAX_SAFE_INTEGER);
   yield* db.deleteQueueState(queue);
   yield* db.run("DELETE FROM operations WHERE queue = ?", queue);
   yield* db.run("UPDATE jobs SET kind = 'deleting' WHERE id = ?", deletion.job.id);

@@ -2,7 +2,7 @@
 import type { ItemState } from "../../item/state.ts";
 
 export type QueueCounter = ItemState | "letters" | "resolved" | "purged" | "evicted" | "attempts";
-export type GroupCounter = "away" | "resolved" | "discarded";
+export type GroupCounter = "in_retry" | "resolved" | "discarded";
 export type OperationCounter = "succeeded" | "failed" | "returned";
 
 /** A letter's number and group, and when its item failed for the last and for the first time. */
@@ -102,7 +102,7 @@ export class Deltas<Letter extends CountedLetter = LetterPlace> {
   #group(group: number): GroupSum {
     const known = this.groups.get(group);
     if (known !== undefined) return known;
-    const none = { count: 0, away: 0, resolved: 0, discarded: 0 };
+    const none = { count: 0, in_retry: 0, resolved: 0, discarded: 0 };
     const sum = { group, ...none, firstAt: Number.MAX_SAFE_INTEGER, lastAt: 0 };
     this.groups.set(group, sum);
     return sum;

@@ -69,8 +69,8 @@ export function* listLeases(
 ): Step<LeasedItem[]> {
   const held = db.sql.heldBy("(SELECT no FROM holders WHERE id = ?1)");
   const rows = yield* db.all<object>(
-    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.attempts AS attempt, i.spent, i.losses, i.revision,
-            i.redrives AS redrive_count, i.place AS "index", i.expires_at, i.started_at
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.attempts AS attempt, i.attempts_counted, i.lost_count, i.revision,
+            i.redrives AS redrive_count, i.position AS "index", i.expires_at, i.started_at
        FROM (${held} ${also}) held ${db.sql.joinInOrder} items i ON i.ref = held.ref
             JOIN queues q ON q.no = i.queue JOIN payloads p ON p.ref = i.ref
       ORDER BY i.ref`,

@@ -62,7 +62,7 @@ function* writeItems(db: Db, queue: number, items: readonly Admission[]): Step<v
   const refs = yield* db.takeRefs(fresh.length);
   for (const [at, item] of fresh.entries()) item.ref = refs[at] ?? 0;
   const made = yield* db.insert(
-    "items (ref, queue, item_id, place, state, due_at, attempts, spent, losses, revision, redrives, priority, purged)",
+    "items (ref, queue, item_id, position, state, due_at, attempts, attempts_counted, lost_count, revision, redrives, priority, purged)",
     fresh.map(({ ref, itemId, state, attempts, came }, at) => [
       ...[ref, queue, itemId, first + at, state, db.now, attempts, 0, 0],
       ...[came?.given.revision ?? 1, came?.letter.redriveCount ?? 0, NORMAL, 0],
@@ -95,7 +95,7 @@ function* refill(db: Db, items: readonly Admission[]): Step<void> {
     ]),
   );
   yield* db.run(
-    `UPDATE items SET state = n.state, purged = 0, due_at = ?, attempts = n.attempts, spent = 0, losses = 0,
+    `UPDATE items SET state = n.state, purged = 0, due_at = ?, attempts = n.attempts, attempts_counted = 0, lost_count = 0,
             revision = n.revision, redrives = n.redrives, operation = NULL FROM ${rows.sql} WHERE items.ref = n.ref`,
     db.now,
     ...rows.values,

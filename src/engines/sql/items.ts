@@ -24,8 +24,8 @@ function itemOf(row: object): Item {
 /** Reads the items that a statement selects, ordered by its columns `rank` and `ref`. */
 function* readItems(db: Db, chosen: string, ...values: readonly SqlValue[]): Step<Item[]> {
   const rows = yield* db.all<object>(
-    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.state, i.priority, i.due_at, i.expires_at, i.lane,
-            i.attempts, i.spent, i.losses, i.revision, i.redrives AS redrive_count,
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.state, i.priority, i.due_at, i.expires_at, i.ordering_key,
+            i.attempts, i.attempts_counted, i.lost_count, i.revision, i.redrives AS redrive_count,
             (SELECT o.item_id FROM items o WHERE o.ref = i.origin) AS requeued_from,
             (SELECT ${db.sql.jsonArray("c.item_id ORDER BY c.ref")} FROM items c WHERE c.origin = i.ref) AS requeued_as
        FROM (${chosen}) i JOIN queues q ON q.no = i.queue LEFT JOIN payloads p ON p.ref = i.ref

@@ -22,7 +22,11 @@ export interface Source {
 
 /** All letters that wait, in any state. */
 export const WAITING: Source = { table: "letters", condition: "true", counted: "g.count" };
-export const DEAD: Source = { table: "letters", condition: "i.state = 'dead'", counted: "g.count - g.away" };
+export const DEAD: Source = {
+  table: "letters",
+  condition: "i.state = 'dead'",
+  counted: "g.count - g.in_retry",
+};
 export const READY: Source = {
   table: "letters",
   condition: "i.state = 'ready' AND i.operation IS NOT NULL",

@@ -135,7 +135,7 @@ function* recall(db: Db, { no, queueNo: queue }: StoredOperation): Step<void> {
   yield* db.realign(refs);
   yield* db.reindexTexts(letterSequences); // letters that were attempted may have a new last failure
   const deltas = db.newDeltas();
-  for (const { grp } of rows) deltas.group(grp, "away", -1);
+  for (const { grp } of rows) deltas.group(grp, "in_retry", -1);
   deltas.queue(queue, "ready", -rows.length);
   deltas.queue(queue, "dead", rows.length);
   yield* db.writeDeltas(deltas);

@@ -43,7 +43,7 @@ interface Row extends LetterPlace {
 function* groupsFor({ db, groups }: Ledger, letters: readonly Regrouped[]): Step<Asked[]> {
   const numbers = letters.map(({ letterSequence }) => letterSequence);
   const [waiting, closed] = yield* together(
-    db.all<Row>(rowSql(db, "letters", "CASE WHEN i.state <> 'dead' THEN 'away' END"), numbers),
+    db.all<Row>(rowSql(db, "letters", "CASE WHEN i.state <> 'dead' THEN 'in_retry' END"), numbers),
     db.all<Row>(
       rowSql(db, "resolved_letters", "CASE WHEN l.kind = 'discard' THEN 'discarded' ELSE 'resolved' END"),
       numbers,

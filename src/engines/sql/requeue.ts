@@ -42,14 +42,14 @@ interface Origin {
   readonly origin: number;
   readonly item_id: string;
   readonly priority: number;
-  readonly lane: string | null;
+  readonly ordering_key: string | null;
   readonly name: string | null;
   readonly data: string;
 }
 
 function* readOrigins(db: Db, refs: readonly number[]): Step<readonly Origin[]> {
   const rows = yield* db.all<Origin>(
-    `SELECT i.ref AS origin, i.item_id, i.priority, i.lane, p.name, p.data
+    `SELECT i.ref AS origin, i.item_id, i.priority, i.ordering_key, p.name, p.data
        FROM items i JOIN payloads p ON p.ref = i.ref WHERE ${db.sql.among("i.ref", "?")}`,
     refs,
   );
@@ -95,10 +95,10 @@ interface NewRow extends Origin, Requeued {
 function* insertItems(db: Db, queue: number, items: readonly NewRow[]): Step<void> {
   const next = yield* nextPosition(db, queue);
   const made = yield* db.insert(
-    "items (ref, queue, item_id, place, state, due_at, priority, lane, origin, attempts, spent, losses, revision, redrives, purged)",
-    items.map(({ ref, itemId, priority, lane, origin, given }, at) => [
+    "items (ref, queue, item_id, position, state, due_at, priority, ordering_key, origin, attempts, attempts_counted, lost_count, revision, redrives, purged)",
+    items.map(({ ref, itemId, priority, ordering_key, origin, given }, at) => [
       ...[ref, queue, itemId, next + at, "ready", db.now],
-      ...[given.priority === undefined ? priority : rankOf(given.priority), lane, origin],
+      ...[given.priority === undefined ? priority : rankOf(given.priority), ordering_key, origin],
       ...[0, 0, 0, 1, 0, 0],
     ]),
     "ON CONFLICT DO NOTHING",

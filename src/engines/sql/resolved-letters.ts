@@ -128,7 +128,7 @@ export function* discardLetters(
     ...[at, author ?? null, operationId ?? null],
     ...discarded.values,
   );
-  yield* takeAway(bulk);
+  yield* removeLetters(bulk);
   yield* setState(bulk, "discarded");
   for (const { grp } of letters) deltas.group(grp, "discarded", 1);
   deltas.queue(queue, "dead", -letters.length);
@@ -161,7 +161,7 @@ export function* restoreLetters(bulk: Bulk): Step<void> {
 export function* purgeDead(bulk: Bulk): Step<void> {
   const { deltas, queue, letters } = bulk;
   if (letters.length === 0) return;
-  yield* takeAway(bulk);
+  yield* removeLetters(bulk);
   yield* empty(bulk);
   deltas.queue(queue, "dead", -letters.length);
   deltas.queue(queue, "discarded", letters.length);
@@ -181,7 +181,7 @@ export function* purgeResolved(bulk: Bulk): Step<void> {
   bulk.deltas.queue(bulk.queue, "resolved", -bulk.letters.length);
 }
 
-function* takeAway(bulk: Bulk): Step<void> {
+function* removeLetters(bulk: Bulk): Step<void> {
   const { deltas, queue, letters } = bulk;
   yield* deleteRows(bulk, "letters");
   for (const letter of letters) deltas.unburied(letter);
@@ -208,7 +208,7 @@ function* empty({ db, letters }: Bulk): Step<void> {
   const refs = letters.map(({ ref }) => ref);
   const chosen = `WHERE ${db.sql.among("ref", "?")}`;
   yield* db.run(
-    `UPDATE items SET state = 'discarded', purged = 1, lane = NULL, expires_at = NULL ${chosen}`,
+    `UPDATE items SET state = 'discarded', purged = 1, ordering_key = NULL, expires_at = NULL ${chosen}`,
     refs,
   );
   yield* together(...HELD.map((table) => db.run(`DELETE FROM ${table} ${chosen}`, refs)));

@@ -2,8 +2,8 @@
 import type { Problem } from "../../engine.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
 import { TEXT_RULE } from "./check-rules.ts";
+import { templateOf } from "./message-template.ts";
 import type { Session } from "./session.ts";
-import { wordingOf } from "./wording.ts";
 
 const STEP = 1000;
 
@@ -11,16 +11,19 @@ const STEP = 1000;
 export function checkTexts(session: Session, max: number): Problem[] {
   const problems: Problem[] = [];
   for (let after = 0; problems.length < max; ) {
-    const rows = session.tuples<SaidRow>(
-      `SELECT s.no, w.text, s.figures, w.is_open, json_extract(${lastFailureOf("l.ref")}, '$.error_message')
-         FROM said s CROSS JOIN letters l ON l.no = s.no CROSS JOIN items i ON i.ref = l.ref AND i.state = 'dead'
-              CROSS JOIN wordings w ON w.no = s.wording
+    const rows = session.tuples<IndexedRow>(
+      `SELECT s.no, w.text, s.parameters, w.is_open, json_extract(${lastFailureOf("l.ref")}, '$.error_message')
+         FROM indexed_messages s CROSS JOIN letters l ON l.no = s.no CROSS JOIN items i ON i.ref = l.ref AND i.state = 'dead'
+              CROSS JOIN message_templates w ON w.no = s.template
         WHERE s.no > ? ORDER BY s.no LIMIT ${STEP}`,
       after,
     );
-    const wrong = rows.filter((row) => !isAsSaid(row));
+    const wrong = rows.filter((row) => !isAsIndexed(row));
     problems.push(
-      ...wrong.map(([no]) => ({ rule: TEXT_RULE, detail: `letter ${no} says something else than was read` })),
+      ...wrong.map(([no]) => ({
+        rule: TEXT_RULE,
+        detail: `letter ${no} has another message than the indexed one`,
+      })),
     );
     if (rows.length < STEP) break;
     after = rows.at(-1)?.[0] ?? after;
@@ -28,9 +31,15 @@ export function checkTexts(session: Session, max: number): Problem[] {
   return problems;
 }
 
-type SaidRow = readonly [no: number, text: string, figures: string, isOpen: number, message: string | null];
+type IndexedRow = readonly [
+  no: number,
+  text: string,
+  parameters: string,
+  isOpen: number,
+  message: string | null,
+];
 
-function isAsSaid([, text, figures, isOpen, message]: SaidRow): boolean {
-  const wording = wordingOf(typeof message === "string" ? message : "");
-  return wording.text === text && wording.figures === figures && wording.isOpen === (isOpen === 1);
+function isAsIndexed([, text, parameters, isOpen, message]: IndexedRow): boolean {
+  const template = templateOf(typeof message === "string" ? message : "");
+  return template.text === text && template.parameters === parameters && template.isOpen === (isOpen === 1);
 }

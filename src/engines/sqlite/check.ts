@@ -35,7 +35,7 @@ export function checkStore(session: Session): Problem[] {
  * another process has changed the index.
  */
 function renewTexts(session: Session): void {
-  for (const table of ["wording_texts", "said_figures"])
+  for (const table of ["template_texts", "parameter_texts"])
     session.all(`SELECT 1 FROM ${table} WHERE ${table} MATCH '"..."' LIMIT 1`);
 }
 

@@ -2,13 +2,13 @@
 import { type ArrivalSum, Deltas, entryOf, type GroupSum, type LetterPlace } from "../sql/deltas.ts";
 import { endRedrivesSql } from "../sql/operations.ts";
 import { DIALECT } from "./dialect.ts";
-import { countIntoStratum, stratumOf } from "./letters-by-age.ts";
+import { countIntoRange, rangeOf } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
 
-/** The net change of a group's letters in one stratum; see letters-by-age.ts. */
-interface StratumSum {
+/** The net change of a group's letters in one range; see letters-by-age.ts. */
+interface RangeSum {
   readonly group: number;
-  readonly stratum: number;
+  readonly range: number;
   count: number;
   firstAt: number;
   lastAt: number;
@@ -20,12 +20,12 @@ interface StratumSum {
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 export class CounterDeltas extends Deltas {
-  readonly #strata = new Map<string, StratumSum>();
+  readonly #ranges = new Map<string, RangeSum>();
 
   override restored(letter: LetterPlace, arrivals = 0): void {
     super.restored(letter, arrivals);
     const { buried_at: at, first_at: first } = letter;
-    const sum = this.#stratum(letter);
+    const sum = this.#range(letter);
     sum.count += 1;
     sum.firstAt = Math.min(sum.firstAt, at);
     sum.lastAt = Math.max(sum.lastAt, at);
@@ -35,12 +35,12 @@ export class CounterDeltas extends Deltas {
 
   override unburied(letter: LetterPlace): void {
     super.unburied(letter);
-    this.#stratum(letter).count -= 1;
+    this.#range(letter).count -= 1;
   }
 
   write(session: Session): void {
     for (const [queue, counters] of this.queues) addTo(session, "queues", queue, counters);
-    for (const sum of this.#strata.values()) countIntoStratum(session, sum, sum);
+    for (const sum of this.#ranges.values()) countIntoRange(session, sum, sum);
     for (const sum of this.arrivals.values()) countArrivals(session, sum);
     for (const sum of this.groups.values()) countGroup(session, sum);
     for (const [operation, counters] of this.operations) addTo(session, "operations", operation, counters);
@@ -49,19 +49,19 @@ export class CounterDeltas extends Deltas {
     for (const [queue, counters] of this.counters) countUp(session, queue, counters);
   }
 
-  #stratum({ grp: group, no }: LetterPlace): StratumSum {
-    const stratum = stratumOf(no);
+  #range({ grp: group, no }: LetterPlace): RangeSum {
+    const range = rangeOf(no);
     const bounds = { firstAt: NEVER, lastAt: 0, firstMin: NEVER, firstMax: 0 };
-    return entryOf(this.#strata, `${group}/${stratum}`, { group, stratum, count: 0, ...bounds });
+    return entryOf(this.#ranges, `${group}/${range}`, { group, range, count: 0, ...bounds });
   }
 }
 
 /** Updates both time bounds, because the clock may have been set back. */
 function countGroup(session: Session, sum: GroupSum): void {
   session.run(
-    `UPDATE groups SET count = count + ?, away = away + ?, resolved = resolved + ?, discarded = discarded + ?,
+    `UPDATE groups SET count = count + ?, in_retry = in_retry + ?, resolved = resolved + ?, discarded = discarded + ?,
             first_at = min(first_at, ?), last_at = max(last_at, ?) WHERE no = ?`,
-    ...[sum.count, sum.away, sum.resolved, sum.discarded, sum.firstAt, sum.lastAt, sum.group],
+    ...[sum.count, sum.in_retry, sum.resolved, sum.discarded, sum.firstAt, sum.lastAt, sum.group],
   );
 }
 
@@ -73,7 +73,7 @@ function addTo(session: Session, table: string, no: number, counters: ReadonlyMa
   session.run(`UPDATE ${table} SET ${sums} WHERE no = ?`, ...changed.map(([, by]) => by), no);
 }
 
-/** Inserts no negative counts, because of the CHECK; see `countIntoStratum`. */
+/** Inserts no negative counts, because of the CHECK; see `countIntoRange`. */
 function countArrivals(session: Session, { group, minute, waiting, ever }: ArrivalSum): void {
   if (waiting === 0 && ever === 0) return;
   session.run(

@@ -17,10 +17,10 @@ import { lastBurial, numberBurials } from "./bury.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { DIALECT } from "./dialect.ts";
 import { writeEvents } from "./events.ts";
-import { putLanesInOrder } from "./lanes.ts";
 import { matching, sourcesIn } from "./letter-search.ts";
+import { alignOrderingKeys } from "./ordering-keys.ts";
 import type { Session } from "./session.ts";
-import { readAgain } from "./text-index.ts";
+import { indexAgain } from "./text-index.ts";
 
 const nothing = () => wait(undefined);
 const notHere = () => wait(null);
@@ -94,7 +94,7 @@ export class SqliteDb implements Db {
   }
 
   realign(refs: readonly number[]): Step<void> {
-    return wait(putLanesInOrder(this.session, refs));
+    return wait(alignOrderingKeys(this.session, refs));
   }
 
   moveDueTimes({ stepMs, now }: ClockStep): Step<number> {
@@ -137,7 +137,7 @@ export class SqliteDb implements Db {
   }
 
   reindexTexts(letterSequences: readonly number[]): Step<void> {
-    return wait(readAgain(this.session, letterSequences));
+    return wait(indexAgain(this.session, letterSequences));
   }
 }
 

@@ -180,7 +180,7 @@ function startOf(order: Walk["order"]): number {
   return order === "newest" ? Number.MAX_SAFE_INTEGER : 0;
 }
 
-/** Counts letters by the counters of groups and strata. */
+/** Counts letters by the counters of groups and ranges. */
 export function countWalk(session: Session, source: Source, filter: LetterFilter): number {
   const { sql, values } = groupConditions(DIALECT, filter);
   if (dependsOnAge(filter)) return countInSpan(session, groupsOf(session, filter), spanOf(session, filter));

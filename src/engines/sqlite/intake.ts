@@ -10,7 +10,7 @@ import { AddTotals, meetAgain } from "../sql/replace.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
 import { writeEvents } from "./events.ts";
-import { isOccupied } from "./lanes.ts";
+import { isOccupied } from "./ordering-keys.ts";
 import type { Session } from "./session.ts";
 
 /** Safe under concurrency: the unique index on (queue, item_id) decides, in one write transaction. */
@@ -24,7 +24,7 @@ export function addItems(
   if (spec !== undefined && !hasSpec(session, queueName, spec)) throw settingsChanged(queueName);
   const now = session.now;
   const intake: Intake = { session, queue, now, events: new EventLog(now) };
-  const place = runOn(session, (db) => countQueue(db, queueName)).total;
+  const position = runOn(session, (db) => countQueue(db, queueName)).total;
   const totals = new AddTotals();
   const meet = (again: readonly NewItem[]) => {
     totals.met(
@@ -33,7 +33,7 @@ export function addItems(
     );
   };
   for (const run of runsOf(items)) {
-    const refs = bringIn(intake, run, place + totals.added);
+    const refs = bringIn(intake, run, position + totals.added);
     const again: NewItem[] = [];
     for (const [at, item] of run.entries()) {
       const ref = refs[at];
@@ -84,24 +84,24 @@ function* runsOf(items: readonly NewItem[]): Generator<readonly NewItem[]> {
 /** Keeps the number of different statements small. */
 const RUN_MAX = 32;
 
-function isBare({ priority = "normal", expiresAt, lane }: NewItem): boolean {
-  return priority === "normal" && expiresAt === undefined && lane === undefined;
+function isBare({ priority = "normal", expiresAt, orderingKey }: NewItem): boolean {
+  return priority === "normal" && expiresAt === undefined && orderingKey === undefined;
 }
 
 /** Inserts a run. Returns the row number of each item; undefined if its id exists. */
-function bringIn(intake: Intake, run: readonly NewItem[], place: number): readonly (number | undefined)[] {
+function bringIn(intake: Intake, run: readonly NewItem[], position: number): readonly (number | undefined)[] {
   const [only] = run;
-  if (run.length === 1 && only !== undefined) return [insertOne(intake, only, place)];
+  if (run.length === 1 && only !== undefined) return [insertOne(intake, only, position)];
   const { session, queue, now } = intake;
   const { changes, lastInsertRowid } = session.insert(
-    "items (queue, item_id, place, state, due_at)",
-    run.map(({ itemId, dueAt = now }, at) => [queue, itemId, place + at, "ready", dueAt]),
+    "items (queue, item_id, position, state, due_at)",
+    run.map(({ itemId, dueAt = now }, at) => [queue, itemId, position + at, "ready", dueAt]),
     "ON CONFLICT DO NOTHING",
   );
   if (changes === 0) return [];
   const before = Number(lastInsertRowid) - changes; // SQLite assigns consecutive row numbers
   const isAll = changes === run.length;
-  const refs = isAll ? run.map((_, at) => before + at + 1) : sortOut(session, before, place);
+  const refs = isAll ? run.map((_, at) => before + at + 1) : sortOut(session, before, position);
   insertPayloads(session, run, refs);
   return refs;
 }
@@ -109,14 +109,14 @@ function bringIn(intake: Intake, run: readonly NewItem[], place: number): readon
 /** Finds the row numbers of the new items if some ids exist or occur twice, and corrects their positions. */
 function sortOut(session: Session, before: number, first: number): readonly (number | undefined)[] {
   const refs: (number | undefined)[] = [];
-  const rows = session.tuples<[ref: number, place: number]>(
-    "SELECT ref, place FROM items WHERE ref > ?",
+  const rows = session.tuples<[ref: number, position: number]>(
+    "SELECT ref, position FROM items WHERE ref > ?",
     before,
   );
-  for (const [ref, place] of rows) {
-    refs[place - first] = ref;
+  for (const [ref, position] of rows) {
+    refs[position - first] = ref;
     const right = first + ref - before - 1;
-    if (right !== place) session.run("UPDATE items SET place = ? WHERE ref = ?", right, ref);
+    if (right !== position) session.run("UPDATE items SET position = ? WHERE ref = ?", right, ref);
   }
   return refs;
 }
@@ -136,8 +136,8 @@ function insertPayloads(
 }
 
 /** Inserts one item. Returns its row number; undefined if the id exists. */
-function insertOne({ session, queue, now }: Intake, item: NewItem, place: number): number | undefined {
-  const { changes, lastInsertRowid } = insertRow({ session, queue, now, item, place });
+function insertOne({ session, queue, now }: Intake, item: NewItem, position: number): number | undefined {
+  const { changes, lastInsertRowid } = insertRow({ session, queue, now, item, position });
   if (changes === 0) return undefined;
   const ref = Number(lastInsertRowid);
   insertPayloads(session, [item], [ref]);
@@ -146,22 +146,22 @@ function insertOne({ session, queue, now }: Intake, item: NewItem, place: number
 
 interface NewRow extends Omit<Intake, "events"> {
   readonly item: NewItem;
-  readonly place: number;
+  readonly position: number;
 }
 
-function insertRow({ session, queue, now, item, place }: NewRow): ReturnType<Session["run"]> {
-  const { itemId, dueAt = now, priority = "normal", expiresAt = null, lane = null } = item;
-  const waits = lane !== null && isOccupied(session, queue, lane) ? 1 : 0;
+function insertRow({ session, queue, now, item, position }: NewRow): ReturnType<Session["run"]> {
+  const { itemId, dueAt = now, priority = "normal", expiresAt = null, orderingKey = null } = item;
+  const waits = orderingKey !== null && isOccupied(session, queue, orderingKey) ? 1 : 0;
   return session.run(
-    `INSERT INTO items (queue, item_id, place, state, due_at, priority, expires_at, lane, waits)
+    `INSERT INTO items (queue, item_id, position, state, due_at, priority, expires_at, ordering_key, waits)
      VALUES (?, ?, ?, 'ready', ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     queue,
     itemId,
-    place,
+    position,
     dueAt,
     rankOf(priority),
     expiresAt,
-    lane,
+    orderingKey,
     waits,
   );
 }

@@ -74,16 +74,16 @@ type DueRow = readonly [
   itemId: string,
   data: string,
   name: string | null,
-  spent: number,
-  losses: number,
+  attemptsCounted: number,
+  lostCount: number,
   revision: number,
   redrives: number,
-  place: number,
+  position: number,
   expiresAt: number | null,
 ];
 
 const COLUMNS =
-  "i.ref, i.attempts, i.item_id, p.data, p.name, i.spent, i.losses, i.revision, i.redrives, i.place, i.expires_at";
+  "i.ref, i.attempts, i.item_id, p.data, p.name, i.attempts_counted, i.lost_count, i.revision, i.redrives, i.position, i.expires_at";
 
 /** Items of an operation are not leased while it is paused or still selecting letters. */
 const OPEN_OPERATION = "(SELECT no FROM operations WHERE id = ? AND status = 'open')";
@@ -148,15 +148,27 @@ function keepRate({ session }: Leasing, queue: number, spentUntil: number): void
 }
 
 function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
-  const [ref, attempts, itemId, data, name, spent, losses, revision, redriveCount, index, expiresAt] = row;
+  const [
+    ref,
+    attempts,
+    itemId,
+    data,
+    name,
+    attemptsCounted,
+    lostCount,
+    revision,
+    redriveCount,
+    index,
+    expiresAt,
+  ] = row;
   const item = {
     ref,
     attempt: attempts + 1,
     queue,
     itemId,
     data: parseJson(data) as Json,
-    spent,
-    losses,
+    attemptsCounted,
+    lostCount,
     revision,
     redriveCount,
     index,

@@ -25,7 +25,7 @@ import {
 import { runOn, SqliteDb } from "./db.ts";
 import { countWalk, type Walk, walkGroups } from "./group-walk.ts";
 import { countIn, searchIn } from "./letter-pages.ts";
-import { byItemId, isNothingAway, sourcesApartIn, sourcesIn, textFinds } from "./letter-search.ts";
+import { byItemId, isNothingInRetry, sourcesApartIn, sourcesIn, textFinds } from "./letter-search.ts";
 import { readLetters } from "./letters.ts";
 import { countTries, isOfTries, sumOf, walkTries } from "./letters-by-attempts.ts";
 import type { Session } from "./session.ts";
@@ -102,12 +102,12 @@ function findByText(session: Session, source: Source, search: Search, isCounted:
   if (finds === null || (finds.isLong && !isCounted)) return null;
   return walkText(session, finds, {
     search,
-    isAnyAway: !isNothingAway(session, filter.queue),
+    isAnyInRetry: !isNothingInRetry(session, filter.queue),
     ...(!isCounted && { othersMax: OTHERS_MAX }),
   });
 }
 
-/** Strata have no ages of closed letters and no arrival times, and do not separate letters in retry. */
+/** Ranges have no ages of closed letters and no arrival times, and do not separate letters in retry. */
 function isWalked(source: Source, filter: LetterFilter): boolean {
   if (source.counted === undefined || !isOfGroups(filter)) return false;
   return !dependsOnAge(filter) || (source === WAITING && filter.ageOf !== "arrival");

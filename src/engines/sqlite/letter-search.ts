@@ -26,25 +26,25 @@ import { findText, messageHas, type TextFinds } from "./text-search.ts";
 /** The sources of the filter's states. While no letter is in retry, all letters that wait are dead. */
 export function sourcesIn(session: Session, filter: LetterFilter): Source[] {
   const sources = sourcesOf(filter);
-  return sources.includes(DEAD) && isNothingAway(session, filter.queue)
+  return sources.includes(DEAD) && isNothingInRetry(session, filter.queue)
     ? sources.map((source) => (source === DEAD ? WAITING : source))
     : sources;
 }
 
 /** Like `sourcesIn`, with a separate source for each state, for indexes that cover only dead items. */
 export function sourcesApartIn(session: Session, filter: LetterFilter): Source[] {
-  const away = isNothingAway(session, filter.queue) ? [READY, LEASED] : [];
-  return sourcesApart(filter).filter((source) => !away.includes(source));
+  const inRetry = isNothingInRetry(session, filter.queue) ? [READY, LEASED] : [];
+  return sourcesApart(filter).filter((source) => !inRetry.includes(source));
 }
 
 /** How letters in retry are found. */
-export type AwayCondition = Required<Pick<Source, "condition" | "index">>;
+export type InRetryCondition = Required<Pick<Source, "condition" | "index">>;
 
-export function awayConditions(): readonly AwayCondition[] {
+export function inRetryConditions(): readonly InRetryCondition[] {
   return [READY, LEASED, HELD].map(({ condition: where, index = "" }) => ({ condition: where, index }));
 }
 
-export function isNothingAway(session: Session, queue: string | undefined): boolean {
+export function isNothingInRetry(session: Session, queue: string | undefined): boolean {
   const sql = "SELECT coalesce(sum(letters - dead), 0) AS n FROM queues WHERE ? IS NULL OR name = ?";
   return session.get<{ n: number }>(sql, queue ?? null, queue ?? null)?.n === 0;
 }
@@ -121,12 +121,12 @@ export function textFinds(
   filter: LetterFilter,
   isCounted = true,
 ): TextFinds | null {
-  const isOfDead = source === DEAD || (source === WAITING && isNothingAway(session, filter.queue));
+  const isOfDead = source === DEAD || (source === WAITING && isNothingInRetry(session, filter.queue));
   return filter.text !== undefined && isOfDead ? findText(session, filter, isCounted) : null;
 }
 
 function byText({ sure, others }: TextFinds): Path {
-  const ofSure = "SELECT s.no FROM json_each(?) w CROSS JOIN said s ON s.wording = w.value";
+  const ofSure = "SELECT s.no FROM json_each(?) w CROSS JOIN indexed_messages s ON s.template = w.value";
   const from = `(${ofSure} UNION ALL SELECT no FROM (${others.sql})) f CROSS JOIN letters l ON l.no = f.no
                 CROSS JOIN groups g ON g.no = l.grp CROSS JOIN items i ON i.ref = l.ref`;
   return { from: condition(from, JSON.stringify(sure), ...others.values), hasText: true };
@@ -165,7 +165,7 @@ export function byItemId({ table }: Source, queue: string | undefined): Path {
   return { from, where: condition("i.queue = (SELECT no FROM queues WHERE name = ?)", queue) };
 }
 
-/** The time span of the filter's ages. Strata have no arrival times. */
+/** The time span of the filter's ages. Ranges have no arrival times. */
 export function spanOf(session: Session, filter: LetterFilter): TimeSpan {
   const { after = -Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = ageBounds(
     filter,

@@ -1,55 +1,55 @@
 /**
- * Counts and finds letters by age. Letters are numbered as they are buried, and a stratum is a range of those numbers with a
- * counter. Only strata that a time bound cuts through are read letter by letter. A clock that was set back makes more such
- * strata, but no wrong results.
+ * Counts and finds letters by age. Letters are numbered as they are buried, and each range of those numbers has a
+ * counter. Only ranges that a time bound cuts through are read letter by letter. A clock that was set back makes more such
+ * ranges, but no wrong results.
  */
 import type { Session } from "./session.ts";
 
-/** Small enough to read all letters of a stratum quickly, large enough to keep strata few. */
-const STRATUM_SIZE = 4096;
+/** Small enough to read all letters of a range quickly, large enough to keep ranges few. */
+const RANGE_SIZE = 4096;
 
-/** The condition that a letter `l` is in the stratum `s`. */
-export const IN_STRATUM = `l.no >= s.stratum * ${STRATUM_SIZE} AND l.no < (s.stratum + 1) * ${STRATUM_SIZE}`;
+/** The condition that a letter `l` is in the range `s`. */
+export const IN_RANGE = `l.no >= s.number_range * ${RANGE_SIZE} AND l.no < (s.number_range + 1) * ${RANGE_SIZE}`;
 
-export function stratumOf(no: number): number {
-  return Math.floor(no / STRATUM_SIZE);
+export function rangeOf(no: number): number {
+  return Math.floor(no / RANGE_SIZE);
 }
 
-/** Adds to the count of a group's stratum, or subtracts from it; the times are those of added letters. */
-export function countIntoStratum(
+/** Adds to the count of a group's range, or subtracts from it; the times are those of added letters. */
+export function countIntoRange(
   session: Session,
-  place: { readonly group: number; readonly stratum: number },
-  { count, firstAt, lastAt, firstMin, firstMax }: StratumTimes & { readonly count: number },
+  of: { readonly group: number; readonly range: number },
+  { count, firstAt, lastAt, firstMin, firstMax }: RangeTimes & { readonly count: number },
 ): void {
   // SQLite applies the CHECK to the INSERT even if the row exists, so a negative count is inserted as 0.
   session.run(
-    `INSERT INTO letters_by_age (grp, stratum, count, first_at, last_at, first_min, first_max)
+    `INSERT INTO letters_by_age (grp, number_range, count, first_at, last_at, first_min, first_max)
      VALUES (?1, ?2, max(?3, 0), ?4, ?5, ?6, ?7)
      ON CONFLICT DO UPDATE SET count = count + ?3, first_at = min(first_at, ?4), last_at = max(last_at, ?5),
                                first_min = min(first_min, ?6), first_max = max(first_max, ?7)`,
-    ...[place.group, place.stratum, count, firstAt, lastAt, firstMin, firstMax],
+    ...[of.group, of.range, count, firstAt, lastAt, firstMin, firstMax],
   );
 }
 
 /** The bounds of the last failures (`firstAt`, `lastAt`) and of the first failures (`firstMin`, `firstMax`). */
-interface StratumTimes {
+interface RangeTimes {
   readonly firstAt: number;
   readonly lastAt: number;
   readonly firstMin: number;
   readonly firstMax: number;
 }
 
-/** Recounts the strata of letters that were copied from another store, which may have no strata. */
-export function countStrataAnew(session: Session, numbers: readonly number[]): void {
-  for (const stratum of new Set(numbers.map(stratumOf))) {
-    session.run("DELETE FROM letters_by_age WHERE stratum = ?", stratum);
+/** Recounts the ranges of letters that were copied from another store, which may have no ranges. */
+export function recountRanges(session: Session, numbers: readonly number[]): void {
+  for (const range of new Set(numbers.map(rangeOf))) {
+    session.run("DELETE FROM letters_by_age WHERE number_range = ?", range);
     session.run(
-      `INSERT INTO letters_by_age (grp, stratum, count, first_at, last_at, first_min, first_max)
+      `INSERT INTO letters_by_age (grp, number_range, count, first_at, last_at, first_min, first_max)
        SELECT grp, ?, count(*), min(buried_at), max(buried_at), min(first_at), max(first_at)
          FROM letters WHERE no >= ? AND no < ? GROUP BY grp`,
-      stratum,
-      stratum * STRATUM_SIZE,
-      (stratum + 1) * STRATUM_SIZE,
+      range,
+      range * RANGE_SIZE,
+      (range + 1) * RANGE_SIZE,
     );
   }
 }
@@ -61,7 +61,7 @@ export interface TimeSpan {
   readonly until: number;
 }
 
-/** The column of the time, and those of its bounds in a stratum. */
+/** The column of the time, and those of its bounds in a range. */
 const COLUMNS = {
   first: { column: "first_at", min: "first_min", max: "first_max" },
   last: { column: "buried_at", min: "first_at", max: "last_at" },
@@ -74,7 +74,7 @@ export function countInSpan(
   { of, after, until }: TimeSpan,
 ): number {
   const { column, min, max } = COLUMNS[of];
-  const [strata, ofChosen, values] =
+  const [ranges, ofChosen, values] =
     groups === "all"
       ? ["letters_by_age_of_all", "1", []]
       : ["letters_by_age", CHOSEN, [JSON.stringify(groups)]];
@@ -82,20 +82,20 @@ export function countInSpan(
   const bounds = [after, until];
   const sums = session.get<{ whole: number; parted: string }>(
     `SELECT coalesce(sum(count) FILTER (WHERE ${isWhole}), 0) AS whole,
-            json_group_array(DISTINCT stratum) FILTER (WHERE NOT ${isWhole}) AS parted
-       FROM ${strata} WHERE ${max} > ? AND ${min} <= ? AND count > 0 AND ${ofChosen}`,
+            json_group_array(DISTINCT number_range) FILTER (WHERE NOT ${isWhole}) AS parted
+       FROM ${ranges} WHERE ${max} > ? AND ${min} <= ? AND count > 0 AND ${ofChosen}`,
     ...[...bounds, ...bounds, ...bounds, ...values],
   );
   if (sums === undefined || sums.parted === "[]") return sums?.whole ?? 0;
-  // A stratum that a bound cuts through in one group is read for all groups: reading in number order is several times faster
+  // A range that a bound cuts through in one group is read for all groups: reading in number order is several times faster
   // than group by group.
   const { parted } = sums;
   const counted = session.get<{ n: number }>(
-    `SELECT coalesce(sum(count), 0) AS n FROM ${strata} WHERE ${isWhole} AND stratum IN ${LISTED} AND ${ofChosen}`,
+    `SELECT coalesce(sum(count), 0) AS n FROM ${ranges} WHERE ${isWhole} AND number_range IN ${LISTED} AND ${ofChosen}`,
     ...[...bounds, parted, ...values],
   );
   const looked = session.get<{ n: number }>(
-    `SELECT count(*) AS n FROM (SELECT value AS stratum FROM json_each(?)) s CROSS JOIN letters l ON ${IN_STRATUM}
+    `SELECT count(*) AS n FROM (SELECT value AS number_range FROM json_each(?)) s CROSS JOIN letters l ON ${IN_RANGE}
       WHERE l.${column} > ? AND l.${column} <= ? AND ${ofChosen}`,
     ...[parted, ...bounds, ...values],
   );
@@ -106,29 +106,29 @@ export function countInSpan(
 const LISTED = "(SELECT value FROM json_each(?))";
 const CHOSEN = `grp IN ${LISTED}`;
 
-/** The end of the last stratum that may have a letter in the span. */
+/** The end of the last range that may have a letter in the span. */
 export function lastNumberIn(session: Session, { of, after, until }: TimeSpan): number {
   const { min, max } = COLUMNS[of];
-  const sql = `SELECT stratum FROM letters_by_age_of_all WHERE ${max} > ? AND ${min} <= ? AND count > 0
-                ORDER BY stratum DESC LIMIT 1`;
-  const stratum = session.get<{ stratum: number }>(sql, after, until)?.stratum ?? -1;
-  return (stratum + 1) * STRATUM_SIZE;
+  const sql = `SELECT number_range FROM letters_by_age_of_all WHERE ${max} > ? AND ${min} <= ? AND count > 0
+                ORDER BY number_range DESC LIMIT 1`;
+  const range = session.get<{ number_range: number }>(sql, after, until)?.number_range ?? -1;
+  return (range + 1) * RANGE_SIZE;
 }
 
-/** The earliest first failure of the queue's letters; null if there are none. Bounds of strata only narrow the search. */
+/** The earliest first failure of the queue's letters; null if there are none. Bounds of ranges only narrow the search. */
 export function earliestFailure(session: Session, queue: string): number | null {
-  const strata = session.tuples<[grp: number, stratum: number, min: number]>(
-    `SELECT s.grp, s.stratum, s.first_min FROM queues q CROSS JOIN groups g ON g.queue = q.no
+  const ranges = session.tuples<[grp: number, range: number, min: number]>(
+    `SELECT s.grp, s.number_range, s.first_min FROM queues q CROSS JOIN groups g ON g.queue = q.no
             CROSS JOIN letters_by_age s ON s.grp = g.no
       WHERE q.name = ? AND g.count > 0 AND s.count > 0 ORDER BY s.first_min`,
     queue,
   );
   let earliest: number | null = null;
-  for (const [grp, stratum, min] of strata) {
+  for (const [grp, range, min] of ranges) {
     if (earliest !== null && min >= earliest) break;
     const found = session.get<{ at: number | null }>(
       "SELECT min(first_at) AS at FROM letters WHERE grp = ? AND no >= ? AND no < ?",
-      ...[grp, stratum * STRATUM_SIZE, (stratum + 1) * STRATUM_SIZE],
+      ...[grp, range * RANGE_SIZE, (range + 1) * RANGE_SIZE],
     );
     const at = found?.at ?? null;
     if (at !== null) earliest = Math.min(earliest ?? at, at);
@@ -138,7 +138,7 @@ export function earliestFailure(session: Session, queue: string): number | null 
 
 /**
  * The group's next letter after a number, in the order of the walk, whose time is in the span; null if there is none. Starts
- * with the nearest stratum that may have one.
+ * with the nearest range that may have one.
  */
 export function firstInSpan(
   session: Session,
@@ -152,16 +152,16 @@ export function firstInSpan(
   const { grp, order, beyond, span } = search;
   const { column, min, max } = COLUMNS[span.of];
   const [isBeyond, direction] = order === "newest" ? ["<", "DESC"] : [">", "ASC"];
-  const stratum = session.get<{ stratum: number }>(
-    `SELECT stratum FROM letters_by_age WHERE grp = ? AND stratum ${isBeyond}= ? AND ${max} > ? AND ${min} <= ? AND count > 0
-      ORDER BY stratum ${direction} LIMIT 1`,
-    ...[grp, stratumOf(beyond), span.after, span.until],
-  )?.stratum;
-  if (stratum === undefined) return null;
+  const range = session.get<{ number_range: number }>(
+    `SELECT number_range FROM letters_by_age WHERE grp = ? AND number_range ${isBeyond}= ? AND ${max} > ? AND ${min} <= ? AND count > 0
+      ORDER BY number_range ${direction} LIMIT 1`,
+    ...[grp, rangeOf(beyond), span.after, span.until],
+  )?.number_range;
+  if (range === undefined) return null;
   const edge =
     order === "newest"
-      ? Math.min(beyond, (stratum + 1) * STRATUM_SIZE)
-      : Math.max(beyond, stratum * STRATUM_SIZE - 1);
+      ? Math.min(beyond, (range + 1) * RANGE_SIZE)
+      : Math.max(beyond, range * RANGE_SIZE - 1);
   const found = session.get<{ no: number }>(
     `SELECT no FROM letters WHERE grp = ? AND no ${isBeyond} ? AND ${column} > ? AND ${column} <= ?
       ORDER BY no ${direction} LIMIT 1`,

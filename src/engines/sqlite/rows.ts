@@ -9,8 +9,8 @@ import type { Json, JsonObject } from "../../std/json.ts";
 import { RUNNING } from "../sql/attempts.ts";
 import { copyDiffers, type Page, pageFrom, rowPage, type Tuple } from "../sql/rows.ts";
 import { numberBurials } from "./bury.ts";
-import { Lanes } from "./lanes.ts";
-import { countStrataAnew } from "./letters-by-age.ts";
+import { recountRanges } from "./letters-by-age.ts";
+import { OrderingKeys } from "./ordering-keys.ts";
 import type { Session, Value } from "./session.ts";
 
 /** Reads a page of rows in key order, after the given key. */
@@ -102,9 +102,9 @@ export function writeRows(session: Session, name: string, rows: readonly JsonObj
   } catch (error) {
     throw asDiffering(error, name);
   }
-  if (name === "items") putLanesInOrder(session, rows);
+  if (name === "items") alignOrderingKeys(session, rows);
   if (name === "letters") {
-    countStrataAnew(
+    recountRanges(
       session,
       rows.map((row) => Number(row.no)),
     );
@@ -143,10 +143,11 @@ function insertAttempts(session: Session, rows: readonly JsonObject[]): void {
   }
 }
 
-function putLanesInOrder(session: Session, rows: readonly JsonObject[]): void {
-  const lanes = new Lanes();
-  for (const { queue, lane } of rows) lanes.moved(Number(queue), typeof lane === "string" ? lane : null);
-  lanes.write(session);
+function alignOrderingKeys(session: Session, rows: readonly JsonObject[]): void {
+  const keys = new OrderingKeys();
+  for (const { queue, ordering_key } of rows)
+    keys.moved(Number(queue), typeof ordering_key === "string" ? ordering_key : null);
+  keys.write(session);
 }
 
 /** Raises the sequence, so that the number of a deleted letter is not reused. */

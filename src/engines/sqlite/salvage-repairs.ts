@@ -4,8 +4,8 @@
  */
 import type { Repair } from "../../item/store-queries.ts";
 import { COUNTED_EVENTS } from "../sql/check-rules.ts";
-import { Lanes } from "./lanes.ts";
-import { countStrataAnew } from "./letters-by-age.ts";
+import { recountRanges } from "./letters-by-age.ts";
+import { OrderingKeys } from "./ordering-keys.ts";
 import type { Session } from "./session.ts";
 
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
@@ -42,7 +42,7 @@ const STEPS: Readonly<Record<string, string>> = {
     INSERT INTO queues (name) SELECT 'recovered' WHERE EXISTS (SELECT 1 FROM payloads WHERE ${NO_ITEM})
        AND NOT EXISTS (SELECT 1 FROM queues WHERE name = 'recovered')`,
   "items of which only the data was left (held in the queue recovered)": `
-    INSERT INTO items (ref, queue, item_id, place, state, due_at)
+    INSERT INTO items (ref, queue, item_id, position, state, due_at)
      SELECT ref, (SELECT no FROM queues WHERE name = 'recovered'), 'recovered-' || ref, 0, 'held', ${NOW}
        FROM payloads WHERE ${NO_ITEM}`,
   "jobs that were lost (their items are in a queue of this name)": `
@@ -132,7 +132,7 @@ const RECOUNTS: readonly string[] = [
     WHERE listed = 0 AND ended_at IS NULL AND done + refused = selected AND (kind <> 'redrive' OR succeeded + failed = done)`,
   "UPDATE groups SET pattern = (SELECT m.pattern FROM group_records m WHERE m.signature = groups.signature)",
   `UPDATE groups SET count = (SELECT count(*) FROM letters l WHERE l.grp = groups.no),
-          away = (SELECT count(*) FROM letters l JOIN items i ON i.ref = l.ref WHERE l.grp = groups.no AND i.state <> 'dead'),
+          in_retry = (SELECT count(*) FROM letters l JOIN items i ON i.ref = l.ref WHERE l.grp = groups.no AND i.state <> 'dead'),
           resolved = (SELECT count(*) FROM resolved_letters c WHERE c.grp = groups.no AND c.kind <> 'discard'),
           discarded = (SELECT count(*) FROM resolved_letters c WHERE c.grp = groups.no AND c.kind = 'discard')`,
   `UPDATE queues SET ${["ready", "leased", "held", "done", "dead", "skipped", "discarded"]
@@ -185,14 +185,14 @@ function recount(names: string, name: string, events: string): readonly string[]
 export function repair(session: Session): readonly Repair[] {
   const repairs = Object.entries(STEPS).map(([what, sql]) => ({ what, rows: session.run(sql).changes }));
   for (const sql of [...RECOUNTS, ...BURIALS]) session.run(sql);
-  const lanes = new Lanes();
-  for (const { queue, lane } of session.all<{ queue: number; lane: string }>(
-    "SELECT DISTINCT queue, lane FROM items WHERE lane IS NOT NULL",
+  const keys = new OrderingKeys();
+  for (const { queue, ordering_key } of session.all<{ queue: number; ordering_key: string }>(
+    "SELECT DISTINCT queue, ordering_key FROM items WHERE ordering_key IS NOT NULL",
   ))
-    lanes.moved(queue, lane);
-  lanes.write(session);
+    keys.moved(queue, ordering_key);
+  keys.write(session);
   session.run("DELETE FROM letters_by_age");
   const numbers = session.all<{ no: number }>("SELECT no FROM letters").map(({ no }) => no);
-  countStrataAnew(session, numbers);
+  recountRanges(session, numbers);
   return repairs.filter(({ rows }) => rows > 0);
 }

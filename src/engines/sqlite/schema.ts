@@ -13,6 +13,7 @@ import { oneOf } from "./migrations/checks.ts";
 import { VERSION_3 } from "./migrations/version-3.ts";
 import { VERSION_4 } from "./migrations/version-4.ts";
 import { VERSION_5 } from "./migrations/version-5.ts";
+import { VERSION_6 } from "./migrations/version-6.ts";
 
 /** One entry per version; entry n migrates a store from version n to n + 1. Released statements never change. */
 export const MIGRATIONS: readonly string[] = [
@@ -347,4 +348,5 @@ export const MIGRATIONS: readonly string[] = [
   VERSION_3,
   VERSION_4,
   VERSION_5,
+  VERSION_6,
 ];

@@ -23,8 +23,8 @@ import { type Burial, buryAll } from "./bury.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn, SqliteDb } from "./db.ts";
 import { writeEvents } from "./events.ts";
-import { Lanes } from "./lanes.ts";
 import { leaseDue, NOTHING } from "./leasing.ts";
+import { OrderingKeys } from "./ordering-keys.ts";
 import type { Session } from "./session.ts";
 import { settlePlain } from "./settle-plain.ts";
 
@@ -38,10 +38,10 @@ export function settleAndLease(
   const db = new SqliteDb(session);
   const step: Step = {
     ...{ session, db, now, events },
-    ...{ deltas: new CounterDeltas(), groups: new GroupCache(db, events), lanes: new Lanes() },
+    ...{ deltas: new CounterDeltas(), groups: new GroupCache(db, events), keys: new OrderingKeys() },
   };
   const stale = settleAll(step, request.settle);
-  step.lanes.write(session);
+  step.keys.write(session);
   const { isOpen, gate } = pass(step, request);
   const leasing = request.lease ? leaseDue(step, holderId, request.lease, isOpen) : NOTHING;
   step.deltas.write(session);
@@ -64,7 +64,7 @@ interface Step extends Ledger {
   readonly session: Session;
   readonly now: number;
   readonly deltas: CounterDeltas;
-  readonly lanes: Lanes;
+  readonly keys: OrderingKeys;
 }
 
 /** A settlement. `row` is undefined if the lease was no longer held; then the item was not changed. */
@@ -130,7 +130,7 @@ function endLetters(step: Step, settled: readonly Settled[]): ReadonlyMap<number
   );
   if (ended.length === 0) return new Map();
   const letters = runNow(unburyAll(step.db, step.deltas, ended));
-  for (const { grp } of letters.values()) step.deltas.group(grp, "away", -1);
+  for (const { grp } of letters.values()) step.deltas.group(grp, "in_retry", -1);
   const resolved = ended.flatMap(({ to, ...row }) => {
     const letter = letters.get(row.ref);
     return to === "done" && letter !== undefined ? [{ ...row, letter }] : [];
@@ -144,12 +144,12 @@ interface SettledRow {
   readonly operation: number | null;
   readonly redrives: number;
   readonly revision: number;
-  readonly lane: string | null;
+  readonly ordering_key: string | null;
 }
 
 /** The row of an item that has no letter, ordering key or operation. */
 function plainRow(queue: number): SettledRow {
-  return { queue, operation: null, redrives: 0, revision: 1, lane: null };
+  return { queue, operation: null, redrives: 0, revision: 1, ordering_key: null };
 }
 
 /** Returns undefined and changes nothing if the lease is no longer held. */
@@ -181,8 +181,8 @@ function conclude(
         notes.map((note) => ({ ...note, ref: lease.ref })),
       ),
     );
-  step.lanes.moved(row.queue, row.lane);
-  if (to === "ready" || row.lane !== null) step.session.notify(row.queue);
+  step.keys.moved(row.queue, row.ordering_key);
+  if (to === "ready" || row.ordering_key !== null) step.session.notify(row.queue);
   if (to === "ready") return;
   if (death) step.groups.buried(death, { queue: row.queue, ref: lease.ref });
   if (row.operation === null) return;
@@ -222,8 +222,8 @@ function moveItem(step: Step, settlement: Settlement): SettledRow {
   const delayMs = verdict.kind === "retry" || verdict.kind === "park" ? verdict.delayMs : null;
   const counts = verdict.kind !== "park" && verdict.kind !== "release";
   const row = step.session.get<SettledRow>(
-    `UPDATE items SET state = ?, due_at = coalesce(?, due_at), spent = spent + ?, losses = losses + ?, holder = NULL
-      WHERE ref = ? RETURNING queue, operation, redrives, revision, lane`,
+    `UPDATE items SET state = ?, due_at = coalesce(?, due_at), attempts_counted = attempts_counted + ?, lost_count = lost_count + ?, holder = NULL
+      WHERE ref = ? RETURNING queue, operation, redrives, revision, ordering_key`,
     stateAfter(settlement),
     delayMs === null ? null : step.now + delayMs,
     counts && outcome === "failed" ? 1 : 0,

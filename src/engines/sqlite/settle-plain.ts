@@ -54,7 +54,7 @@ function refsByAttempt(settlements: readonly Settlement[]): Map<number, number[]
 
 /** The held items, fenced by attempt number. Letters, ordering keys and operations need more writes than this statement. */
 const HELD = `FROM json_each(?) refs CROSS JOIN items i ON i.ref = refs.value
-  WHERE i.attempts = ? AND i.state = 'leased' AND i.operation IS NULL AND i.redrives = 0 AND i.lane IS NULL`;
+  WHERE i.attempts = ? AND i.state = 'leased' AND i.operation IS NULL AND i.redrives = 0 AND i.ordering_key IS NULL`;
 
 /** The write transaction is exclusive, so the items do not change between the statements. */
 function succeed(
@@ -150,12 +150,12 @@ function moveFailed(session: Session, now: number, settlements: readonly Settlem
     else dead.push(lease.ref);
   }
   if (dead.length > 0) {
-    const sql = `UPDATE items SET state = 'dead', spent = spent + 1, holder = NULL ${THESE}`;
+    const sql = `UPDATE items SET state = 'dead', attempts_counted = attempts_counted + 1, holder = NULL ${THESE}`;
     session.run(sql, JSON.stringify(dead));
   }
   if (again.length > 0) {
     session.run(
-      `UPDATE items SET state = 'ready', due_at = given.due_at, spent = spent + 1, holder = NULL
+      `UPDATE items SET state = 'ready', due_at = given.due_at, attempts_counted = attempts_counted + 1, holder = NULL
          FROM (SELECT value ->> 0 AS ref, value ->> 1 AS due_at FROM json_each(?)) AS given WHERE items.ref = given.ref`,
       JSON.stringify(again),
     );

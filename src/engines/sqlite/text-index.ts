@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import { RedriveError } from "../../errors.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
+import { templateOf } from "./message-template.ts";
 import type { Session, Value } from "./session.ts";
-import { wordingOf } from "./wording.ts";
 
 /** The number of letters that one transaction indexes while other writers wait. */
 const STEP_LETTERS_MAX = 2000;
@@ -20,45 +20,45 @@ export async function catchUp(
   { forMs, leaveMax }: { readonly forMs: number; readonly leaveMax: number },
 ): Promise<boolean> {
   const end = performance.now() + forMs;
-  while (countUnread(session) > leaveMax) {
-    if (performance.now() >= end || !tryToRead(session)) return true;
+  while (countUnindexed(session) > leaveMax) {
+    if (performance.now() >= end || !tryToIndex(session)) return true;
     await new Promise(setImmediate); // lets other work of this process run
   }
   return false;
 }
 
 /** Marks letters to be indexed again: they wait again, or their last message may have changed. */
-export function readAgain(session: Session, numbers: readonly number[]): void {
+export function indexAgain(session: Session, numbers: readonly number[]): void {
   const chosen = JSON.stringify(numbers);
-  session.run("DELETE FROM said WHERE no IN (SELECT value FROM json_each(?))", chosen);
+  session.run("DELETE FROM indexed_messages WHERE no IN (SELECT value FROM json_each(?))", chosen);
   session.run(
-    `INSERT OR IGNORE INTO unread (no) SELECT value FROM json_each(?) WHERE value <= ${READ_TO}`,
+    `INSERT OR IGNORE INTO unindexed_letters (no) SELECT value FROM json_each(?) WHERE value <= ${INDEXED_TO}`,
     chosen,
   );
 }
 
 /** Counts letters that are not indexed: new ones and marked ones, each up to `STEP_LETTERS_MAX`. */
-export function countUnread(session: Session): number {
+export function countUnindexed(session: Session): number {
   const row = session.get<{ n: number }>(
-    `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters WHERE no > ${READ_TO} LIMIT ${STEP_LETTERS_MAX}))
-          + (SELECT count(*) FROM (SELECT 1 FROM unread LIMIT ${STEP_LETTERS_MAX})) AS n`,
+    `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters WHERE no > ${INDEXED_TO} LIMIT ${STEP_LETTERS_MAX}))
+          + (SELECT count(*) FROM (SELECT 1 FROM unindexed_letters LIMIT ${STEP_LETTERS_MAX})) AS n`,
   );
   return row?.n ?? 0;
 }
 
 /** The number up to which letters are indexed. */
-export const READ_TO = "(SELECT no FROM read_to)";
+export const INDEXED_TO = "(SELECT no FROM indexed_to)";
 
 const EXPECTED = ["store_busy", "store_readonly", "store_full", "store_unavailable"];
 
-function tryToRead(session: Session): boolean {
+function tryToIndex(session: Session): boolean {
   try {
     session.exec("BEGIN IMMEDIATE");
   } catch (error) {
     return isExpected(error);
   }
   try {
-    readStep(session);
+    indexStep(session);
     session.exec("COMMIT");
     return true;
   } catch (error) {
@@ -81,25 +81,25 @@ function rollBack(session: Session): void {
   }
 }
 
-interface Unread {
+interface Unindexed {
   readonly no: number;
   readonly grp: number;
   readonly message: string | null;
 }
 
 /** Call in a transaction. Indexes the letters that were marked, then the next new ones. */
-function readStep(session: Session): void {
-  const again = unreadOf(session, "unread u CROSS JOIN letters l ON l.no = u.no", "1");
+function indexStep(session: Session): void {
+  const again = unindexedOf(session, "unindexed_letters u CROSS JOIN letters l ON l.no = u.no", "1");
   write(session, again);
-  forgetUnread(session, again);
-  const next = unreadOf(session, "letters l", `l.no > ${READ_TO}`);
+  forgetUnindexed(session, again);
+  const next = unindexedOf(session, "letters l", `l.no > ${INDEXED_TO}`);
   write(session, next);
   const last = next.at(-1)?.no;
-  if (last !== undefined) session.run("UPDATE read_to SET no = ?", last);
-  forgetWordings(session);
+  if (last !== undefined) session.run("UPDATE indexed_to SET no = ?", last);
+  forgetTemplates(session);
 }
 
-function unreadOf(session: Session, from: string, where: string): Unread[] {
+function unindexedOf(session: Session, from: string, where: string): Unindexed[] {
   const rows = session.tuples<[no: number, grp: number, failure: string | null]>(
     `SELECT l.no, l.grp, json_extract(${lastFailureOf("l.ref")}, '$.error_message') FROM ${from}
       WHERE ${where} ORDER BY l.no LIMIT ${STEP_LETTERS_MAX}`,
@@ -107,28 +107,28 @@ function unreadOf(session: Session, from: string, where: string): Unread[] {
   return rows.map(([no, grp, message]) => ({ no, grp, message }));
 }
 
-function forgetUnread(session: Session, read: readonly Unread[]): void {
+function forgetUnindexed(session: Session, read: readonly Unindexed[]): void {
   const numbers = JSON.stringify(read.map(({ no }) => no));
-  session.run("DELETE FROM unread WHERE no IN (SELECT value FROM json_each(?))", numbers);
+  session.run("DELETE FROM unindexed_letters WHERE no IN (SELECT value FROM json_each(?))", numbers);
 }
 
-function write(session: Session, letters: readonly Unread[]): void {
-  const book = new WordingBook(session);
-  const said: Value[][] = [];
-  const figured: Value[][] = [];
+function write(session: Session, letters: readonly Unindexed[]): void {
+  const templates = new TemplateNumbers(session);
+  const indexed: Value[][] = [];
+  const searched: Value[][] = [];
   for (const { no, grp, message } of letters) {
     // A message that is not text is indexed as empty, so that it is never found.
-    const { text, figures, isOpen } = wordingOf(typeof message === "string" ? message : "");
-    said.push([no, book.numberOf(grp, text, isOpen), figures]);
-    if (figures !== "") figured.push([no, figures]);
+    const { text, parameters, isOpen } = templateOf(typeof message === "string" ? message : "");
+    indexed.push([no, templates.numberOf(grp, text, isOpen), parameters]);
+    if (parameters !== "") searched.push([no, parameters]);
   }
-  book.write();
-  session.insert("said (no, wording, figures)", said);
-  session.insert("said_figures (rowid, figures)", figured);
+  templates.write();
+  session.insert("indexed_messages (no, template, parameters)", indexed);
+  session.insert("parameter_texts (rowid, parameters)", searched);
 }
 
-/** Assigns numbers to wordings, and counts the new letters of each. */
-class WordingBook {
+/** Assigns numbers to templates, and counts the new letters of each. */
+class TemplateNumbers {
   readonly #session: Session;
   readonly #counts = new Map<number, number>();
   readonly #numbers = new Map<string, number>();
@@ -148,31 +148,31 @@ class WordingBook {
   #find(grp: number, text: string, isOpen: boolean): number {
     const session = this.#session;
     const hash = createHash("sha256").update(`${isOpen} ${text}`).digest("base64url").slice(0, 22);
-    const sql = "SELECT no FROM wordings WHERE grp = ? AND hash = ?";
+    const sql = "SELECT no FROM message_templates WHERE grp = ? AND hash = ?";
     const found = session.get<{ no: number }>(sql, grp, hash)?.no;
     if (found !== undefined) return found;
     const { lastInsertRowid } = session.run(
-      "INSERT INTO wordings (grp, hash, text, is_open) VALUES (?, ?, ?, ?)",
+      "INSERT INTO message_templates (grp, hash, text, is_open) VALUES (?, ?, ?, ?)",
       ...[grp, hash, text, isOpen ? 1 : 0],
     );
-    session.run("INSERT INTO wording_texts (rowid, text) VALUES (?, ?)", Number(lastInsertRowid), text);
+    session.run("INSERT INTO template_texts (rowid, text) VALUES (?, ?)", Number(lastInsertRowid), text);
     return Number(lastInsertRowid);
   }
 
   write(): void {
     for (const [no, count] of this.#counts) {
-      this.#session.run("UPDATE wordings SET count = count + ? WHERE no = ?", count, no);
+      this.#session.run("UPDATE message_templates SET count = count + ? WHERE no = ?", count, no);
     }
   }
 }
 
-/** Deletes wordings that no letter has any more. */
-function forgetWordings(session: Session): void {
+/** Deletes templates that no letter has any more. */
+function forgetTemplates(session: Session): void {
   const empty = session.tuples<[no: number]>(
-    `SELECT no FROM wordings WHERE count = 0 LIMIT ${STEP_LETTERS_MAX}`,
+    `SELECT no FROM message_templates WHERE count = 0 LIMIT ${STEP_LETTERS_MAX}`,
   );
   for (const [no] of empty) {
-    session.run("DELETE FROM wording_texts WHERE rowid = ?", no);
-    session.run("DELETE FROM wordings WHERE no = ?", no);
+    session.run("DELETE FROM template_texts WHERE rowid = ?", no);
+    session.run("DELETE FROM message_templates WHERE no = ?", no);
   }
 }

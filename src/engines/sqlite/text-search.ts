@@ -1,22 +1,22 @@
 /**
- * Finds letters by a text in their last message. Searches the few wordings (message templates; see wording.ts) first: a
- * wording that contains the text decides for all of its letters. Letters are checked one by one only if the text may be part
- * of a figure, or if they are not indexed yet.
+ * Finds letters by a text in their last message. Searches the few templates (message templates; see message-template.ts) first: a
+ * template that contains the text decides for all of its letters. Letters are checked one by one only if the text may be part
+ * of a parameter, or if they are not indexed yet.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
 import { allOf, condition, groupConditions } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
 import { DIALECT } from "./dialect.ts";
+import { BLANK, type Candidate, candidatesOf } from "./message-template.ts";
 import type { Session } from "./session.ts";
-import { countUnread, READ_TO } from "./text-index.ts";
-import { BLANK, type Trace, tracesOf } from "./wording.ts";
+import { countUnindexed, INDEXED_TO } from "./text-index.ts";
 
 /** The dead letters that contain a text. */
 export interface TextFinds {
-  /** Wordings whose letters all contain the text. */
+  /** Templates whose letters all contain the text. */
   readonly sure: readonly number[];
-  /** The number of letters of the sure wordings. */
+  /** The number of letters of the sure templates. */
   readonly sureCount: number;
   /** SQL for the other letters that contain the text, with a column `no`. */
   readonly others: Fragment;
@@ -24,60 +24,65 @@ export interface TextFinds {
   readonly isLong: boolean;
 }
 
-/** With more unindexed letters, or more wordings that contain the text, scanning every letter is as fast. */
-const UNREAD_MAX = 1999;
-const WORDINGS_MAX = 100_000;
-/** With more wordings, a page without a total is found as fast by scanning the letters. */
-const WORDINGS_OF_PAGE_MAX = 2000;
+/** With more unindexed letters, or more templates that contain the text, scanning every letter is as fast. */
+const UNINDEXED_MAX = 1999;
+const TEMPLATES_MAX = 100_000;
+/** With more templates, a page without a total is found as fast by scanning the letters. */
+const TEMPLATES_OF_PAGE_MAX = 2000;
 
 /** Finds the letters of the filter's groups that contain its text. Null if every message must be checked. */
 export function findText(session: Session, filter: LetterFilter, isCounted: boolean): TextFinds | null {
   const text = filter.text?.toLowerCase() ?? "";
   if (text === "" || text.includes(BLANK) || text.includes("\0")) return null;
-  if (countUnread(session) > UNREAD_MAX) return null;
-  const max = isCounted ? WORDINGS_MAX : WORDINGS_OF_PAGE_MAX;
-  const traces = tracesOf(text).map((trace) => ({ trace, rows: wordingsWith(session, filter, trace, max) }));
-  const open = openWordings(session, filter, max);
-  if ([open, ...traces.map(({ rows }) => rows)].some((rows) => rows.length > max)) return null;
-  const certain = traces.filter(({ trace }) => trace.figures.length === 0).flatMap(({ rows }) => rows);
+  if (countUnindexed(session) > UNINDEXED_MAX) return null;
+  const max = isCounted ? TEMPLATES_MAX : TEMPLATES_OF_PAGE_MAX;
+  const candidates = candidatesOf(text).map((candidate) => ({
+    candidate,
+    rows: templatesWith(session, filter, candidate, max),
+  }));
+  const open = openTemplates(session, filter, max);
+  if ([open, ...candidates.map(({ rows }) => rows)].some((rows) => rows.length > max)) return null;
+  const certain = candidates
+    .filter(({ candidate }) => candidate.parameters.length === 0)
+    .flatMap(({ rows }) => rows);
   const sure = countsOf(certain);
-  const isLeft = ({ no }: WordingRow) => !sure.has(no);
+  const isLeft = ({ no }: TemplateRow) => !sure.has(no);
   const questions = [
-    ...traces.flatMap(({ trace, rows }) => questionsOf(trace, rows.filter(isLeft))),
-    { figures: [], isExact: false, wordings: countsOf(open.filter(isLeft)) },
-  ].filter(({ wordings }) => wordings.size > 0);
+    ...candidates.flatMap(({ candidate, rows }) => questionsOf(candidate, rows.filter(isLeft))),
+    { parameters: [], isExact: false, templates: countsOf(open.filter(isLeft)) },
+  ].filter(({ templates }) => templates.size > 0);
   return {
     sure: [...sure.keys()],
     sureCount: sumOf(sure),
     others: eitherOf([
       ...questions.map((question) => lettersWith(text, question)),
-      ...unreadWith(text, filter),
+      ...unindexedWith(text, filter),
     ]),
-    isLong: questions.some((question) => !isIndexed(question) && sumOf(question.wordings) > LONG),
+    isLong: questions.some((question) => !isIndexed(question) && sumOf(question.templates) > LONG),
   };
 }
 
 /** `isLong` is set if more letters than this must be checked. */
 const LONG = 20_000;
 
-interface WordingRow {
+interface TemplateRow {
   readonly no: number;
   readonly count: number;
   readonly isOpen: boolean;
-  /** The number of figures; counted only if the search needs it. */
+  /** The number of parameters; counted only if the search needs it. */
   readonly blanks: number;
 }
 
-/** The number of letters of each wording, by wording number. */
-type Wordings = ReadonlyMap<number, number>;
+/** The number of letters of each template, by template number. */
+type Templates = ReadonlyMap<number, number>;
 
-function countsOf(rows: readonly WordingRow[]): Wordings {
+function countsOf(rows: readonly TemplateRow[]): Templates {
   return new Map(rows.map(({ no, count }) => [no, count]));
 }
 
-function sumOf(wordings: Wordings): number {
+function sumOf(templates: Templates): number {
   let sum = 0;
-  for (const count of wordings.values()) sum += count;
+  for (const count of templates.values()) sum += count;
   return sum;
 }
 
@@ -95,21 +100,24 @@ function phrase(text: string): string {
 
 const BLANKS = "length(w.text) - length(replace(w.text, char(1), ''))";
 
-/** Returns at most `max + 1` wordings, so that the caller can detect that there are too many. */
-function wordingsWith(
+/** Returns at most `max + 1` templates, so that the caller can detect that there are too many. */
+function templatesWith(
   session: Session,
   filter: LetterFilter,
-  { text, figures }: Trace,
+  { text, parameters }: Candidate,
   max: number,
-): readonly WordingRow[] {
+): readonly TemplateRow[] {
   const [from, has] = isLong(text)
-    ? ["wording_texts t CROSS JOIN wordings w ON w.no = t.rowid", condition("t.text MATCH ?", phrase(text))]
-    : ["wordings w", condition("instr(w.text, ?) > 0", text)];
-  return rowsOf(session, filter, { from, where: has, blanks: figures.length === 0 ? "0" : BLANKS, max });
+    ? [
+        "template_texts t CROSS JOIN message_templates w ON w.no = t.rowid",
+        condition("t.text MATCH ?", phrase(text)),
+      ]
+    : ["message_templates w", condition("instr(w.text, ?) > 0", text)];
+  return rowsOf(session, filter, { from, where: has, blanks: parameters.length === 0 ? "0" : BLANKS, max });
 }
 
-function openWordings(session: Session, filter: LetterFilter, max: number): readonly WordingRow[] {
-  const from = "wordings w INDEXED BY wordings_open";
+function openTemplates(session: Session, filter: LetterFilter, max: number): readonly TemplateRow[] {
+  const from = "message_templates w INDEXED BY message_templates_open";
   return rowsOf(session, filter, { from, where: condition("w.is_open = 1"), blanks: "0", max });
 }
 
@@ -125,7 +133,7 @@ function rowsOf(
   session: Session,
   filter: LetterFilter,
   { from, where, blanks, max }: Asked,
-): readonly WordingRow[] {
+): readonly TemplateRow[] {
   const { sql, values } = allOf([where, condition("w.count > 0"), groupConditions(DIALECT, filter)]);
   const groups = sql.includes("g.") ? "CROSS JOIN groups g ON g.no = w.grp" : "";
   return session
@@ -138,69 +146,70 @@ function rowsOf(
     .map(([no, count, isOpen, found]) => ({ no, count, isOpen: isOpen === 1, blanks: found }));
 }
 
-/** A search for letters of some wordings whose figures contain these parts. */
+/** A search for letters of some templates whose parameters contain these parts. */
 interface Question {
-  readonly figures: readonly string[];
-  readonly wordings: Wordings;
-  /** Whether the figures decide alone; otherwise the message is checked too. */
+  readonly parameters: readonly string[];
+  readonly templates: Templates;
+  /** Whether the parameters decide alone; otherwise the message is checked too. */
   readonly isExact: boolean;
 }
 
 /**
- * The figures decide alone if the text is entirely inside a figure, or if the wording has only one figure. Open wordings are
+ * The parameters decide alone if the text is entirely inside a parameter, or if the template has only one parameter. Open templates are
  * always searched separately.
  */
-function questionsOf({ text, figures }: Trace, rows: readonly WordingRow[]): readonly Question[] {
-  if (figures.length === 0) return [];
-  const isClear = ({ blanks }: WordingRow) => text === BLANK || (blanks === 1 && figures.length === 1);
+function questionsOf({ text, parameters }: Candidate, rows: readonly TemplateRow[]): readonly Question[] {
+  if (parameters.length === 0) return [];
+  const isClear = ({ blanks }: TemplateRow) => text === BLANK || (blanks === 1 && parameters.length === 1);
   const closed = rows.filter(({ isOpen }) => !isOpen);
   return [
-    { figures, isExact: true, wordings: countsOf(closed.filter(isClear)) },
-    { figures, isExact: false, wordings: countsOf(closed.filter((row) => !isClear(row))) },
+    { parameters, isExact: true, templates: countsOf(closed.filter(isClear)) },
+    { parameters, isExact: false, templates: countsOf(closed.filter((row) => !isClear(row))) },
   ];
 }
 
-/** With more letters than this, their figures are searched by the index. */
+/** With more letters than this, their parameters are searched by the index. */
 const FEW_LETTERS = 2000;
 
 function lettersWith(text: string, question: Question): Fragment {
-  const { figures, wordings, isExact } = question;
-  const numbers = JSON.stringify([...wordings.keys()]);
+  const { parameters, templates, isExact } = question;
+  const numbers = JSON.stringify([...templates.keys()]);
   const from =
-    isIndexed(question) && sumOf(wordings) > FEW_LETTERS
-      ? condition(BY_FIGURES, phrase(lookedUp(longestOf(figures))), numbers)
-      : condition(BY_WORDING, numbers);
-  const has = figures.map((figure) => condition("instr(s.figures, ?) > 0", figure));
+    isIndexed(question) && sumOf(templates) > FEW_LETTERS
+      ? condition(BY_PARAMETERS, phrase(lookedUp(longestOf(parameters))), numbers)
+      : condition(BY_TEMPLATE, numbers);
+  const has = parameters.map((parameter) => condition("instr(s.parameters, ?) > 0", parameter));
   const where = allOf(isExact ? has : [...has, messageHas(text, "l.ref")]);
   const letters = isExact ? "" : "CROSS JOIN letters l ON l.no = s.no";
   const sql = `SELECT s.no AS no FROM ${from.sql} ${letters} WHERE ${where.sql}`;
   return condition(sql, ...from.values, ...where.values);
 }
 
-const BY_WORDING = "json_each(?) w CROSS JOIN said s INDEXED BY said_by_wording ON s.wording = w.value";
-const BY_FIGURES = `(SELECT rowid FROM said_figures WHERE said_figures MATCH ?) f
-  CROSS JOIN said s ON s.no = f.rowid AND s.wording IN (SELECT value FROM json_each(?))`;
+const BY_TEMPLATE =
+  "json_each(?) w CROSS JOIN indexed_messages s INDEXED BY indexed_messages_by_template ON s.template = w.value";
+const BY_PARAMETERS = `(SELECT rowid FROM parameter_texts WHERE parameter_texts MATCH ?) f
+  CROSS JOIN indexed_messages s ON s.no = f.rowid AND s.template IN (SELECT value FROM json_each(?))`;
 
-/** Leaves out the blanks around a figure if the rest is long enough, because very many figures begin alike. */
-function lookedUp(figure: string): string {
-  const bare = figure.replaceAll(BLANK, "");
-  return isLong(bare) ? bare : figure;
+/** Leaves out the blanks around a parameter if the rest is long enough, because very many parameters begin alike. */
+function lookedUp(parameter: string): string {
+  const bare = parameter.replaceAll(BLANK, "");
+  return isLong(bare) ? bare : parameter;
 }
 
-function isIndexed({ figures }: Question): boolean {
-  return isLong(longestOf(figures));
+function isIndexed({ parameters }: Question): boolean {
+  return isLong(longestOf(parameters));
 }
 
-function longestOf(figures: readonly string[]): string {
-  return figures.reduce((a, b) => (b.length > a.length ? b : a), "");
+function longestOf(parameters: readonly string[]): string {
+  return parameters.reduce((a, b) => (b.length > a.length ? b : a), "");
 }
 
 /** The letters that are not indexed yet, or marked to be indexed again, and contain the text. */
-function unreadWith(text: string, filter: LetterFilter): Fragment[] {
+function unindexedWith(text: string, filter: LetterFilter): Fragment[] {
   const where = allOf([groupConditions(DIALECT, filter), messageHas(text, "l.ref")]);
   return [
-    `letters l CROSS JOIN groups g ON g.no = l.grp WHERE l.no > ${READ_TO}`,
-    "unread u CROSS JOIN letters l ON l.no = u.no CROSS JOIN groups g ON g.no = l.grp WHERE 1",
+    `letters l CROSS JOIN groups g ON g.no = l.grp WHERE l.no > ${INDEXED_TO}`,
+    "unindexed_letters u CROSS JOIN letters l ON l.no = u.no CROSS JOIN groups g ON g.no = l.grp WHERE 1",
   ].map((from) => condition(`SELECT l.no AS no FROM ${from} AND ${where.sql}`, ...where.values));
 }
 

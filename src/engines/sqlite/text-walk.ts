@@ -1,18 +1,18 @@
 /**
- * Pages of letters by text, in the order of burials. The total is the sum of the counts of wordings. The page is read from
- * the index (wording, no) or by scanning the letters, whichever is faster.
+ * Pages of letters by text, in the order of burials. The total is the sum of the counts of templates. The page is read from
+ * the index (template, no) or by scanning the letters, whichever is faster.
  */
 import { condition } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
 import type { Found, Search } from "../sql/letter-search.ts";
-import { type AwayCondition, awayConditions } from "./letter-search.ts";
+import { type InRetryCondition, inRetryConditions } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 import type { TextFinds } from "./text-search.ts";
 
 export interface TextWalk {
   readonly search: Search;
   /** Whether some of the letters that wait are not dead. */
-  readonly isAnyAway: boolean;
+  readonly isAnyInRetry: boolean;
   /** The search returns null if it finds more other letters than this. Default: no limit. */
   readonly othersMax?: number;
 }
@@ -21,19 +21,19 @@ export interface TextWalk {
 export function walkText(
   session: Session,
   finds: TextFinds,
-  { search, isAnyAway, othersMax = Number.MAX_SAFE_INTEGER }: TextWalk,
+  { search, isAnyInRetry, othersMax = Number.MAX_SAFE_INTEGER }: TextWalk,
 ): { readonly found: readonly Found[]; readonly total: number } | null {
   const { order, after, limit } = search;
   const isNewest = order === "newest";
-  const others = othersOf(session, finds, { isAnyAway, max: othersMax });
+  const others = othersOf(session, finds, { isAnyInRetry, max: othersMax });
   if (others.length > othersMax) return null;
-  const away = isAnyAway ? countAway(session, finds) : 0;
-  const total = finds.sureCount - away + others.length;
+  const inRetry = isAnyInRetry ? countInRetry(session, finds) : 0;
+  const total = finds.sureCount - inRetry + others.length;
   if (limit === 0) return { found: [], total };
   const start = after?.no ?? (isNewest ? Number.MAX_SAFE_INTEGER : 0);
   const isBeyond = (no: number) => (isNewest ? no < start : no > start);
   const sure =
-    finds.sureCount === 0 ? [] : sureNumbers({ session, finds, isNewest, isAnyAway, start, limit });
+    finds.sureCount === 0 ? [] : sureNumbers({ session, finds, isNewest, isAnyInRetry, start, limit });
   const numbers = [...sure, ...others.filter(isBeyond)].sort((a, b) => (isNewest ? b - a : a - b));
   return { found: numbers.slice(0, limit).map((no) => ({ table: "letters", no, key: 0 })), total };
 }
@@ -45,19 +45,19 @@ const DEAD = "CROSS JOIN letters l ON l.no = f.no CROSS JOIN items i ON i.ref = 
 function othersOf(
   session: Session,
   { others }: TextFinds,
-  { isAnyAway, max }: { readonly isAnyAway: boolean; readonly max: number },
+  { isAnyInRetry, max }: { readonly isAnyInRetry: boolean; readonly max: number },
 ): number[] {
-  const sql = `SELECT f.no AS no FROM (${others.sql}) f ${isAnyAway ? DEAD : ""} LIMIT ?`;
+  const sql = `SELECT f.no AS no FROM (${others.sql}) f ${isAnyInRetry ? DEAD : ""} LIMIT ?`;
   return numbersOf(session, condition(sql, ...others.values, Math.min(max, Number.MAX_SAFE_INTEGER - 1) + 1));
 }
 
-/** Counts the letters of the sure wordings that are in retry. */
-function countAway(session: Session, { sure }: TextFinds): number {
-  return awayConditions().reduce((sum, { index, condition: where }: AwayCondition) => {
+/** Counts the letters of the sure templates that are in retry. */
+function countInRetry(session: Session, { sure }: TextFinds): number {
+  return inRetryConditions().reduce((sum, { index, condition: where }: InRetryCondition) => {
     const row = session.get<{ n: number }>(
       `SELECT count(*) AS n FROM items i INDEXED BY ${index} CROSS JOIN letters l ON l.ref = i.ref
-              CROSS JOIN said s ON s.no = l.no
-        WHERE ${where} AND s.wording IN (SELECT value FROM json_each(?))`,
+              CROSS JOIN indexed_messages s ON s.no = l.no
+        WHERE ${where} AND s.template IN (SELECT value FROM json_each(?))`,
       JSON.stringify(sure),
     );
     return sum + (row?.n ?? 0);
@@ -68,13 +68,13 @@ interface Page {
   readonly session: Session;
   readonly finds: TextFinds;
   readonly isNewest: boolean;
-  readonly isAnyAway: boolean;
+  readonly isAnyInRetry: boolean;
   /** The number of the last letter of the previous page. */
   readonly start: number;
   readonly limit: number;
 }
 
-/** The most letters to scan for a page, and the most wordings whose next letters are merged. */
+/** The most letters to scan for a page, and the most templates whose next letters are merged. */
 const PASSED_MAX = 2000;
 const ASKED_MAX = 500;
 
@@ -87,23 +87,23 @@ function sureNumbers(page: Page): readonly number[] {
 }
 
 /** Scans all letters in order. It takes longer than estimated if matches are rare near the page. */
-function onTheWay({ session, finds, isNewest, isAnyAway, start, limit }: Page): number[] {
+function onTheWay({ session, finds, isNewest, isAnyInRetry, start, limit }: Page): number[] {
   return numbersOf(
     session,
     condition(
-      `SELECT f.no FROM said f ${isAnyAway ? DEAD : ""} WHERE f.no ${isNewest ? "<" : ">"} ?
-          AND f.wording IN (SELECT value FROM json_each(?)) ORDER BY f.no ${isNewest ? "DESC" : ""} LIMIT ?`,
+      `SELECT f.no FROM indexed_messages f ${isAnyInRetry ? DEAD : ""} WHERE f.no ${isNewest ? "<" : ">"} ?
+          AND f.template IN (SELECT value FROM json_each(?)) ORDER BY f.no ${isNewest ? "DESC" : ""} LIMIT ?`,
       ...[start, JSON.stringify(finds.sure), limit],
     ),
   );
 }
 
-function sorted({ session, finds, isNewest, isAnyAway, start, limit }: Page): number[] {
+function sorted({ session, finds, isNewest, isAnyInRetry, start, limit }: Page): number[] {
   return numbersOf(
     session,
     condition(
-      `SELECT f.no FROM json_each(?) w CROSS JOIN said f INDEXED BY said_by_wording ON f.wording = w.value
-              ${isAnyAway ? DEAD : ""}
+      `SELECT f.no FROM json_each(?) w CROSS JOIN indexed_messages f INDEXED BY indexed_messages_by_template ON f.template = w.value
+              ${isAnyInRetry ? DEAD : ""}
         WHERE f.no ${isNewest ? "<" : ">"} ? ORDER BY f.no ${isNewest ? "DESC" : ""} LIMIT ?`,
       ...[JSON.stringify(finds.sure), start, limit],
     ),
@@ -114,29 +114,29 @@ function numbersOf(session: Session, { sql, values }: Fragment): number[] {
   return session.packed<[no: number]>("no", `FROM (${sql})`, ...values).map(([no]) => no);
 }
 
-/** Takes the nearest of all wordings' next letters, one after the other, until the page is full. */
+/** Takes the nearest of all templates' next letters, one after the other, until the page is full. */
 function mergeHeads(page: Page): number[] {
   const { finds, isNewest, start, limit } = page;
-  const heads = finds.sure.map((wording) => ({ wording, no: nextOf(page, wording, start) }));
+  const heads = finds.sure.map((template) => ({ template, no: nextOf(page, template, start) }));
   const numbers: number[] = [];
   while (numbers.length < limit) {
-    let first: { readonly wording: number; no: number | null } | undefined;
+    let first: { readonly template: number; no: number | null } | undefined;
     for (const head of heads) {
       if (head.no === null) continue;
       if (first === undefined || first.no === null || head.no > first.no === isNewest) first = head;
     }
     if (first === undefined || first.no === null) break;
     numbers.push(first.no);
-    first.no = nextOf(page, first.wording, first.no);
+    first.no = nextOf(page, first.template, first.no);
   }
   return numbers;
 }
 
-function nextOf({ session, isNewest, isAnyAway }: Page, wording: number, after: number): number | null {
+function nextOf({ session, isNewest, isAnyInRetry }: Page, template: number, after: number): number | null {
   const row = session.get<{ no: number }>(
-    `SELECT f.no AS no FROM said f INDEXED BY said_by_wording ${isAnyAway ? DEAD : ""}
-      WHERE f.wording = ? AND f.no ${isNewest ? "<" : ">"} ? ORDER BY f.no ${isNewest ? "DESC" : ""} LIMIT 1`,
-    wording,
+    `SELECT f.no AS no FROM indexed_messages f INDEXED BY indexed_messages_by_template ${isAnyInRetry ? DEAD : ""}
+      WHERE f.template = ? AND f.no ${isNewest ? "<" : ">"} ? ORDER BY f.no ${isNewest ? "DESC" : ""} LIMIT 1`,
+    template,
     after,
   );
   return row?.no ?? null;

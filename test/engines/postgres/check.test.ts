@@ -12,7 +12,7 @@ let engine: Engine;
 
 /**
  * "a" is a letter that was sent anew as "a~2"; "d" was redriven and is ready, "e" is dead, "f" discarded, "g" done;
- * "x" is leased, and "b" and "c" share a lane.
+ * "x" is leased, and "b" and "c" share an ordering key.
  */
 beforeAll(async () => {
   engine = await stores.open();
@@ -36,7 +36,7 @@ beforeAll(async () => {
   await engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
   await engine.add(
     QUEUE,
-    ["b", "c"].map((id) => ({ ...newItem(id), lane: "one" })),
+    ["b", "c"].map((id) => ({ ...newItem(id), orderingKey: "one" })),
   );
   expect(await engine.check()).toEqual([]);
 });
@@ -106,7 +106,11 @@ it.each([
     "an operation touches nothing that is buried later",
   ],
   ["a group that counts too many", "UPDATE groups SET count = count + 1", "groups count their letters"],
-  ["a group that counts too few on their way", "UPDATE groups SET away = 0", "groups count their letters"],
+  [
+    "a group that counts too few on their way",
+    "UPDATE groups SET in_retry = 0",
+    "groups count their letters",
+  ],
   [
     "a group that counts too many closed",
     "UPDATE groups SET discarded = discarded + 1",
@@ -151,19 +155,19 @@ it.each([
     "what is ready stands in line",
   ],
   [
-    "an item in line before others of its lane",
+    "an item in line before others of its ordering key",
     "INSERT INTO ready_items SELECT queue, priority, due_at, ref FROM items WHERE item_id = 'c'",
-    "a lane is worked one at a time",
+    "an ordering key is worked one at a time",
   ],
   [
-    "two of a lane at work",
-    "UPDATE items SET state = 'leased', holder = 1, lane = 'one' WHERE item_id IN ('x', 'g')",
-    "a lane is worked one at a time",
+    "two of an ordering key at work",
+    "UPDATE items SET state = 'leased', holder = 1, ordering_key = 'one' WHERE item_id IN ('x', 'g')",
+    "an ordering key is worked one at a time",
   ],
   [
-    "a lane that forgot an item",
-    `DELETE FROM lanes WHERE ref = ${ITEM("b")}`,
-    "a lane is worked one at a time",
+    "an ordering key that forgot an item",
+    `DELETE FROM ordered_items WHERE ref = ${ITEM("b")}`,
+    "an ordering key is worked one at a time",
   ],
   [
     "a counter that says too much",

@@ -58,7 +58,7 @@ it("each item is worked by one, and successes, retries and burials add up", asyn
   for (const engine of engines) await engine.close();
 });
 
-it("a lane is worked one at a time however many work it", async () => {
+it("an ordering key is worked one at a time however many work it", async () => {
   const engines = await openMany(4);
   const [first] = engines;
   await first?.add(
@@ -66,7 +66,7 @@ it("a lane is worked one at a time however many work it", async () => {
     Array.from({ length: 60 }, (_, n) => ({
       itemId: `i${String(n).padStart(2, "0")}`,
       data: n,
-      lane: `l${n % 3}`,
+      orderingKey: `l${n % 3}`,
     })),
   );
   const order = new Map<string, string[]>();
@@ -76,20 +76,20 @@ it("a lane is worked one at a time however many work it", async () => {
     await engine.registerHolder(holder(id));
     let settle: ReturnType<typeof succeeded>[] = [];
     while (done < 60) {
-      for (const { lease } of settle) busy.delete(laneOf.get(lease.ref) ?? "");
+      for (const { lease } of settle) busy.delete(keyOf.get(lease.ref) ?? "");
       const { leased } = await engine.settleAndLease(id, { settle, lease: { queue: QUEUE, max: 5 } });
       done += settle.length;
       for (const { ref, data, itemId } of leased) {
-        const lane = `l${Number(data) % 3}`;
-        laneOf.set(ref, lane);
-        expect(busy.has(lane)).toBe(false);
-        busy.add(lane);
-        order.set(lane, [...(order.get(lane) ?? []), itemId]);
+        const orderingKey = `l${Number(data) % 3}`;
+        keyOf.set(ref, orderingKey);
+        expect(busy.has(orderingKey)).toBe(false);
+        busy.add(orderingKey);
+        order.set(orderingKey, [...(order.get(orderingKey) ?? []), itemId]);
       }
       settle = leased.map((item) => succeeded(item));
     }
   };
-  const laneOf = new Map<number, string>();
+  const keyOf = new Map<number, string>();
   await Promise.all(engines.map((engine, no) => work(engine, `holder-${no}`)));
   for (const worked of order.values()) expect(worked).toEqual([...worked].sort());
   expect(await first?.check()).toEqual([]);

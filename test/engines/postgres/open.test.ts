@@ -171,6 +171,16 @@ describe("a URL", () => {
 describe("a store of version 1", () => {
   /** The tables as version 1 had them. */
   const AS_VERSION_1 = `
+    ALTER TABLE ordered_items RENAME COLUMN ordering_key TO lane;
+    ALTER TABLE ordering_heads RENAME COLUMN ordering_key TO lane;
+    ALTER TABLE ordered_items RENAME TO lanes;
+    ALTER TABLE ordering_heads RENAME TO lane_heads;
+    ALTER INDEX ordered_items_leased RENAME TO lanes_leased;
+    ALTER TABLE groups RENAME COLUMN in_retry TO away;
+    ALTER TABLE items RENAME COLUMN position TO place;
+    ALTER TABLE items RENAME COLUMN ordering_key TO lane;
+    ALTER TABLE items RENAME COLUMN attempts_counted TO spent;
+    ALTER TABLE items RENAME COLUMN lost_count TO losses;
     ALTER TABLE letters DROP COLUMN first_at, DROP COLUMN arrived_at, DROP COLUMN source_signature;
     ALTER TABLE resolved_letters DROP COLUMN first_at, DROP COLUMN arrived_at, DROP COLUMN source_signature;
     ALTER TABLE resolved_letters RENAME TO closed;
@@ -205,14 +215,20 @@ describe("a store of version 1", () => {
     await engine.settleAndLease(null, { settle: [retried(await lease())] });
     const second = await lease();
     await engine.settleAndLease(null, { settle: [buried(second)] });
+    await engine.add(
+      "q",
+      ["b", "c"].map((itemId) => ({ itemId, data: 1, orderingKey: "one" })),
+    );
     const before = await engine.readLetter(second.ref);
     const [first] = await engine.listAttempts(second.ref);
     await engine.close();
     for (const sql of AS_VERSION_1.split(";").filter((one) => one.trim() !== ""))
-      await askPostgres(sql.replace(/(ALTER TABLE|UPDATE) /, `$1 ${schema}.`));
+      await askPostgres(sql.replace(/(ALTER TABLE|ALTER INDEX|UPDATE) /, `$1 ${schema}.`));
     const migrated = await open(url);
     expect(await migrated.readLetter(second.ref)).toEqual(before);
     expect(before?.firstAttempt).toBe(first?.endedAt);
+    const { leased } = await migrated.settleAndLease("h", { settle: [], lease: { queue: "q", max: 9 } });
+    expect(leased.map(({ itemId }) => itemId)).toEqual(["b"]);
     expect(await migrated.check()).toEqual([]);
   });
 });

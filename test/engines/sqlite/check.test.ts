@@ -12,19 +12,23 @@ afterAll(() => directory.remove());
 
 const GROUP = "a group has its mark";
 const TEXTS = "texts can be read";
-const LANE = "a lane is worked one at a time";
+const ORDERING = "an ordering key is worked one at a time";
 const LEASE = "a lease has one holder";
 const EVENTS = "every event has its number";
 const COUNTERS = "counters count what happened";
 const ORIGIN = "items name what they were made from";
 
-/** "a" is a letter that was sent anew as "a~2"; "b" and "c" share a lane. */
+/** "a" is a letter that was sent anew as "a~2"; "b" and "c" share an ordering key. */
 it.each([
   ["a group that lost its mark", "DELETE FROM group_records", GROUP],
   ["a group that says another pattern than its mark", "UPDATE groups SET pattern = 'another'", GROUP],
-  ["an item that stands in line before others of its lane", "UPDATE items SET waits = 0", LANE],
-  ["an item that waits for nobody", "UPDATE items SET waits = 1 WHERE item_id = 'b'", LANE],
-  ["two of a lane at work", "UPDATE items SET lane = 'one' WHERE state = 'leased'", LANE],
+  ["an item that stands in line before others of its ordering key", "UPDATE items SET waits = 0", ORDERING],
+  ["an item that waits for nobody", "UPDATE items SET waits = 1 WHERE item_id = 'b'", ORDERING],
+  [
+    "two of an ordering key at work",
+    "UPDATE items SET ordering_key = 'one' WHERE state = 'leased'",
+    ORDERING,
+  ],
   ["a lease that began nobody knows when", "UPDATE items SET started_at = NULL", LEASE],
   [
     "a record without an end",
@@ -73,7 +77,7 @@ it.each([
   await engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 3 } });
   await engine.add(
     QUEUE,
-    ["b", "c"].map((id) => ({ ...newItem(id), lane: "one" })),
+    ["b", "c"].map((id) => ({ ...newItem(id), orderingKey: "one" })),
   );
   expect(await engine.check()).toEqual([]);
   const db = new DatabaseSync(path);

@@ -8,11 +8,14 @@ import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 import { TestClock } from "../../support/test-clock.ts";
 import { LAST_WRITE, writeVersion1 } from "./version-1.ts";
 import { writeVersion2 } from "./version-2.ts";
+import { writeVersion5 } from "./version-5.ts";
 
 const directory = new TemporaryDirectory();
 afterAll(() => directory.remove());
 
 const QUEUE = "job-1";
+const ONE = { queue: QUEUE, limit: 1 };
+const LEASE_ALL = { settle: [], lease: { queue: QUEUE, max: 9 } };
 
 /** Runs the test on a store that version 1 wrote, or another one; its invariants hold before and after. */
 function migrated(title: string, body: (engine: Engine) => Promise<void>, write = writeVersion1): void {
@@ -31,7 +34,7 @@ function migrated(title: string, body: (engine: Engine) => Promise<void>, write 
 }
 
 migrated("a store of version 1 has the newest version once it was opened", async (engine) => {
-  expect(await engine.info()).toMatchObject({ schemaVersion: 5, jobs: 1, items: 7, letters: 4, attempts: 9 });
+  expect(await engine.info()).toMatchObject({ schemaVersion: 6, jobs: 1, items: 7, letters: 4, attempts: 9 });
   expect(await engine.findJob("my job")).toMatchObject({ id: QUEUE, spec: { command: ["true"] } });
 });
 
@@ -179,7 +182,7 @@ migrated("letters of version 1 are redriven again and discarded", async (engine)
 const migrated2: typeof migrated = (title, body) => migrated(title, body, writeVersion2);
 
 migrated2("a store of version 2 has the newest version once it was opened", async (engine) => {
-  expect(await engine.info()).toMatchObject({ schemaVersion: 5, foundVersion: 2, items: 8 });
+  expect(await engine.info()).toMatchObject({ schemaVersion: 6, foundVersion: 2, items: 8 });
 });
 
 migrated2("the counters of version 2 are those of its events, also of what was purged", async (engine) => {
@@ -213,11 +216,11 @@ migrated2("the errors of version 2 are in the error log, with the records that a
 });
 
 migrated2(
-  "items of version 2 have the normal priority and no lane, and are leased as before",
+  "items of version 2 have the normal priority and no ordering key, and are leased as before",
   async (engine) => {
     const [fresh] = await engine.findItems("fresh", { queue: QUEUE, limit: 1 });
     expect(fresh).toMatchObject({ priority: "normal" });
-    for (const field of ["name", "lane", "expiresAt"]) expect(fresh).not.toHaveProperty(field);
+    for (const field of ["name", "orderingKey", "expiresAt"]) expect(fresh).not.toHaveProperty(field);
     await engine.add(QUEUE, [{ itemId: "urgent", data: 1, priority: "high" }]);
     const { leased } = await engine.settleAndLease("holder-1", {
       settle: [],
@@ -227,3 +230,26 @@ migrated2(
     expect(await engine.findJob(QUEUE)).not.toHaveProperty("pause");
   },
 );
+
+const migrated5: typeof migrated = (title, body) => migrated(title, body, writeVersion5);
+
+migrated5("ordering keys, positions and counted attempts of version 5 are kept", async (engine) => {
+  const [[ready], [dead]] = [await engine.findItems("ready", ONE), await engine.findItems("dead", ONE)];
+  expect(ready).toMatchObject({ orderingKey: "one", lostCount: 1 });
+  expect(dead).toMatchObject({ attemptsCounted: 1 });
+  const { leased } = await engine.settleAndLease("holder-1", LEASE_ALL);
+  expect(leased.map(({ itemId, index }) => [itemId, index])).toEqual([["ready", 3]]);
+  const next = await engine.settleAndLease("holder-1", { ...LEASE_ALL, settle: leased.map(succeeded) });
+  expect(next.leased.map(({ itemId }) => itemId)).toEqual(["fresh"]);
+});
+
+migrated5("letters of version 5 are found by their indexed messages, and leave the index", async (engine) => {
+  const find = async (text: string) => (await engine.listLetters({ queue: QUEUE, text, limit: 10 })).total;
+  expect([await find("failed 7 times"), await find("7"), await find("it failed")]).toEqual([1, 1, 4]);
+  await engine.beginOperation({
+    ...{ id: "gone", kind: "discard", queue: QUEUE, filter: { itemIds: ["dead"] }, force: true },
+    ...{ author: "ann", plan: {} },
+  });
+  await engine.advance("gone", { max: 9 });
+  expect(await find("failed 7 times")).toBe(0);
+});

@@ -1,4 +1,4 @@
-/** That `check` finds an index of texts, or strata of all groups, that say something else than the letters. */
+/** That `check` finds an index of texts, or ranges of all groups, that say something else than the letters. */
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, expect, it } from "vitest";
@@ -14,19 +14,19 @@ const TEXTS = "texts are found where they are";
 
 /** "a" was read, "b" came later. */
 it.each([
-  ["a wording that counts too many", "UPDATE wordings SET count = 7", TEXTS],
-  ["a letter that was passed over", "UPDATE read_to SET no = 2", TEXTS],
-  ["a letter that is read and to be read", "INSERT INTO unread VALUES (1)", TEXTS],
-  ["a letter to be read that is not there", "INSERT INTO unread VALUES (0)", TEXTS],
-  ["a wording of another group", "UPDATE wordings SET grp = grp + 1", TEXTS],
-  ["figures that nobody said", "UPDATE said SET figures = ''", TEXTS],
-  ["a wording that nobody said", "UPDATE wordings SET text = 'something else'", TEXTS],
+  ["a template that counts too many", "UPDATE message_templates SET count = 7", TEXTS],
+  ["a letter that was passed over", "UPDATE indexed_to SET no = 2", TEXTS],
+  ["a letter that is read and to be read", "INSERT INTO unindexed_letters VALUES (1)", TEXTS],
+  ["a letter to be read that is not there", "INSERT INTO unindexed_letters VALUES (0)", TEXTS],
+  ["a template of another group", "UPDATE message_templates SET grp = grp + 1", TEXTS],
+  ["parameters that nobody said", "UPDATE indexed_messages SET parameters = ''", TEXTS],
+  ["a template that nobody said", "UPDATE message_templates SET text = 'something else'", TEXTS],
   [
-    "a stratum that counts too many",
+    "a range that counts too many",
     "UPDATE letters_by_age_of_all SET count = 9",
     "groups count their letters",
   ],
-  ["a stratum that is gone", "DELETE FROM letters_by_age_of_all", "groups count their letters"],
+  ["a range that is gone", "DELETE FROM letters_by_age_of_all", "groups count their letters"],
 ])("finds %s", async (what, damage, rule) => {
   const path = join(directory.path, `${what}.db`);
   const engine = await openSqliteEngine({ path });
@@ -65,7 +65,7 @@ it("takes an index that another process has changed for what it is", async () =>
     await other.catchUp({ forMs: 10_000 });
     expect(await engine.check()).toEqual([]);
     const db = new DatabaseSync(path);
-    for (const table of ["wording_texts", "said_figures"])
+    for (const table of ["template_texts", "parameter_texts"])
       db.exec(`INSERT INTO ${table} (${table}) VALUES ('optimize')`);
     db.close();
     expect(await engine.check()).toEqual([]);

@@ -14,7 +14,7 @@ afterAll(() => directory.remove());
 const LETTERS = 4000;
 const HOLDER = "holder-1";
 
-/** Few wordings have most letters, many have one; some are long, in other letters, or hard to write down. */
+/** Few templates have most letters, many have one; some are long, in other letters, or hard to write down. */
 function messageOf(chance: Chance, n: number): string {
   return chance.pick([
     `The socket of worker-${n} was closed by 10.0.0.${n % 256}`,

@@ -104,11 +104,11 @@ function discard(store: Store, row: Row, by: Pick<Resolution, "author" | "operat
 
 /** Another item takes the letter's place; the two name each other. */
 function sendAnew(store: Store, row: Row, { asked }: OperationRow, step: LetterStep): string {
-  const { queue, lane } = row;
+  const { queue, orderingKey } = row;
   const { data = row.data, priority = row.priority } = step;
   const itemId = newIdOf(row.itemId, (id) => queue.byId.has(id));
   const name = newNameOf(row.name, row.itemId);
-  addOne(store, queue, compact({ itemId, data, name, priority, lane }), row);
+  addOne(store, queue, compact({ itemId, data, name, priority, orderingKey }), row);
   discard(store, row, { author: asked.author, operationId: asked.id, reason: sentAnewAs(itemId) });
   return itemId;
 }
@@ -121,8 +121,8 @@ function tell(store: Store, { queue, itemId }: Row, events: readonly EventDraft[
 function sendBack(store: Store, row: Row, operation: OperationRow, { due, priority }: OperationStep): void {
   row.priority = priority ?? row.priority; // before it joins the line, which is in order of it
   moveRow(row, "redrive", dueAt(store, row, due));
-  row.spent = 0;
-  row.losses = 0;
+  row.attemptsCounted = 0;
+  row.lostCount = 0;
   row.redriveCount += 1;
   row.expiresAt = undefined;
   row.operation = operation;

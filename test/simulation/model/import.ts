@@ -50,8 +50,8 @@ function takeIn(store: Store, queue: Queue, letter: Letter, given: ImportedLette
 /** Gives a row that has nothing all that the letter has. */
 function fill(store: Store, row: Row, letter: Letter, given: ImportedLetter): void {
   row.purged = false;
-  row.spent = 0;
-  row.losses = 0;
+  row.attemptsCounted = 0;
+  row.lostCount = 0;
   row.data = frozenCopy(letter.itemData);
   row.revision = given.revision;
   row.redriveCount = letter.redriveCount;

@@ -98,13 +98,13 @@ export function newRow(store: Store, queue: Queue, item: NewItem, origin?: Row):
     priority: item.priority ?? "normal",
     dueAt: item.dueAt ?? store.now,
     expiresAt: item.expiresAt,
-    lane: item.lane,
+    orderingKey: item.orderingKey,
     origin,
     offspring: [],
     started: 0,
     attempts: [],
-    spent: 0,
-    losses: 0,
+    attemptsCounted: 0,
+    lostCount: 0,
     revision: 1,
     index: queue.byId.size,
     redriveCount: 0,
@@ -124,7 +124,7 @@ export function newRow(store: Store, queue: Queue, item: NewItem, origin?: Row):
 }
 
 function enterLane(row: Row): void {
-  if (row.lane === undefined) return;
-  const { lanes } = row.queue;
-  lanes.set(row.lane, [...(lanes.get(row.lane) ?? []), row]);
+  if (row.orderingKey === undefined) return;
+  const { orderingKeys } = row.queue;
+  orderingKeys.set(row.orderingKey, [...(orderingKeys.get(row.orderingKey) ?? []), row]);
 }

@@ -1,20 +1,20 @@
 /**
  * The line of a queue: its ready items in the order in which they are leased, by priority, due time and age. Pure list
- * work; an item's priority and due time must not change while it stands in line. Lanes let one of their items through.
+ * work; an item's priority and due time must not change while it stands in line. Ordering keys let one of their items through.
  */
 import { rankOf } from "../../../src/item/item.ts";
 import type { ItemState } from "../../../src/item/state.ts";
 import { assert } from "../../../src/std/assert.ts";
 import type { Row } from "./store.ts";
 
-/** The states in which an item keeps the younger ones of its lane waiting. */
+/** The states in which an item keeps the younger ones of its ordering key waiting. */
 const IN_THE_WAY: ReadonlySet<ItemState> = new Set(["ready", "leased", "held"]);
 
-/** Whether a ready item has to wait for another one of its lane. */
+/** Whether a ready item has to wait for another one of its ordering key. */
 export function isBlocked(row: Row): boolean {
-  if (row.lane === undefined) return false;
-  const lane = row.queue.lanes.get(row.lane) ?? [];
-  return lane.some(
+  if (row.orderingKey === undefined) return false;
+  const orderingKey = row.queue.orderingKeys.get(row.orderingKey) ?? [];
+  return orderingKey.some(
     (other) =>
       other !== row && (other.state === "leased" || (other.ref < row.ref && IN_THE_WAY.has(other.state))),
   );

@@ -21,11 +21,11 @@ export function deleteLetter(store: Store, row: Row, kind: "purge" | "clear" | "
 }
 
 function leaveLane(row: Row): void {
-  if (row.lane === undefined) return;
-  const { lanes } = row.queue;
-  lanes.set(
-    row.lane,
-    (lanes.get(row.lane) ?? []).filter((other) => other !== row),
+  if (row.orderingKey === undefined) return;
+  const { orderingKeys } = row.queue;
+  orderingKeys.set(
+    row.orderingKey,
+    (orderingKeys.get(row.orderingKey) ?? []).filter((other) => other !== row),
   );
-  row.lane = undefined;
+  row.orderingKey = undefined;
 }

@@ -79,8 +79,8 @@ const SPENDING: ReadonlySet<string> = new Set(["retry", "skip", "bury", "stop"])
 
 function spend(row: Row, { outcome, verdict }: Settlement): void {
   if (!SPENDING.has(verdict.kind)) return;
-  if (outcome === "failed") row.spent += 1;
-  if (outcome === "lost") row.losses += 1;
+  if (outcome === "failed") row.attemptsCounted += 1;
+  if (outcome === "lost") row.lostCount += 1;
 }
 
 function carryOut(store: Store, row: Row, { verdict, death }: Settlement): void {

@@ -48,8 +48,8 @@ export interface Queue {
   readonly byId: Map<string, Row>;
   /** The ready items by (priority, dueAt, ref); see line.ts. */
   readonly line: Row[];
-  /** The items of each lane, oldest first. */
-  readonly lanes: Map<string, Row[]>;
+  /** The items of each ordering key, oldest first. */
+  readonly orderingKeys: Map<string, Row[]>;
   /** Until when the rate is used up; see item/rate.ts. */
   spentUntil: number;
   /** What only goes up, by name. */
@@ -76,7 +76,7 @@ export interface Row {
   priority: Priority;
   dueAt: number;
   expiresAt: number | undefined;
-  lane: string | undefined;
+  orderingKey: string | undefined;
   /** The item that this one was made from. */
   readonly origin: Row | undefined;
   /** The items that were made from this one, oldest first. */
@@ -85,8 +85,8 @@ export interface Row {
   started: number;
   /** One record for each started attempt; the attempt with number n is at n - 1. Empty once the item is purged. */
   attempts: Attempt[];
-  spent: number;
-  losses: number;
+  attemptsCounted: number;
+  lostCount: number;
   revision: number;
   /** Among the items of its queue, in order of their coming. */
   readonly index: number;
@@ -203,7 +203,7 @@ export function newStore(clock: Clock): Store {
 /** A queue with nothing in it. */
 export function newQueue(name: string): Queue {
   const sums = { letters: 0, resolved: 0, purged: 0, evicted: 0, attempts: 0, spentUntil: 0 };
-  const places = { byId: new Map(), line: [], lanes: new Map() };
+  const places = { byId: new Map(), line: [], orderingKeys: new Map() };
   return { name, ...places, counts: noItems(), counters: new Map(), ...sums };
 }
 

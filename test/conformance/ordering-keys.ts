@@ -4,11 +4,15 @@ import type { NewItem } from "../../src/item/item.ts";
 import { buried, released, retried, skipped, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
-async function addTo(bench: Workbench, lane: string, ...items: readonly (string | NewItem)[]): Promise<void> {
+async function addTo(
+  bench: Workbench,
+  orderingKey: string,
+  ...items: readonly (string | NewItem)[]
+): Promise<void> {
   const all = items.map((item) => (typeof item === "string" ? { itemId: item, data: item } : item));
   await bench.engine.add(
     QUEUE,
-    all.map((item) => ({ ...item, lane })),
+    all.map((item) => ({ ...item, orderingKey })),
   );
 }
 
@@ -16,13 +20,13 @@ async function leaseIds(bench: Workbench): Promise<readonly string[]> {
   return (await bench.lease(9)).map(({ itemId }) => itemId);
 }
 
-export function laneTests(test: Declare): void {
+export function orderingKeyTests(test: Declare): void {
   turns(test);
   returns(test);
 }
 
 function turns(test: Declare): void {
-  test("of each lane one item is worked at a time, and those without a lane go on", async (bench) => {
+  test("of each ordering key one item is worked at a time, and those without an ordering key go on", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await addTo(bench, "two", "c", "d");
@@ -31,7 +35,7 @@ function turns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual([]);
   });
 
-  test("the next of a lane is leased by the step that settles the one before", async (bench) => {
+  test("the next of an ordering key is leased by the step that settles the one before", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     const first = await bench.leaseOne();
@@ -42,7 +46,7 @@ function turns(test: Declare): void {
     expect(leased).toMatchObject([{ itemId: "b" }]);
   });
 
-  test("the oldest of a lane comes first, whatever the priorities and due times of the others", async (bench) => {
+  test("the oldest of an ordering key comes first, whatever the priorities and due times of the others", async (bench) => {
     await bench.registerHolder();
     const now = bench.clock.now();
     await addTo(
@@ -54,7 +58,7 @@ function turns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual(["a"]);
   });
 
-  test("one that waits for another try keeps its lane waiting, and says when to come back", async (bench) => {
+  test("one that waits for another try keeps its ordering key waiting, and says when to come back", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await bench.settle(retried(await bench.leaseOne(), 4000));
@@ -77,7 +81,7 @@ function turns(test: Declare): void {
     expect((await ask()).nextDueAt).toBeNull();
   });
 
-  test("a held item keeps its lane waiting until it is released and done", async (bench) => {
+  test("a held item keeps its ordering key waiting until it is released and done", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await bench.engine.hold(QUEUE, ["a"], { author: AUTHOR });
@@ -124,7 +128,7 @@ function returns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual(["b"]);
   });
 
-  test("a redrive that is cancelled lets the lane go on", async (bench) => {
+  test("a redrive that is cancelled lets the ordering key go on", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await bench.settle(buried(await bench.leaseOne()));
@@ -135,7 +139,7 @@ function returns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual(["b"]);
   });
 
-  test("many letters of one lane that are redriven together come one by one", async (bench) => {
+  test("many letters of one ordering key that are redriven together come one by one", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b", "c");
     for (let n = 0; n < 3; n += 1) await bench.settle(buried(await bench.leaseOne()));
@@ -154,11 +158,11 @@ function returns(test: Declare): void {
     expect(worked).toEqual(["a", "b", "c"]);
   });
 
-  test("lanes of the same name in two queues know nothing of each other", async (bench) => {
+  test("ordering keys of the same name in two queues know nothing of each other", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await addTo(bench, "one", "a");
-    await bench.engine.add("job-2", [{ itemId: "b", data: 1, lane: "one" }]);
+    await bench.engine.add("job-2", [{ itemId: "b", data: 1, orderingKey: "one" }]);
     expect(await leaseIds(bench)).toEqual(["a"]);
     expect(await bench.lease(9, "holder-1", "job-2")).toHaveLength(1);
   });

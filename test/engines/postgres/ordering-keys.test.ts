@@ -1,18 +1,18 @@
-/** Lanes while many add, lease and settle at once: what one leases at this moment is not put into the line by another. */
+/** Ordering keys while many add, lease and settle at once: what one leases at this moment is not put into the line by another. */
 import { afterAll, expect, it } from "vitest";
 import type { Engine } from "../../../src/engine.ts";
 import { postgresStores } from "../../support/postgres-stores.ts";
 import { succeeded } from "../../support/settlements.ts";
 
 const QUEUE = "job-1";
-const LANES = 2;
+const KEYS = 2;
 const ADDERS = 3;
 const WORKERS = 3;
 const ITEMS_EACH = 30;
 const stores = postgresStores();
 afterAll(() => stores.remove());
 
-it("each item of a lane is leased once, one at a time, while more come into the lane", async () => {
+it("each item of an ordering key is leased once, one at a time, while more come into the ordering key", async () => {
   const engine = await stores.open();
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "queue", spec: {} });
   const holders = await Promise.all(
@@ -36,7 +36,7 @@ it("each item of a lane is leased once, one at a time, while more come into the 
       const { leased } = await engine.settleAndLease(holder, { settle: [], lease: { queue: QUEUE, max: 2 } });
       for (const { itemId } of leased) begin(itemId);
       await Promise.resolve();
-      for (const { itemId } of leased) atWork.delete(laneOf(itemId));
+      for (const { itemId } of leased) atWork.delete(keyOf(itemId));
       const { stale } = await engine.settleAndLease(holder, {
         settle: leased.map((item) => succeeded(item)),
       });
@@ -44,8 +44,8 @@ it("each item of a lane is leased once, one at a time, while more come into the 
     }
   };
   const begin = (itemId: string) => {
-    if (atWork.has(laneOf(itemId))) overlaps.push(itemId);
-    atWork.set(laneOf(itemId), 1);
+    if (atWork.has(keyOf(itemId))) overlaps.push(itemId);
+    atWork.set(keyOf(itemId), 1);
   };
 
   await Promise.all([
@@ -61,11 +61,11 @@ it("each item of a lane is leased once, one at a time, while more come into the 
 
 async function addOneByOne(engine: Engine, name: string): Promise<void> {
   for (let n = 0; n < ITEMS_EACH; n += 1) {
-    const lane = `lane-${n % LANES}`;
-    await engine.add(QUEUE, [{ itemId: `${lane}/${name}/${n}`, data: n, lane }]);
+    const orderingKey = `key-${n % KEYS}`;
+    await engine.add(QUEUE, [{ itemId: `${orderingKey}/${name}/${n}`, data: n, orderingKey }]);
   }
 }
 
-function laneOf(itemId: string): string {
+function keyOf(itemId: string): string {
   return itemId.split("/")[0] ?? "";
 }
