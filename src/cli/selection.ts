@@ -8,12 +8,12 @@ import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import type { Job } from "../item/job.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
 import { type ItemState, LETTER_STATES, parseItemState } from "../item/state.ts";
+import { requireItem } from "../queue/find-item.ts";
 import { everyJob, requireJob } from "../queue/find-job.ts";
-import { mergedInto, requireGroup } from "../redrive/groups.ts";
+import { resolveSignatures, unknownGroup } from "../redrive/groups.ts";
 import { matcherOf, type Selection } from "../redrive/select.ts";
 import { compact } from "../std/json.ts";
 import type { Given, OptionSpec } from "./command.ts";
-import { requireItem } from "./find.ts";
 import { duration, flag, list, listOf, mapped, under, value, word } from "./options.ts";
 
 /** The options of all commands that select letters. */
@@ -134,10 +134,7 @@ export function isNarrowed(flags: SelectionFlags): boolean {
 export async function selectionIn(engine: Engine, flags: SelectionFlags): Promise<Selection> {
   const selection = checkSelection(flags);
   if (flags.groups === undefined) return selection;
-  const corrections = await engine.listCorrections();
-  const signatures: string[] = [];
-  for (const name of flags.groups) signatures.push(mergedInto(await signatureFor(engine, name), corrections));
-  return selectionFrom(flags, signatures);
+  return selectionFrom(flags, await resolveSignatures(engine, flags.groups));
 }
 
 /** Builds the selection for the named job, or for all jobs. */
@@ -149,23 +146,6 @@ export async function selectedIn(
   const { filter, ...selection } = await selectionIn(engine, flags);
   const job = await jobFrom(engine, name, flags);
   return { job, selection: { ...selection, filter: { ...filter, ...(job && { queue: job.id }) } } };
-}
-
-/** Resolves a group. A complete signature need not exist: it selects nothing then, as it does without letters. */
-async function signatureFor(engine: Engine, name: string): Promise<string> {
-  if (/^[0-9a-f]{16}$/.test(name)) return name;
-  try {
-    return (await requireGroup(engine, name)).signature;
-  } catch (error) {
-    if (isError(error, "group_not_found")) throw unknownGroup(name);
-    throw error;
-  }
-}
-
-function unknownGroup(name: string): RedriveError {
-  return new RedriveError("filter_invalid", `--group: no group has the signature or the name "${name}".`, {
-    hint: "List all groups: redrive groups list --state all",
-  });
 }
 
 /** The job, items and options that a command on letters received. */

@@ -3,7 +3,7 @@ import type { Engine } from "../engine.ts";
 import type { Item } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { ItemState } from "../item/state.ts";
-import { type ItemView, itemToJson } from "../queue/item-json.ts";
+import { itemToJson } from "../queue/item-json.ts";
 import type { QueueSummary } from "../queue/queue-status.ts";
 import { canonicalJson, type JsonObject } from "../std/json.ts";
 import { argument, type Commands, command, type Given } from "./command.ts";
@@ -123,8 +123,4 @@ export async function listItems<Summary extends QueueSummary>(
     const { paint, columns } = context;
     return itemsText(items, { now, word, paint, columns }) + nextPageText(context, next);
   });
-}
-
-export async function readItemView(engine: Engine, item: Item): Promise<ItemView> {
-  return { item, attempts: await engine.listAttempts(item.ref), notes: await engine.listNotes(item.ref) };
 }

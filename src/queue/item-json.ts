@@ -1,4 +1,5 @@
 /** Converts items and their attempts to their public JSON form. */
+import type { Engine } from "../engine.ts";
 import { type Attempt, attemptToJson, type Item } from "../item/item.ts";
 import type { LetterNote } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
@@ -28,6 +29,10 @@ export interface ItemView {
   /** Oldest first. */
   readonly attempts: readonly Attempt[];
   readonly notes: readonly LetterNote[];
+}
+
+export async function readItemView(engine: Engine, item: Item): Promise<ItemView> {
+  return { item, attempts: await engine.listAttempts(item.ref), notes: await engine.listNotes(item.ref) };
 }
 
 export function itemViewToJson({ item, attempts, notes }: ItemView): JsonObject {

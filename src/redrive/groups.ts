@@ -1,6 +1,6 @@
 /** Lists and finds groups across all queues: letters with the same signature, whichever job they belong to. */
 import type { Engine, LetterGroup } from "../engine.ts";
-import { RedriveError } from "../errors.ts";
+import { isError, RedriveError } from "../errors.ts";
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import {
   type Correction,
@@ -192,6 +192,35 @@ export async function requireLiveGroup(engine: Engine, word: string): Promise<Gr
   const mark = await requireGroup(engine, word);
   const signature = mergedInto(mark.signature, await engine.listCorrections());
   return signature === mark.signature ? mark : ((await engine.readGroup(signature)) ?? mark);
+}
+
+/** Resolves signatures, unique beginnings of them, or names of groups to the signatures that have the letters now. */
+export async function resolveSignatures(
+  engine: Engine,
+  words: readonly string[],
+): Promise<readonly string[]> {
+  const corrections = await engine.listCorrections();
+  const signatures: string[] = [];
+  for (const word of words) signatures.push(mergedInto(await signatureFor(engine, word), corrections));
+  return signatures;
+}
+
+/** A complete signature need not exist: it selects nothing then, as it does without letters. */
+async function signatureFor(engine: Engine, word: string): Promise<string> {
+  if (/^[0-9a-f]{16}$/.test(word)) return word;
+  try {
+    return (await requireGroup(engine, word)).signature;
+  } catch (error) {
+    if (isError(error, "group_not_found")) throw unknownGroup(word);
+    throw error;
+  }
+}
+
+/** A group in a filter that does not exist is an error of the filter, because it must not select all letters. */
+export function unknownGroup(word: string): RedriveError {
+  return new RedriveError("filter_invalid", `--group: no group has the signature or the name "${word}".`, {
+    hint: "List all groups: redrive groups list --state all",
+  });
 }
 
 /** Follows the merges from a signature to the current one. Pure. */

@@ -2,6 +2,7 @@
 import { RedriveError } from "../../errors.ts";
 import type { Job } from "../../item/job.ts";
 import { letterToJson } from "../../item/letter.ts";
+import { requireLetter } from "../../queue/find-item.ts";
 import { type EditPreview, editLetters, editToJson, previewEdit, schemasOf } from "../../redrive/amend.ts";
 import { countFixable, type FixMatch, planFixes } from "../../redrive/fix.ts";
 import type { FixRule } from "../../redrive/fix-rule.ts";
@@ -23,7 +24,6 @@ import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { editByHand } from "../editor.ts";
 import { EXIT } from "../exit-code.ts";
-import { requireLetter } from "../find.ts";
 import { withProgress } from "../interactive-run.ts";
 import { readJsonFile, readJsonOption } from "../json-input.ts";
 import { refreshDirectories } from "../maintenance.ts";

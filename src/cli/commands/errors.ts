@@ -12,6 +12,7 @@ import {
   originOf,
   readErrors,
 } from "../../queue/error-log.ts";
+import { requireItem } from "../../queue/find-item.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { compact, type Json, type JsonObject, stringifyJson } from "../../std/json.ts";
@@ -19,7 +20,6 @@ import { type FailureTitle, failureTitle, groupTitle } from "../../triage/title.
 import { command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { requireItem } from "../find.ts";
 import { choice, count, duration, flag, limit, list, withDefault, word } from "../options.ts";
 import { nextPageText, shareFacts, tableBelow, titleFacts } from "../render/layout.ts";
 import { type Shorten, shortIds } from "../render/letter-list.ts";

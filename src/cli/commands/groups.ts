@@ -5,6 +5,7 @@ import type { Engine } from "../../engine.ts";
 import { isError, RedriveError } from "../../errors.ts";
 import { openInput } from "../../intake/input.ts";
 import { GROUP_STATES } from "../../item/group.ts";
+import { requireLetter } from "../../queue/find-item.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import {
   explainGroup,
@@ -27,7 +28,6 @@ import { previewLines } from "../../triage/preview.ts";
 import { ALGORITHM, type Signature } from "../../triage/signature.ts";
 import { argument, command } from "../command.ts";
 import { EXIT } from "../exit-code.ts";
-import { requireLetter } from "../find.ts";
 import { limit, listOf, ofJob } from "../options.ts";
 import { explanationText, fixText, groupListText, groupText } from "../render/group.ts";
 import { shortSignatures } from "../render/letter-list.ts";

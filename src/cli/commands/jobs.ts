@@ -2,7 +2,7 @@
 import type { Engine } from "../../engine.ts";
 import { ENDING_KINDS, type Job } from "../../item/job.ts";
 import { commandText, folderOf, requireJob } from "../../queue/find-job.ts";
-import { type JobSummary, summarise, summaryToJson } from "../../queue/job-summary.ts";
+import { type JobSummary, summarise } from "../../queue/job-summary.ts";
 import {
   deleteJob,
   dismissJob,
@@ -11,7 +11,7 @@ import {
   previewDeletion,
   refuseUnforced,
 } from "../../service/delete-job.ts";
-import { toRfc3339 } from "../../std/clock.ts";
+import { jobToJson } from "../../service/job-json.ts";
 import { formatDuration } from "../../std/duration.ts";
 import type { JsonObject } from "../../std/json.ts";
 import { interruptible } from "../bulk.ts";
@@ -44,7 +44,9 @@ const list = command({
       const queues = await engine.listJobs({ limit: 1, kinds: ["queue"] });
       return { rows: found, hasQueues: queues.length > 0 };
     });
-    context.answer({ jobs: rows.map(rowToJson) }, () => jobsText(context, rows));
+    context.answer({ jobs: rows.map(({ job, ...summary }) => jobToJson(job, summary)) }, () =>
+      jobsText(context, rows),
+    );
     if (hasQueues && !context.isJson) context.note("To list queues: redrive queue list");
     return EXIT.done;
   },
@@ -53,17 +55,6 @@ const list = command({
 function shownStatus({ status }: JobSummary, job: Job): string {
   if (job.kind === "deleting") return "deleting";
   return isDismissed(job) && status !== "completed" ? "dismissed" : status;
-}
-
-function rowToJson({ job, shownStatus: _, ...summary }: Row): JsonObject {
-  return {
-    ...summaryToJson(summary),
-    kind: job.kind,
-    command: commandText(job),
-    cwd: folderOf(job) ?? null,
-    started_at: toRfc3339(job.startedAt),
-    dismissed: isDismissed(job),
-  };
 }
 
 function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): string {

@@ -1,11 +1,12 @@
 /** `redrive ops …`: shows and controls operations on many letters. */
 import type { Engine } from "../../engine.ts";
-import { leftOf, type Operation, operationToJson, type SelectedLetter } from "../../item/operation.ts";
+import { leftOf, type Operation, operationToJson } from "../../item/operation.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { hasRunner } from "../../queue/job-summary.ts";
 import { editToJson } from "../../redrive/amend.ts";
 import { cancelOperation, finishOperation, pauseOperation, reopen } from "../../redrive/change-operation.ts";
 import { onlyOpenOperation, requireOperation } from "../../redrive/operation.ts";
+import { operationViewToJson, viewOperation } from "../../redrive/operation-view.ts";
 import { refuseUndo, type Undone, undoOperation } from "../../redrive/undo.ts";
 import { continueRedrive } from "../../run/retry.ts";
 import { changeExitCode, changeLetters, emptyCounts, interruptible } from "../bulk.ts";
@@ -16,13 +17,7 @@ import { runRedrive } from "../interactive-run.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import { flag, ofJob, quiet, storeWaitMs, yes } from "../options.ts";
 import { table } from "../render/layout.ts";
-import {
-  countsText,
-  type OperationView,
-  operationText,
-  resultText,
-  statusTint,
-} from "../render/operation.ts";
+import { countsText, operationText, resultText, statusTint } from "../render/operation.ts";
 import { lettersText, secondText } from "../render/text.ts";
 
 const ID = argument("<operation>", "its id, or the beginning of it");
@@ -77,40 +72,10 @@ const show = command({
   examples: ["redrive ops show op-7h2k"],
   arguments: { id: ID },
   run: async (context, { id }) => {
-    const view = await context.withStore((engine) => viewOf(engine, id));
-    return context.answer(viewToJson(view), () => operationText(view, context));
+    const view = await context.withStore((engine) => viewOperation(engine, id));
+    return context.answer(operationViewToJson(view), () => operationText(view, context));
   },
 });
-
-const LETTERS_SHOWN_MAX = 10;
-
-/** Lists refused letters first, because users look for them. */
-async function viewOf(engine: Engine, id: string): Promise<OperationView> {
-  const operation = await requireOperation(engine, id);
-  const letters: SelectedLetter[] = [];
-  for (const status of ["refused", "pending", "done"] as const) {
-    const limit = LETTERS_SHOWN_MAX - letters.length;
-    if (limit > 0) letters.push(...(await engine.listSelected(operation.id, { status, limit })));
-  }
-  return { operation, letters, refusals: await engine.listRefusals(operation.id) };
-}
-
-function viewToJson({ operation, refusals, letters }: OperationView): object {
-  return {
-    ...operationToJson(operation),
-    force: operation.force,
-    filter: operation.filter,
-    plan: operation.plan,
-    progress: operation.progress,
-    refusals,
-    letters: letters.map(({ itemId, signature, status, reason }) => ({
-      item_id: itemId,
-      error_signature: signature,
-      status,
-      ...(reason !== undefined && { reason }),
-    })),
-  };
-}
 
 const pause = command({
   summary: "Pause an operation; attempts that are running finish.",

@@ -1,17 +1,17 @@
 /** `redrive queue create|set|list|show|pause|resume`: manages named queues and their settings. */
 import { RedriveError } from "../../errors.ts";
+import { requireItem } from "../../queue/find-item.ts";
 import { requireQueue } from "../../queue/find-job.ts";
-import { itemViewToJson } from "../../queue/item-json.ts";
+import { itemViewToJson, readItemView } from "../../queue/item-json.ts";
 import { changeQueue, createQueue } from "../../queue/queue-settings.ts";
 import { listQueues, type QueueSummary, queueToJson, summariseQueue } from "../../queue/queue-status.ts";
 import { argument, command } from "../command.ts";
 import { EXIT } from "../exit-code.ts";
-import { requireItem } from "../find.ts";
 import { queueOptions, queueSettingsFrom } from "../queue-options.ts";
 import { itemText } from "../render/item.ts";
 import { queueSettingsText, queuesText, queueText } from "../render/queue.ts";
 import { some } from "../render/text.ts";
-import { applySettings, pauseCommands, readItemView, type StandingKind } from "../standing.ts";
+import { applySettings, pauseCommands, type StandingKind } from "../standing.ts";
 
 const name = argument("<queue>", "its name");
 

@@ -7,23 +7,16 @@ import {
   targetToJson,
 } from "../../delivery/target-settings.ts";
 import { isError, RedriveError } from "../../errors.ts";
+import { requireItem } from "../../queue/find-item.ts";
 import { requireTarget } from "../../queue/find-job.ts";
-import { itemViewToJson } from "../../queue/item-json.ts";
+import { itemViewToJson, readItemView } from "../../queue/item-json.ts";
 import { argument, command } from "../command.ts";
 import { EXIT } from "../exit-code.ts";
-import { requireItem } from "../find.ts";
 import { itemStates, word } from "../options.ts";
 import { targetOptions, targetSettingsFrom } from "../queue-options.ts";
 import { itemText } from "../render/item.ts";
 import { targetSettingsText, targetsText, targetText } from "../render/queue.ts";
-import {
-  applySettings,
-  listItems,
-  pageOptions,
-  pauseCommands,
-  readItemView,
-  type StandingKind,
-} from "../standing.ts";
+import { applySettings, listItems, pageOptions, pauseCommands, type StandingKind } from "../standing.ts";
 
 const TARGET_KIND: StandingKind<TargetSummary> = {
   family: "receipts",

@@ -4,6 +4,7 @@ import { type EditPreview, editToJson } from "../../redrive/amend.ts";
 import { returnedOf, STAGE_NAMES, stageOf } from "../../redrive/canary.ts";
 import { isOver } from "../../redrive/change-operation.ts";
 import type { Change } from "../../redrive/json-diff.ts";
+import type { OperationView } from "../../redrive/operation-view.ts";
 import { planText } from "../../redrive/plan.ts";
 import type { RedrivePreview } from "../../redrive/preview.ts";
 import { toRfc3339 } from "../../std/clock.ts";
@@ -117,12 +118,6 @@ export function refusalLines(
 ): string {
   if (refusals.length === 0) return "";
   return `\nRefused:\n${refusals.map(({ reason, count }) => `${fit(`  ${count}  ${reason}`, columns)}\n`).join("")}`;
-}
-
-export interface OperationView {
-  readonly operation: Operation;
-  readonly refusals: readonly { readonly reason: string; readonly count: number }[];
-  readonly letters: readonly SelectedLetter[];
 }
 
 export function operationText({ operation, refusals, letters }: OperationView, screen: Screen): string {

@@ -3,7 +3,7 @@ import type { Engine, StoredLetter } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { contentId } from "../intake/identity.ts";
 import type { Item } from "../item/item.ts";
-import { requireJob } from "../queue/find-job.ts";
+import { requireJob } from "./find-job.ts";
 
 const CANDIDATES_MAX = 6;
 

@@ -1,0 +1,45 @@
+/** An operation with the letters that it selected and the reasons for refusals, for people and programs. Reads only. */
+import type { Engine } from "../engine.ts";
+import { type Operation, operationToJson, type SelectedLetter } from "../item/operation.ts";
+import type { JsonObject } from "../std/json.ts";
+import { requireOperation } from "./operation.ts";
+
+export interface OperationView {
+  readonly operation: Operation;
+  readonly refusals: readonly { readonly reason: string; readonly count: number }[];
+  readonly letters: readonly SelectedLetter[];
+}
+
+const LETTERS_SHOWN_MAX = 10;
+
+/** Lists refused letters first, because users look for them. */
+export async function viewOperation(engine: Engine, id: string): Promise<OperationView> {
+  const operation = await requireOperation(engine, id);
+  const letters: SelectedLetter[] = [];
+  for (const status of ["refused", "pending", "done"] as const) {
+    const limit = LETTERS_SHOWN_MAX - letters.length;
+    if (limit > 0) letters.push(...(await engine.listSelected(operation.id, { status, limit })));
+  }
+  return { operation, letters, refusals: await engine.listRefusals(operation.id) };
+}
+
+export function operationViewToJson({ operation, refusals, letters }: OperationView): JsonObject {
+  return {
+    ...operationToJson(operation),
+    force: operation.force,
+    filter: { ...operation.filter },
+    plan: operation.plan,
+    progress: operation.progress,
+    refusals: refusals.map((refusal) => ({ ...refusal })),
+    letters: letters.map(selectedToJson),
+  };
+}
+
+export function selectedToJson({ itemId, signature, status, reason }: SelectedLetter): JsonObject {
+  return {
+    item_id: itemId,
+    error_signature: signature,
+    status,
+    ...(reason !== undefined && { reason }),
+  };
+}
