@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { type ErrorCode, RedriveError } from "../errors.ts";
 import { ITEM_STATES, type ItemState, parseItemState } from "../item/state.ts";
-import { parseRate, type Rate } from "../redrive/pace.ts";
+import { parseRate, type Rate } from "../redrive/plan.ts";
 import { parseBackoff } from "../retry/backoff.ts";
 import { type OnItemFailure, OUTAGE_ACTIONS } from "../retry/policy.ts";
 import { DEFAULT_GRACE_MS } from "../run/map-spec.ts";

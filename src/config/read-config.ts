@@ -1,7 +1,7 @@
 /** Parses `redrive.yml` into settings, or throws one usage error that lists every problem with its position. */
 import { dirname, resolve } from "node:path";
 import { RedriveError } from "../errors.ts";
-import type { FixChange, FixRule } from "../redrive/fix-rule.ts";
+import type { FixChange, FixRule } from "../redrive/fix.ts";
 import type { ClassRule } from "../retry/class-rule.ts";
 import { parseTimeOfDay } from "../service/alert-schedule.ts";
 import {

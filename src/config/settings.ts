@@ -1,5 +1,5 @@
 /** The settings of `redrive.yml` and their defaults. */
-import type { FixRule } from "../redrive/fix-rule.ts";
+import type { FixRule } from "../redrive/fix.ts";
 import { DEFAULT_LIMITS } from "../redrive/limits.ts";
 import type { ClassRule } from "../retry/class-rule.ts";
 import { DEFAULT_WATCH, type WatchSettings } from "../service/alert-settings.ts";

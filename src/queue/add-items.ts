@@ -70,7 +70,7 @@ interface Rules {
 async function rulesOf(job: Job): Promise<Rules> {
   const spec = queueSpecOf(job);
   if (spec.schema === undefined) return { job, spec, check: () => undefined };
-  const { compileSchema } = await import("../redrive/data-schema/compile.ts");
+  const { compileSchema } = await import("../redrive/data-schema.ts");
   return { job, spec, check: compileSchema(spec.schema) };
 }
 

@@ -136,7 +136,7 @@ async function specWith(before: QueueSpec, settings: QueueSettings): Promise<Que
 export async function applySettings(before: QueueSpec, settings: QueueSettings): Promise<QueueSpec> {
   const { schema, description, ...spec } = applyChanges(before, settings, SPEC_KEYS);
   // Throws now if the schema cannot be compiled, instead of when items are added.
-  if (schema !== undefined) (await import("../redrive/data-schema/compile.ts")).compileSchema(schema);
+  if (schema !== undefined) (await import("../redrive/data-schema.ts")).compileSchema(schema);
   const policy = policyWith(before.policy, settings);
   return compact({ ...spec, policy, schema, description: description?.trim() || undefined });
 }

@@ -6,14 +6,7 @@ import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.t
 import { type Change, diffJson, isSameJson } from "./json-diff.ts";
 import { type BulkRequest, beginSelected, type Interruptible, stepsFor, workThrough } from "./operation.ts";
 import { ReasonCounts, type Refusals } from "./preview.ts";
-import {
-  type Amend,
-  type Amended,
-  compileRecipe,
-  type Recipe,
-  recipeFromJson,
-  recipeToJson,
-} from "./recipe.ts";
+import { type Amended, compileRecipe, type Recipe, recipeFromJson, recipeToJson } from "./recipe.ts";
 import { type Selection, selectionFor, selectLetters } from "./select.ts";
 
 /** The letters and the change of an edit. */
@@ -24,13 +17,25 @@ export interface EditRequest extends BulkRequest {
 }
 
 /** Edits the letters that match now. A recipe that does not compile changes nothing. */
-export async function editLetters(engine: Engine, request: EditRequest): Promise<Operation> {
-  const { recipe, note, ...bulk } = request;
+export function editLetters(engine: Engine, { note, ...request }: EditRequest): Promise<Operation> {
+  return begin(engine, { ...request, kind: "edit" }, { note }).then((begun) =>
+    continueEdit(engine, begun, request),
+  );
+}
+
+/** Compiles the recipe first: one that does not compile must not create an operation. */
+async function begin(
+  engine: Engine,
+  { recipe = {}, ...request }: BulkRequest & { kind: "edit" | "requeue"; recipe?: Recipe },
+  options: { note?: string | undefined; priority?: Priority | undefined },
+): Promise<Operation> {
   await compileRecipe(recipe);
-  const selection = selectionFor("edit", request.selection);
-  const plan = compact({ ...recipeToJson(recipe), note });
-  const begun = await beginSelected(engine, { ...bulk, kind: "edit", selection, plan });
-  return continueEdit(engine, begun, request);
+  const selection = selectionFor(request.kind, request.selection);
+  return beginSelected(engine, {
+    ...request,
+    selection,
+    plan: compact({ ...recipeToJson(recipe), ...options }),
+  });
 }
 
 /** The JSON Schema for a queue's data, if its job has one. */
@@ -80,11 +85,7 @@ export async function previewEdit(
 const CHUNK_MAX = 200;
 
 /** Runs an edit, or the undo of one, from its last completed step to the end. */
-export async function continueEdit(
-  engine: Engine,
-  begun: Operation,
-  { signal }: Interruptible = {},
-): Promise<Operation> {
+export async function continueEdit(engine: Engine, begun: Operation, { signal }: Interruptible = {}) {
   const { undoes, plan } = begun;
   const amend = undoes === undefined ? await compileRecipe(recipeFromJson(plan)) : dataBefore(undoes);
   const gone = undoes === undefined ? REFUSAL.gone : "it was run again or left since";
@@ -136,20 +137,13 @@ export interface RequeueRequest extends BulkRequest {
 }
 
 /** Requeues the dead letters that match now. A recipe that does not compile requeues nothing. */
-export async function requeueLetters(engine: Engine, request: RequeueRequest): Promise<Operation> {
-  const { recipe = {}, priority, ...bulk } = request;
-  await compileRecipe(recipe);
-  const selection = selectionFor("requeue", request.selection);
-  const plan = compact({ ...recipeToJson(recipe), priority });
-  const begun = await beginSelected(engine, { ...bulk, kind: "requeue", selection, plan });
-  return continueRequeue(engine, begun, request);
+export function requeueLetters(engine: Engine, { priority, ...request }: RequeueRequest): Promise<Operation> {
+  return begin(engine, { ...request, kind: "requeue" }, { priority }).then((begun) =>
+    continueRequeue(engine, begun, request),
+  );
 }
 
-export async function continueRequeue(
-  engine: Engine,
-  begun: Operation,
-  { signal }: Interruptible = {},
-): Promise<Operation> {
+export async function continueRequeue(engine: Engine, begun: Operation, { signal }: Interruptible = {}) {
   const judge = await requeueJudge(engine, begun);
   const priority = PRIORITIES.find((one) => one === begun.plan.priority);
   return workThrough(engine, begun, {
@@ -173,7 +167,7 @@ async function requeueJudge(
 ): Promise<(letter: StoredLetter) => string | { readonly data: Json }> {
   const recipe = recipeFromJson(plan);
   const schemas = [...(await schemasFor(engine, queue)), ...(recipe.schemas ?? [])];
-  const amend: Amend = await compileRecipe({ ...recipe, schemas });
+  const amend = await compileRecipe({ ...recipe, schemas });
   return (letter) => {
     const amended = amend(letter);
     if (!amended.ok) return amended.reason;
@@ -199,16 +193,9 @@ export async function previewRequeue(
   return { selected, sent, refusals: reasons.list() };
 }
 
-export interface RequeuedLetter {
-  readonly itemId: string;
-  readonly newId: string;
-}
+export type RequeuedLetter = { readonly itemId: string; readonly newId: string };
 
-export async function listRequeued(
-  engine: Engine,
-  operation: Operation,
-  limit: number,
-): Promise<readonly RequeuedLetter[]> {
+export async function listRequeued(engine: Engine, operation: Operation, limit: number) {
   const sent: RequeuedLetter[] = [];
   for (const { itemId } of await engine.listSelected(operation.id, { status: "done", limit })) {
     const found = await engine.findItems(itemId, { queue: operation.queue, limit: 1 });

@@ -6,18 +6,13 @@ import type { LetterFilter } from "../item/letter-query.ts";
 import { type Analysis, Analyst, INTERVALS_MAX, SAMPLES_MAX, stepFor } from "../triage/analyse.ts";
 import { type Selection, selectLetters } from "./select.ts";
 
-export interface AnalyseOptions {
-  /** How many of the largest groups include sample letters. Default 100. */
-  readonly sampledGroupsMax?: number;
-}
-
 const SAMPLED_GROUPS_MAX = 100;
 
-/** Analyses waiting letters, unless the filter names other states. */
+/** Analyses waiting letters, unless the filter names other states. The largest groups include sample letters. */
 export async function analyseSelected(
   engine: Engine,
   selection: Selection,
-  { sampledGroupsMax = SAMPLED_GROUPS_MAX }: AnalyseOptions = {},
+  { sampledGroupsMax = SAMPLED_GROUPS_MAX } = {},
 ): Promise<Analysis> {
   const { queue } = selection.filter;
   const groups = await engine.listGroups(queue === undefined ? {} : { queue });
@@ -46,11 +41,7 @@ function withStates(analysis: Analysis, groups: readonly LetterGroup[]): Analysi
 }
 
 /** A rule or a merge can put several error types into one group, so letters are counted per type. */
-async function ofTypes(
-  engine: Engine,
-  { types }: LetterFilter,
-  groups: readonly LetterGroup[],
-): Promise<readonly LetterGroup[]> {
+async function ofTypes(engine: Engine, { types }: LetterFilter, groups: readonly LetterGroup[]) {
   if (types === undefined) return groups;
   const counted: LetterGroup[] = [];
   for (const group of groups) {
@@ -62,11 +53,7 @@ async function ofTypes(
 }
 
 /** Counts the error types of the groups first, because they usually account for all letters. */
-async function countTypes(
-  engine: Engine,
-  filter: LetterFilter,
-  groups: readonly LetterGroup[],
-): Promise<ReadonlyMap<string, number>> {
+async function countTypes(engine: Engine, filter: LetterFilter, groups: readonly LetterGroup[]) {
   let left = groups.reduce((sum, { count }) => sum + count, 0);
   const counts: [string, number][] = [];
   for (const type of new Set([...groups.map(({ errorType }) => errorType), ...ERROR_TYPE_NAMES])) {
@@ -79,11 +66,7 @@ async function countTypes(
   return new Map(counts.sort(([, a], [, b]) => b - a));
 }
 
-async function analyseCounted(
-  engine: Engine,
-  filter: LetterFilter,
-  all: readonly LetterGroup[],
-): Promise<Analysis> {
+async function analyseCounted(engine: Engine, filter: LetterFilter, all: readonly LetterGroup[]) {
   const { signatures } = filter;
   const named = all.filter(({ signature }) => signatures?.includes(signature) ?? true);
   const groups = await ofTypes(engine, filter, named);
@@ -98,7 +81,7 @@ async function analyseCounted(
   return { ...analyst.result(), errorDistribution: await countTypes(engine, filter, groups) };
 }
 
-function stepOf(groups: readonly { readonly firstAt: number; readonly lastAt: number }[]): number {
+function stepOf(groups: readonly LetterGroup[]): number {
   const first = groups.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY);
   const last = groups.reduce((most, { lastAt }) => Math.max(most, lastAt), 0);
   return stepFor(Math.min(first, last), last, INTERVALS_MAX);

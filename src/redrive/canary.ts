@@ -2,15 +2,11 @@
 import { selectedPages } from "../dead-letter/pages.ts";
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Operation, SelectedLetter } from "../item/operation.ts";
-import { isJsonObject, type JsonObject } from "../std/json.ts";
+import { compact, isJsonObject } from "../std/json.ts";
 import { ALGORITHM, signatureOf } from "../triage/signature.ts";
 
-export interface CanaryStage {
-  /** The number of the stage, from 1. */
-  readonly stage: number;
-  /** How many letters are redriven when the stage ends. Absent until the first letters were chosen. */
-  readonly goal?: number;
-}
+/** `goal` is how many letters are redriven when the stage ends. It is absent until the first letters were chosen. */
+export type CanaryStage = { readonly stage: number; readonly goal?: number };
 
 export const STAGE_NAMES = ["one of each group", "1 %", "10 %", "all the rest"] as const;
 
@@ -19,10 +15,6 @@ const SHARES = [0, 0.01, 0.1, 1] as const;
 export function stageOf({ progress }: Pick<Operation, "progress">): CanaryStage {
   const { stage, goal } = progress;
   return { stage: typeof stage === "number" ? stage : 1, ...(typeof goal === "number" && { goal }) };
-}
-
-export function stageToJson({ stage, goal }: CanaryStage): JsonObject {
-  return goal === undefined ? { stage } : { stage, goal };
 }
 
 /** Each further stage redrives a share of the whole selection, and at least one letter. */
@@ -44,20 +36,16 @@ export function stopReason({ itemId, signature }: Returned): string {
   return `the canary stopped: ${itemId} came back with the same failure (group ${signature})`;
 }
 
-export function returnedToJson({ itemId, signature, pattern }: Returned): {
-  readonly stopped_by: JsonObject;
-} {
-  return { stopped_by: { item_id: itemId, signature, ...(pattern !== undefined && { pattern }) } };
+export function returnedToJson({ itemId, signature, pattern }: Returned) {
+  return { stopped_by: compact({ item_id: itemId, signature, pattern }) };
 }
 
 export function returnedOf({ progress }: Pick<Operation, "progress">): Returned | null {
   const { stopped_by: stopped } = progress;
   if (!isJsonObject(stopped)) return null;
-  return {
-    itemId: String(stopped.item_id),
-    signature: String(stopped.signature),
-    ...(typeof stopped.pattern === "string" && { pattern: stopped.pattern }),
-  };
+  const { item_id: itemId, signature, pattern } = stopped;
+  const returned = { itemId: String(itemId), signature: String(signature) };
+  return typeof pattern === "string" ? { ...returned, pattern } : returned;
 }
 
 /** Finds a redriven letter that died again in the same group. */
@@ -66,14 +54,9 @@ export function findReturned(engine: Engine, operation: Operation): Promise<Retu
 }
 
 /** Like `findReturned`, for groups of an older algorithm, whose signatures must be computed again to be compared. */
-export async function findReturnedOfOldGroups(
-  engine: Engine,
-  operation: Operation,
-): Promise<Returned | null> {
+export async function findReturnedOfOldGroups(engine: Engine, operation: Operation) {
   const groups = await engine.listGroups({ queue: operation.queue });
-  const current = new Set(
-    groups.flatMap(({ algorithm, signature }) => (algorithm === ALGORITHM ? signature : [])),
-  );
+  const current = new Set(groups.flatMap((one) => (one.algorithm === ALGORITHM ? one.signature : [])));
   if (current.size === groups.length) return null;
   const isSame = (letter: StoredLetter, { signature }: SelectedLetter) =>
     !current.has(signature) && failedAsBefore(letter, operation.createdAt);
@@ -120,11 +103,7 @@ export async function pickOfEachGroup(engine: Engine, operation: Operation): Pro
 }
 
 /** Returns `none` if every letter of the group would be refused, so that the caller can skip the group. */
-async function fitness(
-  engine: Engine,
-  { ref, signature }: SelectedLetter,
-  queue: string,
-): Promise<"yes" | "not this one" | "none"> {
+async function fitness(engine: Engine, { ref, signature }: SelectedLetter, queue: string) {
   const letter = await engine.readLetter(ref);
   if (letter?.state === "dead" && letter.reprocessEligible) return "yes";
   const query = { queue, signatures: [signature], eligible: true, states: ["dead"], limit: 0 } as const;

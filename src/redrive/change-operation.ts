@@ -3,6 +3,7 @@ import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Operation, OperationKind } from "../item/operation.ts";
 import { assert } from "../std/assert.ts";
+import type { Interruptible } from "./operation.ts";
 
 export function isOver({ status }: Operation): boolean {
   return status === "ended" || status === "cancelled";
@@ -31,12 +32,7 @@ function refuseUnless(status: Operation["status"], operation: Operation): Operat
   });
 }
 
-interface FinishContext {
-  readonly home: string;
-  /** Aborting the signal stops the work between two steps and leaves the operation open. */
-  readonly signal?: AbortSignal | undefined;
-}
-
+type FinishContext = Interruptible & { readonly home: string };
 type Finish = (engine: Engine, operation: Operation, context: FinishContext) => Promise<Operation>;
 
 /** Imported on demand, so that a command loads only the module it needs. Redrives are finished by the job's runner. */
@@ -50,19 +46,14 @@ const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promis
   evict: async () => (await import("./purge.ts")).continuePurge,
 };
 
+/** Finishes an operation. The edit of a fix also starts the redrive of the changed letters, which a runner works on. */
 export async function finishOperation(
   { engine, ...context }: FinishContext & { readonly engine: Engine },
   operation: Operation,
 ): Promise<Operation> {
-  const { kind } = operation;
+  const { kind, plan, author } = operation;
   assert(kind !== "redrive", "a redrive is resumed by its job");
-  if (operation.plan.fix !== undefined) return finishRule(engine, operation);
-  const finish = await FINISH_OF[kind]();
-  return finish(engine, operation, context);
-}
-
-/** Finishes the edit of a fix and starts the redrive of the changed letters, which a runner then works on. */
-async function finishRule(engine: Engine, operation: Operation): Promise<Operation> {
+  if (plan.fix === undefined) return (await FINISH_OF[kind]())(engine, operation, context);
   const { finishFix } = await import("./fix.ts");
-  return (await finishFix(engine, operation, { author: operation.author })).edit;
+  return (await finishFix(engine, operation, { author })).edit;
 }

@@ -16,10 +16,7 @@ export interface CorrectOptions {
   readonly onProgress?: (letters: number) => void;
 }
 
-export interface Corrected {
-  readonly target: NamedGroup;
-  readonly moved: number;
-}
+export type Corrected = { readonly target: NamedGroup; readonly moved: number };
 
 /** Merges groups, also for later failures. If the target was merged itself, its current group is the target. */
 export async function mergeGroups(
@@ -56,11 +53,7 @@ async function currentGroup(engine: Engine, group: NamedGroup): Promise<NamedGro
   return (await engine.readGroup(signature)) ?? group;
 }
 
-async function storeCorrections(
-  engine: Engine,
-  { remove, add }: CorrectionPlan,
-  author: string,
-): Promise<void> {
+async function storeCorrections(engine: Engine, { remove, add }: CorrectionPlan, author: string) {
   for (const { from, text } of remove) await engine.removeCorrection(from, text);
   for (const rule of add) await engine.correct({ ...rule, author });
 }
@@ -90,14 +83,9 @@ async function moveLetters(
 }
 
 /** The algorithm by queue. Moving a letter does not recompute its signature, so the letter keeps its algorithm. */
-async function algorithmsOf(
-  engine: Engine,
-  signatures: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const groups = await engine.listGroups({});
-  const old = groups.filter(
-    ({ signature, algorithm }) => signatures.includes(signature) && algorithm !== ALGORITHM,
-  );
+async function algorithmsOf(engine: Engine, signatures: readonly string[]) {
+  const groups = (await engine.listGroups({})).filter(({ signature }) => signatures.includes(signature));
+  const old = groups.filter(({ algorithm }) => algorithm !== ALGORITHM);
   return new Map(old.map(({ queue, algorithm }) => [queue, algorithm]));
 }
 
@@ -114,17 +102,10 @@ export async function requireCorrection(engine: Engine, number: number): Promise
   const corrections = await engine.listCorrections();
   const found = corrections[number - 1];
   if (found !== undefined) return found;
+  const count = corrections.length;
   throw new RedriveError("usage", `There is no correction ${number}.`, {
-    hint:
-      corrections.length === 0
-        ? "This store has no corrections."
-        : `Valid numbers: 1 to ${corrections.length}.`,
+    hint: count === 0 ? "This store has no corrections." : `Valid numbers: 1 to ${count}.`,
   });
-}
-
-/** Stops applying the correction to new failures. `groups rebuild` moves the existing letters. */
-export async function removeCorrection(engine: Engine, { from, text }: Correction): Promise<boolean> {
-  return engine.removeCorrection(from, text);
 }
 
 export type NamedGroup = Pick<GroupMark, "signature" | "pattern">;
@@ -138,20 +119,14 @@ export interface CorrectionPlan {
  * Merges a group into a target that is not merged itself, and redirects the corrections that pointed to the group. If the
  * group was split off the target, that split is removed.
  */
-export function planMerge(
-  group: NamedGroup,
-  target: NamedGroup,
-  corrections: readonly Correction[],
-): CorrectionPlan {
+export function planMerge(group: NamedGroup, target: NamedGroup, corrections: readonly Correction[]) {
   if (group.signature === target.signature) return { remove: [], add: [] };
   const { signature: to, pattern } = target;
   const leading = corrections.filter((one) => one.to === group.signature);
+  const moved = leading.filter(({ from }) => from !== to);
   return {
     remove: leading.filter(({ from }) => from === to).map(keyOf),
-    add: [
-      ...leading.filter(({ from }) => from !== to).map((one) => ({ ...ruleOf(one), to, pattern })),
-      { from: group.signature, to, pattern },
-    ],
+    add: [...moved.map((one) => ({ ...keyOf(one), to, pattern })), { from: group.signature, to, pattern }],
   };
 }
 
@@ -174,10 +149,6 @@ function keyOf({ from, text }: Correction): Pick<Correction, "from" | "text"> {
   return text === undefined ? { from } : { from, text };
 }
 
-function ruleOf({ from, text, to, pattern }: Correction): CorrectionRule {
-  return { from, to, pattern, ...(text !== undefined && { text }) };
-}
-
 export interface RebuildOptions {
   /** Default: all queues. */
   readonly queue?: string;
@@ -187,15 +158,8 @@ export interface RebuildOptions {
   readonly onProgress?: (letters: number) => void;
 }
 
-export interface Rebuilt {
-  readonly letters: number;
-  readonly changed: number;
-  readonly groupsBefore: number;
-  readonly groupsAfter: number;
-}
-
 /** Assigns every letter to the group that it would get if it were buried now. After a crash, a second run does the rest. */
-export async function rebuildGroups(engine: Engine, options: RebuildOptions): Promise<Rebuilt> {
+export async function rebuildGroups(engine: Engine, options: RebuildOptions) {
   const { queue, rules, dryRun = false, onProgress } = options;
   const corrections = await engine.listCorrections();
   const [before, after] = [new Set<string>(), new Set<string>()];

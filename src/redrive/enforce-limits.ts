@@ -9,25 +9,13 @@ import { takeLock } from "../std/file-lock.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import { fullnessOf, type LetterLimits } from "./limits.ts";
 import { beginListed } from "./operation.ts";
-import { continuePurge, finishAbandoned, purgeLetters } from "./purge.ts";
-import { selectPages } from "./select.ts";
+import { continuePurge, finishAbandoned, type PurgeRequest, purgeLetters } from "./purge.ts";
+import { type Selection, selectPages } from "./select.ts";
 
-export interface EnforceOptions {
-  readonly queue: string;
-  readonly limits: LetterLimits;
-  /** The home folder, which holds the archive. */
-  readonly home: string;
-  readonly author: string;
-}
-
-export interface Enforced {
-  readonly evicted: number;
-  readonly purged: number;
-  readonly operations: readonly Operation[];
-}
+type EnforceOptions = Pick<PurgeRequest, "queue" | "home" | "author"> & { readonly limits: LetterLimits };
 
 /** Purges old letters first, because there may then be nothing left to evict. */
-export async function enforceLimits(engine: Engine, options: EnforceOptions): Promise<Enforced> {
+export async function enforceLimits(engine: Engine, options: EnforceOptions) {
   await finishAbandoned(engine, options);
   const purge = await purgeOld(engine, options);
   const evict = await evictOldest(engine, options);
@@ -41,13 +29,11 @@ export async function enforceLimits(engine: Engine, options: EnforceOptions): Pr
 /** Retention also applies to resolved and discarded letters. */
 const OLD_STATES: readonly ItemState[] = ["dead", "discarded", "done"];
 
-export async function previewLimits(
-  engine: Engine,
-  { queue, limits }: Pick<EnforceOptions, "queue" | "limits">,
-): Promise<{ readonly evicted: number; readonly purged: number }> {
+export async function previewLimits(engine: Engine, scope: Pick<EnforceOptions, "queue" | "limits">) {
+  const { queue, limits } = scope;
   const counts = await engine.count(queue);
-  const old = await countOld(engine, { queue, limits }, OLD_STATES);
-  const oldDead = old === 0 ? 0 : await countOld(engine, { queue, limits }, ["dead"]);
+  const old = await countOld(engine, scope, OLD_STATES);
+  const oldDead = old === 0 ? 0 : await countOld(engine, scope, ["dead"]);
   const left = { letters: counts.letters - oldDead, dead: counts.dead - oldDead };
   return { evicted: fullnessOf(left, limits).evict, purged: old };
 }
@@ -68,17 +54,11 @@ async function countOld(
 export async function purgeOld(engine: Engine, options: EnforceOptions): Promise<Operation | null> {
   const { limits, ...request } = options;
   if (limits.retentionMs === null || (await countOld(engine, options, OLD_STATES)) === 0) return null;
+  const filter = { queue: request.queue, states: OLD_STATES, olderThanMs: limits.retentionMs } as const;
   return purgeLetters(engine, {
     ...request,
     kind: "purge",
-    selection: {
-      filter: {
-        queue: request.queue,
-        states: OLD_STATES,
-        olderThanMs: limits.retentionMs,
-        ageOf: "arrival",
-      },
-    },
+    selection: { filter: { ...filter, ageOf: "arrival" } },
     reason: "older than the retention period",
   });
 }
@@ -113,12 +93,9 @@ async function evict(engine: Engine, count: number, options: EnforceOptions): Pr
 }
 
 async function* oldestDead(engine: Engine, queue: string, wanted: number): AsyncGenerator<readonly number[]> {
+  const selection: Selection = { filter: { queue, states: ["dead"] } };
   let left = wanted;
-  for await (const { letters } of selectPages(
-    engine,
-    { filter: { queue, states: ["dead"] } },
-    { order: "oldest" },
-  )) {
+  for await (const { letters } of selectPages(engine, selection, { order: "oldest" })) {
     const letterSequences = letters.slice(0, left).map(({ letterSequence }) => letterSequence);
     yield letterSequences;
     left -= letterSequences.length;

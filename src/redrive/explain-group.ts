@@ -1,12 +1,9 @@
 /** Explains why a failure is in its group: the rule or the algorithm, corrections, and the most similar groups. */
 import type { Engine, StoredLetter } from "../engine.ts";
-import type { GroupMark } from "../item/group.ts";
-import { corrected } from "../item/group.ts";
-import type { JsonObject } from "../std/json.ts";
-import { compact } from "../std/json.ts";
+import { corrected, type GroupMark } from "../item/group.ts";
+import { compact, type JsonObject } from "../std/json.ts";
 import { type Explanation, explainFailure, nearestPatterns } from "../triage/explain.ts";
-import type { GroupRule } from "../triage/grouping.ts";
-import { type FailureGroup, groupOf } from "../triage/grouping.ts";
+import { type FailureGroup, type GroupRule, groupOf } from "../triage/grouping.ts";
 import { titleToJson } from "../triage/title.ts";
 import { type GroupSummary, joinGroups } from "./groups.ts";
 
@@ -27,12 +24,7 @@ export interface GroupExplanation {
   readonly nearest: readonly NearGroup[];
 }
 
-export interface NearGroup {
-  readonly signature: string;
-  readonly pattern: string;
-  readonly count: number;
-  readonly distance: number;
-}
+export type NearGroup = Pick<GroupSummary, "signature" | "pattern" | "count"> & { readonly distance: number };
 
 const NEAREST_MAX = 5;
 
@@ -44,12 +36,8 @@ export async function explainGroup(
 ): Promise<GroupExplanation> {
   const letter = await newestLetter(engine, signature);
   if (letter !== undefined) return explainLetter(engine, letter, rules);
-  return {
-    signature,
-    pattern,
-    wouldMove: false,
-    nearest: await nearestGroups(engine, { signature, pattern }),
-  };
+  const nearest = await nearestGroups(engine, { signature, pattern });
+  return { signature, pattern, wouldMove: false, nearest };
 }
 
 async function newestLetter(engine: Engine, signature: string): Promise<StoredLetter | undefined> {
@@ -58,11 +46,7 @@ async function newestLetter(engine: Engine, signature: string): Promise<StoredLe
   return waiting ?? (await engine.listLetters({ ...query, states: ["done", "discarded"] })).letters[0];
 }
 
-export async function explainLetter(
-  engine: Engine,
-  letter: StoredLetter,
-  rules: readonly GroupRule[],
-): Promise<GroupExplanation> {
+export async function explainLetter(engine: Engine, letter: StoredLetter, rules: readonly GroupRule[]) {
   const { itemId, jobId, errorSignature: signature, errorPattern: pattern } = letter;
   const found = { signature, pattern, itemId, jobId };
   const nearest = await nearestGroups(engine, found);
@@ -83,16 +67,13 @@ export async function explainLetter(
 /** Searches only groups that have letters. */
 async function nearestGroups(
   engine: Engine,
-  { signature, pattern }: { readonly signature: string; readonly pattern: string },
+  { signature, pattern }: Pick<GroupMark, "signature" | "pattern">,
 ): Promise<readonly NearGroup[]> {
   const others = joinGroups(await engine.listGroups({})).filter((other) => other.signature !== signature);
-  return nearestPatterns(pattern, others, NEAREST_MAX).map(({ other, distance }) =>
-    nearGroup(other, distance),
-  );
-}
-
-function nearGroup({ signature, pattern, count }: GroupSummary, distance: number): NearGroup {
-  return { signature, pattern, count, distance: Math.round(distance * 100) / 100 };
+  return nearestPatterns(pattern, others, NEAREST_MAX).map(({ other, distance }) => {
+    const { signature, pattern, count } = other;
+    return { signature, pattern, count, distance: Math.round(distance * 100) / 100 };
+  });
 }
 
 /** The JSON form of an explanation. */

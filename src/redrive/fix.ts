@@ -2,19 +2,112 @@
  * Applies automatic fixes: one edit with the rule's changes, then a redrive of the changed letters. After a crash, the next
  * call continues both. Only the first matching rule is applied to a letter.
  */
+
+import { type EndedProgram, lastLine, runProgram } from "../attempt/run-program.ts";
 import { selectedPages } from "../dead-letter/pages.ts";
 import type { Engine, StoredLetter } from "../engine.ts";
-import type { Letter } from "../item/letter.ts";
+import type { Job } from "../item/job.ts";
+import { type Letter, letterToJson } from "../item/letter.ts";
+import type { LetterFilter } from "../item/letter-query.ts";
 import type { Operation } from "../item/operation.ts";
+import type { Feed } from "../runner/run-options.ts";
 import { assert } from "../std/assert.ts";
-import { copyJson, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
+import {
+  compact,
+  copyJson,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  stringifyJson,
+} from "../std/json.ts";
 import { schemasFor } from "./amend.ts";
-import { type AskOptions, askCommand, type FixAnswer } from "./fix-command.ts";
-import { type FixChange, type FixRule, type FixScope, fixableLetters, noteAuthor } from "./fix-rule.ts";
 import { isSameJson } from "./json-diff.ts";
 import { beginListed, type Interruptible, stepsFor, workThrough } from "./operation.ts";
 import { compileRecipe, type Recipe } from "./recipe.ts";
-import type { Selection } from "./select.ts";
+import { type Selection, selectPages } from "./select.ts";
+import { sendLetters } from "./send.ts";
+
+/** A rule that changes the matching letters and redrives them. */
+export interface FixRule {
+  /** Stored with every amendment that the rule makes. */
+  readonly name: string;
+  readonly match: Selection;
+  readonly change: FixChange;
+  /** How often the rule may be applied to the same letter. */
+  readonly usesMax: number;
+  /** Whether a running job applies the rule itself when its queue is empty. */
+  readonly auto: boolean;
+}
+
+export type FixChange =
+  /** Paths, and CEL expressions for their new values. */
+  | { readonly kind: "set"; readonly set: Readonly<Record<string, string>> }
+  /** A JSON merge patch (RFC 7396). */
+  | { readonly kind: "patch"; readonly patch: JsonObject }
+  /** A program that reads `{item, letter}` from stdin and prints the new data. */
+  | {
+      readonly kind: "command";
+      readonly command: readonly [program: string, ...args: string[]];
+      readonly cwd: string;
+      readonly timeoutMs: number;
+    };
+
+/** `taken` has the letters that another rule has already changed in this pass. */
+export type FixScope = Pick<FixRequest, "queue" | "within" | "signal"> & {
+  readonly taken: ReadonlySet<number>;
+};
+
+export async function* fixableLetters(
+  engine: Engine,
+  rule: FixRule,
+  { queue, within = { filter: {} }, taken, signal }: FixScope,
+): AsyncGenerator<readonly StoredLetter[]> {
+  const both = narrowed(rule.match, within);
+  const selection = { ...both, filter: { ...both.filter, queue, states: ["dead"] as const } };
+  for await (const { letters } of selectPages(engine, selection, {
+    order: "oldest",
+    ...compact({ signal }),
+  })) {
+    const fixable = letters.filter((letter) => !taken.has(letter.letterSequence) && mayFix(rule, letter));
+    if (fixable.length > 0) yield fixable;
+  }
+}
+
+/** Whether the rule may change the letter. Poison letters are excluded, because a person has to review them first. */
+function mayFix({ name, usesMax }: FixRule, letter: Letter): boolean {
+  return !letter.poison && usesOf(name, letter) < usesMax;
+}
+
+/** Counts the rule's amendments, and its notes for the uses that changed nothing. */
+export function usesOf(rule: string, { amendments = [], notes = [] }: Letter): number {
+  const author = noteAuthor(rule);
+  return (
+    amendments.filter((amendment) => amendment.rule === rule).length +
+    notes.filter((note) => note.author === author).length
+  );
+}
+
+export function noteAuthor(rule: string): string {
+  return `fix ${rule}`;
+}
+
+export function narrowed(one: Selection, other: Selection): Selection {
+  const filters = [one.where, other.where].filter((where) => where !== undefined);
+  const lists = (["signatures", "types", "classes"] as const).map((key) => common(one, other, key));
+  return {
+    filter: Object.assign({ ...other.filter }, ...lists),
+    ...(filters.length > 0 && { where: filters.map((where) => `(${where})`).join(" && ") }),
+  };
+}
+
+/** Intersects lists that both filters have. An empty intersection matches nothing. */
+function common(one: Selection, other: Selection, key: "signatures" | "types" | "classes"): LetterFilter {
+  const [mine, theirs]: (readonly string[] | undefined)[] = [one.filter[key], other.filter[key]];
+  const both = mine && theirs ? mine.filter((word) => theirs.includes(word)) : (mine ?? theirs);
+  return both === undefined ? {} : { [key]: both };
+}
 
 export interface FixRequest {
   readonly queue: string;
@@ -30,22 +123,21 @@ export interface FixMatch {
   readonly letter: StoredLetter;
   readonly answer: FixAnswer;
 }
-
 /** Computes every fix without writing anything. Commands run with `REDRIVE_DRY_RUN=1`. */
-export async function* planFixes(
-  engine: Engine,
-  { rules, ...request }: Omit<FixRequest, "author">,
-): AsyncGenerator<FixMatch> {
+export async function* planFixes(engine: Engine, { rules, ...request }: Omit<FixRequest, "author">) {
   const taken = new Set<number>();
   const schemas = await schemasFor(engine, request.queue);
   for (const rule of rules) {
-    const { signal } = request;
-    const fix = await fixerOf(rule.change, { isPreview: true, schemas, ...(signal && { signal }) });
+    const fix = await fixerOf(rule.change, {
+      isPreview: true,
+      schemas,
+      ...compact({ signal: request.signal }),
+    });
     for await (const letters of fixableLetters(engine, rule, { ...request, taken })) {
       for (const letter of letters) {
         const answer = await fix(letter);
         if (answer.ok) taken.add(letter.letterSequence);
-        yield { rule, letter, answer };
+        yield { rule, letter, answer } satisfies FixMatch;
       }
     }
   }
@@ -101,24 +193,16 @@ async function finishEarlier(engine: Engine, request: FixRequest): Promise<Appli
 }
 
 /** Returns null if no letter matches, so that no empty operation is recorded. */
-async function beginEdit(
-  engine: Engine,
-  rule: FixRule,
-  { author, ...scope }: FixScope & { readonly author: string },
-): Promise<Operation | null> {
+async function beginEdit(engine: Engine, rule: FixRule, { author, ...scope }: FixScope & { author: string }) {
   const pages = fixableLetters(engine, rule, scope);
   const first = await pages.next();
   if (first.done) return null;
-  const request = { kind: "edit", queue: scope.queue, author, plan: fixPlanToJson(rule) } as const;
-  return beginListed(engine, request, letterSequencesOf(first.value, pages));
-}
-
-async function* letterSequencesOf(
-  first: readonly StoredLetter[],
-  rest: AsyncIterable<readonly StoredLetter[]>,
-): AsyncGenerator<readonly number[]> {
-  yield sequencesOf(first);
-  for await (const letters of rest) yield sequencesOf(letters);
+  const plan = { fix: { rule: rule.name, change: copyJson(rule.change) } };
+  const sequences = (async function* () {
+    yield sequencesOf(first.value);
+    for await (const letters of pages) yield sequencesOf(letters);
+  })();
+  return beginListed(engine, { kind: "edit", queue: scope.queue, author, plan }, sequences);
 }
 
 /** Runs a fix's edit from its last completed step to the end, then creates the redrive. */
@@ -133,18 +217,17 @@ export async function finishFix(
   const { rule } = plan;
   if (edited.status !== "open" || edited.done + edited.refused < edited.selected)
     return { rule, edit: edited };
-  const redrive = edited.done > 0 ? await beginRedrive(engine, edited, { rule, author }) : null;
+  const redrive = edited.done > 0 ? await beginRedrive(engine, edited, { rule, author }) : undefined;
   // Closes the edit last: while it is open, the next run after a crash still creates the redrive.
-  const edit = await engine.closeOperation(begun.id);
-  return { rule, edit, ...(redrive && { redrive }) };
+  return compact({ rule, edit: await engine.closeOperation(begun.id), redrive });
 }
 
 /** Uses `force`: the rule was written for these letters, so their earlier eligibility does not matter. */
 async function beginRedrive(
   engine: Engine,
   edit: Operation,
-  { rule, author }: { readonly rule: string; readonly author: string },
-): Promise<Operation> {
+  { rule, author }: { rule: string; author: string },
+) {
   const request = { kind: "redrive", queue: edit.queue, author, force: true, plan: { rule } } as const;
   const redrive = await beginListed(engine, request, changedLetters(engine, edit));
   const { id, done, refused } = edit;
@@ -167,14 +250,19 @@ const CHUNK_MAX = { set: 200, patch: 200, command: 8 } as const;
 async function editAll(
   engine: Engine,
   begun: Operation,
-  { plan: { rule, change }, signal }: Interruptible & { readonly plan: FixPlan },
-): Promise<Operation> {
+  { plan: { rule, change }, signal }: Interruptible & { plan: FixPlan },
+) {
   const schemas = await schemasFor(engine, begun.queue);
-  const fix = await fixerOf(change, { schemas, ...(signal && { signal }) });
+  const fix = await fixerOf(change, { schemas, ...compact({ signal }) });
   const edit = async (letter: StoredLetter) => {
     const answer = await fix(letter);
     if (!answer.ok) return answer.reason;
-    if (isSameJson(answer.data, letter.itemData)) await noteUse(engine, letter.ref, rule);
+    // Records the use before the redrive. Otherwise a rule that changes nothing could be applied forever.
+    if (isSameJson(answer.data, letter.itemData))
+      await engine.addNote(letter.ref, {
+        author: noteAuthor(rule),
+        text: "applied; the data did not change",
+      });
     return { data: answer.data, rule };
   };
   return workThrough(engine, begun, {
@@ -188,19 +276,10 @@ async function editAll(
   });
 }
 
-/** Records the use before the redrive. Otherwise a rule that changes nothing could be applied forever. */
-async function noteUse(engine: Engine, ref: number, rule: string): Promise<void> {
-  await engine.addNote(ref, { author: noteAuthor(rule), text: "applied; the data did not change" });
-}
-
-type Fixer = (letter: Letter) => Promise<FixAnswer>;
-
-interface FixerOptions extends AskOptions {
-  readonly schemas?: readonly Json[];
-}
-
-async function fixerOf(change: FixChange, options: FixerOptions = {}): Promise<Fixer> {
-  const { schemas = [], ...asking } = options;
+async function fixerOf(
+  change: FixChange,
+  { schemas, ...asking }: AskOptions & { schemas: readonly Json[] },
+): Promise<(letter: Letter) => Promise<FixAnswer>> {
   if (change.kind !== "command") {
     const amend = await compileRecipe({ ...recipeOf(change), schemas });
     return async (letter) => amend(letter);
@@ -218,17 +297,90 @@ function recipeOf(change: Exclude<FixChange, { kind: "command" }>): Recipe {
 }
 
 /** The copy of the rule stored with the edit, so that the edit can resume after the settings have changed. */
-interface FixPlan {
-  readonly rule: string;
-  readonly change: FixChange;
-}
-
-function fixPlanToJson({ name, change }: Pick<FixRule, "name" | "change">): JsonObject {
-  return { fix: { rule: name, change: copyJson(change) } };
-}
+type FixPlan = { readonly rule: string; readonly change: FixChange };
 
 /** Returns null if the edit does not belong to a fix, or if a newer version wrote the fix. */
 function fixPlanOf({ plan: { fix } }: Operation): FixPlan | null {
   if (!isJsonObject(fix) || !isJsonObject(fix.change) || typeof fix.rule !== "string") return null;
   return Object.hasOwn(CHUNK_MAX, String(fix.change.kind)) ? (fix as unknown as FixPlan) : null;
+}
+
+export type FixAnswer =
+  | { readonly ok: true; readonly data: Json }
+  | { readonly ok: false; readonly reason: string };
+
+/** `isPreview` runs the program with `REDRIVE_DRY_RUN=1`. */
+export type AskOptions = { readonly isPreview?: boolean; readonly signal?: AbortSignal };
+
+/** Resolves when the program and all processes it started have ended. Never rejects. */
+export async function askCommand(
+  change: Extract<FixChange, { kind: "command" }>,
+  letter: Letter,
+  { isPreview = false, signal }: AskOptions = {},
+): Promise<FixAnswer> {
+  const [program] = change.command;
+  const input = `${stringifyJson({ item: letter.itemData, letter: letterToJson(letter) })}\n`;
+  const env: Record<string, string> = isPreview ? { REDRIVE_DRY_RUN: "1" } : {};
+  const ended = await runProgram({ ...change, env, signal, input });
+  if (ended.why !== undefined) return refuse(`${program} ${ended.why}`);
+  if (ended.code !== 0) return refuse(`${program} ended with ${endText(ended)}${lastLine(ended)}`);
+  try {
+    return { ok: true, data: parseJson(ended.stdout) };
+  } catch {
+    return refuse(`${program} did not print JSON: ${shorten(ended.stdout.trim()) || "(no output)"}`);
+  }
+}
+
+function refuse(reason: string): FixAnswer {
+  return { ok: false, reason };
+}
+
+function endText({ code, signal }: EndedProgram): string {
+  return code === null ? `the signal ${signal}` : `exit code ${code}`;
+}
+
+const TEXT_LENGTH_MAX = 200;
+
+function shorten(text: string): string {
+  return text.length > TEXT_LENGTH_MAX ? `${text.slice(0, TEXT_LENGTH_MAX)}…` : text;
+}
+
+export interface AutoFixDeps {
+  readonly engine: Engine;
+  readonly stop: AbortSignal;
+  readonly clock?: Clock;
+  readonly author?: string;
+}
+
+export interface AutoFixOptions {
+  readonly job: Job;
+  readonly rules: readonly FixRule[];
+  readonly onNotice?: (notice: string) => void;
+}
+
+/**
+ * Edits the matching letters and returns the feed that redrives them, or null if none match. An unusable rule is reported as
+ * a notice: it must not fail a job whose work is done.
+ */
+export async function autoFix(
+  { engine, author = "redrive", stop, clock = systemClock }: AutoFixDeps,
+  { job, rules, onNotice }: AutoFixOptions,
+): Promise<Feed | null> {
+  try {
+    const applied = await applyFixes(engine, { queue: job.id, rules, author, signal: stop });
+    for (const { rule, edit } of applied) {
+      const letters = edit.done === 1 ? "1 letter" : `${edit.done} letters`;
+      if (edit.done > 0) onNotice?.(`Applied fix ${rule} to ${letters}; retrying them.`);
+    }
+    const redrives = applied.flatMap(({ redrive }) => redrive ?? []);
+    if (redrives.length === 0) return null;
+    const options = { engine, clock, whenPaused: "leave", ...(onNotice && { onNotice }) } as const;
+    return async function* (storeRetry, signal) {
+      for (const operation of redrives) yield* sendLetters(operation, { ...options, storeRetry, signal });
+    };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    onNotice?.(`Cannot apply the fixes: ${reason} Run \`redrive dlq fix ${job.id}\` to try again.`);
+    return null;
+  }
 }

@@ -42,12 +42,7 @@ export interface GroupList {
   /** How many groups of other states the list omits. */
   readonly leftOut: Readonly<Record<GroupState, number>>;
   /** Letters grouped by an older algorithm, in all states. */
-  readonly outdated: Outdated;
-}
-
-export interface Outdated {
-  readonly letters: number;
-  readonly algorithms: readonly string[];
+  readonly outdated: { readonly letters: number; readonly algorithms: readonly string[] };
 }
 
 /** Lists groups in these states. Open groups without letters are left out. */
@@ -90,13 +85,9 @@ function withPart(group: GroupSummary, part: LetterGroup): GroupSummary {
     count: group.count + part.count,
     firstAt: Math.min(group.firstAt ?? part.firstAt, part.firstAt),
     lastAt: Math.max(group.lastAt ?? part.lastAt, part.lastAt),
-    jobs: withOne(group.jobs, part.queue),
-    algorithms: withOne(group.algorithms, part.algorithm),
+    jobs: [...new Set([...group.jobs, part.queue])],
+    algorithms: [...new Set([...group.algorithms, part.algorithm])],
   };
-}
-
-function withOne(names: readonly string[], name: string): readonly string[] {
-  return names.includes(name) ? names : [...names, name];
 }
 
 function byCount(a: GroupSummary, b: GroupSummary): number {
@@ -108,7 +99,7 @@ function withoutLetters({ signature, pattern, state, isRegression }: GroupMark):
 }
 
 /** Ignores imported letters: most were grouped during the import, and the others keep the group from their file. */
-function outdatedIn(groups: readonly LetterGroup[]): Outdated {
+function outdatedIn(groups: readonly LetterGroup[]): GroupList["outdated"] {
   const old = groups.filter(({ algorithm }) => algorithm !== ALGORITHM && algorithm !== IMPORTED);
   return {
     letters: old.reduce((sum, { count }) => sum + count, 0),
@@ -118,11 +109,7 @@ function outdatedIn(groups: readonly LetterGroup[]): Outdated {
 
 export const GROUP_SAMPLES_MAX = 3;
 
-export async function sampleItems(
-  engine: Engine,
-  signature: string,
-  queue?: string,
-): Promise<readonly string[]> {
+export async function sampleItems(engine: Engine, signature: string, queue?: string): Promise<string[]> {
   const query = { signatures: [signature], limit: GROUP_SAMPLES_MAX, ...(queue !== undefined && { queue }) };
   return (await engine.listLetters(query)).letters.map(({ itemId }) => itemId);
 }
@@ -174,17 +161,12 @@ export async function requireGroup(engine: Engine, word: string): Promise<GroupM
     });
   }
   if (others.length === 0) return only;
-  const names = found
-    .slice(0, CANDIDATES_MAX)
-    .map(({ signature, pattern }) => `  ${signature}  ${titleLine(pattern)}`);
-  const more = found.length > CANDIDATES_MAX ? `\n  and ${found.length - CANDIDATES_MAX} more` : "";
-  throw new RedriveError(
-    "ambiguous",
-    `"${word}" matches ${found.length} groups:\n${names.join("\n")}${more}`,
-    {
-      hint: "Give more of the signature.",
-    },
-  );
+  const names = found.map(({ signature, pattern }) => `  ${signature}  ${titleLine(pattern)}`);
+  if (names.length > CANDIDATES_MAX)
+    names.splice(CANDIDATES_MAX, names.length, `  and ${found.length - CANDIDATES_MAX} more`);
+  throw new RedriveError("ambiguous", `"${word}" matches ${found.length} groups:\n${names.join("\n")}`, {
+    hint: "Give more of the signature.",
+  });
 }
 
 /** Finds the group that now contains the letters, following merges. */

@@ -30,16 +30,11 @@ const DAY_MS = 86_400_000;
 /** The share of the size limit above which a warning is given. */
 export const NEARLY_FULL = 0.8;
 
-export interface Fullness {
-  readonly evict: number;
-  readonly isNearlyFull: boolean;
-}
-
 /** All waiting letters count, but only dead ones can be evicted: the others are being retried. Pure. */
 export function fullnessOf(
   { letters, dead }: Pick<QueueCounts, "letters" | "dead">,
   { itemsMax }: Pick<LetterLimits, "itemsMax">,
-): Fullness {
+) {
   if (itemsMax === null) return { evict: 0, isNearlyFull: false };
   return {
     evict: Math.min(dead, Math.max(0, letters - itemsMax)),
@@ -47,35 +42,29 @@ export function fullnessOf(
   };
 }
 
-export class FullnessWarning {
-  readonly #queue: string;
-  /** Whether the warning was given; null before the first check. */
-  #isTold: boolean | null = null;
-
-  constructor(queue: string) {
-    this.#queue = queue;
-  }
-
-  /** Writes the event and returns the warning when the queue becomes nearly full; returns null otherwise. */
-  async look(engine: Engine, counts: QueueCounts, limits: LetterLimits): Promise<string | null> {
+/**
+ * Returns a function that writes the event and returns the warning when the queue becomes nearly full, and null otherwise.
+ * If the event exists at the first check, the warning was given before a restart.
+ */
+export function fullnessWarning(engine: Engine, queue: string) {
+  let isGiven: boolean | null = null;
+  const wasGiven = async () => {
+    const query = { queue, types: ["dlq_nearly_full"], after: 0, limit: 1 } as const;
+    return (await engine.listEvents(query)).length > 0;
+  };
+  return async (counts: QueueCounts, limits: LetterLimits): Promise<string | null> => {
     const { itemsMax } = limits;
     if (itemsMax === null || !fullnessOf(counts, limits).isNearlyFull) {
-      this.#isTold = false;
+      isGiven = false;
       return null;
     }
-    this.#isTold ??= await this.#wasToldBefore(engine);
-    if (this.#isTold) return null;
-    this.#isTold = true;
+    isGiven ??= await wasGiven();
+    if (isGiven) return null;
+    isGiven = true;
     const { letters } = counts;
     const event = { type: "dlq_nearly_full", data: { letters, max_items: itemsMax } } as const;
-    await engine.changeJob(this.#queue, { event });
+    await engine.changeJob(queue, { event });
     const how = letters < itemsMax ? "nearly full" : letters === itemsMax ? "full" : "over its limit";
-    return `The dead letter queue of ${this.#queue} is ${how}: ${letters} letters, limit ${itemsMax}. Beyond the limit the oldest are archived and deleted. Run \`redrive dlq analyze ${this.#queue}\` to see why they failed.`;
-  }
-
-  /** Whether the event exists, because then the warning was given before a restart. */
-  async #wasToldBefore(engine: Engine): Promise<boolean> {
-    const query = { queue: this.#queue, types: ["dlq_nearly_full"], after: 0, limit: 1 } as const;
-    return (await engine.listEvents(query)).length > 0;
-  }
+    return `The dead letter queue of ${queue} is ${how}: ${letters} letters, limit ${itemsMax}. Beyond the limit the oldest are archived and deleted. Run \`redrive dlq analyze ${queue}\` to see why they failed.`;
+  };
 }

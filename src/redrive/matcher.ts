@@ -16,11 +16,7 @@ export const LETTER_VARIABLES: KnownVariables = new Map<string, readonly string[
 
 /** The values of the variables. An imported letter may have no failure; `failure` is then empty. */
 export function letterVariables(letter: Letter): ExpressionVariables {
-  return {
-    letter: letterToJson(letter),
-    item: letter.itemData,
-    failure: lastFailure(letter),
-  };
+  return { letter: letterToJson(letter), item: letter.itemData, failure: lastFailure(letter) };
 }
 
 function lastFailure({ failureHistory }: Letter, fields?: readonly string[]): JsonObject {
@@ -114,21 +110,18 @@ export function lazyLetter(letter: Letter, { parts, onMissing }: Reading): JsonO
     if (part !== undefined && !parts.has(part)) onMissing(part);
     Object.assign(json, letterFieldsToJson(letter, [key]));
   };
+  const read = <T>(trap: (json: object, key: PropertyKey) => T) => {
+    return (json: Record<string, Json>, key: PropertyKey): T => {
+      make(json, key);
+      return trap(json, key);
+    };
+  };
   return new Proxy<Record<string, Json>>(
     {},
     {
-      get(json, key) {
-        make(json, key);
-        return Reflect.get(json, key);
-      },
-      has(json, key) {
-        make(json, key);
-        return Reflect.has(json, key);
-      },
-      getOwnPropertyDescriptor(json, key) {
-        make(json, key);
-        return Reflect.getOwnPropertyDescriptor(json, key);
-      },
+      get: read(Reflect.get),
+      has: read(Reflect.has),
+      getOwnPropertyDescriptor: read(Reflect.getOwnPropertyDescriptor),
       ownKeys(json) {
         for (const field of LETTER_FIELDS) make(json, field);
         return Reflect.ownKeys(json);

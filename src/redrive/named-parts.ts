@@ -21,7 +21,9 @@ export function namedIn(where: string): Named {
 /** Returns the parts to load. `whole` stands for `letter` if the expression uses it as a whole. */
 export function partsNamedIn(where: string, whole: readonly LetterPart[] = ALL_PARTS): readonly LetterPart[] {
   const { letter, failure, item } = namedIn(where);
-  const parts = new Set<LetterPart>(letter === "all" ? whole : partsOf(letter ?? []));
+  const parts = new Set<LetterPart>(
+    letter === "all" ? whole : [...(letter ?? [])].flatMap((field) => PART_OF[field] ?? []),
+  );
   if (item) parts.add("data");
   if (failure !== null && !parts.has("failures")) parts.add("last_failure");
   return [...parts];
@@ -49,10 +51,6 @@ const PART_OF: Readonly<Record<string, LetterPart>> = {
 
 export function partOf(field: string): LetterPart | undefined {
   return PART_OF[field];
-}
-
-function partsOf(fields: Iterable<string>): LetterPart[] {
-  return [...fields].flatMap((field) => PART_OF[field] ?? []);
 }
 
 /** `letter.x`, `letter.?x`, `letter["x"]` and `dyn(letter).x` name a field; other uses may read all fields. */

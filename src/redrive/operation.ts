@@ -51,14 +51,11 @@ export async function beginSelected(engine: Engine, request: OperationRequest): 
   try {
     return await completeSelection(engine, operation, request.signal);
   } catch (error) {
-    if (isFilterFault(error)) await engine.changeOperation(operation.id, { status: "cancelled" });
+    const isFilterFault = error instanceof RedriveError && error.code === "filter_invalid";
+    // The expression would fail again for the same letter.
+    if (isFilterFault) await engine.changeOperation(operation.id, { status: "cancelled" });
     throw error;
   }
-}
-
-/** Whether the expression failed for a letter. The operation is cancelled, because it would fail again. */
-function isFilterFault(error: unknown): boolean {
-  return error instanceof RedriveError && error.code === "filter_invalid";
 }
 
 function newOperation({ selection, plan = {}, force = false, ...request }: OperationRequest): NewOperation {
@@ -81,11 +78,7 @@ function newOperation({ selection, plan = {}, force = false, ...request }: Opera
 const PAGE_MAX = 500;
 
 /** Completes the selection of an operation. A complete selection is returned unchanged. */
-export async function completeSelection(
-  engine: Engine,
-  begun: Operation,
-  signal?: AbortSignal,
-): Promise<Operation> {
+export async function completeSelection(engine: Engine, begun: Operation, signal?: AbortSignal) {
   if (begun.status !== "selecting") return begun;
   if (begun.filter.itemIds?.length === 0) {
     return engine.enlist(begun.id, { letterSequences: [], cursor: null }); // stores that the selection is complete and empty
@@ -133,7 +126,8 @@ const CANDIDATES_MAX = 6;
 export async function requireOperation(engine: Engine, idOrPrefix: string): Promise<Operation> {
   const exact = await engine.findOperation(idOrPrefix);
   if (exact !== null) return exact;
-  const fitting = (await engine.listOperations({})).filter(({ id }) => fits(id, idOrPrefix));
+  const begins = (id: string) => id.startsWith(idOrPrefix) || id.startsWith(`op-${idOrPrefix}`);
+  const fitting = idOrPrefix === "" ? [] : (await engine.listOperations({})).filter(({ id }) => begins(id));
   const [only, second] = fitting;
   if (only === undefined) {
     throw new RedriveError("operation_not_found", `There is no operation ${idOrPrefix}.`, {
@@ -144,18 +138,11 @@ export async function requireOperation(engine: Engine, idOrPrefix: string): Prom
   throw severalOperations(`"${idOrPrefix}" matches several operations`, fitting, "Give more of the id.");
 }
 
-/** Whether the id begins with the prefix. `op-` may be omitted. */
-function fits(id: string, prefix: string): boolean {
-  return prefix !== "" && (id.startsWith(prefix) || id.startsWith(`op-${prefix}`));
-}
-
 /** Returns the only unfinished operation. Throws if there is none, or if there are several, with a list. */
 export async function onlyOpenOperation(engine: Engine): Promise<Operation> {
   const open = await engine.listOperations({ open: true });
   const [only, second] = open;
-  if (only === undefined) {
-    throw new RedriveError("operation_not_found", "There is no unfinished operation.");
-  }
+  if (only === undefined) throw new RedriveError("operation_not_found", "There is no unfinished operation.");
   if (second === undefined) return only;
   throw severalOperations(`${open.length} operations have not ended`, open, "Name one of them.");
 }

@@ -1,11 +1,12 @@
-/** The options of a redrive, stored with the operation for a process that resumes it. */
+/** The options of a redrive, stored with the operation for a process that resumes it, and its rate limit. */
 
+import type { Engine } from "../engine.ts";
+import { isStoreTrouble, RedriveError } from "../errors.ts";
 import { PRIORITIES, type Priority } from "../item/item.ts";
-import type { Operation } from "../item/operation.ts";
+import type { Operation, OperationStatus } from "../item/operation.ts";
+import type { Clock } from "../std/clock.ts";
 import { formatDuration } from "../std/duration.ts";
-import type { JsonObject } from "../std/json.ts";
-import { compact } from "../std/json.ts";
-import { parseRate, type Rate, rateToText } from "./pace.ts";
+import { compact, type JsonObject } from "../std/json.ts";
 
 /** The options of a redrive. */
 export interface RedrivePlan {
@@ -65,4 +66,105 @@ export function planText(operation: Operation): string {
     );
   if (operation.force) words.push("including letters that are not eligible");
   return words.join("; ");
+}
+
+export interface Rate {
+  readonly letters: number;
+  readonly perMs: number;
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Parses `5/s`, `100/m` or `1000/h`. The error names the option. */
+export function parseRate(text: string, what: string): Rate {
+  const match = /^(\d{1,9})\s*\/\s*(s|m|h)$/.exec(text.trim());
+  const perMs = UNIT_MS[match?.[2] ?? ""];
+  const letters = Number(match?.[1]);
+  if (perMs !== undefined && letters >= 1) return { letters, perMs };
+  throw new RedriveError("usage", `${what}: "${text}" is not a rate.`, {
+    hint: "Give a number per second, minute or hour: 5/s, 100/m, 1000/h.",
+  });
+}
+
+export function rateToText({ letters, perMs }: Rate): string {
+  const unit = Object.entries(UNIT_MS).find(([, ms]) => ms === perMs)?.[0];
+  return `${letters}/${unit ?? `${perMs}ms`}`;
+}
+
+/** Shorter timers are imprecise, so a high rate redrives several letters per interval. */
+const INTERVAL_MS = 100;
+
+export function batchSize({ letters, perMs }: Rate): number {
+  return Math.max(1, Math.floor((letters * INTERVAL_MS) / perMs));
+}
+
+export class Pacer {
+  readonly #rate: Rate;
+  readonly #clock: Clock;
+  #nextAt: number;
+
+  constructor(rate: Rate, clock: Clock) {
+    this.#rate = rate;
+    this.#clock = clock;
+    this.#nextAt = clock.now();
+  }
+
+  get waitMs(): number {
+    const leftMs = this.#nextAt - this.#clock.now();
+    // A wait longer than any planned one means that the clock was set back.
+    return leftMs > Math.max(INTERVAL_MS, this.#intervalMs) ? 0 : Math.max(0, leftMs);
+  }
+
+  /** Returns how many of the wanted letters may be redriven now; 0 until `waitMs` has passed. */
+  take(wanted: number): number {
+    if (this.waitMs > 0) return 0;
+    const taken = Math.min(wanted, batchSize(this.#rate));
+    this.#nextAt = this.#clock.now() + taken * this.#intervalMs;
+    return taken;
+  }
+
+  get #intervalMs(): number {
+    return this.#rate.perMs / this.#rate.letters;
+  }
+}
+
+export interface WatchOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  /** Aborting the signal ends the watch. */
+  readonly signal: AbortSignal;
+  readonly onNotice?: (notice: string) => void;
+}
+
+const POLL_MS = 500;
+
+/** Reports when the operation is paused, resumed or cancelled. The runner handles store errors. */
+export async function watchPause(operation: Operation, options: WatchOptions): Promise<void> {
+  const { engine, clock, signal, onNotice } = options;
+  let status: OperationStatus = "open";
+  while (!signal.aborted) {
+    const now = await readStatus(engine, operation);
+    if (now !== status && now !== null) {
+      const notice = NOTICES[now]?.(operation.id);
+      if (notice !== undefined) onNotice?.(notice);
+      status = now;
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+const NOTICES: Readonly<Partial<Record<OperationStatus, (id: string) => string>>> = {
+  paused: (id) =>
+    `${id} is paused and starts no more items. Run \`redrive ops resume ${id}\` to resume it; Ctrl-C leaves it paused.`,
+  open: (id) => `${id} was resumed.`,
+  cancelled: (id) => `${id} was cancelled. Letters that were not redriven stay dead.`,
+};
+
+async function readStatus(engine: Engine, { id }: Operation): Promise<OperationStatus | null> {
+  try {
+    return (await engine.findOperation(id))?.status ?? null;
+  } catch (error) {
+    if (!isStoreTrouble(error)) throw error;
+    return null;
+  }
 }

@@ -6,13 +6,7 @@ import { compact, type JsonObject } from "../std/json.ts";
 import { titleToJson } from "../triage/title.ts";
 import { type Selection, selectLetters } from "./select.ts";
 
-export interface RedrivePreview {
-  readonly selected: number;
-  readonly redrivable: number;
-  /** Largest first. */
-  readonly groups: readonly PreviewGroup[];
-  readonly refusals: Refusals;
-}
+export type RedrivePreview = Awaited<ReturnType<typeof previewRedrive>>;
 
 /** Why letters would be refused, and how many for each reason; most frequent first. */
 export type Refusals = readonly { readonly reason: string; readonly count: number }[];
@@ -35,15 +29,7 @@ export class ReasonCounts {
   }
 }
 
-export interface PreviewGroup extends SurveyGroup {
-  readonly redrivable: number;
-}
-
-export async function previewRedrive(
-  engine: Engine,
-  selection: Selection,
-  { force }: { readonly force: boolean },
-): Promise<RedrivePreview> {
+export async function previewRedrive(engine: Engine, selection: Selection, { force }: { force: boolean }) {
   const all = await survey(engine, selection);
   const fit = force ? all : await survey(engine, judgedAs(selection, true));
   const fitOf = new Map(fit.groups.map(({ signature, count }) => [signature, count]));
@@ -85,8 +71,8 @@ async function countRefusals(engine: Engine, selection: Selection): Promise<Refu
 
 function whyIneligible({ poison, manualReviewRequired, redriveCount, failureHistory }: Letter): string {
   const type = failureHistory.at(-1)?.errorType.name ?? "Unknown";
-  if (poison)
-    return `poison: came back from ${redriveCount === 1 ? "1 redrive" : `${redriveCount} redrives`}`;
+  const redrives = redriveCount === 1 ? "1 redrive" : `${redriveCount} redrives`;
+  if (poison) return `poison: came back from ${redrives}`;
   return manualReviewRequired ? `needs a person: ${type}` : `permanent: ${type}`;
 }
 
@@ -99,11 +85,7 @@ export interface Survey {
   readonly newestAt?: number;
 }
 
-export interface SurveyGroup {
-  readonly signature: string;
-  readonly pattern: string;
-  readonly count: number;
-}
+export type SurveyGroup = { readonly signature: string; readonly pattern: string; readonly count: number };
 
 /** Uses the store's counters if possible. With an expression or other states than dead, reads each letter. */
 export async function survey(engine: Engine, selection: Selection): Promise<Survey> {
@@ -132,32 +114,34 @@ async function surveyCounters(engine: Engine, { filter }: Selection): Promise<Su
     const { total } = await engine.listLetters({ ...filter, signatures: [signature], limit: 0 });
     if (total > 0) groups.push({ signature, pattern, count: total });
   }
-  const oldest = await engine.listLetters({ ...filter, order: "oldest", limit: 1 });
-  const newest = await engine.listLetters({ ...filter, order: "newest", limit: 1 });
-  return surveyOf(groups, newest.total, oldest.letters[0], newest.letters[0]);
+  const [oldest, newest] = await Promise.all(
+    (["oldest", "newest"] as const).map((order) => engine.listLetters({ ...filter, order, limit: 1 })),
+  );
+  return surveyOf(
+    groups,
+    newest?.total ?? 0,
+    [newest, oldest].flatMap((page) => page?.letters ?? []),
+  );
 }
 
 async function surveyEach(engine: Engine, selection: Selection): Promise<Survey> {
   const groups = new Map<string, SurveyGroup>();
+  const letters: StoredLetter[] = []; // the newest and the oldest so far
   let total = 0;
-  let oldest: StoredLetter | undefined;
-  let newest: StoredLetter | undefined;
   for await (const letter of selectLetters(engine, selection)) {
     const { errorSignature: signature, errorPattern: pattern } = letter;
     groups.set(signature, { signature, pattern, count: (groups.get(signature)?.count ?? 0) + 1 });
-    newest ??= letter;
-    oldest = letter;
+    letters[total === 0 ? 0 : 1] = letter;
     total += 1;
   }
-  return surveyOf([...groups.values()], total, oldest, newest);
+  return surveyOf([...groups.values()], total, letters);
 }
 
 function surveyOf(
   groups: readonly SurveyGroup[],
   total: number,
-  oldest: Letter | undefined,
-  newest: Letter | undefined,
-): Survey {
+  [newest, oldest = newest]: readonly Letter[],
+) {
   const times = { oldestAt: oldest?.lastAttempt, newestAt: newest?.lastAttempt };
   return { total, groups: [...groups].sort((a, b) => b.count - a.count), ...compact(times) };
 }

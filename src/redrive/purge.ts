@@ -47,8 +47,8 @@ export async function purgeLetters(engine: Engine, request: PurgeRequest): Promi
  */
 export async function finishAbandoned(
   engine: Engine,
-  request: Pick<PurgeRequest, "queue" | "home" | "signal">,
-): Promise<void> {
+  request: Interruptible & Pick<PurgeRequest, "queue" | "home">,
+) {
   const folder = archiveFolder(request.home, request.queue);
   const names = await readdir(folder).catch(() => []); // the folder does not exist before the first archive
   const locks = names
@@ -122,8 +122,8 @@ async function alone<T>(path: string, operation: Operation, work: () => Promise<
 async function runPurge(
   engine: Engine,
   begun: Operation,
-  { home, path, signal }: Interruptible & { readonly home: string; readonly path: string },
-): Promise<Operation> {
+  { home, path, signal }: Interruptible & { home: string; path: string },
+) {
   const removeLog = (itemId: string) =>
     rm(itemLogsFolder(home, begun.queue, itemId), { recursive: true, force: true });
   for (const itemId of await deletedInLastStep(engine, begun)) await removeLog(itemId);
@@ -158,10 +158,7 @@ async function runPurge(
 }
 
 /** Returns the items deleted in the last step: a process killed after it may not have deleted their logs. */
-async function deletedInLastStep(
-  engine: Engine,
-  { id, queue, progress }: Operation,
-): Promise<readonly string[]> {
+async function deletedInLastStep(engine: Engine, { id, queue, progress }: Operation) {
   if (typeof progress.from !== "number") return [];
   const deleted: string[] = [];
   const query = { status: "done", after: progress.from - 1, limit: CHUNK_MAX } as const;

@@ -29,22 +29,16 @@ function narrowBy(filter: LetterFilter, part: ASTNode): LetterFilter {
   return isOne ? byEligible(filter, flag) : filter;
 }
 
-interface Condition {
-  readonly field: string;
-  readonly values: readonly unknown[];
-}
+type Condition = { readonly field: string; readonly values: readonly unknown[] };
 
 function conditionOf(part: ASTNode): Condition | null {
   const named = fieldOf(part);
   if (named !== null) return { field: named, values: [true] };
   if (part.op === "!_") return condition(fieldOf(part.args), [false]);
-  if (part.op === "==") {
-    const [left, right] = part.args;
-    return condition(fieldOf(left), valuesOf([right])) ?? condition(fieldOf(right), valuesOf([left]));
-  }
-  if (part.op !== "in") return null;
+  if (part.op !== "==" && part.op !== "in") return null;
   const [left, right] = part.args;
-  return right.op === "list" ? condition(fieldOf(left), valuesOf(right.args)) : null;
+  if (part.op === "in") return right.op === "list" ? condition(fieldOf(left), valuesOf(right.args)) : null;
+  return condition(fieldOf(left), valuesOf([right])) ?? condition(fieldOf(right), valuesOf([left]));
 }
 
 function condition(field: string | null, values: readonly unknown[] | null): Condition | null {
@@ -85,13 +79,10 @@ const BY_TEXT: Readonly<Record<string, Narrow>> = {
   job_id: byQueue,
   item_id: (filter, values) => ({ ...filter, itemIds: common(filter.itemIds, values) }),
   error_signature: (filter, values) => ({ ...filter, signatures: common(filter.signatures, values) }),
-  state: (filter, values) => ({
-    ...filter,
-    states: common(
-      filter.states ?? WAITING,
-      ITEM_STATES.filter((state) => values.includes(state)),
-    ),
-  }),
+  state: (filter, values) => {
+    const states = ITEM_STATES.filter((state) => values.includes(state));
+    return { ...filter, states: common(filter.states ?? WAITING, states) };
+  },
 };
 
 /** The states of a filter that names none. */

@@ -5,10 +5,7 @@ import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.t
 import { parsePath, setAtPath } from "./set-path.ts";
 
 /** A path and a CEL expression for its new value. `item`, `letter` and `failure` have the values before the change. */
-export interface Setting {
-  readonly path: string;
-  readonly value: string;
-}
+export type Setting = { readonly path: string; readonly value: string };
 
 /** A change to the data of letters. */
 export interface Recipe {
@@ -39,8 +36,16 @@ export function parseSetting(text: string): Setting {
 
 /** Compiles a recipe. Throws `usage` for a path or a schema, `filter_invalid` for CEL. */
 export async function compileRecipe(recipe: Recipe): Promise<Amend> {
-  const change = recipe.replace ? replacing(recipe.replace) : await changing(recipe);
-  const checks = await compileSchemas(recipe.schemas ?? []);
+  const { replace, set = [], patch, schemas = [] } = recipe;
+  const settings = await compileSettings(set);
+  const change: Amend = replace
+    ? ({ revision }) =>
+        revision === replace.revision
+          ? { ok: true, data: replace.data }
+          : { ok: false, reason: `its data changed meanwhile (revision ${revision})` }
+    : (letter) =>
+        settings(letter, patch === undefined ? letter.itemData : mergePatch(letter.itemData, patch));
+  const checks = await compileSchemas(schemas);
   return (letter) => {
     const amended = change(letter);
     const problem = amended.ok ? firstProblem(checks, amended.data) : undefined;
@@ -48,29 +53,15 @@ export async function compileRecipe(recipe: Recipe): Promise<Amend> {
   };
 }
 
-function replacing({ data, revision }: NonNullable<Recipe["replace"]>): Amend {
-  return (letter) =>
-    letter.revision === revision
-      ? { ok: true, data }
-      : { ok: false, reason: `its data changed meanwhile (revision ${letter.revision})` };
-}
-
-async function changing({ set = [], patch }: Recipe): Promise<Amend> {
-  const applySettings = await compileSettings(set);
-  return (letter) =>
-    applySettings(letter, patch === undefined ? letter.itemData : mergePatch(letter.itemData, patch));
-}
-
 async function compileSettings(set: readonly Setting[]): Promise<(letter: Letter, data: Json) => Amended> {
   if (set.length === 0) return (_, data) => ({ ok: true, data });
   const paths = set.map(({ path }) => parsePath(path));
   const { requireValue } = await import("../std/expression.ts");
   const { LETTER_VARIABLES, letterVariables } = await import("./matcher.ts");
-  const settings = set.map(({ path, value }, index) => ({
-    name: path,
-    path: paths[index] ?? [],
-    compute: requireValue(value, LETTER_VARIABLES, `The value of ${path}`),
-  }));
+  const settings = set.map(({ path: name, value }, index) => {
+    const compute = requireValue(value, LETTER_VARIABLES, `The value of ${name}`);
+    return { name, path: paths[index] ?? [], compute };
+  });
   return (letter, before) => {
     const variables = letterVariables(letter);
     let data = before;
@@ -89,7 +80,7 @@ type SchemaCheck = (data: Json) => string | undefined;
 
 async function compileSchemas(schemas: readonly Json[]): Promise<readonly SchemaCheck[]> {
   if (schemas.length === 0) return [];
-  const { compileSchema } = await import("./data-schema/compile.ts");
+  const { compileSchema } = await import("./data-schema.ts");
   return schemas.map(compileSchema);
 }
 

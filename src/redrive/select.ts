@@ -39,20 +39,12 @@ export interface SelectOptions {
   readonly cursor?: string;
 }
 
-/** The matching letters of one page of the store. */
-export interface SelectedPage {
-  readonly letters: readonly StoredLetter[];
-  /** The cursor of the next page; null after the last one. */
-  readonly next: string | null;
-}
+/** The matching letters of one page of the store. `next` is the cursor of the next page; null after the last one. */
+export type SelectedPage = Pick<LetterPage, "letters" | "next">;
 
-/** Limits memory use. A failure stores at most kilobytes of output, and a letter has few failures. */
-const PAGE_LETTERS_MAX = 500;
-
-/** The page size. A search keeps few of the letters it reads, so larger pages are possible without histories. */
+/** The page size limits memory use. A search keeps few of the letters it reads, so larger pages are possible without histories. */
 function pageMax(parts: readonly LetterPart[] | undefined): number {
-  if (parts === undefined) return PAGE_LETTERS_MAX;
-  return parts.includes("failures") ? 500 : 1000;
+  return parts === undefined || parts.includes("failures") ? 500 : 1000;
 }
 
 /** The first page is small, because it is often enough; each further page is larger, up to the maximum. */
@@ -75,7 +67,7 @@ export async function* selectPages(
   options: SelectOptions = {},
 ): AsyncGenerator<SelectedPage> {
   const { where } = selection;
-  const parts = where === undefined ? ALL : partsNamedIn(where);
+  const parts = where === undefined ? LETTER_PARTS : partsNamedIn(where);
   let isWhole = parts.some((part) => part !== "data"); // whole letters are cheaper here
   let cursor: string | null | undefined = options.cursor;
   if (!isWhole) {
@@ -93,8 +85,6 @@ export async function* selectPages(
 
 /** Loading one matching letter costs as much as reading 20 partly. If more than 1 in 20 match, whole letters are read. */
 const MATCHES_FEW = 20;
-
-const ALL: readonly LetterPart[] = LETTER_PARTS;
 
 export async function countSelected(engine: Engine, selection: Selection): Promise<number> {
   if (selection.where === undefined) {
@@ -138,7 +128,7 @@ async function searchPage(
   const start = isFromStart ? undefined : (await engine.listLetters({ ...first, cursor })).letters[0];
   const letters: StoredLetter[] = [];
   let [total, isReached, hasMore] = [0, isFromStart, false];
-  let last: LetterPosition | undefined;
+  let last: { readonly query: LetterQuery; readonly index: number } | undefined;
   const from = counted || cursor === undefined ? {} : { cursor };
   for await (const { query, read, letters: matching } of searchPages(engine, selection, { order, ...from })) {
     const found = new Set(matching);
@@ -162,14 +152,8 @@ async function searchPage(
   };
 }
 
-/** The query that returned a letter, and the letter's index in the result. */
-interface LetterPosition {
-  readonly query: LetterQuery;
-  readonly index: number;
-}
-
 /** Repeats the query up to the letter, because the store returns a cursor only for the end of a page. */
-async function cursorAfter(engine: Engine, { query, index }: LetterPosition): Promise<string | null> {
+async function cursorAfter(engine: Engine, { query, index }: { query: LetterQuery; index: number }) {
   return (await engine.listLetters({ ...query, limit: index + 1 })).next;
 }
 
@@ -236,20 +220,16 @@ async function narrow(filter: LetterFilter, where: string): Promise<LetterFilter
   return narrowedBy(where, filter);
 }
 
-/** Default states of the operation kinds whose default is not the first state they accept. */
-const WHEN_UNNAMED: Partial<Readonly<Record<OperationKind, readonly ItemState[]>>> = {
-  clear: KIND_RULES.clear.states,
-};
-
 /** Restricts the selection to states that the operation kind accepts; throws if none is left. */
 export function selectionFor(kind: OperationKind, { filter, ...selection }: Selection): Selection {
   const able = KIND_RULES[kind].states;
-  const wanted = filter.states ?? WHEN_UNNAMED[kind] ?? able.slice(0, 1);
-  const states = wanted.filter((state) => able.includes(state));
-  if (states.length > 0) return { ...selection, filter: { ...filter, states } };
+  const wanted = filter.states ?? (kind === "clear" ? able : able.slice(0, 1));
+  const left = wanted.filter((state) => able.includes(state));
+  if (left.length > 0) return { ...selection, filter: { ...filter, states: left } };
+  const states = able.map(stateWord).join(", ");
   throw new RedriveError(
     "filter_invalid",
-    `--state: ${kind} accepts only letters in these states: ${able.map(stateWord).join(", ")}.`,
+    `--state: ${kind} accepts only letters in these states: ${states}.`,
     {
       hint: "Omit --state, or give one of these.",
     },

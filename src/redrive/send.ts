@@ -15,11 +15,10 @@ import {
   returnedToJson,
   STAGE_NAMES,
   stageOf,
-  stageToJson,
   stopReason,
 } from "./canary.ts";
-import { Pacer } from "./pace.ts";
-import { planOf, type RedrivePlan } from "./plan.ts";
+import { beginSelected, completeSelection } from "./operation.ts";
+import { Pacer, planOf, type RedrivePlan } from "./plan.ts";
 
 export interface SendOptions {
   readonly engine: Engine;
@@ -113,7 +112,7 @@ class Sender {
     this.#options.onNotice?.(
       `Canary: ${stageText(stage.stage)} finished; starting ${stageText(next.stage)}.`,
     );
-    await this.#change({ progress: stageToJson(next) });
+    await this.#change({ progress: { ...next } });
     return 0;
   }
 
@@ -125,7 +124,7 @@ class Sender {
       onNotice?.(`Canary: ${stageText(1)} (${this.#picks.length}).`);
     }
     if (this.#picks.length > 0) return this.#sendPicks(this.#picks);
-    await this.#change({ progress: stageToJson({ stage: 1, goal: this.#operation.done }) });
+    await this.#change({ progress: { stage: 1, goal: this.#operation.done } });
     return 0;
   }
 
@@ -233,4 +232,28 @@ function doublings(): number[] {
   const waits: number[] = [];
   for (let ms = FIRST_MS; ms < CAP_MS; ms *= 2) waits.push(ms);
   return [...waits, CAP_MS];
+}
+
+export interface RedriveOnResume extends Omit<SendOptions, "engine" | "wake" | "whenPaused"> {
+  readonly withLetters: boolean;
+  readonly author: string;
+}
+
+/** Skips paused redrives, and operations of other kinds, which `ops resume` continues. */
+export async function* redriveOnResume(
+  engine: Engine,
+  queue: string,
+  { withLetters, author, ...rest }: RedriveOnResume,
+): AsyncGenerator<number> {
+  const { storeRetry } = rest;
+  const options = { engine, ...rest, whenPaused: "leave" } as const;
+  for (const operation of await storeRetry.run(() => engine.listOperations({ queue, open: true }))) {
+    if (operation.kind !== "redrive" || operation.status === "paused") continue;
+    const complete = await storeRetry.run(() => completeSelection(engine, operation));
+    yield* sendLetters(complete, options);
+  }
+  if (!withLetters) return;
+  const selection = { filter: { eligible: true } };
+  const request = { kind: "redrive", queue, selection, author } as const;
+  yield* sendLetters(await storeRetry.run(() => beginSelected(engine, request)), options);
 }

@@ -1,6 +1,7 @@
 /** Paths that name one value in JSON data: `a.b[0].c`, `["odd key"].x`, and `.` for the whole value. */
 import { RedriveError } from "../errors.ts";
 import { isJsonObject, type Json } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 
 /** A field name or a list index. */
 export type Step = string | number;
@@ -27,10 +28,7 @@ export function parsePath(text: string): Path {
   return path;
 }
 
-interface Found {
-  readonly step: Step;
-  readonly end: number;
-}
+type Found = { readonly step: Step; readonly end: number };
 
 function nameAt(text: string, at: number, isAllowed: boolean): Found | undefined {
   NAME.lastIndex = at;
@@ -44,16 +42,8 @@ function bracketAt(text: string, at: number): Found | undefined {
   if (index) return { step: Number(index[1]), end: INDEX.lastIndex };
   QUOTED.lastIndex = at;
   const quoted = QUOTED.exec(text);
-  const key = quoted ? unquote(quoted[1] ?? "") : undefined;
-  return key === undefined ? undefined : { step: key, end: QUOTED.lastIndex };
-}
-
-function unquote(text: string): string | undefined {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // invalid syntax, such as a line break: the caller reports it
-  }
+  const key = tryTo((): Step => JSON.parse(quoted?.[1] ?? "")); // undefined for invalid syntax, such as a line break
+  return quoted === null || key === undefined ? undefined : { step: key, end: QUOTED.lastIndex };
 }
 
 function unreadable(text: string, at: number): RedriveError {
@@ -84,11 +74,7 @@ export function setAtPath(data: Json, path: Path, value: Json): PathAnswer {
   return setFrom(data, { path, depth: 0, value });
 }
 
-interface Setting {
-  readonly path: Path;
-  readonly depth: number;
-  readonly value: Json;
-}
+type Setting = { readonly path: Path; readonly depth: number; readonly value: Json };
 
 function setFrom(data: Json, setting: Setting): PathAnswer {
   const step = setting.path[setting.depth];
@@ -108,10 +94,8 @@ function setInList(data: Json, index: number, setting: Setting): PathAnswer {
   if (!isList(list)) return mismatch(data, "a list", setting);
   if (index > list.length) {
     const where = pathText(setting.path.slice(0, setting.depth));
-    return {
-      ok: false,
-      message: `the list at ${where} has ${list.length} entries, so there is no [${index}]`,
-    };
+    const message = `the list at ${where} has ${list.length} entries, so there is no [${index}]`;
+    return { ok: false, message };
   }
   const inner = setFrom(list[index] ?? null, deeper(setting));
   return inner.ok ? { ok: true, value: Object.assign([...list], { [index]: inner.value }) } : inner;

@@ -37,34 +37,30 @@ export async function undoOperation(
 
 /** Throws if the operation cannot be undone, so that commands can check before they ask for confirmation. */
 export function refuseUndo(operation: Operation): void {
-  const { id, kind, status } = operation;
-  if (kind === "redrive") {
-    throw new RedriveError("illegal_move", `Redrive ${id} cannot be undone: its items have run.`, {
-      hint: "Run `redrive dlq list` to see which letters failed again.",
-    });
-  }
-  if (kind === "requeue") {
-    throw new RedriveError(
-      "illegal_move",
-      `Requeue ${id} cannot be undone: its new items are already queued.`,
-      {
-        hint: "Hold the new items with `redrive queue hold`, and restore the letters with `redrive dlq restore`.",
-      },
+  const { id, kind, status, done } = operation;
+  const refuse = (message: string, hint: string) => {
+    throw new RedriveError("illegal_move", message, { hint });
+  };
+  if (kind === "redrive")
+    refuse(
+      `Redrive ${id} cannot be undone: its items have run.`,
+      "Run `redrive dlq list` to see which letters failed again.",
     );
-  }
-  if (status !== "ended" && status !== "cancelled") {
-    throw new RedriveError("illegal_move", `Operation ${id} has not ended.`, {
-      hint: `Finish it with \`redrive ops resume ${id}\` or end it with \`redrive ops cancel ${id}\`, then undo it.`,
-    });
-  }
-  if (DELETING.includes(kind) && archiveOf(operation) === null) {
-    throw new RedriveError("illegal_move", `The ${kind} ${id} cannot be undone: it has no archive.`, {
-      hint:
-        operation.done === 0
-          ? "It deleted nothing."
-          : "Letters deleted with --no-archive cannot be recovered.",
-    });
-  }
+  if (kind === "requeue")
+    refuse(
+      `Requeue ${id} cannot be undone: its new items are already queued.`,
+      "Hold the new items with `redrive queue hold`, and restore the letters with `redrive dlq restore`.",
+    );
+  if (status !== "ended" && status !== "cancelled")
+    refuse(
+      `Operation ${id} has not ended.`,
+      `Finish it with \`redrive ops resume ${id}\` or end it with \`redrive ops cancel ${id}\`, then undo it.`,
+    );
+  if (DELETING.includes(kind) && archiveOf(operation) === null)
+    refuse(
+      `The ${kind} ${id} cannot be undone: it has no archive.`,
+      done === 0 ? "It deleted nothing." : "Letters deleted with --no-archive cannot be recovered.",
+    );
 }
 
 const DELETING: readonly OperationKind[] = ["purge", "clear", "evict"];

@@ -4,7 +4,7 @@ import { RedriveError } from "../errors.ts";
 import { ENDING_KINDS, isStanding, type Job } from "../item/job.ts";
 import { commandText, folderOf, isOfFolder, refuseStanding, requireJob } from "../queue/find-job.ts";
 import { countEligible, statusOf } from "../queue/job-summary.ts";
-import { redriveOnResume } from "../redrive/resume.ts";
+import { redriveOnResume } from "../redrive/send.ts";
 import type { Feed } from "../runner/run-options.ts";
 import { isDismissed } from "../service/delete-job.ts";
 import { readText } from "../std/files.ts";

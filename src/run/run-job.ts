@@ -12,9 +12,9 @@ import type { EventType } from "../item/event.ts";
 import type { Job, JobStatus } from "../item/job.ts";
 import { refuseStanding } from "../queue/find-job.ts";
 import { hasLetters, hasOtherRunner, isNamedByLetter, type JobSummary } from "../queue/job-summary.ts";
-import type { FixRule } from "../redrive/fix-rule.ts";
+import type { FixRule } from "../redrive/fix.ts";
 import { recallCancelled } from "../redrive/operation.ts";
-import type { RedriveOnResume } from "../redrive/resume.ts";
+import type { RedriveOnResume } from "../redrive/send.ts";
 import type { Policy } from "../retry/policy.ts";
 import {
   type Feed,
@@ -280,7 +280,7 @@ async function fixedLetters(
 ): Promise<Feed | null> {
   const rules = deps.fixes ?? [];
   if (rules.length === 0 || end !== "finished" || operationId !== undefined) return null;
-  const { autoFix } = await import("../redrive/auto-fix.ts");
+  const { autoFix } = await import("../redrive/fix.ts");
   return autoFix(deps, { job, rules, ...(onNotice && { onNotice }) });
 }
 

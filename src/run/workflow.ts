@@ -8,7 +8,7 @@ import type { Job } from "../item/job.ts";
 import { runExclusively } from "../lease/holder.ts";
 import { slugOf } from "../queue/find-job.ts";
 import { type JobSummary, summarise } from "../queue/job-summary.ts";
-import { redriveOnResume } from "../redrive/resume.ts";
+import { redriveOnResume } from "../redrive/send.ts";
 import { decide, isKnownReset, isOutageFailure } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import { OutageClock } from "../runner/dispatch-gate.ts";

@@ -1,6 +1,6 @@
 /** Enforces the limits of a running job's letters, some seconds after a letter was buried and at the end. */
 import type { Engine } from "../engine.ts";
-import { FullnessWarning, fullnessOf, type LetterLimits } from "../redrive/limits.ts";
+import { fullnessOf, fullnessWarning, type LetterLimits } from "../redrive/limits.ts";
 import { BackgroundTask } from "../std/background-task.ts";
 import type { Clock } from "../std/clock.ts";
 import type { StartService } from "./service.ts";
@@ -79,19 +79,19 @@ const enforcing = () => import("../redrive/enforce-limits.ts");
 /** Enforces the limits of one queue, based on the counters in the store. */
 export class LimitGuard {
   readonly #options: LimitGuardOptions;
-  readonly #warning: FullnessWarning;
+  readonly #warning: ReturnType<typeof fullnessWarning>;
   #ageCheckAt = 0;
 
   constructor(options: LimitGuardOptions) {
     this.#options = options;
-    this.#warning = new FullnessWarning(options.queue);
+    this.#warning = fullnessWarning(options.engine, options.queue);
   }
 
   /** Archives and deletes letters that are too old, then those above the limit. With `isEnd`, the limits hold exactly. */
   async enforce({ isEnd }: { readonly isEnd: boolean }): Promise<Removed> {
     const { engine, clock, limits, onNotice, queue } = this.#options;
     const counts = await engine.count(queue);
-    const notice = await this.#warning.look(engine, counts, limits);
+    const notice = await this.#warning(counts, limits);
     if (notice !== null) onNotice(notice);
     const hasLetters = counts.letters + counts.resolved + counts.discarded > 0;
     const isAgeDue = hasLetters && limits.retentionMs !== null && (isEnd || clock.now() >= this.#ageCheckAt);

@@ -4,7 +4,7 @@ import type { Engine } from "../engine.ts";
 import type { Job } from "../item/job.ts";
 import { everyJob } from "../queue/find-job.ts";
 import { enforceLimits, previewLimits } from "../redrive/enforce-limits.ts";
-import { FullnessWarning, limitsOf } from "../redrive/limits.ts";
+import { fullnessWarning, limitsOf } from "../redrive/limits.ts";
 import { archiveOf } from "../redrive/purge.ts";
 import type { JsonObject } from "../std/json.ts";
 import { globalFolder } from "./letter-directory.ts";
@@ -55,7 +55,7 @@ export async function maintain(engine: Engine, options: MaintainOptions): Promis
 async function maintainJob(engine: Engine, { id }: Job, options: MaintainOptions): Promise<Maintained> {
   const { home, author, onNotice } = options;
   const limits = limitsOf(options);
-  const notice = await new FullnessWarning(id).look(engine, await engine.count(id), limits);
+  const notice = await fullnessWarning(engine, id)(await engine.count(id), limits);
   if (notice !== null) onNotice?.(notice);
   const done = await enforceLimits(engine, { queue: id, limits, home, author });
   const archives = done.operations.flatMap((operation) => archiveOf(operation)?.path ?? []);

@@ -4,7 +4,7 @@
  */
 
 import type { Job } from "../item/job.ts";
-import type { FixRule } from "../redrive/fix-rule.ts";
+import type { FixRule } from "../redrive/fix.ts";
 import type { LetterLimits } from "../redrive/limits.ts";
 import { recallCancelled } from "../redrive/operation.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
@@ -79,7 +79,7 @@ function fixer(
   return async () => {
     const newest = await engine.newestEvent();
     if (fixedTo === null || (await hasNewLetters(fixedTo))) {
-      const { autoFix } = await import("../redrive/auto-fix.ts");
+      const { autoFix } = await import("../redrive/fix.ts");
       const feed = await autoFix({ engine, clock, author, stop }, { job, rules, onNotice });
       const storeRetry = new StoreRetry(STORE_WAIT_MS, clock);
       for await (const _ of feed?.(storeRetry, stop) ?? []) if (stop.aborted) break;

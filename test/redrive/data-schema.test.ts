@@ -1,6 +1,6 @@
 /** JSON Schema: what fits, what does not and why, and schemas that are refused as a whole. */
 import { describe, expect, it } from "vitest";
-import { compileSchema } from "../../src/redrive/data-schema/compile.ts";
+import { compileSchema } from "../../src/redrive/data-schema.ts";
 import type { Json } from "../../src/std/json.ts";
 
 /** Schema, data that fit, data that do not. */

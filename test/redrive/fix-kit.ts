@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import type { DeathRecord } from "../../src/item/item.ts";
 import type { Operation } from "../../src/item/operation.ts";
-import type { FixRule } from "../../src/redrive/fix-rule.ts";
+import type { FixRule } from "../../src/redrive/fix.ts";
 import type { Json } from "../../src/std/json.ts";
 import { QUEUE, Workbench } from "../conformance/workbench.ts";
 import { buried, succeeded } from "../support/settlements.ts";

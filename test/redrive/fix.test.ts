@@ -1,8 +1,8 @@
 /** Automatic fixes: which letters a rule is for, what it makes of them, and that nothing is fixed for ever. */
 import { existsSync, writeFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
+import type { FixChange, FixRule } from "../../src/redrive/fix.ts";
 import { applyFixes, type FixMatch, type FixRequest, planFixes } from "../../src/redrive/fix.ts";
-import type { FixChange, FixRule } from "../../src/redrive/fix-rule.ts";
 import { AUTHOR, QUEUE, type Workbench } from "../conformance/workbench.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { until } from "../support/until.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { archiveFolder, readArchive } from "../../src/dead-letter/archive.ts";
 import type { Operation } from "../../src/item/operation.ts";
 import { enforceLimits, previewLimits } from "../../src/redrive/enforce-limits.ts";
-import { FullnessWarning, fullnessOf, type LetterLimits, limitsOf } from "../../src/redrive/limits.ts";
+import { fullnessOf, fullnessWarning, type LetterLimits, limitsOf } from "../../src/redrive/limits.ts";
 import { archiveOf } from "../../src/redrive/purge.ts";
 import { AUTHOR, QUEUE, type Workbench } from "../conformance/workbench.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
@@ -134,12 +134,12 @@ describe("letters that are too old", () => {
 
 describe("the warning", () => {
   const limits = { itemsMax: 10, retentionMs: null };
-  const look = async (bench: Workbench, warning: FullnessWarning) =>
-    warning.look(bench.engine, await bench.engine.count(QUEUE), limits);
+  const look = async (bench: Workbench, warning = fullnessWarning(bench.engine, QUEUE)) =>
+    warning(await bench.engine.count(QUEUE), limits);
 
   test("comes once for each time that the queue becomes nearly full", async () => {
     const bench = await openBench();
-    const warning = new FullnessWarning(QUEUE);
+    const warning = fullnessWarning(bench.engine, QUEUE);
     await bench.bury(ids(7));
     expect(await look(bench, warning)).toBeNull();
     await bench.bury(ids(1, 8));
@@ -159,7 +159,7 @@ describe("the warning", () => {
   test("a process that comes later does not tell it again", async () => {
     const bench = await openBench();
     await bench.bury(ids(9));
-    expect(await look(bench, new FullnessWarning(QUEUE))).not.toBeNull();
-    expect(await look(bench, new FullnessWarning(QUEUE))).toBeNull();
+    expect(await look(bench)).not.toBeNull();
+    expect(await look(bench)).toBeNull();
   });
 });

@@ -3,13 +3,7 @@ import { RedriveError } from "../../errors.ts";
 import type { Correction, GroupChange } from "../../item/group.ts";
 import { LETTER_STATES } from "../../item/state.ts";
 import { requireJob } from "../../queue/find-job.ts";
-import {
-  mergeGroups,
-  rebuildGroups,
-  removeCorrection,
-  requireCorrection,
-  splitGroup,
-} from "../../redrive/correct-groups.ts";
+import { mergeGroups, rebuildGroups, requireCorrection, splitGroup } from "../../redrive/correct-groups.ts";
 import {
   type GroupView,
   groupViewToJson,
@@ -125,7 +119,7 @@ const corrections = command({
   run: async (context, { remove }) => {
     const { removed, all } = await context.withStore(async (engine) => {
       const found = remove === undefined ? null : await requireCorrection(engine, remove);
-      if (found !== null) await removeCorrection(engine, found);
+      if (found !== null) await engine.removeCorrection(found.from, found.text);
       return { removed: found, all: await engine.listCorrections() };
     });
     const list = all.map((one, index) => ({ number: index + 1, ...correctionToJson(one) }));

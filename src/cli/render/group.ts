@@ -2,7 +2,7 @@
 import type { GroupMark, IgnoreUntil } from "../../item/group.ts";
 import type { Operation } from "../../item/operation.ts";
 import type { GroupExplanation, NearGroup } from "../../redrive/explain-group.ts";
-import type { GroupList, GroupSummary, GroupView, KnownFix, Outdated } from "../../redrive/groups.ts";
+import type { GroupList, GroupSummary, GroupView, KnownFix } from "../../redrive/groups.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { isJsonObject, type Json, stringifyJson } from "../../std/json.ts";
 import type { Explanation } from "../../triage/explain.ts";
@@ -76,7 +76,7 @@ function leftOutText(leftOut: GroupList["leftOut"]): string {
 }
 
 /** Reports letters of older algorithms; they keep their group until a user regroups them. */
-function outdatedText({ letters, algorithms }: Outdated): string {
+function outdatedText({ letters, algorithms }: GroupList["outdated"]): string {
   if (letters === 0) return "";
   const were = letters === 1 ? "was" : "were";
   return `${lettersText(letters)} ${were} grouped by an older algorithm (${algorithms.join(", ")}): redrive groups rebuild\n`;
