@@ -6,6 +6,7 @@ import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { systemClock } from "../std/clock.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
+import { compact } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
 import type { Ended } from "./launch.ts";
 import { composeLog, Output, type OutputMask, writeLog } from "./output.ts";
@@ -26,22 +27,22 @@ export interface KeepOutputOptions {
   /** Lines above the output. If given, the log is appended to, even without output. */
   readonly titles?: readonly string[];
   /** Masks secrets. */
-  readonly mask?: OutputMask;
+  readonly mask?: OutputMask | undefined;
   /** Whether the caller needs the output files afterwards. Default false. */
   readonly keepFiles?: boolean;
 }
 
 /** The cuts in the streams of one process. */
-export interface Cuts {
-  readonly stdout?: Cut | undefined;
-  readonly stderr?: Cut | undefined;
-}
+export type Cuts = { readonly [stream in "stdout" | "stderr"]?: Cut | undefined };
 
-export interface KeptOutput {
+interface Tails {
   readonly stdoutTail: string;
   readonly stderrTail: string;
+}
+
+export interface KeptOutput extends Tails {
   /** Longer tails, to find the error line of a failure; the record keeps only the short ones. */
-  readonly ends?: { readonly stdoutTail: string; readonly stderrTail: string };
+  readonly ends?: Tails;
   /** The path of the log; absent when there was no output. */
   readonly log?: string;
   /** Why the log is missing although there was output. */
@@ -190,8 +191,7 @@ export async function unlessDiskFull(
 ): Promise<Outcome> {
   if (outcome.kind !== "failed" || !isFull(folder)) return outcome;
   await systemClock.sleep(PAUSE_MS, signal);
-  const log = outcome.log === undefined ? {} : { log: outcome.log };
-  return { kind: "released", why: "the disk of the logs is full", ...log };
+  return compact({ kind: "released" as const, why: "the disk of the logs is full", log: outcome.log });
 }
 
 /** Limits how often the free space is read. */

@@ -15,7 +15,7 @@ import {
   LogWriter,
   unlessDiskFull,
 } from "./capture.ts";
-import type { AttemptContext, Handler } from "./handler.ts";
+import type { AttemptContext } from "./handler.ts";
 import type { Ended, Launcher } from "./launch.ts";
 import { LOG_BYTES_MAX, OutputWatch } from "./output-watch.ts";
 import {
@@ -28,64 +28,63 @@ import {
 } from "./run-process.ts";
 import { compileCommand } from "./template.ts";
 
-export interface CommandOptions {
-  readonly launcher: Launcher;
+/** The command that runs once for each item, of a map or of a queue. */
+export interface CommandSpec {
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
   /** Allow items that begin with "-" where the command could read them as options. Default: such an item fails. */
-  readonly allowOptions?: boolean | undefined;
+  readonly allowOptions?: boolean;
   readonly cwd: string;
-  readonly jobId: string;
-  readonly timeoutMs?: number | undefined;
+  /** An attempt that takes longer is killed with all its processes. */
+  readonly timeoutMs?: number;
   /** The time between the signals TERM and KILL. */
   readonly graceMs: number;
+  /** Whether evidence files are copied into the home folder. Default: only their digests are recorded. */
+  readonly keepEvidence?: boolean;
+  /** The shell command of `onItemFailure: custom`, which decides about an item that is out of retries. */
+  readonly failureCommand?: string;
+}
+
+interface CommandOptions extends CommandSpec {
+  readonly launcher: Launcher;
+  readonly jobId: string;
   /** The path prefix of a slot's files while its attempt runs. Its folder exists. */
   readonly scratch: (slot: number) => string;
   readonly logPath: (itemId: string, attempt: number) => string;
   /** The folder for copies of evidence. Default: no copies. */
   readonly evidenceFolder?: string | undefined;
-  /** A shell command that decides about an item that is out of retries. Default: none. */
-  readonly failureCommand?: string | undefined;
   /** Aborted when the run ends. */
   readonly stop: AbortSignal;
   readonly now: () => number;
   /** Whether the output of successes is printed, so that it must be complete. Default: output is only logged. */
   readonly isOutputWanted?: boolean | undefined;
-  /** Called at the end with the number of successes whose logs could not be written. */
-  readonly onLogsLost?: (count: number) => void;
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
-export interface CommandHandler {
-  readonly handle: Handler;
-  /** Present when there is a failure command. */
-  readonly askHandler: ((item: LeasedItem, failure: Failure) => Promise<HandlerReport>) | undefined;
-  /** Stops watching the outputs and waits for the last logs. Called after all attempts have ended. */
-  close(): Promise<void>;
-}
-
-export function commandHandler(options: CommandOptions): CommandHandler {
-  const outputs = new OutputWatch();
-  const logs = new LogWriter();
-  const room = new DiskRoom(options.now);
-  const worker: Worker = { ...options, fill: compileCommand(options.command, options), outputs, logs, room };
-  const stopTicking = outputs.startTicking();
-  const { failureCommand } = options;
+/** `close` stops watching the outputs and waits for the last logs. Call it after all attempts have ended. */
+export function commandHandler(options: CommandOptions) {
+  const { command, failureCommand, onNotice } = options;
+  const worker: Worker = {
+    ...options,
+    fill: compileCommand(command, options),
+    outputs: new OutputWatch(),
+    logs: new LogWriter(),
+    room: new DiskRoom(options.now),
+  };
+  const stopTicking = worker.outputs.startTicking();
   return {
-    handle: (item, context) => runCommand(item, context, worker),
+    handle: (item: LeasedItem, context: AttemptContext) => runCommand(item, context, worker),
     askHandler:
       failureCommand === undefined
         ? undefined
-        : (item, failure) => runFailureCommand(item, failure, failureCommand, worker),
+        : (item: LeasedItem, failure: Failure) => runFailureCommand(item, failure, failureCommand, worker),
     close: async () => {
       stopTicking();
-      const lost = await logs.flush();
-      if (lost > 0) options.onLogsLost?.(lost);
+      const lost = await worker.logs.flush();
+      const attempts = lost === 1 ? "attempt" : "attempts";
+      if (lost > 0) onNotice?.(`The logs of ${lost} successful ${attempts} could not be written.`);
     },
   };
-}
-
-export function logsLostNotice(count: number): string {
-  return `The logs of ${count} successful ${count === 1 ? "attempt" : "attempts"} could not be written.`;
 }
 
 interface Worker extends CommandOptions {
@@ -125,8 +124,7 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
     },
   });
   const ended = outcomeOf(end, { item, context, worker, argv: filled.value, stdout });
-  const outcome = withReports(ended, reports, context);
-  return unlessDiskFull(outcome, dirname(spec.stdoutPath), context.signal);
+  return unlessDiskFull(withReports(ended, reports, context), dirname(spec.stdoutPath), context.signal);
 }
 
 function specOf(
@@ -161,46 +159,55 @@ function standardOutput({ stdout }: Ended, cuts: Cuts, path: string | undefined)
 }
 
 /** Adds a note to the item when output could not be kept or printed. */
-function succeeded(stdout: StandardOutput, kept: KeptOutput, { note }: AttemptContext): Outcome {
-  const { log, logTrouble } = kept;
+function succeeded(
+  stdout: StandardOutput,
+  { log, logTrouble }: KeptOutput,
+  { note }: AttemptContext,
+): Outcome {
   if (logTrouble !== undefined) note(`The log of this attempt is missing. ${logTrouble}`);
   const isLost = logTrouble !== undefined && stdout.inline === undefined && stdout.fd === undefined;
   const lost = stdout.lost ?? (isLost && stdout.bytes > 0 ? logTrouble : undefined);
   if (stdout.lost !== undefined) note(`The output of this attempt may be incomplete. ${stdout.lost}`);
-  return {
-    kind: "succeeded",
+  return compact({
+    kind: "succeeded" as const,
     stdout: lost === undefined ? stdout : { ...stdout, lost },
-    ...(log !== undefined && { log }),
-  };
+    log,
+  });
 }
 
-interface CommandCase {
-  readonly item: LeasedItem;
-  readonly context: AttemptContext;
-  readonly worker: Worker;
-  readonly argv: readonly string[];
-  readonly stdout: StandardOutput | undefined;
-}
-
-function outcomeOf(end: ProcessEnd, { item, context, worker, argv, stdout }: CommandCase): Outcome {
+function outcomeOf(
+  end: ProcessEnd,
+  run: {
+    readonly item: LeasedItem;
+    readonly context: AttemptContext;
+    readonly worker: Worker;
+    readonly argv: readonly string[];
+    readonly stdout: StandardOutput | undefined;
+  },
+): Outcome {
   const { ended, kept, cutShort, reported } = end;
-  const log = kept.log === undefined ? {} : { log: kept.log };
-  if (cutShort === "stopped") return { kind: "released", why: "the runner stopped", ...log };
-  if (ended.startStage === "runner") {
-    return { kind: "released", why: `no process could be started (${ended.startError})`, ...log };
+  const { item, context, worker } = run;
+  const { log } = kept;
+  const isRunnerFault = ended.startStage === "runner";
+  if (cutShort === "stopped" || isRunnerFault) {
+    const fault = `no process could be started (${ended.startError})`;
+    return compact({
+      kind: "released" as const,
+      why: cutShort === "stopped" ? "the runner stopped" : fault,
+      log,
+    });
   }
-  if (ended.exitCode === 0 && cutShort === null) return succeeded(stdout ?? ended.stdout, kept, context);
+  if (ended.exitCode === 0 && cutShort === null) return succeeded(run.stdout ?? ended.stdout, kept, context);
   const failure = processFailure(end, {
     attempt: item.attempt,
     agentId: context.agentId,
-    step: commandStep(argv),
+    step: commandStep(run.argv),
     command: commandName(worker.command),
     timeoutMs: worker.timeoutMs,
     durationMs: ended.durationMs,
     now: worker.now(),
   });
-  const retryAfterMs = reported?.retryAfterMs;
-  return { kind: "failed", failure, ...log, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  return compact({ kind: "failed" as const, failure, log, retryAfterMs: reported?.retryAfterMs });
 }
 
 /** The failure for an item that lacks a variable of the command. A retry would not help. */
@@ -208,7 +215,7 @@ function missingVariable(
   item: LeasedItem,
   context: AttemptContext,
   message: string,
-  { command, now }: { readonly command: readonly string[]; readonly now: () => number },
+  { command, now }: Worker,
 ): Failure {
   return {
     attemptNumber: item.attempt,

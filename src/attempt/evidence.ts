@@ -15,7 +15,7 @@ interface EvidenceOptions {
   /** Other folders whose files may be read. Default: those of `REDRIVE_EVIDENCE_FOLDERS`. */
   readonly folders?: readonly string[];
   /** The folder for copies, named by their digest. Default: no copies. */
-  readonly keepIn?: string;
+  readonly keepIn?: string | undefined;
   /** Larger files get neither a digest nor a copy. Default 256 MiB. */
   readonly bytesMax?: number;
   /** The limit for all files of one attempt together. Default 1 GiB. */
@@ -36,31 +36,29 @@ export async function collectEvidence(
   paths: readonly string[],
   options: EvidenceOptions,
 ): Promise<readonly EvidenceFile[]> {
-  const { timeoutMs = TIMEOUT_MS, signal, keepIn } = options;
+  const { cwd, timeoutMs = TIMEOUT_MS, signal, keepIn } = options;
   const late = AbortSignal.timeout(timeoutMs);
   const reading: Reading = {
-    allowed: await resolvedFolders([options.cwd, ...(options.folders ?? foldersFrom(process.env))]),
+    allowed: await resolvedFolders([cwd, ...(options.folders ?? foldersFrom(process.env))]),
     keepIn,
     leftBytes: options.allBytesMax ?? ALL_BYTES_MAX,
     bytesMax: options.bytesMax ?? EVIDENCE_BYTES_MAX,
     stop: signal === undefined ? late : AbortSignal.any([late, signal]),
   };
-  const distinct = [
-    ...new Set(paths.map((path) => (path.includes("\0") ? path : resolve(options.cwd, path)))),
-  ];
+  const resolved = paths.map((path) => (path.includes("\0") ? path : resolve(cwd, path)));
+  const distinct = [...new Set(resolved)];
+  const host = hostname();
   const files: EvidenceFile[] = [];
   for (const path of distinct.slice(0, FILES_MAX)) {
     const file = await unlessStopped(recordOf(path, reading), reading);
-    const problem = late.aborted
-      ? `was not read within ${formatDuration(timeoutMs)}`
-      : "was not read: the runner stopped";
-    files.push({ ...(file ?? { path, problem }), host: hostname() });
+    const why = late.aborted ? ` within ${formatDuration(timeoutMs)}` : ": the runner stopped";
+    files.push({ ...(file ?? { path, problem: `was not read${why}` }), host });
   }
   const [path, ...more] = distinct.slice(FILES_MAX);
   if (path === undefined) return files;
   const others = more.length === 0 ? "" : ` with ${more.length} more`;
   const problem = `was left out${others}: at most ${FILES_MAX} files of an attempt are recorded`;
-  return [...files, { path, problem, host: hostname() }];
+  return [...files, { path, problem, host }];
 }
 
 /** Limits and options for reading the files of one attempt. */
@@ -100,13 +98,8 @@ async function resolvedFolders(folders: readonly string[]): Promise<readonly str
 
 /** Item data may influence which paths a command names, so only files in allowed folders are read. */
 function isAllowed(path: string, allowed: readonly string[]): boolean {
-  return (
-    allowed.some((folder) => isBelow(path, folder)) && !FORBIDDEN.some((folder) => isBelow(path, folder))
-  );
-}
-
-function isBelow(path: string, folder: string): boolean {
-  return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+  const isBelow = (folder: string) => path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+  return allowed.some(isBelow) && !FORBIDDEN.some(isBelow);
 }
 
 /** Files here describe the reading process itself: its environment, memory and devices. */
@@ -122,7 +115,9 @@ async function recordOf(path: string, reading: Reading): Promise<EvidenceFile> {
     const found = await handle.stat();
     if (!found.isFile())
       return { path: real, problem: found.isDirectory() ? "is a folder" : "is not a regular file" };
-    const mediaType = mediaTypeOf(real, await headOf(handle));
+    const head = Buffer.alloc(HEAD_BYTES);
+    const { bytesRead } = await handle.read(head, 0, HEAD_BYTES, 0);
+    const mediaType = mediaTypeOf(real, head.subarray(0, bytesRead));
     return { path: real, ...(await contentOf(handle, { bytes: found.size, mediaType }, reading)) };
   } catch (error) {
     return isAbsent(error)
@@ -156,12 +151,6 @@ function tooLarge(bytes: number, { bytesMax }: Reading): string {
     : "has no digest: the files of this attempt exceed the total limit";
 }
 
-async function headOf(handle: FileHandle): Promise<Buffer> {
-  const head = Buffer.alloc(HEAD_BYTES);
-  const { bytesRead } = await handle.read(head, 0, HEAD_BYTES, 0);
-  return head.subarray(0, bytesRead);
-}
-
 /** Stops at the limit if the file grows while it is read. */
 async function digestOf(handle: FileHandle, reading: Reading): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash("sha256");
@@ -187,12 +176,7 @@ async function* piecesOf(handle: FileHandle, { bytesMax, stop }: Reading): Async
 }
 
 /** The copy is named by its digest, so that item data never becomes part of a path. */
-async function keep(
-  handle: FileHandle,
-  sha256: string,
-  bytes: number,
-  reading: Reading,
-): Promise<Pick<EvidenceFile, "kept" | "problem">> {
+async function keep(handle: FileHandle, sha256: string, bytes: number, reading: Reading) {
   if (reading.keepIn === undefined) return {};
   const kept = join(reading.keepIn, sha256.slice(0, 2), sha256);
   try {
@@ -228,13 +212,16 @@ async function* unchanged(handle: FileHandle, sha256: string, reading: Reading):
   if (hash.digest("hex") !== sha256) throw new Error("it changed while it was copied");
 }
 
+function codeOf(error: unknown): unknown {
+  return error instanceof Error ? Reflect.get(error, "code") : undefined;
+}
+
 function isAbsent(error: unknown): boolean {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  return code === "ENOENT" || code === "ENOTDIR";
+  return codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
 }
 
 function reasonOf(error: unknown): string {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  const code = codeOf(error);
   if (typeof code === "string") return REASONS[code] ?? code;
   return error instanceof Error ? error.message : String(error);
 }
@@ -305,11 +292,9 @@ const TEXT_TYPES: ReadonlyMap<string, string> = new Map([
 
 /** Whether the bytes are UTF-8 without unusual control characters. The last character may be cut. */
 function isText(head: Buffer): boolean {
-  for (const byte of head) {
-    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0c && byte !== 0x0d && byte !== 0x1b)
-      return false;
-  }
   const text = head.toString("utf8");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the control characters that text does not contain
+  if (/[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]/.test(text)) return false;
   const broken = text.indexOf("\ufffd");
   return broken < 0 || broken >= text.length - 3;
 }

@@ -1,8 +1,9 @@
 /** Reads the output of one attempt while it grows: from the files of its running processes, then from its log. */
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+
+import { readRange, sizeOf } from "./output.ts";
 import { isPublished, LOG_BYTES_MAX, type RunningOutput } from "./output-watch.ts";
 
-export type StreamName = "stdout" | "stderr";
+type StreamName = "stdout" | "stderr";
 
 /** Bytes of a stream, or a title in the log, e.g. `step 2: shell: cargo test (exit 101, 1.2 s)`. */
 export type OutputPart =
@@ -52,7 +53,7 @@ export class GrowingOutput {
       for (;;) {
         const size = sizeOf(record[stream]);
         if (size < seen.raw[stream]) seen.raw[stream] = 0; // the file was truncated because it was too large
-        const bytes = readRange(
+        const bytes = readOrEmpty(
           record[stream],
           seen.raw[stream],
           Math.min(size, seen.raw[stream] + CHUNK_BYTES),
@@ -99,7 +100,7 @@ export class GrowingOutput {
     const skipped = Math.min(bytes, seen?.total[stream] ?? 0);
     yield* ranges(this.log, start + skipped, start + bytes, stream);
     if (seen) seen.total[stream] = seen.raw[stream] = 0; // a retried step starts from the beginning
-    const last = readRange(this.log, start + bytes - 1, start + bytes)[0];
+    const last = readOrEmpty(this.log, start + bytes - 1, start + bytes)[0];
     this.#at = start + bytes + (bytes > 0 && last !== NEWLINE ? 1 : 0);
   }
 
@@ -112,7 +113,7 @@ export class GrowingOutput {
 
 function* ranges(path: string, from: number, to: number, stream: StreamName): Generator<OutputPart> {
   for (let at = from; at < to; ) {
-    const bytes = readRange(path, at, Math.min(to, at + CHUNK_BYTES));
+    const bytes = readOrEmpty(path, at, Math.min(to, at + CHUNK_BYTES));
     if (bytes.length === 0) return;
     at += bytes.length;
     yield { stream, bytes };
@@ -121,36 +122,17 @@ function* ranges(path: string, from: number, to: number, stream: StreamName): Ge
 
 /** Returns the line without its newline; null when the line is not complete yet. */
 function readLine(path: string, from: number): string | null {
-  const bytes = readRange(path, from, from + TITLE_BYTES_MAX);
+  const bytes = readOrEmpty(path, from, from + TITLE_BYTES_MAX);
   const end = bytes.indexOf(NEWLINE);
   return end < 0 ? null : bytes.toString("utf8", 0, end);
 }
 
-function sizeOf(path: string): number {
-  return withFile(path, (fd) => fstatSync(fd).size) ?? 0;
-}
-
-function readRange(path: string, from: number, to: number): Buffer {
-  if (to <= from) return Buffer.alloc(0);
-  const read = withFile(path, (fd) => {
-    const bytes = Buffer.alloc(to - from);
-    return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, from));
-  });
-  return read ?? Buffer.alloc(0);
-}
-
-/** Undefined when the file does not exist: no output yet, or already moved into the log. */
-function withFile<T>(path: string, action: (fd: number) => T): T | undefined {
-  let fd: number;
+/** Empty when the file does not exist: no output yet, or already moved into the log. */
+function readOrEmpty(path: string, from: number, to: number): Buffer {
   try {
-    fd = openSync(path, "r");
+    return readRange(path, from, to - from);
   } catch (error) {
-    if (error instanceof Error && Reflect.get(error, "code") === "ENOENT") return undefined;
+    if (error instanceof Error && Reflect.get(error, "code") === "ENOENT") return Buffer.alloc(0);
     throw error;
-  }
-  try {
-    return action(fd);
-  } finally {
-    closeSync(fd);
   }
 }

@@ -26,39 +26,29 @@ export interface AttemptContext {
 /** One attempt at one item. An exception is recorded as a failure. */
 export type Handler = (item: LeasedItem, context: AttemptContext) => Promise<Outcome>;
 
-export interface PerformOptions {
-  readonly now: () => number;
-  readonly evidenceFolder?: string | undefined;
-}
-
 /** Runs the handler. Never throws: an exception becomes a failed outcome. */
 export async function perform(
   item: LeasedItem,
   handler: Handler,
   attempt: OpenAttempt,
-  options: PerformOptions,
+  { now, evidenceFolder }: { readonly now: () => number; readonly evidenceFolder?: string | undefined },
 ): Promise<Outcome> {
-  const startedAt = options.now();
+  const startedAt = now();
   try {
     const outcome = await handler(item, attempt);
-    return attempt.paths === null ? outcome : await withEvidence(outcome, attempt, options);
+    return attempt.paths === null ? outcome : await withEvidence(outcome, attempt, evidenceFolder);
   } catch (thrown) {
-    return withEvidence(
-      outcomeOf(thrown, { item, attempt, startedAt, now: options.now() }),
-      attempt,
-      options,
-    );
+    const failed = failureOf(thrown, item, attempt, { startedAt, now: now() });
+    return withEvidence(failed, attempt, evidenceFolder);
   }
 }
 
-interface Throwing {
-  readonly item: LeasedItem;
-  readonly attempt: OpenAttempt;
-  readonly startedAt: number;
-  readonly now: number;
-}
-
-function outcomeOf(thrown: unknown, { item, attempt, startedAt, now }: Throwing): Outcome {
+function failureOf(
+  thrown: unknown,
+  item: LeasedItem,
+  attempt: OpenAttempt,
+  { startedAt, now }: { readonly startedAt: number; readonly now: number },
+): Outcome {
   const { stackTrace, context: trail, ...facts } = describeThrown(thrown);
   const { type, step = "handler", source, evidence = [], retryAfterMs } = readException(thrown);
   for (const path of evidence) attempt.evidence(path);
@@ -84,28 +74,14 @@ function outcomeOf(thrown: unknown, { item, attempt, startedAt, now }: Throwing)
 async function withEvidence(
   outcome: Outcome,
   { paths, signal }: OpenAttempt,
-  { evidenceFolder }: PerformOptions,
+  keepIn: string | undefined,
 ): Promise<Outcome> {
   if (outcome.kind !== "failed" || paths === null) return outcome;
   const { collectEvidence } = await import("./evidence.ts");
-  const keeping = evidenceFolder === undefined ? {} : { keepIn: evidenceFolder };
-  const found = await collectEvidence(paths, {
-    cwd: process.cwd(),
-    folders: [parse(process.cwd()).root],
-    signal,
-    ...keeping,
-  });
+  const cwd = process.cwd();
+  const found = await collectEvidence(paths, { cwd, folders: [parse(cwd).root], signal, keepIn });
   const { evidence = [], ...failure } = outcome.failure;
   return { ...outcome, failure: { ...failure, evidence: [...evidence, ...found] } };
-}
-
-export interface OpenAttemptOptions {
-  readonly attempt: number;
-  readonly slot: number;
-  readonly agentId: string;
-  readonly signal: AbortSignal;
-  readonly mayStart: () => boolean;
-  readonly author: string;
 }
 
 const NOTES_MAX = 100;
@@ -125,13 +101,13 @@ export class OpenAttempt implements AttemptContext {
   #notesLeftOut = 0;
   #paths: Set<string> | null = null;
 
-  constructor({ attempt, slot, agentId, signal, mayStart, author }: OpenAttemptOptions) {
-    this.attempt = attempt;
-    this.slot = slot;
-    this.agentId = agentId;
-    this.signal = signal;
-    this.mayStart = mayStart;
-    this.#author = author;
+  constructor(options: Omit<AttemptContext, "note" | "evidence"> & { readonly author: string }) {
+    this.attempt = options.attempt;
+    this.slot = options.slot;
+    this.agentId = options.agentId;
+    this.signal = options.signal;
+    this.mayStart = options.mayStart;
+    this.#author = options.author;
   }
 
   /** If notes were omitted, an additional note has their number. */

@@ -60,16 +60,7 @@ export const CLOSE_GRACE_MS = 2000;
 /** The launcher process died while commands were running: a fault of the runner, not of the item. */
 export const LAUNCHER_LOST = "ELAUNCHER";
 
-const NOTHING: Captured = { bytes: 0 };
-
 export function notStarted(startError: string, startStage: StartStage): Ended {
-  return {
-    exitCode: null,
-    signal: null,
-    startError,
-    startStage,
-    stdout: NOTHING,
-    stderr: NOTHING,
-    durationMs: 0,
-  };
+  const nothing = { stdout: { bytes: 0 }, stderr: { bytes: 0 }, durationMs: 0 };
+  return { exitCode: null, signal: null, startError, startStage, ...nothing };
 }

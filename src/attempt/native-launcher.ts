@@ -18,39 +18,27 @@ import {
 } from "./launch.ts";
 import { endTree, newLauncherName } from "./process-tree.ts";
 
+/** Starts its process with the first launch, and again after that process has died. */
 export function openNativeLauncher(binary: string): Launcher {
-  return new NativeLauncher(binary);
+  let launcher: LauncherProcess | undefined;
+  return {
+    kind: "native",
+    launch(spec) {
+      try {
+        if (!launcher?.usable) launcher = new LauncherProcess(binary);
+      } catch (error) {
+        const code = error instanceof Error && "code" in error ? String(error.code) : LAUNCHER_LOST;
+        return { ended: Promise.resolve(notStarted(code, "runner")), end: async () => undefined };
+      }
+      return launcher.launch(spec);
+    },
+    async close() {
+      const closing = launcher;
+      launcher = undefined;
+      await closing?.close();
+    },
+  };
 }
-
-class NativeLauncher implements Launcher {
-  readonly kind = "native";
-  readonly #binary: string;
-  #process: LauncherProcess | undefined;
-
-  constructor(binary: string) {
-    this.#binary = binary;
-  }
-
-  launch(spec: LaunchSpec): Launched {
-    try {
-      if (!this.#process?.usable) this.#process = new LauncherProcess(this.#binary);
-    } catch (error) {
-      return { ended: Promise.resolve(notStarted(codeOf(error), "runner")), end: async () => undefined };
-    }
-    return this.#process.launch(spec);
-  }
-
-  async close(): Promise<void> {
-    const closing = this.#process;
-    this.#process = undefined;
-    await closing?.close();
-  }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : LAUNCHER_LOST;
-}
-
 /** One launcher process and the launches that it serves. */
 class LauncherProcess {
   readonly #name = newLauncherName();
@@ -68,7 +56,8 @@ class LauncherProcess {
   constructor(binary: string) {
     const child = spawn(binary, [], { stdio: ["pipe", "pipe", "inherit"], detached: true });
     child.on("error", () => undefined); // "close" is emitted afterwards
-    requirePipes(child);
+    // Node returns a child without pipes when this process has too many open files.
+    if (!child.stdin || !child.stdout) throw new Error("no pipes could be created for the launcher");
     this.#child = child;
     this.#requests = child.stdin;
     this.#replies = child.stdout;
@@ -82,7 +71,10 @@ class LauncherProcess {
       this.#usable = false; // until "close", its second process may still be ending commands
     });
     this.#gone = new Promise((resolve) => child.once("close", (code) => resolve(this.#lose(code))));
-    this.#letRunnerExit();
+    // Lets the runner exit while the launcher is idle.
+    child.unref();
+    socketOf(this.#requests).unref();
+    socketOf(this.#replies).unref();
   }
 
   get usable(): boolean {
@@ -160,18 +152,6 @@ class LauncherProcess {
     for (const id of [...this.#asking.keys()]) this.#answer(id, 0);
     for (const id of [...this.#running.keys()]) this.#finish(id, notStarted(LAUNCHER_LOST, "runner"));
   }
-
-  /** Lets the runner exit while the launcher is idle. */
-  #letRunnerExit(): void {
-    this.#child.unref();
-    socketOf(this.#requests).unref();
-    socketOf(this.#replies).unref();
-  }
-}
-
-/** Node returns a child without pipes when this process has too many open files. */
-function requirePipes(child: { readonly stdin?: unknown; readonly stdout?: unknown }): void {
-  if (!child.stdin || !child.stdout) throw new Error("no pipes could be created for the launcher");
 }
 
 /** The pipes of a child are sockets in Node; only sockets have `ref` and `unref`. */
@@ -242,16 +222,13 @@ export class ReplyReader {
     while (bytes.length - at >= 4) {
       const end = at + 4 + bytes.readUInt32LE(at);
       if (end > bytes.length) break;
-      this.#handle(bytes.subarray(at, end));
+      const frame = bytes.subarray(at, end);
+      const id = frame.readUInt32LE(5);
+      if (frame[4] === KIND.ended) this.#handler.ended(id, readEnded(frame));
+      else this.#handler.asked(id, frame.readUInt32LE(9));
       at = end;
     }
     this.#rest = at < bytes.length ? bytes.subarray(at) : undefined;
-  }
-
-  #handle(frame: Buffer): void {
-    const id = frame.readUInt32LE(5);
-    if (frame[4] === KIND.ended) this.#handler.ended(id, readEnded(frame));
-    else this.#handler.asked(id, frame.readUInt32LE(9));
   }
 }
 
@@ -261,12 +238,13 @@ function readEnded(frame: Buffer): Ended {
   const stage = STAGES[frame[9] ?? 0];
   const exitCode = frame.readInt32LE(10);
   const signal = frame.readInt32LE(14);
+  const errno = frame.readInt32LE(18);
   const stdoutInline = frame.readUInt32LE(46);
   const stderrAt = ENDED_HEADER_BYTES + (stdoutInline === INLINE_NONE ? 0 : stdoutInline);
   return {
     exitCode: exitCode < 0 ? null : exitCode,
     signal: signal === 0 ? null : (SIGNAL_NAMES.get(signal) ?? `SIG${signal}`),
-    ...(stage && { startError: errorName(frame.readInt32LE(18)), startStage: stage }),
+    ...(stage && { startError: ERROR_NAMES.get(errno) ?? `E${errno}`, startStage: stage }),
     durationMs: frame.readDoubleLE(22),
     stdout: readCaptured(frame, frame.readDoubleLE(30), ENDED_HEADER_BYTES, stdoutInline),
     stderr: readCaptured(frame, frame.readDoubleLE(38), stderrAt, frame.readUInt32LE(50)),
@@ -280,10 +258,6 @@ function readCaptured(frame: Buffer, bytes: number, at: number, inlineBytes: num
 
 const SIGNAL_NAMES = namesByNumber(constants.signals);
 const ERROR_NAMES = namesByNumber(constants.errno);
-
-function errorName(errno: number): string {
-  return ERROR_NAMES.get(errno) ?? `E${errno}`;
-}
 
 /** If two names have the same number (EAGAIN and EWOULDBLOCK), the first is the usual one. */
 function namesByNumber(numbers: object): ReadonlyMap<number, string> {

@@ -6,7 +6,6 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  readSync,
   rmSync,
   statfsSync,
   writeFileSync,
@@ -14,6 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { tryTo } from "../std/try-to.ts";
+import { readAt } from "./output.ts";
 
 /** An output that was truncated while it was written. */
 export interface Cut {
@@ -26,14 +26,8 @@ export interface Cut {
   readonly recent: Buffer;
 }
 
-export interface OutputWatchOptions {
-  /** The limit of a stream in the log; a running file may be twice as large. Default 64 MiB. */
-  readonly logBytesMax?: number;
-  /** Output that must be complete is truncated only when less space than this is free. Default 256 MiB. */
-  readonly roomBytesMin?: number;
-}
-
 export const LOG_BYTES_MAX = 64 * 1024 * 1024;
+/** Output that must be complete is truncated only when less space than this is free. */
 const ROOM_BYTES_MIN = 256 * 1024 * 1024;
 const RECENT_BYTES_MAX = 64 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
@@ -47,9 +41,10 @@ export class OutputWatch {
   readonly #wanted = new Set<string>();
   readonly #running = new Map<string, { readonly output: RunningOutput; isPublished: boolean }>();
 
-  constructor(options: OutputWatchOptions = {}) {
-    this.#logBytesMax = options.logBytesMax ?? LOG_BYTES_MAX;
-    this.#roomBytesMin = options.roomBytesMin ?? ROOM_BYTES_MIN;
+  /** A running file may be twice as large as `logBytesMax`, the limit of a stream in the log. */
+  constructor({ logBytesMax = LOG_BYTES_MAX, roomBytesMin = ROOM_BYTES_MIN } = {}) {
+    this.#logBytesMax = logBytesMax;
+    this.#roomBytesMin = roomBytesMin;
   }
 
   add(path: string, { isWantedWhole = false }: { readonly isWantedWhole?: boolean } = {}): void {
@@ -68,7 +63,7 @@ export class OutputWatch {
     this.#cuts.delete(path);
     this.#wanted.delete(path);
     const running = this.#running.get(path);
-    if (running?.isPublished) withdraw(running.output);
+    if (running?.isPublished) rmSync(`${path}${SUFFIX}`, { force: true });
     this.#running.delete(path);
     return cut;
   }
@@ -100,12 +95,13 @@ function cutIfLarge(path: string, earlier: Cut | undefined, logBytesMax: number)
   try {
     const bytes = fstatSync(fd).size;
     if (bytes <= 2 * logBytesMax) return undefined;
-    const head = earlier ?? saveHead(fd, path, Math.floor(logBytesMax / 2));
-    const recent = readAt(fd, bytes - Math.min(bytes, RECENT_BYTES_MAX), Math.min(bytes, RECENT_BYTES_MAX));
+    const { headPath, headBytes } = earlier ?? saveHead(fd, path, Math.floor(logBytesMax / 2));
+    const recentBytes = Math.min(bytes, RECENT_BYTES_MAX);
+    const recent = readAt(fd, bytes - recentBytes, recentBytes);
     // Writers append, so they continue at the new end of the file.
     ftruncateSync(fd, 0);
-    const removedBytes = earlier ? earlier.removedBytes + bytes : bytes - head.headBytes;
-    return { headPath: head.headPath, headBytes: head.headBytes, removedBytes, recent };
+    const removedBytes = earlier ? earlier.removedBytes + bytes : bytes - headBytes;
+    return { headPath, headBytes, removedBytes, recent };
   } finally {
     closeSync(fd);
   }
@@ -125,11 +121,6 @@ function saveHead(fd: number, path: string, bytes: number): { headPath: string; 
   return { headPath, headBytes: bytes };
 }
 
-function readAt(fd: number, position: number, bytes: number): Buffer {
-  const chunk = Buffer.alloc(bytes);
-  return chunk.subarray(0, readSync(fd, chunk, 0, bytes, position));
-}
-
 export interface RunningOutput {
   /** The path of the future log, which identifies the attempt. */
   readonly log: string;
@@ -144,26 +135,16 @@ export interface RunningOutput {
 const SUFFIX = ".running.json";
 
 /** Writes the record. If this fails, the output is visible only after the attempt has ended. */
-export function publish(output: RunningOutput): boolean {
-  try {
-    writeFileSync(`${output.stdout}${SUFFIX}`, JSON.stringify(output), { mode: 0o600 });
-    return true;
-  } catch {
-    return false; // tried again at the next tick
-  }
+function publish(output: RunningOutput): boolean {
+  const record = JSON.stringify(output);
+  const write = () => writeFileSync(`${output.stdout}${SUFFIX}`, record, { mode: 0o600 });
+  return tryTo(() => write() === undefined) ?? false; // tried again at the next tick
 }
-
-export function withdraw({ stdout }: RunningOutput): void {
-  rmSync(`${stdout}${SUFFIX}`, { force: true });
-}
-
 /** Returns the records of running attempts. Killed runners may have left records of ended attempts. */
 export function readRunning(runningFolder: string): RunningOutput[] {
-  return namesIn(runningFolder).flatMap((run) =>
-    namesIn(join(runningFolder, run))
-      .filter((name) => name.endsWith(SUFFIX))
-      .flatMap((name) => readRecord(join(runningFolder, run, name))),
-  );
+  const runs = namesIn(runningFolder).map((run) => join(runningFolder, run));
+  const paths = runs.flatMap((run) => namesIn(run).map((name) => join(run, name)));
+  return paths.filter((path) => path.endsWith(SUFFIX)).flatMap(readRecord);
 }
 
 /** Whether the process still publishes this output. Its output files may be reused after it has ended. */

@@ -12,6 +12,7 @@ import { closeSync, mkdirSync, openSync, readSync, rmSync, statSync, writeFileSy
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
+import type { KeepOutputOptions } from "./capture.ts";
 import type { Captured } from "./launch.ts";
 import type { Cut } from "./output-watch.ts";
 
@@ -25,7 +26,8 @@ export class Output {
 
   constructor(name: "stdout" | "stderr", captured: Captured, path: string, cut: Cut | undefined) {
     this.#name = name;
-    this.#captured = cut ? recount(captured, path) : captured;
+    // The file may have been cut after the command ended but before its size was reported; then the size is outdated.
+    this.#captured = cut && !captured.inline ? { bytes: sizeOf(path) } : captured;
     this.#path = path;
     this.#cut = cut;
     this.isWhole = cut === undefined;
@@ -40,11 +42,8 @@ export class Output {
     if (!mask) return tailText(bytes, bytesMax, isWhole);
     const shown = bytes.subarray(Math.max(0, bytes.length - bytesMax));
     const isCut = !isWhole || shown.length < bytes.length;
-    return tailText(
-      Buffer.concat([...mask([shown], { cutBefore: isCut, cutAfter: false })]),
-      bytesMax,
-      !isCut,
-    );
+    const masked = Buffer.concat([...mask([shown], { cutBefore: isCut, cutAfter: false })]);
+    return tailText(masked, bytesMax, !isCut);
   }
 
   /** Returns the parts of the output that a log keeps. */
@@ -96,30 +95,36 @@ export class Output {
   }
 }
 
-/** The file may have been cut after the command ended but before its size was reported; then the size is outdated. */
-function recount(captured: Captured, path: string): Captured {
-  return captured.inline ? captured : { bytes: statSync(path, { throwIfNoEntry: false })?.size ?? 0 };
+/** The size of a file, or 0 if there is none. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function readRange(path: string, from: number, count: number): Buffer {
-  if (count === 0) return Buffer.alloc(0);
+export function readRange(path: string, from: number, count: number): Buffer {
+  if (count <= 0) return Buffer.alloc(0);
   const fd = openSync(path, "r");
   try {
-    const bytes = Buffer.alloc(count);
-    return bytes.subarray(0, readSync(fd, bytes, 0, count, from));
+    return readAt(fd, from, count);
   } finally {
     closeSync(fd);
   }
 }
 
+export function readAt(fd: number, from: number, count: number): Buffer {
+  const bytes = Buffer.alloc(count);
+  return bytes.subarray(0, readSync(fd, bytes, 0, count, from));
+}
+
 /** The prefix of a tail that is not the whole output. */
-export const CUT_MARK = "… ";
+const CUT_MARK = "… ";
 
 /** Decodes UTF-8 without NUL, which stores reject. `isWhole` means that `bytes` is the whole output. */
 export function tailText(bytes: Buffer, bytesMax: number, isWhole = true): string {
   if (isWhole && bytes.length <= bytesMax) return decode(bytes);
   const tail = bytes.subarray(Math.max(0, bytes.length - bytesMax));
-  return CUT_MARK + decode(tail.subarray(brokenStartBytes(tail)));
+  let broken = 0; // bytes at the start of a character whose first byte was cut off
+  while (broken < 3 && ((tail[broken] ?? 0) & 0xc0) === 0x80) broken++;
+  return CUT_MARK + decode(tail.subarray(broken));
 }
 
 function decode(bytes: Buffer): string {
@@ -127,19 +132,8 @@ function decode(bytes: Buffer): string {
   return text.includes("\0") ? text.replaceAll("\0", "") : text;
 }
 
-/** Returns how many bytes at the start belong to a character whose first byte was cut off. */
-function brokenStartBytes(bytes: Buffer): number {
-  let count = 0;
-  while (count < 3 && isContinuation(bytes[count])) count++;
-  return count;
-}
-
-function isContinuation(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80;
-}
-
 /** A part of a stream: bytes in memory, or a range of a file. */
-export type Piece = Buffer | { readonly path: string; readonly from: number; readonly bytes: number };
+type Piece = Buffer | { readonly path: string; readonly from: number; readonly bytes: number };
 
 export interface LogStream {
   readonly name: "stdout" | "stderr";
@@ -158,12 +152,6 @@ export interface Edges {
 /** Masks secrets in a stream, even when they span two chunks. */
 export type OutputMask = (chunks: Iterable<Buffer>, edges: Edges) => Iterable<Buffer>;
 
-export interface WriteLogOptions {
-  /** Lines before the output, without `==`. If given, the log is appended to. */
-  readonly titles?: readonly string[];
-  readonly mask?: OutputMask | undefined;
-}
-
 export function composeLog(streams: readonly LogStream[]): Buffer {
   return Buffer.concat([...withLineEnds(streams.flatMap((stream) => runsOf(stream, unmasked)))]);
 }
@@ -172,7 +160,7 @@ export function composeLog(streams: readonly LogStream[]): Buffer {
 export async function writeLog(
   logPath: string,
   streams: readonly LogStream[],
-  { titles = [], mask = unmasked }: WriteLogOptions = {},
+  { titles = [], mask = unmasked }: Partial<Pick<KeepOutputOptions, "titles" | "mask">> = {},
 ): Promise<void> {
   const runs = streams.flatMap((stream) => runsOf(stream, mask));
   const parts = withLineEnds([...titles.map((title) => `== ${title} ==`), ...runs]);
@@ -232,7 +220,7 @@ export function* chunksOfAll(pieces: readonly Piece[]): Generator<Buffer> {
 const CHUNK_BYTES = 256 * 1024;
 
 /** Yields chunks that share one buffer, so each is valid only until the next. */
-export function* chunksOf(piece: Piece): Generator<Buffer> {
+function* chunksOf(piece: Piece): Generator<Buffer> {
   if (Buffer.isBuffer(piece)) {
     yield piece;
     return;

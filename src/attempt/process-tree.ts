@@ -68,10 +68,8 @@ class Tree {
   members(): ProcessEntry[] {
     const others = listProcesses().filter((entry) => entry.pid > 1 && entry.pid !== process.pid);
     if (!others.some((entry) => this.#isInGroup(entry))) this.#pid = 0;
-    const members = withDescendants(
-      others.filter((entry) => this.#isOurs(entry)),
-      others,
-    );
+    const ours = others.filter((entry) => this.#isOurs(entry));
+    const members = withDescendants(ours, others);
     for (const entry of members) this.#known.set(entry.key, true);
     return members;
   }

@@ -34,7 +34,7 @@ export interface ProcessOptions {
   readonly keep: (ended: Ended, cuts: Cuts) => KeptOutput | Promise<KeptOutput>;
 }
 
-export type CutShort = "timeout" | "stopped" | null;
+type CutShort = "timeout" | "stopped" | null;
 
 export interface ProcessEnd {
   readonly ended: Ended;
@@ -60,7 +60,14 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   const cuts = { stdout: outputs.take(spec.stdoutPath), stderr: outputs.take(spec.stderrPath) };
   const kept = await options.keep(ended, cuts);
   const reported = ended.exitCode === 0 ? undefined : takeReport(options.failureFile, options.now());
-  return { ended, cutShort, kept, reported, evidence: await evidenceOf(reported, options) };
+  const evidence =
+    reported?.evidence &&
+    (await collectEvidence(reported.evidence, {
+      cwd: spec.cwd,
+      signal: options.signal,
+      keepIn: options.evidenceFolder,
+    }));
+  return { ended, cutShort, kept, reported, evidence };
 }
 
 /** The result when the lease may have expired. Treated like a stop, so that the attempt is not counted. */
@@ -70,15 +77,6 @@ const NEVER_STARTED: ProcessEnd = {
   kept: { stdoutTail: "", stderrTail: "" },
   reported: undefined,
 };
-
-async function evidenceOf(
-  reported: ReportedFailure | undefined,
-  { spec, signal, evidenceFolder }: ProcessOptions,
-): Promise<readonly EvidenceFile[] | undefined> {
-  if (reported?.evidence === undefined) return undefined;
-  const keeping = evidenceFolder === undefined ? {} : { keepIn: evidenceFolder };
-  return collectEvidence(reported.evidence, { cwd: spec.cwd, signal, ...keeping });
-}
 
 /** Ends the whole tree on a timeout or when the runner stops. */
 function limit(launched: Pick<Launched, "end">, { signal, timeoutMs, graceMs }: ProcessOptions) {
@@ -103,11 +101,11 @@ function limit(launched: Pick<Launched, "end">, { signal, timeoutMs, graceMs }: 
   };
 }
 
+/** Most commands report nothing. */
 function takeReport(path: string, now: number): ReportedFailure | undefined {
   const text = tryTo(() => readFileSync(path, "utf8"));
-  if (text === undefined) return undefined; // most commands report nothing
-  rmSync(path, { force: true });
-  return parseReportedFailure(text, now);
+  if (text !== undefined) rmSync(path, { force: true });
+  return text === undefined ? undefined : parseReportedFailure(text, now);
 }
 
 /** Facts about a process for its failure record. */
@@ -145,13 +143,20 @@ export function processFailure(
     command: run.command,
   });
   const { errorType, errorClass, message } = classify(facts);
+  const { logTrouble } = kept;
+  const context = [
+    ...(run.trail ?? []),
+    ...(reported?.context ?? []),
+    ...(reported?.problem === undefined ? [] : [reported.problem]),
+    ...(logTrouble === undefined ? [] : [`the log could not be written: ${logTrouble}`]),
+  ];
   return compact({
     attemptNumber: run.attempt,
     timestamp: run.now,
     errorType,
     errorClass,
     errorMessage: message,
-    errorContext: contextOf(run.trail ?? [], reported, kept),
+    errorContext: context.length === 0 ? undefined : context,
     stackTrace: reported?.stackTrace ?? printedTrace(message, facts),
     agentId: run.agentId,
     stepFailed: run.step,
@@ -165,21 +170,13 @@ export function processFailure(
   });
 }
 
-function contextOf(
-  trail: readonly string[],
-  reported: ReportedFailure | undefined,
-  kept: KeptOutput,
-): readonly string[] | undefined {
-  const context = [
-    ...trail,
-    ...(reported?.context ?? []),
-    ...(reported?.problem === undefined ? [] : [reported.problem]),
-    ...(kept.logTrouble === undefined ? [] : [`the log could not be written: ${kept.logTrouble}`]),
-  ];
-  return context.length === 0 ? undefined : context;
+/** The paths of report files. Each attempt has its own, so that files of an earlier attempt are not read. */
+interface ReportFiles {
+  readonly resultFile: string;
+  readonly notesFile: string;
 }
 
-export interface ItemEnvironment {
+interface ItemEnvironment {
   readonly item?: Json | undefined;
   readonly itemId?: string | undefined;
   readonly attempt: number;
@@ -197,30 +194,17 @@ const VARIABLE_BYTES_MAX = 120_000;
 /** Returns the variables that describe the item. An item too large for a variable is omitted. */
 export function itemEnvironment(known: ItemEnvironment): Record<string, string> {
   const text = known.item === undefined ? undefined : asText(known.item);
-  return {
-    ...(text !== undefined && fits(text) && { REDRIVE_ITEM: text }),
-    ...(known.itemId !== undefined && { REDRIVE_ITEM_ID: known.itemId }),
+  const isHeld = text !== undefined && Buffer.byteLength(text) < VARIABLE_BYTES_MAX && !text.includes("\0");
+  return compact({
+    REDRIVE_ITEM: isHeld ? text : undefined,
+    REDRIVE_ITEM_ID: known.itemId,
     REDRIVE_ATTEMPT: String(known.attempt),
-    ...(known.jobId !== undefined && { REDRIVE_JOB_ID: known.jobId }),
-    ...(known.queue !== undefined && { REDRIVE_QUEUE: known.queue }),
+    REDRIVE_JOB_ID: known.jobId,
+    REDRIVE_QUEUE: known.queue,
     REDRIVE_FAILURE_FILE: known.failureFile,
-    ...(known.reports && {
-      REDRIVE_RESULT_FILE: known.reports.resultFile,
-      REDRIVE_NOTES_FILE: known.reports.notesFile,
-    }),
-  };
-}
-
-function fits(text: string): boolean {
-  return (
-    text.length < VARIABLE_BYTES_MAX && Buffer.byteLength(text) < VARIABLE_BYTES_MAX && !text.includes("\0")
-  );
-}
-
-/** The paths of report files. Each attempt has its own, so that files of an earlier attempt are not read. */
-export interface ReportFiles {
-  readonly resultFile: string;
-  readonly notesFile: string;
+    REDRIVE_RESULT_FILE: known.reports?.resultFile,
+    REDRIVE_NOTES_FILE: known.reports?.notesFile,
+  });
 }
 
 export function reportFilesOf(prefix: string): ReportFiles {
@@ -237,18 +221,14 @@ export function withReports(outcome: Outcome, files: ReportFiles, { note }: Atte
   for (const line of notes?.text?.split("\n") ?? []) note(line);
   const result = take(files.resultFile, RESULT_BYTES_MAX);
   if (result === null || outcome.kind !== "succeeded") return outcome;
-  const read = result.text === undefined ? result : parse(result.text);
-  if (read.problem === undefined) return { ...outcome, result: (read as { value: Json }).value };
-  note(`The result of the command cannot be used: ${read.problem}.`);
+  const { text = "", problem = "it is not valid JSON" } = result;
+  const value = result.problem === undefined ? tryTo(() => parseJson(text)) : undefined;
+  if (value !== undefined) return { ...outcome, result: value as Json };
+  note(`The result of the command cannot be used: ${problem}.`);
   return outcome;
 }
 
-interface Taken {
-  readonly text?: string;
-  readonly problem?: string;
-}
-
-function take(path: string, bytesMax: number): Taken | null {
+function take(path: string, bytesMax: number): { text?: string; problem?: string } | null {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;
   try {
@@ -259,13 +239,5 @@ function take(path: string, bytesMax: number): Taken | null {
     return { problem: error instanceof Error ? error.message : String(error) };
   } finally {
     rmSync(path, { recursive: true, force: true });
-  }
-}
-
-function parse(text: string): { value: Json; problem?: undefined } | { problem: string } {
-  try {
-    return { value: parseJson(text) as Json };
-  } catch {
-    return { problem: "it is not valid JSON" };
   }
 }

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { systemClock } from "../std/clock.ts";
 import { endTree } from "./process-tree.ts";
 
-export interface ProgramOptions {
+interface ProgramOptions {
   readonly command: readonly [string, ...string[]];
   readonly cwd: string;
   readonly input: string;

@@ -1,6 +1,6 @@
 /** The launcher without a binary: Node starts each command in its own session, which takes half a millisecond. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { closeSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import {
   type Captured,
@@ -12,96 +12,74 @@ import {
   type Launcher,
   type LaunchSpec,
   notStarted,
+  type StartStage,
 } from "./launch.ts";
+import { readRange } from "./output.ts";
 import { endTree, newLauncherName } from "./process-tree.ts";
 
 export function openSpawnLauncher(): Launcher {
-  return new SpawnLauncher();
-}
-
-class SpawnLauncher implements Launcher {
-  readonly kind = "spawn";
-  readonly #name = newLauncherName();
-  readonly #running = new Set<Launched>();
-  #idLast = 0;
-
-  launch(spec: LaunchSpec): Launched {
-    const launchId = `${this.#name}.${++this.#idLast}`;
-    let pid = 0;
-    const ended = new Promise<Ended>((resolve) => {
-      pid = start(spec, launchId, (end) => {
-        pid = 0;
-        resolve(end);
+  const name = newLauncherName();
+  const running = new Set<Launched>();
+  let idLast = 0;
+  return {
+    kind: "spawn",
+    launch(spec) {
+      const launchId = `${name}.${++idLast}`;
+      let pid = 0;
+      const ended = new Promise<Ended>((resolve) => {
+        pid = start(spec, launchId, (end) => {
+          pid = 0;
+          resolve(end);
+        });
       });
-    });
-    const launched = { ended, end: (graceMs: number) => endTree(pid, graceMs, launchId) };
-    this.#running.add(launched);
-    void ended.then(() => this.#running.delete(launched));
-    return launched;
-  }
-
-  /** Ends running commands, then processes left by earlier ones, which are found by launch id. */
-  async close(): Promise<void> {
-    await Promise.all(Array.from(this.#running, (launched) => launched.end(CLOSE_GRACE_MS)));
-    if (this.#idLast > 0) await endTree(0, CLOSE_GRACE_MS, `${this.#name}.`);
-    await Promise.all(Array.from(this.#running, (launched) => launched.ended));
-  }
+      const launched = { ended, end: (graceMs: number) => endTree(pid, graceMs, launchId) };
+      running.add(launched);
+      void ended.then(() => running.delete(launched));
+      return launched;
+    },
+    /** Ends running commands, then processes left by earlier ones, which are found by launch id. */
+    async close() {
+      await Promise.all(Array.from(running, (launched) => launched.end(CLOSE_GRACE_MS)));
+      if (idLast > 0) await endTree(0, CLOSE_GRACE_MS, `${name}.`);
+      await Promise.all(Array.from(running, (launched) => launched.ended));
+    },
+  };
 }
 
 /** Calls `done` once. Returns the process id, or 0 when nothing was started. */
 function start(spec: LaunchSpec, launchId: string, done: (ended: Ended) => void): number {
-  const refuse = (error: unknown, stage: "files" | "command") => {
-    for (const path of [spec.stdoutPath, spec.stderrPath]) rmSync(path, { force: true });
-    done(notStarted(codeOf(error), stage === "files" ? "runner" : stageOf(error, spec)));
-  };
+  const { argv, cwd, stdoutPath, stderrPath, stdin } = spec;
   const fds: number[] = [];
+  const refuse = (error: unknown, stage: StartStage = stageOf(error, cwd)) => {
+    for (const path of [stdoutPath, stderrPath]) rmSync(path, { force: true });
+    done(notStarted(codeOf(error), stage));
+  };
   const began = performance.now();
+  let isOpen = false;
   try {
-    openFiles(spec, fds);
-  } catch (error) {
-    closeAll(fds);
-    refuse(error, "files");
-    return 0;
-  }
-  try {
-    const child = spawnCommand(spec, launchId, fds);
-    child.once("error", (error) => refuse(error, "command"));
+    for (const path of [stdoutPath, stderrPath]) fds.push(openOutput(path));
+    if (stdin.length > 0) fds.push(openInput(stdin, `${stdoutPath}.stdin`));
+    isOpen = true;
+    const [out, err, input] = fds;
+    const [command = "", ...args] = argv;
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...process.env, ...spec.env, [LAUNCH_ID_VARIABLE]: launchId },
+      stdio: [input ?? "ignore", out, err],
+      detached: true,
+    });
+    child.once("error", (error) => refuse(error));
     child.once("exit", (exitCode, signal) => {
-      done({ exitCode, signal, ...collect(spec), durationMs: performance.now() - began });
+      const [stdout, stderr] = [collectOutput(stdoutPath), collectOutput(stderrPath)];
+      done({ exitCode, signal, stdout, stderr, durationMs: performance.now() - began });
     });
     return child.pid ?? 0;
   } catch (error) {
-    refuse(error, "command");
+    refuse(error, isOpen ? undefined : "runner");
     return 0;
   } finally {
-    closeAll(fds);
+    for (const fd of fds) closeSync(fd);
   }
-}
-
-/** Appends to `fds` one by one, so that the caller can close them after a failure. */
-function openFiles(spec: LaunchSpec, fds: number[]): void {
-  fds.push(openOutput(spec.stdoutPath));
-  fds.push(openOutput(spec.stderrPath));
-  if (spec.stdin.length > 0) fds.push(openInput(spec.stdin, `${spec.stdoutPath}.stdin`));
-}
-
-function closeAll(fds: readonly number[]): void {
-  for (const fd of fds) closeSync(fd);
-}
-
-function spawnCommand(spec: LaunchSpec, launchId: string, fds: readonly number[]): ChildProcess {
-  const [stdout, stderr, stdin] = fds;
-  const [command = "", ...args] = spec.argv;
-  return spawn(command, args, {
-    cwd: spec.cwd,
-    env: { ...process.env, ...spec.env, [LAUNCH_ID_VARIABLE]: launchId },
-    stdio: [stdin ?? "ignore", stdout, stderr],
-    detached: true,
-  });
-}
-
-function collect(spec: LaunchSpec): Pick<Ended, "stdout" | "stderr"> {
-  return { stdout: collectOutput(spec.stdoutPath), stderr: collectOutput(spec.stderrPath) };
 }
 
 /** Node checks arguments itself and reports its own codes. The system would report EINVAL, e.g. for a NUL. */
@@ -113,10 +91,9 @@ function codeOf(error: unknown): string {
 const RESOURCE_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"]);
 
 /** Node does not report whether the folder or the command is missing, so the folder is checked. */
-function stageOf(error: unknown, spec: LaunchSpec): "command" | "cwd" | "runner" {
+function stageOf(error: unknown, cwd: string): StartStage {
   if (RESOURCE_ERRORS.has(codeOf(error))) return "runner";
-  const isFolder = statSync(spec.cwd, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  return isFolder ? "command" : "cwd";
+  return statSync(cwd, { throwIfNoEntry: false })?.isDirectory() ? "command" : "cwd";
 }
 
 /** Unlinks a file of an earlier launch instead of truncating it, because a surviving process may still write to it. */
@@ -140,18 +117,7 @@ function openInput(stdin: string | Uint8Array, path: string): number {
 function collectOutput(path: string): Captured {
   const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes > INLINE_BYTES_MAX) return { bytes };
-  const inline = bytes > 0 ? readFrom(path, bytes) : undefined;
+  const inline = bytes > 0 ? readRange(path, 0, bytes) : undefined; // not more: a surviving process may append to the file
   rmSync(path, { force: true });
   return inline ? { bytes: inline.length, inline } : { bytes: 0 };
-}
-
-/** Reads no more than the known size, because a surviving process may append more. */
-function readFrom(path: string, bytes: number): Buffer {
-  const fd = openSync(path, "r");
-  try {
-    const content = Buffer.alloc(bytes);
-    return content.subarray(0, readSync(fd, content, 0, bytes, 0));
-  } finally {
-    closeSync(fd);
-  }
 }

@@ -22,12 +22,12 @@ export interface Placeholder {
 }
 
 /** Text that begins like a placeholder but is invalid. */
-export interface Unreadable {
+interface Unreadable {
   readonly kind: "unreadable";
   readonly written: string;
 }
 
-export type PathStep = string | number;
+type PathStep = string | number;
 export type TemplatePart = string | Placeholder | Unreadable;
 
 /** Matches `$${`, `${…}` (possibly unclosed), and in the second pattern also `{}` and its variants. */
@@ -49,9 +49,8 @@ function withoutExtension(path: string): string {
   return path.slice(0, path.length - extname(path).length);
 }
 
-/** Whether an argument of a command contains a placeholder of any form. */
-export function hasVariable(text: string): boolean {
-  return templateParts(text, { braces: true }).some((part) => typeof part !== "string");
+function hasVariable(argument: string): boolean {
+  return templateParts(argument, { braces: true }).some((part) => typeof part !== "string");
 }
 
 /** Splits the text into literals and placeholders. `$${` is a literal `${`. With `braces`, the forms of `BRACES` count too. */
@@ -108,43 +107,28 @@ export function variablePath({ name, path }: Placeholder): string {
   return name + path.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`)).join("");
 }
 
-export type TemplateVars = {
-  readonly item: Json;
-  readonly item_id: string;
-  /** The position of the item in its input, from 0. */
-  readonly index: number;
-};
+const VARIABLES = ["item", "item_id", "index"] as const;
 
-export const TEMPLATE_VARIABLES = [
-  "item",
-  "item_id",
-  "index",
-] as const satisfies readonly (keyof TemplateVars)[];
+/** `index` is the position of the item in its input, from 0. */
+type TemplateVars = { readonly item: Json; readonly item_id: string; readonly index: number };
 
-/** Checks the text and returns a function that fills it for one item. Strings are inserted unchanged, other values as JSON. */
-export function compileTemplate(text: string): (vars: TemplateVars) => Filled<string> {
-  return compileParts(text, false);
-}
-
-export interface CommandTemplateOptions {
-  /** Allows values that could be read as options. Default false. */
-  readonly allowOptions?: boolean | undefined;
-}
-
-/** Like `compileTemplate`, with the replacement strings of GNU parallel. Rejects values that look like options. */
+/**
+ * Checks the arguments and returns a function that fills them for one item: strings unchanged, other values as JSON. Rejects
+ * values that the program could read as options, unless `allowOptions` is set.
+ */
 export function compileCommand(
   argv: readonly string[],
-  { allowOptions = false }: CommandTemplateOptions = {},
+  { allowOptions = false }: { readonly allowOptions?: boolean | undefined } = {},
 ): (vars: TemplateVars) => Filled<string[]> {
-  const templates = argv.map((written) => ({
-    written,
-    literal: literalStart(written),
-    fill: compileParts(written, true),
-  }));
+  const templates = argv.map((written) => {
+    const [first] = templateParts(written, { braces: true });
+    const literal = typeof first === "string" ? first : "";
+    return { written, literal, parts: compileParts(written) };
+  });
   return (vars) => {
     const words: FilledWord[] = [];
-    for (const { written, literal, fill } of templates) {
-      const argument = fill(vars);
+    for (const { written, literal, parts } of templates) {
+      const argument = fill(parts, vars);
       if (!argument.ok) return argument;
       words.push({ written, literal, value: argument.value });
     }
@@ -155,11 +139,6 @@ export function compileCommand(
   };
 }
 
-function literalStart(text: string): string {
-  const [first] = templateParts(text, { braces: true });
-  return typeof first === "string" ? first : "";
-}
-
 /** Rejects an empty argument if no argument has a variable: the user's shell has probably expanded `"${item}"` to nothing. */
 export function refuseEmptiedArgument(argv: readonly string[]): void {
   if (!argv.includes("") || argv.some(hasVariable)) return;
@@ -167,15 +146,12 @@ export function refuseEmptiedArgument(argv: readonly string[]): void {
     "usage",
     "An argument of the command is empty, and no argument contains the item placeholder.",
     {
-      hint: `In double quotes your shell replaces "\${item}" with nothing. Write {} or '\${item}' instead, e.g. ${example(argv)}. A command that needs an empty argument goes into sh -c '…'.`,
+      hint: `In double quotes your shell replaces "\${item}" with nothing. Write {} or '\${item}' instead, e.g. -- ${argv.map((argument) => argument || "{}").join(" ")}. A command that needs an empty argument goes into sh -c '…'.`,
     },
   );
 }
 
-/**
- * Returns a warning for an argument like `--name=` in a command without variables. It is no error, because the command can
- * read the item from its environment.
- */
+/** Returns a warning for an argument like `--name=` in a command without variables, which may read its environment instead. */
 export function emptiedOptionWarning(argv: readonly string[]): string | undefined {
   const option = argv.slice(1).find((argument) => EMPTY_OPTION.test(argument));
   if (option === undefined || argv.some(hasVariable)) return undefined;
@@ -184,50 +160,36 @@ export function emptiedOptionWarning(argv: readonly string[]): string | undefine
 
 const EMPTY_OPTION = /^[\w.-]+=$/;
 
-function example(argv: readonly string[]): string {
-  return `-- ${argv.map((argument) => argument || "{}").join(" ")}`;
-}
-
 type Part = string | Placeholder;
-
-function compileParts(text: string, braces: boolean): (vars: TemplateVars) => Filled<string> {
-  const parts: Part[] = templateParts(text, { braces }).map((part) => {
+function compileParts(text: string): Part[] {
+  return templateParts(text, { braces: true }).map((part) => {
     if (typeof part === "string") return part;
-    if (part.kind === "unreadable" || part.isRaw) throw notATemplate(part.written, text);
-    if (!TEMPLATE_VARIABLES.some((known) => known === part.name)) {
-      throw unknownVariable(part.name, part.written);
+    if (part.kind === "unreadable" || part.isRaw) {
+      throw new RedriveError("usage", `"${part.written}" in "${text}" is not a variable.`, {
+        hint: "Write a variable like ${item.name} or ${item.list[0]}; for a literal ${ write $${.",
+      });
     }
-    return part;
+    if (VARIABLES.some((known) => known === part.name)) return part;
+    const known = VARIABLES.map((variable) => `\${${variable}}`).join(", ");
+    throw new RedriveError("usage", `Unknown variable "${part.name}" in "${part.written}".`, {
+      hint: `Valid variables: ${known} and fields of the item, like \${item.name}; for a literal \${ write $\${.`,
+    });
   });
-  return (vars) => fill(parts, vars);
 }
 
 function fill(parts: readonly Part[], vars: TemplateVars): Filled<string> {
   let text = "";
   for (const part of parts) {
     const value = typeof part === "string" ? part : lookUp(part, vars);
-    if (value === undefined) return { ok: false, message: missing(part as Placeholder, vars) };
+    if (value === undefined) {
+      const path = variablePath(part as Placeholder);
+      const written = (part as Placeholder).written;
+      const message = `${written}: item ${vars.item_id} has no value at ${path}. Give it one, or write \${${path}:-default}.`;
+      return { ok: false, message };
+    }
     text += value;
   }
   return { ok: true, value: text };
-}
-
-function missing(placeholder: Placeholder, vars: TemplateVars): string {
-  const path = variablePath(placeholder);
-  return `${placeholder.written}: item ${vars.item_id} has no value at ${path}. Give it one, or write \${${path}:-default}.`;
-}
-
-function notATemplate(written: string, text: string): RedriveError {
-  return new RedriveError("usage", `"${written}" in "${text}" is not a variable.`, {
-    hint: "Write a variable like ${item.name} or ${item.list[0]}; for a literal ${ write $${.",
-  });
-}
-
-function unknownVariable(name: string, written: string): RedriveError {
-  const known = TEMPLATE_VARIABLES.map((variable) => `\${${variable}}`).join(", ");
-  return new RedriveError("usage", `Unknown variable "${name}" in "${written}".`, {
-    hint: `Valid variables: ${known} and fields of the item, like \${item.name}; for a literal \${ write $\${.`,
-  });
 }
 
 /** One argument as written, and its value. */

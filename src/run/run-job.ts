@@ -1,7 +1,7 @@
 /** Runs a job's queue with the handler of its kind, and records how it ended. `map`, `run`, `resume` and `dlq retry` use it. */
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
-import { commandHandler, logsLostNotice } from "../attempt/command.ts";
+import { type CommandSpec, commandHandler } from "../attempt/command.ts";
 import type { Handler } from "../attempt/handler.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import { openLauncher } from "../attempt/launcher.ts";
@@ -33,7 +33,7 @@ import type { JsonObject } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 import { evidenceFolder, type JobLogs, jobLogs } from "../store/home.ts";
 import type { Finish, KeptCheckout } from "../workspace/workspace.ts";
-import { type CommandSpec, specOf } from "./map-spec.ts";
+import { specOf } from "./map-spec.ts";
 
 /** Dependencies and settings of every run. */
 export interface RunDeps extends RunnerSettings {
@@ -128,18 +128,15 @@ export async function withJobRuntime<T>(
 }
 
 export function openCommand(job: Job, spec: CommandSpec, jobRuntime: JobRuntime) {
-  const { launcher, logs, evidence, scratch, clock, stop, isOutputWanted, onNotice } = jobRuntime;
+  const { logs, evidence, scratch, clock } = jobRuntime;
   return commandHandler({
+    ...jobRuntime,
     ...spec,
-    launcher,
     jobId: job.id,
     scratch: (slot) => `${scratch}/${slot}`,
     logPath: logs.log,
     evidenceFolder: spec.keepEvidence ? evidence : undefined,
-    stop,
     now: clock.now,
-    isOutputWanted,
-    onLogsLost: (count) => onNotice?.(logsLostNotice(count)),
   });
 }
 

@@ -1,5 +1,6 @@
 /** `redrive worker`: processes a named queue with the user's command, or helps with a job that another process runs. */
 import { existsSync } from "node:fs";
+import type { CommandSpec } from "../attempt/command.ts";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
@@ -11,7 +12,7 @@ import { type Feed, type RunResult, runnerSettings } from "../runner/run-options
 import { systemClock } from "../std/clock.ts";
 import { compact } from "../std/json.ts";
 import { workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
-import { type CommandSpec, specOf } from "./map-spec.ts";
+import { specOf } from "./map-spec.ts";
 import {
   observing,
   openCommand,

@@ -16,7 +16,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { collectEvidence, mediaTypeOf } from "../../src/attempt/evidence.ts";
-import { type Handler, OpenAttempt, type PerformOptions, perform } from "../../src/attempt/handler.ts";
+import { type Handler, OpenAttempt, perform } from "../../src/attempt/handler.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
 import { BusinessException } from "../../src/retry/thrown.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
@@ -224,7 +224,7 @@ describe("evidence that is kept", () => {
 describe("a handler's evidence", () => {
   const item = { ref: 1, attempt: 3 } as LeasedItem;
   const place = { attempt: 3, slot: 1, agentId: "robot-3:1:abcdef/1", author: "robot", mayStart: () => true };
-  const failureOf = async (handler: Handler, options: Partial<PerformOptions> = {}) => {
+  const failureOf = async (handler: Handler, options: { readonly evidenceFolder?: string } = {}) => {
     const attempt = new OpenAttempt({ ...place, signal: new AbortController().signal });
     const outcome = await perform(item, handler, attempt, { now: () => 0, ...options });
     return outcome.kind === "failed" ? outcome.failure : undefined;
