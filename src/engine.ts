@@ -6,7 +6,7 @@
 
 import type { ErrorEntry, ErrorQuery } from "./item/error-log.ts";
 import type { Event } from "./item/event.ts";
-import type { Correction, GroupChange, GroupMark, GroupState } from "./item/group.ts";
+import type { Correction, GroupChange, GroupRecord, GroupState } from "./item/group.ts";
 import type {
   AddOptions,
   AddReport,
@@ -204,17 +204,17 @@ export interface Engine {
    * it was the last waiting letter of its signature in all queues, the group is resolved (event `group_resolved`) unless it
    * is ignored. The pattern is that of the first letter. A letter imported as resolved can only open an unknown group.
    */
-  readGroup(signature: string): Promise<GroupMark | null>;
+  readGroup(signature: string): Promise<GroupRecord | null>;
   /** Lists records in these states whose signature or pattern begins with the text, by signature in code point order. */
-  listMarks(filter: {
+  listGroupRecords(filter: {
     readonly states?: readonly GroupState[];
     readonly prefix?: string;
-  }): Promise<readonly GroupMark[]>;
+  }): Promise<readonly GroupRecord[]>;
   /**
    * Records a person's decision. Throws `item_not_found` for an unknown signature. Event: `group_changed`. A given state
    * starts now, even if it is the current one, and ends a regression.
    */
-  markGroup(signature: string, change: GroupChange): Promise<GroupMark>;
+  changeGroup(signature: string, change: GroupChange): Promise<GroupRecord>;
   /**
    * Adds a correction for later burials (`corrected` in item/group.ts); `regroup` moves existing letters. Replaces a
    * correction with the same `from` and `text`, ignoring case.

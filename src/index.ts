@@ -52,9 +52,9 @@ export {
   type Correction,
   GROUP_STATES,
   type GroupFix,
-  type GroupMark,
+  type GroupRecord,
   type GroupState,
-  groupMarkToJson,
+  groupRecordToJson,
 } from "./item/group.ts";
 export type { AddReport, Attempt, Item, LeasedItem, NewItem, Settlement, Verdict } from "./item/item.ts";
 export type { Job, JobStatus } from "./item/job.ts";

@@ -1,7 +1,7 @@
 /** Builds a letter's history in order: its attempts, and what people and rules did between them. Reads only. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Event } from "../item/event.ts";
-import type { GroupMark } from "../item/group.ts";
+import type { GroupRecord } from "../item/group.ts";
 import type { Attempt, Item } from "../item/item.ts";
 import type { Amendment, LateResult, Letter, LetterNote, Resolution } from "../item/letter.ts";
 import type { Operation } from "../item/operation.ts";
@@ -24,7 +24,7 @@ export interface LetterHistory {
   readonly events: readonly Event[];
   /** How many letters of the job are in the same group, including this one. */
   readonly groupCount: number;
-  readonly group: GroupMark | null;
+  readonly group: GroupRecord | null;
 }
 
 const EVENTS_MAX = 10;

@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { RedriveError } from "../errors.ts";
-import { isJsonObject, type Json, type JsonObject, markBigints, unmarkBigints } from "../std/json.ts";
+import { isJsonObject, type Json, type JsonObject, tagBigints, untagBigints } from "../std/json.ts";
 import { jsonOf } from "./error-body.ts";
 import {
   askFollowing,
@@ -294,11 +294,11 @@ const SPARE_MS = 1000;
 export async function openSession(settings: DeliverySpec, fetch: Fetch): Promise<McpSession> {
   const { Client, StreamableHTTPClientTransport } = await loadSdk();
   const client = new Client({ name: "redrive", version: "1" });
-  // The SDK uses JSON.stringify, which rejects bigints, so they are marked first and restored in the request body.
-  const mark = randomUUID();
+  // The SDK uses JSON.stringify, which rejects bigints, so they are tagged first and restored in the request body.
+  const tag = randomUUID();
   const transport = new StreamableHTTPClientTransport(new URL(settings.url ?? ""), {
     fetch: (url, init) =>
-      fetch(url, typeof init?.body === "string" ? { ...init, body: unmarkBigints(init.body, mark) } : init),
+      fetch(url, typeof init?.body === "string" ? { ...init, body: untagBigints(init.body, tag) } : init),
   });
   const timeout = settings.timeoutMs + SPARE_MS;
   // Cast because the SDK's class does not implement its own interface under `exactOptionalPropertyTypes`.
@@ -306,8 +306,8 @@ export async function openSession(settings: DeliverySpec, fetch: Fetch): Promise
   return {
     settings,
     callTool: (call) => {
-      const marked = JSON.parse(markBigints(call.arguments, mark)) as Record<string, unknown>;
-      return client.callTool({ ...call, arguments: marked }, undefined, { timeout });
+      const tagged = JSON.parse(tagBigints(call.arguments, tag)) as Record<string, unknown>;
+      return client.callTool({ ...call, arguments: tagged }, undefined, { timeout });
     },
     ping: () => client.ping({ timeout }),
     close: async () => {

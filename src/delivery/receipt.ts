@@ -5,7 +5,7 @@ import { RedriveError } from "../errors.ts";
 import { findField, idFrom } from "../intake/identity.ts";
 import { type Input, openInput, replay, sniffJsonFile } from "../intake/input.ts";
 import type { IntakeRecord, Origin } from "../intake/origin.ts";
-import { BYTE, parseInputJson, skipMark, skipSpace } from "../intake/parse-json.ts";
+import { BYTE, parseInputJson, skipByteOrderMark, skipSpace } from "../intake/parse-json.ts";
 import type { OpenRecords } from "../intake/read-items.ts";
 import { asText, type Json, parseJson, stringifyJson } from "../std/json.ts";
 
@@ -106,13 +106,13 @@ async function* documentRuns(
   let head: Buffer = Buffer.alloc(0);
   for (let next = await rest.next(); !next.done; next = await rest.next()) {
     head = Buffer.concat([head, next.value]);
-    const start = skipSpace(head, skipMark(head));
+    const start = skipSpace(head, skipByteOrderMark(head));
     if (start === head.length) continue;
     if (head[start] !== BYTE.openArray) continue; // a single document has to be complete
     const { readJsonArray } = await import("../intake/json-array.ts");
     yield* readJsonArray(replay(head, rest), origin);
     return;
   }
-  const text = head.subarray(skipMark(head)).toString();
+  const text = head.subarray(skipByteOrderMark(head)).toString();
   if (text.trim() !== "") yield [{ data: parseInputJson(text, origin, { line: 1, column: 1 }), line: 1 }];
 }

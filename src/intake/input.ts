@@ -3,7 +3,7 @@ import { type FileHandle, open, stat } from "node:fs/promises";
 import { extname } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 import { RedriveError } from "../errors.ts";
-import { BYTE, isMark, skipMark, skipSpace, VALUE_START } from "./parse-json.ts";
+import { BYTE, isByteOrderMark, skipByteOrderMark, skipSpace, VALUE_START } from "./parse-json.ts";
 
 export interface Input {
   /** The name of the input in messages. */
@@ -146,15 +146,15 @@ const HEAD_BYTES_MAX = 1024 * 1024;
 
 function isEnough(head: Buffer): boolean {
   if (head.length >= HEAD_BYTES_MAX) return true;
-  if (head.length < 3 && isMark(head[0], 0)) return false;
-  const start = skipSpace(head, skipMark(head));
+  if (head.length < 3 && isByteOrderMark(head[0], 0)) return false;
+  const start = skipSpace(head, skipByteOrderMark(head));
   if (head[start] === BYTE.openObject) return head.indexOf(BYTE.lineFeed, start) >= 0;
   if (head[start] === BYTE.openArray) return skipSpace(head, start + 1) < head.length;
   return start < head.length;
 }
 
 function formatOfHead(head: Buffer): InputFormat | undefined {
-  const start = skipSpace(head, skipMark(head));
+  const start = skipSpace(head, skipByteOrderMark(head));
   if (head[start] === BYTE.openObject) return formatOfObject(head, start);
   if (head[start] === BYTE.openArray) return formatOfArray(head.subarray(start));
   return undefined;

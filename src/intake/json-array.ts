@@ -8,7 +8,7 @@ import {
   RECORD_BYTES_MAX,
   recordTooLong,
 } from "./origin.ts";
-import { BYTE, isMark, JSON_SPACE, parseInputJson } from "./parse-json.ts";
+import { BYTE, isByteOrderMark, JSON_SPACE, parseInputJson } from "./parse-json.ts";
 
 /** Reads the elements of one top-level array. An empty input has no items. */
 export async function* readJsonArray(
@@ -92,7 +92,7 @@ export class ArrayScanner {
     for (let index = from; index < chunk.length; index++) {
       const byte = chunk[index] ?? 0;
       if (byte === BYTE.lineFeed) this.#newLine(index);
-      if (JSON_SPACE.has(byte) || isMark(byte, this.#offset + index)) continue;
+      if (JSON_SPACE.has(byte) || isByteOrderMark(byte, this.#offset + index)) continue;
       if (this.#state === "nothing") {
         if (this.#onRest === undefined) throw this.#moreAfterArray();
         this.#onRest(chunk.subarray(index));

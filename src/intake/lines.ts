@@ -9,7 +9,7 @@ import {
   RECORD_BYTES_MAX,
   recordTooLong,
 } from "./origin.ts";
-import { parseInputJson, skipMark } from "./parse-json.ts";
+import { parseInputJson, skipByteOrderMark } from "./parse-json.ts";
 
 interface Line extends IntakeRecord {
   readonly data: string;
@@ -83,7 +83,7 @@ export async function* wholeLines(
   for await (const joined of joinLines(chunks, separator)) {
     if (joined.tooLong) throw recordTooLong(origin, line);
     // In NUL-separated input a byte order mark would be part of a file name.
-    const skipped = line === 1 && separator === 0x0a ? skipMark(joined.bytes) : 0;
+    const skipped = line === 1 && separator === 0x0a ? skipByteOrderMark(joined.bytes) : 0;
     const bytes = joined.bytes.subarray(skipped);
     if (isUtf8(bytes)) yield { bytes, firstLine: line };
     else yield* untilNotUtf8({ bytes, firstLine: line }, origin, separator);

@@ -85,12 +85,12 @@ export const VALUE_START: ReadonlySet<number> = new Set(Buffer.from('{["-0123456
 const MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Whether the byte is the part of the byte order mark at this offset of the input. */
-export function isMark(byte: number | undefined, offset: number): boolean {
+export function isByteOrderMark(byte: number | undefined, offset: number): boolean {
   return byte !== undefined && MARK[offset] === byte;
 }
 
 /** Returns the length of the byte order mark: 3, or 0 without one. */
-export function skipMark(bytes: Buffer): 0 | 3 {
+export function skipByteOrderMark(bytes: Buffer): 0 | 3 {
   return bytes.subarray(0, 3).equals(MARK) ? 3 : 0;
 }
 

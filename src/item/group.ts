@@ -38,7 +38,7 @@ export interface GroupFix {
 }
 
 /** The record of a signature. It remains after the letters are deleted. */
-export interface GroupMark {
+export interface GroupRecord {
   readonly signature: string;
   readonly pattern: string;
   readonly state: GroupState;
@@ -75,16 +75,16 @@ export interface Correction {
 }
 
 /** Converts a group record to its public JSON form. */
-export function groupMarkToJson(mark: GroupMark): JsonObject {
+export function groupRecordToJson(record: GroupRecord): JsonObject {
   return compact({
-    state: mark.state,
-    since: toRfc3339(mark.since),
-    author: mark.author,
-    ignore_until: mark.ignoreUntil && ignoreToJson(mark.ignoreUntil),
-    regressions: mark.regressions,
-    is_regression: mark.isRegression,
-    notes: mark.notes.map((note) => ({ ...note, at: toRfc3339(note.at) })),
-    fixes: mark.fixes.map(fixToJson),
+    state: record.state,
+    since: toRfc3339(record.since),
+    author: record.author,
+    ignore_until: record.ignoreUntil && ignoreToJson(record.ignoreUntil),
+    regressions: record.regressions,
+    is_regression: record.isRegression,
+    notes: record.notes.map((note) => ({ ...note, at: toRfc3339(note.at) })),
+    fixes: record.fixes.map(fixToJson),
   });
 }
 
@@ -108,7 +108,7 @@ function fixToJson(fix: GroupFix): JsonObject {
 export type ReopenReason = "regression" | "time" | "count" | "rate";
 
 /** The part of a group record that changes automatically, with the counts of an ignored group. */
-export interface GroupLife extends Pick<GroupMark, "state" | "since" | "regressions" | "isRegression"> {
+export interface GroupLife extends Pick<GroupRecord, "state" | "since" | "regressions" | "isRegression"> {
   readonly author?: string;
   readonly ignoreUntil?: IgnoreUntil;
   /** The number of burials since the group was ignored; 0 in other states. */
@@ -190,7 +190,7 @@ export function afterChange(
   return { ...reset(life, at), state, author, ...(hasEnd && { ignoreUntil: until }) };
 }
 
-export function openedEvent(group: Pick<GroupMark, "signature" | "pattern">): EventDraft {
+export function openedEvent(group: Pick<GroupRecord, "signature" | "pattern">): EventDraft {
   return { type: "group_opened", data: { signature: group.signature, pattern: group.pattern } };
 }
 

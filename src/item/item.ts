@@ -225,12 +225,12 @@ export interface AddOptions {
   /** Replaces the data of existing items that have not run yet. Default: the stored data is kept. */
   readonly replace?: { readonly author: string };
   /** The caller expects all ids to be new, so a store may skip the check until an insert conflicts. Default: false. */
-  readonly areNew?: boolean;
+  readonly expectNew?: boolean;
   /**
    * The ids were generated for this call, so an existing one proves that the call has already succeeded. A store that lost
    * the response may then repeat the call. Default: false.
    */
-  readonly areMadeUp?: boolean;
+  readonly generatedIds?: boolean;
   /**
    * The queue settings that the items were checked against, as `findJob` returned them. If they have changed, nothing is
    * added and a `job_changed` error is thrown. Default: no check.

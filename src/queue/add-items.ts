@@ -163,8 +163,8 @@ export class QueueIntake {
     if (going.length > 0) {
       const { added, replaced } = await this.#engine.add(this.#queue, batch, {
         ...(spec.unique === "replace" && { replace: { author } }),
-        areNew: wanted === going.length,
-        areMadeUp: items.every(({ key }) => key === undefined),
+        expectNew: wanted === going.length,
+        generatedIds: items.every(({ key }) => key === undefined),
         ...(!isLast && { spec: job.spec }),
       });
       if (added !== wanted || replaced !== going.length - wanted)

@@ -98,8 +98,8 @@ async function findFixedBefore(
 ): Promise<FixedBefore | undefined> {
   const open = groups.filter(({ state }) => state === "open").slice(0, ASKED_GROUPS_MAX);
   for (const { signature, count } of open) {
-    const mark = await engine.readGroup(signature);
-    const fix = mark && bestFix(mark.fixes);
+    const record = await engine.readGroup(signature);
+    const fix = record && bestFix(record.fixes);
     if (!fix) continue;
     const [known] = await readFixes(engine, [fix]);
     if (known) return { ...known, signature, count };

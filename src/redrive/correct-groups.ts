@@ -5,7 +5,7 @@
 import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine, Regrouped } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
-import { type Correction, type CorrectionRule, corrected, type GroupMark } from "../item/group.ts";
+import { type Correction, type CorrectionRule, corrected, type GroupRecord } from "../item/group.ts";
 import { LETTER_STATES } from "../item/state.ts";
 import { type GroupRule, groupOf, splitSignature } from "../triage/grouping.ts";
 import { ALGORITHM } from "../triage/signature.ts";
@@ -91,10 +91,11 @@ async function algorithmsOf(engine: Engine, signatures: readonly string[]) {
 
 /** Reopens a resolved group that receives waiting letters. */
 async function reopenGroup(engine: Engine, signature: string, author: string): Promise<void> {
-  const mark = await engine.readGroup(signature);
+  const record = await engine.readGroup(signature);
   const groups = await engine.listGroups({});
   const hasLetters = groups.some((group) => group.signature === signature);
-  if (mark?.state === "resolved" && hasLetters) await engine.markGroup(signature, { author, state: "open" });
+  if (record?.state === "resolved" && hasLetters)
+    await engine.changeGroup(signature, { author, state: "open" });
 }
 
 /** The correction with this number, counted from 1 as `groups corrections` lists them. */
@@ -108,7 +109,7 @@ export async function requireCorrection(engine: Engine, number: number): Promise
   });
 }
 
-export type NamedGroup = Pick<GroupMark, "signature" | "pattern">;
+export type NamedGroup = Pick<GroupRecord, "signature" | "pattern">;
 
 export interface CorrectionPlan {
   readonly remove: readonly Pick<Correction, "from" | "text">[];

@@ -1,6 +1,6 @@
 /** Explains why a failure is in its group: the rule or the algorithm, corrections, and the most similar groups. */
 import type { Engine, StoredLetter } from "../engine.ts";
-import { corrected, type GroupMark } from "../item/group.ts";
+import { corrected, type GroupRecord } from "../item/group.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import { type Explanation, explainFailure, nearestPatterns } from "../triage/explain.ts";
 import { type FailureGroup, type GroupRule, groupOf } from "../triage/grouping.ts";
@@ -31,7 +31,7 @@ const NEAREST_MAX = 5;
 /** Explains a group by its newest waiting letter, or else by its newest resolved or discarded one. */
 export async function explainGroup(
   engine: Engine,
-  { signature, pattern }: Pick<GroupMark, "signature" | "pattern">,
+  { signature, pattern }: Pick<GroupRecord, "signature" | "pattern">,
   rules: readonly GroupRule[],
 ): Promise<GroupExplanation> {
   const letter = await newestLetter(engine, signature);
@@ -67,7 +67,7 @@ export async function explainLetter(engine: Engine, letter: StoredLetter, rules:
 /** Searches only groups that have letters. */
 async function nearestGroups(
   engine: Engine,
-  { signature, pattern }: Pick<GroupMark, "signature" | "pattern">,
+  { signature, pattern }: Pick<GroupRecord, "signature" | "pattern">,
 ): Promise<readonly NearGroup[]> {
   const others = joinGroups(await engine.listGroups({})).filter((other) => other.signature !== signature);
   return nearestPatterns(pattern, others, NEAREST_MAX).map(({ other, distance }) => {

@@ -5,9 +5,9 @@ import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import {
   type Correction,
   type GroupFix,
-  type GroupMark,
+  type GroupRecord,
   type GroupState,
-  groupMarkToJson,
+  groupRecordToJson,
 } from "../item/group.ts";
 import { IMPORTED } from "../item/imported-letter.ts";
 import type { Operation } from "../item/operation.ts";
@@ -53,8 +53,9 @@ export async function listGroups(
   const counted = await engine.listGroups(queue === undefined ? {} : { queue });
   const withLetters = joinGroups(counted);
   const known = new Set(withLetters.map(({ signature }) => signature));
-  const marks = queue === undefined ? await engine.listMarks({ states: ["resolved", "ignored"] }) : [];
-  const empty = marks.filter(({ signature }) => !known.has(signature)).map(withoutLetters);
+  const records =
+    queue === undefined ? await engine.listGroupRecords({ states: ["resolved", "ignored"] }) : [];
+  const empty = records.filter(({ signature }) => !known.has(signature)).map(withoutLetters);
   const all = [...withLetters, ...empty];
   const leftOut = { open: 0, resolved: 0, ignored: 0 };
   for (const { state } of all) if (!states.includes(state)) leftOut[state] += 1;
@@ -94,7 +95,7 @@ function byCount(a: GroupSummary, b: GroupSummary): number {
   return b.count - a.count || (b.lastAt ?? 0) - (a.lastAt ?? 0) || (a.signature < b.signature ? -1 : 1);
 }
 
-function withoutLetters({ signature, pattern, state, isRegression }: GroupMark): GroupSummary {
+function withoutLetters({ signature, pattern, state, isRegression }: GroupRecord): GroupSummary {
   return { signature, pattern, count: 0, jobs: [], state, isRegression, algorithms: [] };
 }
 
@@ -116,14 +117,14 @@ export async function sampleItems(engine: Engine, signature: string, queue?: str
 
 export interface GroupView {
   readonly group: GroupSummary;
-  readonly mark: GroupMark;
+  readonly record: GroupRecord;
   readonly samples: readonly string[];
 }
 
-export async function viewGroup(engine: Engine, mark: GroupMark): Promise<GroupView> {
+export async function viewGroup(engine: Engine, record: GroupRecord): Promise<GroupView> {
   const groups = joinGroups(await engine.listGroups({}));
-  const found = groups.find(({ signature }) => signature === mark.signature) ?? withoutLetters(mark);
-  return { group: found, mark, samples: await sampleItems(engine, mark.signature) };
+  const found = groups.find(({ signature }) => signature === record.signature) ?? withoutLetters(record);
+  return { group: found, record, samples: await sampleItems(engine, record.signature) };
 }
 
 /** The JSON form of a group. */
@@ -145,14 +146,14 @@ export function groupToJson(group: GroupSummary, samples: readonly string[]): Js
   };
 }
 
-export function groupViewToJson({ group, mark, samples }: GroupView): JsonObject {
-  return { ...groupToJson(group, samples), ...groupMarkToJson(mark) };
+export function groupViewToJson({ group, record, samples }: GroupView): JsonObject {
+  return { ...groupToJson(group, samples), ...groupRecordToJson(record) };
 }
 
 const CANDIDATES_MAX = 5;
 
 /** Finds a group, also a merged one. Throws `group_not_found`, or `ambiguous` with the candidates. */
-export async function requireGroup(engine: Engine, word: string): Promise<GroupMark> {
+export async function requireGroup(engine: Engine, word: string): Promise<GroupRecord> {
   const found = await fittingGroups(engine, word);
   const [only, ...others] = found;
   if (only === undefined) {
@@ -170,10 +171,10 @@ export async function requireGroup(engine: Engine, word: string): Promise<GroupM
 }
 
 /** Finds the group that now contains the letters, following merges. */
-export async function requireLiveGroup(engine: Engine, word: string): Promise<GroupMark> {
-  const mark = await requireGroup(engine, word);
-  const signature = mergedInto(mark.signature, await engine.listCorrections());
-  return signature === mark.signature ? mark : ((await engine.readGroup(signature)) ?? mark);
+export async function requireLiveGroup(engine: Engine, word: string): Promise<GroupRecord> {
+  const record = await requireGroup(engine, word);
+  const signature = mergedInto(record.signature, await engine.listCorrections());
+  return signature === record.signature ? record : ((await engine.readGroup(signature)) ?? record);
 }
 
 /** Resolves signatures, unique beginnings of them, or names of groups to the signatures that have the letters now. */
@@ -218,11 +219,11 @@ export function mergedInto(signature: string, corrections: readonly Correction[]
 }
 
 /** A full signature takes precedence over a name, and a name over signatures that start with the word. */
-async function fittingGroups(engine: Engine, word: string): Promise<readonly GroupMark[]> {
+async function fittingGroups(engine: Engine, word: string): Promise<readonly GroupRecord[]> {
   if (word.trim() === "") return [];
   const exact = await engine.readGroup(word);
   if (exact !== null) return [exact];
-  const found = await engine.listMarks({ prefix: word });
+  const found = await engine.listGroupRecords({ prefix: word });
   const named = found.filter(({ pattern }) => pattern === word);
   return named.length > 0 ? named : found.filter(({ signature }) => signature.startsWith(word));
 }

@@ -4,7 +4,7 @@ import type { LetterGroup } from "../item/letter-query.ts";
 import { formatDuration } from "../std/duration.ts";
 import { titleLine } from "../triage/title.ts";
 import type { AlertRule, Condition } from "./alert-settings.ts";
-import type { AlertBook, AlertFinding } from "./alert-state.ts";
+import type { AlertFinding, AlertState } from "./alert-state.ts";
 import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
 
 /** The findings of a check while the store is readable. */
@@ -18,11 +18,11 @@ export interface Sight {
 export async function findWrong(
   engine: Engine,
   rules: readonly AlertRule[],
-  book: AlertBook,
+  state: AlertState,
 ): Promise<Sight> {
   const metrics = await readMetrics(engine);
-  const { eventsSeen, groups } = await newGroups(engine, rules, book);
-  const seen: Seen = { engine, metrics, book, groups };
+  const { eventsSeen, groups } = await newGroups(engine, rules, state);
+  const seen: Seen = { engine, metrics, state, groups };
   const findings: AlertFinding[] = [];
   for (const rule of rules) findings.push(...(await findingsOf(rule, seen)));
   return { at: metrics.at, findings, eventsSeen, writeFailures: metrics.storeWriteFailures };
@@ -38,7 +38,7 @@ export function findTrouble(rules: readonly AlertRule[], message: string): reado
 interface Seen {
   readonly engine: Engine;
   readonly metrics: Metrics;
-  readonly book: AlertBook;
+  readonly state: AlertState;
   /** Open groups that are new, or that earlier checks reported as new. */
   readonly groups: readonly LetterGroup[];
 }
@@ -136,14 +136,14 @@ function ofBreaker(rule: AlertRule, { queue, name, breaker }: QueueMetrics) {
 /** How long the store counts as unhealthy after a failed write. */
 const UNHEALTHY_MS = 600_000;
 
-function ofStore(rule: AlertRule, { metrics, book }: Seen): readonly AlertFinding[] {
-  const before = book.writeFailures ?? metrics.storeWriteFailures;
+function ofStore(rule: AlertRule, { metrics, state }: Seen): readonly AlertFinding[] {
+  const before = state.writeFailures ?? metrics.storeWriteFailures;
   const rose = metrics.storeWriteFailures - before;
   if (rose > 0) {
     const count = rose === 1 ? "once" : `${rose} times`;
     return [storeFinding(rule, `it could not be written, ${count} since the last check`, rose)];
   }
-  if (metrics.at - book.writeFailuresRoseAt >= UNHEALTHY_MS) return [];
+  if (metrics.at - state.writeFailuresRoseAt >= UNHEALTHY_MS) return [];
   return [storeFinding(rule, "it could not be written lately", 1)];
 }
 
@@ -178,13 +178,13 @@ const PAGE_MAX = 1000;
 async function newGroups(
   engine: Engine,
   rules: readonly AlertRule[],
-  book: AlertBook,
+  state: AlertState,
 ): Promise<{ readonly eventsSeen: number; readonly groups: readonly LetterGroup[] }> {
   const newest = await engine.newestEvent();
   if (!rules.some(({ condition }) => condition.kind === "new_group"))
     return { eventsSeen: newest, groups: [] };
-  const signatures = new Set(toldAsNew(book));
-  let after = book.eventsSeen ?? newest;
+  const signatures = new Set(toldAsNew(state));
+  let after = state.eventsSeen ?? newest;
   for (;;) {
     const types = ["group_opened", "group_reopened"] as const;
     const page = await engine.listEvents({ types, after, limit: PAGE_MAX });
@@ -199,7 +199,7 @@ async function newGroups(
   return { eventsSeen: Math.max(newest, after), groups };
 }
 
-function toldAsNew({ alerts }: AlertBook): readonly string[] {
+function toldAsNew({ alerts }: AlertState): readonly string[] {
   return Object.values(alerts)
     .filter(({ kind, recoveredAt }) => kind === "new_group" && recoveredAt === undefined)
     .map(({ key }) => (JSON.parse(key) as readonly string[])[2] ?? "");

@@ -1,7 +1,7 @@
 /** Decides what to send to a channel: new alerts, reminders, recoveries. Also handles the schedule and quiet hours. Pure. */
 
 import type { AlertRule, QuietHours, WatchSettings } from "./alert-settings.ts";
-import type { Alert, AlertBook } from "./alert-state.ts";
+import type { Alert, AlertState } from "./alert-state.ts";
 
 /** Why an alert is sent. `passed`: the alert recovered before it could be sent. */
 export type TellingState = "raised" | "reminder" | "recovered" | "passed";
@@ -17,14 +17,14 @@ export const EVENT_LOG = "@events";
 /** Returns the alerts to send, sorted by rule, then queue. In quiet hours, channels get only critical alerts. */
 export function tellingsFor(
   channel: string,
-  book: AlertBook,
+  state: AlertState,
   settings: WatchSettings,
   at: number,
 ): readonly Telling[] {
   const quiet = channel !== EVENT_LOG && settings.quietHours && isQuiet(settings.quietHours, at);
   return settings.rules
     .filter((rule) => hears(channel, rule) && (!quiet || rule.severity === "critical"))
-    .flatMap((rule) => ofRule(rule, channel, book, { at, recovery: settings.recovery }));
+    .flatMap((rule) => ofRule(rule, channel, state, { at, recovery: settings.recovery }));
 }
 
 function hears(channel: string, { channels }: AlertRule): boolean {
@@ -34,11 +34,11 @@ function hears(channel: string, { channels }: AlertRule): boolean {
 function ofRule(
   rule: AlertRule,
   channel: string,
-  book: AlertBook,
+  state: AlertState,
   now: { readonly at: number; readonly recovery: boolean },
 ): readonly Telling[] {
   const manner = { ...now, ...mannerOf(rule, channel, now.recovery) };
-  return Object.values(book.alerts)
+  return Object.values(state.alerts)
     .filter((alert) => alert.rule === rule.name)
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .flatMap((alert) => {
@@ -82,7 +82,7 @@ function over({ raisedAt, told }: Alert, channel: string, manner: Manner): Telli
 }
 
 /** Drops recovered alerts that need no more messages. Alerts of unknown rules, e.g. of other watchers, stay for days. */
-export function forgetOld(book: AlertBook, settings: WatchSettings, at: number): AlertBook {
+export function forgetOld(state: AlertState, settings: WatchSettings, at: number): AlertState {
   const rules = new Map(settings.rules.map((rule) => [rule.name, rule]));
   const names = [EVENT_LOG, ...settings.channels.map(({ name }) => name)];
   const isNeeded = (alert: Alert) => {
@@ -95,8 +95,8 @@ export function forgetOld(book: AlertBook, settings: WatchSettings, at: number):
     const manner = mannerOf(rule, name, settings.recovery);
     return over(alert, name, manner) !== null || at - (alert.told[name]?.at ?? 0) < manner.coolDownMs;
   };
-  const kept = Object.entries(book.alerts).filter(([, alert]) => isNeeded(alert));
-  return { ...book, alerts: Object.fromEntries(kept) };
+  const kept = Object.entries(state.alerts).filter(([, alert]) => isNeeded(alert));
+  return { ...state, alerts: Object.fromEntries(kept) };
 }
 
 /** Alerts that could not be sent for this long are dropped. */

@@ -43,7 +43,7 @@ export interface Claim {
   readonly until: number;
 }
 
-export interface AlertBook {
+export interface AlertState {
   readonly alerts: Readonly<Record<string, Alert>>;
   readonly claims: Readonly<Record<string, Claim>>;
   /** The newest event that was checked for new groups; null before the first check. */
@@ -54,7 +54,7 @@ export interface AlertBook {
   readonly writeFailuresRoseAt: number;
 }
 
-export const EMPTY_BOOK: AlertBook = {
+export const NO_ALERTS: AlertState = {
   alerts: {},
   claims: {},
   eventsSeen: null,
@@ -70,16 +70,16 @@ export interface Checked {
 }
 
 /** Raises alerts for the findings, and marks alerts without a finding as recovered. */
-export function advance(book: AlertBook, { findings, rules, at }: Checked): AlertBook {
+export function advance(state: AlertState, { findings, rules, at }: Checked): AlertState {
   const looked = new Set(rules.map(({ name }) => name));
   const found = new Map(findings.map((finding) => [finding.key, finding]));
   const alerts: Record<string, Alert> = {};
-  for (const [key, alert] of Object.entries(book.alerts)) {
+  for (const [key, alert] of Object.entries(state.alerts)) {
     if (found.has(key)) continue;
     alerts[key] = looked.has(alert.rule) ? { ...alert, recoveredAt: alert.recoveredAt ?? at } : alert;
   }
-  for (const finding of findings) alerts[finding.key] = raised(book.alerts[finding.key], finding, at);
-  return { ...book, alerts };
+  for (const finding of findings) alerts[finding.key] = raised(state.alerts[finding.key], finding, at);
+  return { ...state, alerts };
 }
 
 function raised(before: Alert | undefined, finding: AlertFinding, at: number): Alert {
@@ -89,51 +89,51 @@ function raised(before: Alert | undefined, finding: AlertFinding, at: number): A
 }
 
 /** Records that alerts were sent to a channel. */
-export function markTold(
-  book: AlertBook,
+export function recordTold(
+  state: AlertState,
   tellings: readonly { readonly key: string; readonly raisedAt: number; readonly isOver: boolean }[],
   { channel, at }: { readonly channel: string; readonly at: number },
-): AlertBook {
-  const alerts = { ...book.alerts };
+): AlertState {
+  const alerts = { ...state.alerts };
   for (const { key, raisedAt, isOver } of tellings) {
     const alert = alerts[key];
     if (alert === undefined || (isOver && alert.raisedAt !== raisedAt)) continue; // the alert was raised again
     const told = { raisedAt: alert.raisedAt, at: isOver ? (alert.told[channel]?.at ?? 0) : at, isOver };
     alerts[key] = { ...alert, told: { ...alert.told, [channel]: told } };
   }
-  return { ...book, alerts };
+  return { ...state, alerts };
 }
 
 /** Claims a channel for one watcher, unless another watcher holds it. */
 export function claim(
-  book: AlertBook,
+  state: AlertState,
   channel: string,
   { by, until, at }: Claim & { at: number },
-): AlertBook {
-  const held = book.claims[channel];
-  if (held !== undefined && held.until > at && held.by !== by) return book;
-  return { ...book, claims: { ...book.claims, [channel]: { by, until } } };
+): AlertState {
+  const held = state.claims[channel];
+  if (held !== undefined && held.until > at && held.by !== by) return state;
+  return { ...state, claims: { ...state.claims, [channel]: { by, until } } };
 }
 
-export function unclaim(book: AlertBook, channel: string, by: string): AlertBook {
-  if (book.claims[channel]?.by !== by) return book;
-  const { [channel]: _, ...claims } = book.claims;
-  return { ...book, claims };
+export function unclaim(state: AlertState, channel: string, by: string): AlertState {
+  if (state.claims[channel]?.by !== by) return state;
+  const { [channel]: _, ...claims } = state.claims;
+  return { ...state, claims };
 }
 
-export function bookToJson(book: AlertBook): JsonObject {
-  return JSON.parse(JSON.stringify(book)) as JsonObject;
+export function alertStateToJson(state: AlertState): JsonObject {
+  return JSON.parse(JSON.stringify(state)) as JsonObject;
 }
 
 /** Reads the state from its document. A missing or unknown document counts as empty. */
-export function bookFromJson(json: Json | undefined): AlertBook {
-  if (typeof json !== "object" || json === null || !("alerts" in json)) return EMPTY_BOOK;
-  return { ...EMPTY_BOOK, ...(json as unknown as AlertBook) };
+export function alertStateFromJson(json: Json | undefined): AlertState {
+  if (typeof json !== "object" || json === null || !("alerts" in json)) return NO_ALERTS;
+  return { ...NO_ALERTS, ...(json as unknown as AlertState) };
 }
 
-export const BOOK_NAME = "watch/alerts";
+export const DOCUMENT_NAME = "watch/alerts";
 
-export type Change = (book: AlertBook) => AlertBook;
+export type Change = (state: AlertState) => AlertState;
 
 /** A retry is needed only when another watcher wrote first, which rarely happens twice in a row. */
 const TRIES_MAX = 50;
@@ -141,63 +141,69 @@ const TRIES_MAX = 50;
 /** Beyond this number, pending changes are merged into one that overwrites the changes of other watchers. */
 const UNHEARD_MAX = 100;
 
-export class SharedBook {
+export class SharedAlertState {
   /** The last known state, including changes that could not be written yet. */
-  #known: AlertBook = EMPTY_BOOK;
+  #known: AlertState = NO_ALERTS;
   #unheard: readonly Change[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
   /** Returns the stored state with the changes that could not be written yet. */
-  async read(engine: Engine): Promise<AlertBook> {
-    const { book } = await this.#look(engine);
-    return book;
+  async read(engine: Engine): Promise<AlertState> {
+    const { state } = await this.#look(engine);
+    return state;
   }
 
   /** Applies a change to the stored state. If the store is unavailable (null or an error), the change stays pending. */
-  change(engine: Engine | null, change: Change): Promise<{ book: AlertBook; trouble: RedriveError | null }> {
+  change(
+    engine: Engine | null,
+    change: Change,
+  ): Promise<{ state: AlertState; trouble: RedriveError | null }> {
     const made = this.#last.then(() => this.#change(engine, change));
     this.#last = made.catch(() => undefined); // the caller gets the error
     return made;
   }
 
   async #change(engine: Engine | null, change: Change) {
-    if (engine === null) return { book: this.#keep(change), trouble: null };
+    if (engine === null) return { state: this.#keep(change), trouble: null };
     try {
-      return { book: await this.#write(engine, change), trouble: null };
+      return { state: await this.#write(engine, change), trouble: null };
     } catch (error) {
       if (!isStoreError(error)) throw error;
-      return { book: this.#keep(change), trouble: error };
+      return { state: this.#keep(change), trouble: error };
     }
   }
 
-  async #write(engine: Engine, change: Change): Promise<AlertBook> {
+  async #write(engine: Engine, change: Change): Promise<AlertState> {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-      const { book, version, stored } = await this.#look(engine);
-      const next = change(book);
-      const isNews = canonicalJson(bookToJson(next)) !== canonicalJson(bookToJson(stored));
-      if (isNews && !(await engine.writeDocument(BOOK_NAME, { seen: version, body: bookToJson(next) })))
+      const { state, version, stored } = await this.#look(engine);
+      const next = change(state);
+      const isNews = canonicalJson(alertStateToJson(next)) !== canonicalJson(alertStateToJson(stored));
+      if (
+        isNews &&
+        !(await engine.writeDocument(DOCUMENT_NAME, { seen: version, body: alertStateToJson(next) }))
+      )
         continue;
       this.#unheard = [];
       this.#known = next;
       return next;
     }
-    throw new RedriveError("store_busy", `Other watchers kept changing ${BOOK_NAME}.`, {
+    throw new RedriveError("store_busy", `Other watchers kept changing ${DOCUMENT_NAME}.`, {
       hint: "Are many watchers at work on this store? One or two are enough.",
     });
   }
 
-  async #look(engine: Engine): Promise<{ book: AlertBook; stored: AlertBook; version: number }> {
-    const document = await engine.readDocument(BOOK_NAME);
-    const stored = bookFromJson(document?.body);
-    const book = this.#unheard.reduce((before, change) => change(before), stored);
-    this.#known = book;
-    return { book, stored, version: document?.version ?? 0 };
+  async #look(engine: Engine): Promise<{ state: AlertState; stored: AlertState; version: number }> {
+    const document = await engine.readDocument(DOCUMENT_NAME);
+    const stored = alertStateFromJson(document?.body);
+    const state = this.#unheard.reduce((before, change) => change(before), stored);
+    this.#known = state;
+    return { state, stored, version: document?.version ?? 0 };
   }
 
   /** Keeps a change for later. Drops it if it has no effect, because the store may be unavailable for long. */
-  #keep(change: Change): AlertBook {
+  #keep(change: Change): AlertState {
     const next = change(this.#known);
-    const isNews = canonicalJson(bookToJson(next)) !== canonicalJson(bookToJson(this.#known));
+    const isNews = canonicalJson(alertStateToJson(next)) !== canonicalJson(alertStateToJson(this.#known));
     this.#known = next;
     if (isNews)
       this.#unheard = this.#unheard.length < UNHEARD_MAX ? [...this.#unheard, change] : [() => next];

@@ -13,7 +13,15 @@ import { type Notice, noticeOf } from "./alert-message.ts";
 import { findTrouble, findWrong, type Sight } from "./alert-rules.ts";
 import { EVENT_LOG, forgetOld, type Telling, tellingsFor } from "./alert-schedule.ts";
 import type { WatchSettings } from "./alert-settings.ts";
-import { type Alert, type AlertBook, advance, claim, markTold, SharedBook, unclaim } from "./alert-state.ts";
+import {
+  type Alert,
+  type AlertState,
+  advance,
+  claim,
+  recordTold,
+  SharedAlertState,
+  unclaim,
+} from "./alert-state.ts";
 
 export interface WatcherOptions {
   /** Opens the store. Called again if it fails. */
@@ -43,7 +51,7 @@ export class Watcher {
   readonly #options: WatcherOptions;
   readonly #clock: Clock;
   readonly #id = `${hostname()}:${process.pid}:${randomName(6)}`;
-  readonly #book = new SharedBook();
+  readonly #state = new SharedAlertState();
   readonly #stop = new AbortController();
   /** The channels with a message in progress, by name. */
   readonly #busy = new Map<string, Promise<SentNotice>>();
@@ -69,11 +77,11 @@ export class Watcher {
     const { settings } = this.#options;
     try {
       const engine = await this.engine();
-      const sight = await findWrong(engine, settings.rules, await this.#book.read(engine));
-      const { book, trouble } = await this.#book.change(engine, (before) => this.#checked(before, sight));
+      const sight = await findWrong(engine, settings.rules, await this.#state.read(engine));
+      const { state, trouble } = await this.#state.change(engine, (before) => this.#checked(before, sight));
       if (trouble !== null) throw trouble;
       this.#eventsSeen = sight.eventsSeen;
-      return this.#report(book, sight.at, engine);
+      return this.#report(state, sight.at, engine);
     } catch (error) {
       if (!isStoreTrouble(error)) throw error;
       return this.#checkWithout(error);
@@ -84,14 +92,14 @@ export class Watcher {
   async preview(): Promise<Omit<CheckReport, "sent">> {
     const { settings, storeUrl: store } = this.#options;
     const engine = await this.engine();
-    const before = await this.#book.read(engine);
+    const before = await this.#state.read(engine);
     const sight = await findWrong(engine, settings.rules, before);
-    const book = this.#looked(before, sight);
+    const state = this.#looked(before, sight);
     const notices = settings.channels
-      .map(({ name }) => ({ channel: name, tellings: tellingsFor(name, book, settings, sight.at) }))
+      .map(({ name }) => ({ channel: name, tellings: tellingsFor(name, state, settings, sight.at) }))
       .filter(({ tellings }) => tellings.length > 0)
       .map(({ channel, tellings }) => ({ channel, notice: noticeOf(tellings, { at: sight.at, store }) }));
-    return { at: sight.at, alerts: wrongIn(book), notices };
+    return { at: sight.at, alerts: wrongIn(state), notices };
   }
 
   /** Cancels messages in progress, which the next watcher sends. Resolves when all work has ended. */
@@ -108,23 +116,23 @@ export class Watcher {
     const at = this.#clock.now();
     const ofStore = rules.filter(({ condition }) => condition.kind === "store_unhealthy");
     const findings = findTrouble(rules, trouble.message);
-    const { book } = await this.#book.change(null, (before) =>
+    const { state } = await this.#state.change(null, (before) =>
       this.#claimed(advance(before, { findings, rules: ofStore, at }), at),
     );
-    return { ...this.#report(book, at, null), trouble };
+    return { ...this.#report(state, at, null), trouble };
   }
 
-  #checked(before: AlertBook, sight: Sight): AlertBook {
+  #checked(before: AlertState, sight: Sight): AlertState {
     return this.#claimed(this.#looked(before, sight), sight.at);
   }
 
-  #looked(before: AlertBook, { findings, at, eventsSeen, writeFailures }: Sight): AlertBook {
+  #looked(before: AlertState, { findings, at, eventsSeen, writeFailures }: Sight): AlertState {
     const { settings } = this.#options;
     const rose = before.writeFailures !== null && writeFailures > before.writeFailures;
-    const book = advance(before, { findings, rules: settings.rules, at });
+    const state = advance(before, { findings, rules: settings.rules, at });
     return forgetOld(
       {
-        ...book,
+        ...state,
         eventsSeen: Math.max(eventsSeen, before.eventsSeen ?? 0),
         writeFailures: Math.max(writeFailures, before.writeFailures ?? 0),
         writeFailuresRoseAt: rose ? at : before.writeFailuresRoseAt,
@@ -135,8 +143,8 @@ export class Watcher {
   }
 
   /** Claims the channels with something to send, and releases the others. */
-  #claimed(book: AlertBook, at: number): AlertBook {
-    let next = book;
+  #claimed(state: AlertState, at: number): AlertState {
+    let next = state;
     for (const { name, timeoutMs } of this.#listeners()) {
       if (this.#busy.has(name)) continue;
       next = unclaim(next, name, this.#id);
@@ -150,12 +158,12 @@ export class Watcher {
     return [{ name: EVENT_LOG, timeoutMs: EVENTS_MS }, ...this.#options.settings.channels];
   }
 
-  #report(book: AlertBook, at: number, engine: Engine | null): CheckReport {
+  #report(state: AlertState, at: number, engine: Engine | null): CheckReport {
     const { settings, storeUrl: store, env } = this.#options;
     const stop = this.#stop.signal;
     const claimed = (name: string) => {
-      const isOurs = book.claims[name]?.by === this.#id && !this.#busy.has(name);
-      return noticeOf(isOurs ? tellingsFor(name, book, settings, at) : [], { at, store });
+      const isOurs = state.claims[name]?.by === this.#id && !this.#busy.has(name);
+      return noticeOf(isOurs ? tellingsFor(name, state, settings, at) : [], { at, store });
     };
     const log = claimed(EVENT_LOG);
     const logged =
@@ -172,7 +180,7 @@ export class Watcher {
     );
     return {
       at,
-      alerts: wrongIn(book),
+      alerts: wrongIn(state),
       notices: notices.map(({ channel, notice }) => ({ channel: channel.name, notice })),
       sent: Promise.all([sent, logged]).then(([messages]) => messages),
     };
@@ -193,8 +201,8 @@ export class Watcher {
       isOver: state === "recovered" || state === "passed",
     }));
     const at = await this.#now();
-    await this.#book.change(this.#engine, (book) =>
-      unclaim(delivery.ok ? markTold(book, told, { channel: name, at }) : book, name, this.#id),
+    await this.#state.change(this.#engine, (state) =>
+      unclaim(delivery.ok ? recordTold(state, told, { channel: name, at }) : state, name, this.#id),
     );
     const sent = { channel: name, notice, ...delivery };
     if (!delivery.ok && name !== EVENT_LOG && this.#engine) await writeUndelivered(this.#engine, sent);
@@ -217,7 +225,7 @@ export class Watcher {
 const WAITS_MS = 150_000;
 const EVENTS_MS = 10_000;
 
-function wrongIn({ alerts }: AlertBook): readonly Alert[] {
+function wrongIn({ alerts }: AlertState): readonly Alert[] {
   return Object.values(alerts)
     .filter(({ recoveredAt }) => recoveredAt === undefined)
     .sort((a, b) => (a.key < b.key ? -1 : 1));

@@ -26,7 +26,7 @@ export const INTEGER_DIGITS_MAX = 1000;
 
 /** Writes compact JSON, or JSON with this indent. Bigints are written as integers. */
 export function stringifyJson(value: unknown, indent?: number): string {
-  // If a program defines `BigInt.prototype.toJSON`, `JSON.stringify` does not throw for bigints, so they are marked.
+  // If a program defines `BigInt.prototype.toJSON`, `JSON.stringify` does not throw for bigints, so they are tagged.
   if ("toJSON" in BigInt.prototype) return stringifyMarked(value, indent);
   try {
     return JSON.stringify(value, null, indent);
@@ -123,35 +123,35 @@ function isExactInteger(token: string): boolean {
 
 /** Replaces these numbers by strings with a unique prefix, parses the text, and converts them to bigints. */
 function parseMarked(text: string, tokens: readonly NumberToken[]): Json {
-  const mark = randomUUID();
-  let [marked, end] = ["", 0];
+  const tag = randomUUID();
+  let [tagged, end] = ["", 0];
   for (const { token, at } of tokens) {
-    marked += `${text.slice(end, at)}"${mark}${token}"`;
+    tagged += `${text.slice(end, at)}"${tag}${token}"`;
     end = at + token.length;
   }
-  return JSON.parse(marked + text.slice(end), (_key, value: Json) =>
-    typeof value === "string" && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value,
+  return JSON.parse(tagged + text.slice(end), (_key, value: Json) =>
+    typeof value === "string" && value.startsWith(tag) ? BigInt(value.slice(tag.length)) : value,
   ) as Json;
 }
 
 function stringifyMarked(value: unknown, indent: number | undefined): string {
-  const mark = randomUUID();
-  const text: string | undefined = markBigints(value, mark, indent);
-  return text === undefined ? text : unmarkBigints(text, mark);
+  const tag = randomUUID();
+  const text: string | undefined = tagBigints(value, tag, indent);
+  return text === undefined ? text : untagBigints(text, tag);
 }
 
-/** Writes each bigint as a string that begins with the mark, for libraries that write JSON themselves. */
-export function markBigints(value: unknown, mark: string, indent?: number): string {
-  function marked(this: Readonly<Record<string, unknown>>, key: string, given: unknown): unknown {
+/** Writes each bigint as a string that begins with the tag, for libraries that write JSON themselves. */
+export function tagBigints(value: unknown, tag: string, indent?: number): string {
+  function tagged(this: Readonly<Record<string, unknown>>, key: string, given: unknown): unknown {
     const original = this[key];
-    return typeof original === "bigint" ? `${mark}${original}` : given;
+    return typeof original === "bigint" ? `${tag}${original}` : given;
   }
-  return JSON.stringify(value, marked, indent);
+  return JSON.stringify(value, tagged, indent);
 }
 
-/** Converts marked strings back to integers. The mark is a UUID, so that no string of the data begins with it. */
-export function unmarkBigints(text: string, mark: string): string {
-  return text.replaceAll(new RegExp(`"${mark}(-?\\d+)"`, "g"), "$1");
+/** Converts tagged strings back to integers. The tag is a UUID, so that no string of the data begins with it. */
+export function untagBigints(text: string, tag: string): string {
+  return text.replaceAll(new RegExp(`"${tag}(-?\\d+)"`, "g"), "$1");
 }
 
 function isArray(value: readonly Json[] | JsonObject): value is readonly Json[] {

@@ -70,12 +70,12 @@ function markedLine(lines: readonly string[]): Found | undefined {
   const traceback = endOfTraceback(lines);
   const best = announcedAt(
     lines,
-    lines.findLastIndex((line) => markOf(line) !== undefined && !isSummary(line)),
+    lines.findLastIndex((line) => markerOf(line) !== undefined && !isSummary(line)),
   );
   if (traceback >= 0 && traceback >= best)
     return { index: traceback, why: "the end of the last Python traceback" };
-  if (best >= 0) return { index: best, why: `the last line with ${markOf(lines[best] ?? "")}` };
-  const summary = lines.findLastIndex((line) => markOf(line) !== undefined);
+  if (best >= 0) return { index: best, why: `the last line with ${markerOf(lines[best] ?? "")}` };
+  const summary = lines.findLastIndex((line) => markerOf(line) !== undefined);
   return summary < 0
     ? undefined
     : { index: summary, why: "only summaries have an error marker: the last one" };
@@ -84,12 +84,12 @@ function markedLine(lines: readonly string[]): Found | undefined {
 /** Returns the index of the introducing line above, such as "thread 'x' panicked at …:", or else the given index. */
 function announcedAt(lines: readonly string[], index: number): number {
   const above = lines[index - 1] ?? "";
-  return above.endsWith(":") && markOf(above) !== undefined && !isSummary(above) ? index - 1 : index;
+  return above.endsWith(":") && markerOf(above) !== undefined && !isSummary(above) ? index - 1 : index;
 }
 
-function markOf(line: string): string | undefined {
+function markerOf(line: string): string | undefined {
   if (FRAME.test(line)) return undefined;
-  return MARKS.find(({ shape }) => shape.test(line))?.what;
+  return MARKERS.find(({ shape }) => shape.test(line))?.what;
 }
 
 function isSummary(line: string): boolean {
@@ -141,13 +141,13 @@ function belongsTo(previous: string, line: string): Belonging {
   return SOURCE.test(line) ? "shown" : "no";
 }
 
-export interface Mark {
+export interface Marker {
   readonly what: string;
   readonly shape: RegExp;
 }
 
 /** Markers of the line that names the failure. Each regular expression is bounded. */
-export const MARKS: readonly Mark[] = [
+export const MARKERS: readonly Marker[] = [
   {
     what: "an error marker",
     shape:

@@ -9,12 +9,12 @@ import {
   untilText,
 } from "../../src/cli/render/group.ts";
 import { paintFor } from "../../src/cli/render/text.ts";
-import type { GroupFix, GroupMark } from "../../src/item/group.ts";
+import type { GroupFix, GroupRecord } from "../../src/item/group.ts";
 import type { Operation } from "../../src/item/operation.ts";
 import { bestFix, type GroupSummary } from "../../src/redrive/groups.ts";
 
 const AT = Date.UTC(2026, 10, 4, 12, 30);
-const MARK: GroupMark = {
+const RECORD: GroupRecord = {
   signature: "0123456789abcdef",
   pattern: "Timeout::no answer",
   state: "open",
@@ -33,8 +33,8 @@ const FIX: GroupFix = {
   waitedMs: 300_000,
 };
 const GROUP: GroupSummary = {
-  signature: MARK.signature,
-  pattern: MARK.pattern,
+  signature: RECORD.signature,
+  pattern: RECORD.pattern,
   count: 1200,
   errorType: "Timeout",
   errorClass: "transient",
@@ -91,7 +91,7 @@ describe("what helped", () => {
 });
 
 describe("how a group stands", () => {
-  test.each<[Partial<GroupMark>, string]>([
+  test.each<[Partial<GroupRecord>, string]>([
     [{}, "open since 2026-11-04 12:30"],
     [{ state: "resolved", author: "ann" }, "resolved since 2026-11-04 12:30 by ann"],
     [
@@ -100,7 +100,7 @@ describe("how a group stands", () => {
     ],
     [{ state: "ignored", ignoreUntil: { count: 1 } }, "ignored until 1 new letter since 2026-11-04 12:30"],
   ])("%j", (change, words) => {
-    expect(stateText({ ...MARK, ...change })).toBe(words);
+    expect(stateText({ ...RECORD, ...change })).toBe(words);
   });
 
   test("until when it is ignored", () => {
@@ -111,8 +111,8 @@ describe("how a group stands", () => {
   });
 
   test("all of it, with what to do next", () => {
-    const mark = { ...MARK, notes: [{ at: AT, author: "ann", text: "call them" }] };
-    const text = groupText({ group: GROUP, mark, samples: ["i1", "i2"] }, [{ fix: FIX }], SCREEN);
+    const record = { ...RECORD, notes: [{ at: AT, author: "ann", text: "call them" }] };
+    const text = groupText({ group: GROUP, record, samples: ["i1", "i2"] }, [{ fix: FIX }], SCREEN);
     for (const part of [
       "Error     no answer",
       "Pattern   Timeout::no answer",
@@ -122,7 +122,7 @@ describe("how a group stands", () => {
       "Samples   i1, i2",
       "Notes\n  2026-11-04 12:30  ann: call them",
       "What helped before\n  2026-11-04 12:30  12 letters succeeded: retry op-x",
-      `  redrive dlq retry orders --group ${MARK.signature} --canary`,
+      `  redrive dlq retry orders --group ${RECORD.signature} --canary`,
     ]) {
       expect(text).toContain(part);
     }
@@ -131,10 +131,10 @@ describe("how a group stands", () => {
 
   test("without letters there is nothing to retry", () => {
     const group = { ...GROUP, count: 0, jobs: [], state: "resolved" } as const;
-    const text = groupText({ group, mark: { ...MARK, state: "resolved" }, samples: [] }, [], SCREEN);
+    const text = groupText({ group, record: { ...RECORD, state: "resolved" }, samples: [] }, [], SCREEN);
     expect(text).toContain("Letters   none waiting");
     expect(text).not.toContain("redrive dlq");
-    expect(text).toContain(`redrive groups open ${MARK.signature}`);
+    expect(text).toContain(`redrive groups open ${RECORD.signature}`);
   });
 });
 
@@ -168,7 +168,7 @@ describe("a list", () => {
     expect(textOf({ groups: [{ ...GROUP, pattern }] }, 200)).toContain("orders +1");
   });
 
-  test("marks what came back", () => {
+  test("shows what came back", () => {
     expect(textOf({ groups: [{ ...GROUP, isRegression: true }] })).toContain("  regression  ");
   });
 

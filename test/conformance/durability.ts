@@ -137,7 +137,7 @@ export function durabilityTests(test: Declare): void {
     await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1" });
     const until = { at: 5, count: 9, perHour: 1 };
-    await bench.engine.markGroup("s1", {
+    await bench.engine.changeGroup("s1", {
       author: "ada",
       state: "ignored",
       ignoreUntil: until,

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import type { IgnoreUntil } from "../../src/item/group.ts";
 import { buried, succeeded } from "../support/settlements.ts";
-import { decide, GROUP, mark, told } from "./group-words.ts";
+import { decide, GROUP, record, told } from "./group-words.ts";
 import { AUTHOR, type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
 export function groupDecisionTests(test: Declare): void {
@@ -19,7 +19,7 @@ function ignoring(test: Declare): void {
     await bench.bury(["first"], GROUP);
     return decide(bench, { state: "ignored", ...(ignoreUntil && { ignoreUntil }) });
   };
-  const state = async (bench: Workbench) => (await mark(bench)).state;
+  const state = async (bench: Workbench) => (await record(bench)).state;
 
   test("a group that is ignored without an end stays so, also when its last letter succeeds", async (bench) => {
     const ignored = await ignore(bench);
@@ -28,7 +28,7 @@ function ignoring(test: Declare): void {
     await bench.bury(["a", "b", "c"], GROUP);
     await bench.operate("redrive");
     await bench.settle(...(await bench.lease(9)).map(succeeded));
-    expect(await mark(bench)).toMatchObject({ state: "ignored", fixes: [{ count: 4 }] });
+    expect(await record(bench)).toMatchObject({ state: "ignored", fixes: [{ count: 4 }] });
     expect(await told(bench)).toEqual([
       ["group_opened", "first", "s1"],
       ["group_changed", undefined, "s1"],
@@ -49,7 +49,7 @@ function ignoring(test: Declare): void {
     expect(await state(bench)).toBe("ignored");
     const cursor = await bench.lastEvent();
     await bench.bury(["b"], GROUP);
-    const opened = await mark(bench);
+    const opened = await record(bench);
     expect(opened).toMatchObject({ state: "open", since: at, isRegression: false, regressions: 0 });
     expect([opened.author, opened.ignoreUntil]).toEqual([undefined, undefined]);
     expect(await told(bench, cursor)).toEqual([["group_reopened", "b", "time"]]);
@@ -108,13 +108,13 @@ function deciding(test: Declare): void {
     await bench.bury(["a"], GROUP);
     bench.clock.advance(1000);
     const cursor = await bench.lastEvent();
-    const marked = await decide(bench, { state: "resolved", note: "it was the disk" });
+    const changed = await decide(bench, { state: "resolved", note: "it was the disk" });
     const at = bench.clock.now();
-    expect(marked).toMatchObject({
+    expect(changed).toMatchObject({
       ...{ state: "resolved", since: at, author: AUTHOR },
       notes: [{ at, author: AUTHOR, text: "it was the disk" }],
     });
-    expect(await mark(bench)).toEqual(marked);
+    expect(await record(bench)).toEqual(changed);
     const [event] = await bench.engine.listEvents({ after: cursor, limit: 10 });
     const data = { signature: "s1", author: AUTHOR, state: "resolved", note: "it was the disk" };
     expect(event).toMatchObject({ type: "group_changed", data });
@@ -127,9 +127,9 @@ function deciding(test: Declare): void {
     const { since } = await decide(bench, { state: "ignored", ignoreUntil: { count: 5 } });
     bench.clock.advance(1000);
     await decide(bench, { note: "one" });
-    const marked = await bench.engine.markGroup("s1", { author: "bob", note: "two" });
-    expect(marked).toMatchObject({ state: "ignored", since, author: AUTHOR, ignoreUntil: { count: 5 } });
-    expect(marked.notes.map(({ author, text }) => [author, text])).toEqual([
+    const changed = await bench.engine.changeGroup("s1", { author: "bob", note: "two" });
+    expect(changed).toMatchObject({ state: "ignored", since, author: AUTHOR, ignoreUntil: { count: 5 } });
+    expect(changed.notes.map(({ author, text }) => [author, text])).toEqual([
       [AUTHOR, "one"],
       ["bob", "two"],
     ]);
@@ -159,7 +159,7 @@ function deciding(test: Declare): void {
     expect(await decide(bench, { state: "resolved" })).toMatchObject({ since: bench.clock.now() });
   });
 
-  test("a signature that was never seen cannot be marked", async (bench) => {
+  test("a signature that was never seen cannot be changed", async (bench) => {
     await expect(decide(bench, { state: "resolved" })).rejects.toMatchObject({ code: "item_not_found" });
     expect(await bench.engine.readGroup("s1")).toBeNull();
     expect(await bench.told("group_changed")).toEqual([]);
@@ -169,7 +169,7 @@ function deciding(test: Declare): void {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await expect(decide(bench, { state: "resolved", ignoreUntil: { count: 1 } })).rejects.toThrow();
-    expect(await mark(bench)).toMatchObject({ state: "open" });
+    expect(await record(bench)).toMatchObject({ state: "open" });
   });
 }
 
@@ -178,19 +178,19 @@ function listing(test: Declare): void {
     await bench.registerHolder();
     for (const signature of ["b2", "a1", "a%"])
       await bench.bury([signature], { signature, pattern: `P ${signature}` });
-    await bench.engine.markGroup("a1", { author: AUTHOR, state: "resolved", note: "n" });
-    await bench.engine.markGroup("b2", { author: AUTHOR, state: "ignored" });
+    await bench.engine.changeGroup("a1", { author: AUTHOR, state: "resolved", note: "n" });
+    await bench.engine.changeGroup("b2", { author: AUTHOR, state: "ignored" });
   };
-  const names = async (bench: Workbench, filter: Parameters<Workbench["engine"]["listMarks"]>[0]) =>
-    (await bench.engine.listMarks(filter)).map(({ signature }) => signature);
+  const names = async (bench: Workbench, filter: Parameters<Workbench["engine"]["listGroupRecords"]>[0]) =>
+    (await bench.engine.listGroupRecords(filter)).map(({ signature }) => signature);
 
-  test("marks are listed in the order of their signatures, with all that is known", async (bench) => {
+  test("records are listed in the order of their signatures, with all that is known", async (bench) => {
     await three(bench);
     expect(await names(bench, {})).toEqual(["a%", "a1", "b2"]);
-    expect((await bench.engine.listMarks({}))[1]).toEqual(await mark(bench, "a1"));
+    expect((await bench.engine.listGroupRecords({}))[1]).toEqual(await record(bench, "a1"));
   });
 
-  test("marks are found by state, and by the beginning of signature or pattern", async (bench) => {
+  test("records are found by state, and by the beginning of signature or pattern", async (bench) => {
     await three(bench);
     expect(await names(bench, { states: ["resolved", "ignored"] })).toEqual(["a1", "b2"]);
     expect(await names(bench, { states: [] })).toEqual([]);

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { assert } from "../../src/std/assert.ts";
 import { buried, skipped, succeeded } from "../support/settlements.ts";
-import { decide, GROUP, mark, told } from "./group-words.ts";
+import { decide, GROUP, record, told } from "./group-words.ts";
 import { AUTHOR, type Declare, newItem, QUEUE } from "./workbench.ts";
 
 export function groupLifeTests(test: Declare): void {
@@ -12,9 +12,9 @@ export function groupLifeTests(test: Declare): void {
 }
 
 function opening(test: Declare): void {
-  test("a signature that was never seen has no mark", async (bench) => {
+  test("a signature that was never seen has no record", async (bench) => {
     expect(await bench.engine.readGroup("s1")).toBeNull();
-    expect(await bench.engine.listMarks({})).toEqual([]);
+    expect(await bench.engine.listGroupRecords({})).toEqual([]);
   });
 
   test("the first burial of a signature opens its group, and later ones do not", async (bench) => {
@@ -23,7 +23,7 @@ function opening(test: Declare): void {
     await bench.bury(["a"], GROUP);
     bench.clock.advance(1000);
     await bench.bury(["b"], GROUP);
-    expect(await mark(bench)).toEqual({
+    expect(await record(bench)).toEqual({
       ...GROUP,
       state: "open",
       since,
@@ -50,7 +50,7 @@ function opening(test: Declare): void {
     await bench.bury(["a"], GROUP);
     await bench.engine.add("job-2", [newItem("b")]);
     await bench.settle(buried(await bench.leaseOne("holder-1", "job-2"), GROUP));
-    expect(await bench.engine.listMarks({})).toHaveLength(1);
+    expect(await bench.engine.listGroupRecords({})).toHaveLength(1);
     await decide(bench, { state: "ignored" });
     expect((await bench.engine.listGroups({})).map(({ state }) => state)).toEqual(["ignored", "ignored"]);
   });
@@ -59,15 +59,15 @@ function opening(test: Declare): void {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.bury(["b"], { signature: "s1", pattern: "another", reprocessEligible: false });
-    expect((await mark(bench)).pattern).toBe("pattern of s1");
+    expect((await record(bench)).pattern).toBe("pattern of s1");
     expect((await bench.letter("b"))?.errorPattern).toBe("pattern of s1");
   });
 
-  test("the mark of a signature stays when its letters are gone", async (bench) => {
+  test("the record of a signature stays when its letters are gone", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.operate("purge", ["a"]);
-    expect(await mark(bench)).toMatchObject({ ...GROUP, state: "open" });
+    expect(await record(bench)).toMatchObject({ ...GROUP, state: "open" });
   });
 
   test("a letter from elsewhere opens its group, and one that comes in closed reopens none", async (bench) => {
@@ -80,10 +80,10 @@ function opening(test: Declare): void {
     const resolution = { kind: "requeue", at: 5 } as const;
     const closed = { ...letter, itemId: "closed", resolution };
     await bench.engine.importLetters("job-2", [closed, { ...closed, itemId: "new", errorSignature: "s2" }]);
-    expect(await mark(bench)).toMatchObject({ state: "resolved", regressions: 0 });
-    expect(await mark(bench, "s2")).toMatchObject({ state: "open" });
+    expect(await record(bench)).toMatchObject({ state: "resolved", regressions: 0 });
+    expect(await record(bench, "s2")).toMatchObject({ state: "open" });
     await bench.engine.importLetters("job-2", [letter]);
-    expect(await mark(bench)).toMatchObject({ state: "open", isRegression: true });
+    expect(await record(bench)).toMatchObject({ state: "open", isRegression: true });
     expect((await bench.engine.listGroups({ queue: "job-2" }))[0]).toMatchObject({ algorithm: "imported" });
   });
 }
@@ -96,13 +96,13 @@ function resolving(test: Declare): void {
     await bench.settle(buried(await bench.leaseOne("holder-1", "job-2"), GROUP));
     await bench.bury(["a"], GROUP);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
-    expect(await mark(bench)).toMatchObject({ state: "open" });
+    expect(await record(bench)).toMatchObject({ state: "open" });
     bench.clock.advance(1000);
     const cursor = await bench.lastEvent();
     await bench.begin("op-2", { queue: "job-2" });
     await bench.engine.advance("op-2", { max: 1 });
     await bench.settle(succeeded(await bench.leaseOne("holder-1", "job-2")));
-    const resolved = await mark(bench);
+    const resolved = await record(bench);
     expect(resolved).toMatchObject({ state: "resolved", since: bench.clock.now() });
     expect(resolved.author).toBeUndefined();
     expect(await told(bench, cursor)).toEqual([["group_resolved", "other", "s1"]]);
@@ -123,7 +123,7 @@ function resolving(test: Declare): void {
       succeeded(c.itemId === "c" ? c : d),
       buried(c.itemId === "c" ? d : c, { signature: "s2" }),
     );
-    expect(await mark(bench, "s2")).toMatchObject({ state: "open", isRegression: false });
+    expect(await record(bench, "s2")).toMatchObject({ state: "open", isRegression: false });
   });
 
   test("a first success, a skip, a discard and a purge resolve no group", async (bench) => {
@@ -136,7 +136,7 @@ function resolving(test: Declare): void {
     await bench.operate("purge", ["purged"]);
     await bench.add("works at once");
     await bench.settle(succeeded(await bench.leaseOne()));
-    expect(await mark(bench)).toMatchObject({ state: "open", fixes: [] });
+    expect(await record(bench)).toMatchObject({ state: "open", fixes: [] });
     expect(await bench.told("group_resolved")).toEqual([]);
   });
 
@@ -147,15 +147,15 @@ function resolving(test: Declare): void {
     bench.clock.advance(1000);
     const cursor = await bench.lastEvent();
     await bench.bury(["b"], GROUP);
-    expect(await mark(bench)).toMatchObject({
+    expect(await record(bench)).toMatchObject({
       ...{ state: "open", since: bench.clock.now(), regressions: 1, isRegression: true },
     });
     expect(await told(bench, cursor)).toEqual([["group_reopened", "b", "regression"]]);
     expect(await bench.engine.listGroups({})).toMatchObject([{ state: "open", isRegression: true }]);
     await bench.settle(succeeded(await bench.redriveOne("op-2", "b")));
-    expect(await mark(bench)).toMatchObject({ state: "resolved", regressions: 1, isRegression: false });
+    expect(await record(bench)).toMatchObject({ state: "resolved", regressions: 1, isRegression: false });
     await bench.bury(["c"], GROUP);
-    expect(await mark(bench)).toMatchObject({ regressions: 2, isRegression: true });
+    expect(await record(bench)).toMatchObject({ regressions: 2, isRegression: true });
   });
 
   test("a redriven letter that fails again reopens what a person called resolved", async (bench) => {
@@ -163,7 +163,7 @@ function resolving(test: Declare): void {
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "resolved" });
     await bench.settle(buried(await bench.redriveOne("op-1", "a"), GROUP));
-    expect(await mark(bench)).toMatchObject({ state: "open", isRegression: true });
+    expect(await record(bench)).toMatchObject({ state: "open", isRegression: true });
   });
 
   test("a letter that is restored is no new failure", async (bench) => {
@@ -172,7 +172,7 @@ function resolving(test: Declare): void {
     await bench.operate("discard", ["a"]);
     await decide(bench, { state: "resolved" });
     await bench.operate("restore", ["a"]);
-    expect(await mark(bench)).toMatchObject({ state: "resolved", regressions: 0 });
+    expect(await record(bench)).toMatchObject({ state: "resolved", regressions: 0 });
   });
 }
 
@@ -190,7 +190,7 @@ function helping(test: Declare): void {
     const firstAt = bench.clock.now();
     bench.clock.advance(500);
     await bench.settle(succeeded(await bench.leaseOne()));
-    expect((await mark(bench)).fixes).toEqual([
+    expect((await record(bench)).fixes).toEqual([
       {
         ...{ at: bench.clock.now(), kind: "manual_fix", count: 1, operationId: "op-1", editId: edit },
         ...{ author: AUTHOR, waitedMs: 1500 },
@@ -212,7 +212,7 @@ function helping(test: Declare): void {
       bench.clock.advance(10);
     }
     const at = bench.clock.now() - 10;
-    expect((await mark(bench)).fixes).toMatchObject([{ at, count: 3, waitedMs: 1010 }]);
+    expect((await record(bench)).fixes).toMatchObject([{ at, count: 3, waitedMs: 1010 }]);
   });
 
   test("the rule that made the edit before it is named", async (bench) => {
@@ -220,7 +220,7 @@ function helping(test: Declare): void {
     await bench.bury(["a"], GROUP);
     const editId = await bench.edit("a", { data: "better", rule: "trim" });
     await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
-    expect((await mark(bench)).fixes).toMatchObject([{ kind: "auto_fix", editId, rule: "trim" }]);
+    expect((await record(bench)).fixes).toMatchObject([{ kind: "auto_fix", editId, rule: "trim" }]);
   });
 
   test("of several edits, the one of the letter that succeeded last is named", async (bench) => {
@@ -230,7 +230,7 @@ function helping(test: Declare): void {
     await bench.operate("redrive");
     for (const [place, lease] of (await bench.lease(2)).entries()) {
       await bench.settle(succeeded(lease));
-      expect((await mark(bench)).fixes).toMatchObject([{ count: place + 1, editId: edits[place] }]);
+      expect((await record(bench)).fixes).toMatchObject([{ count: place + 1, editId: edits[place] }]);
     }
   });
 
@@ -239,8 +239,8 @@ function helping(test: Declare): void {
     await bench.bury(["a"], GROUP);
     await bench.settle(buried(await bench.redriveOne("op-1", "a"), { signature: "s2" }));
     await bench.settle(succeeded(await bench.redriveOne("op-2", "a")));
-    expect((await mark(bench)).fixes).toEqual([]);
-    expect((await mark(bench, "s2")).fixes).toMatchObject([{ operationId: "op-2", count: 1 }]);
+    expect((await record(bench)).fixes).toEqual([]);
+    expect((await record(bench, "s2")).fixes).toMatchObject([{ operationId: "op-2", count: 1 }]);
   });
 
   test("the ten newest fixes are shown", async (bench) => {
@@ -250,7 +250,7 @@ function helping(test: Declare): void {
       await bench.bury([`item-${n}`], GROUP);
       await bench.settle(succeeded(await bench.redriveOne(`op-${n}`, `item-${n}`)));
     }
-    const shown = (await mark(bench)).fixes.map(({ operationId }) => operationId);
+    const shown = (await record(bench)).fixes.map(({ operationId }) => operationId);
     expect(shown).toEqual(Array.from({ length: 10 }, (_, place) => `op-${12 - place}`));
   });
 }

@@ -1,5 +1,5 @@
 /** Helpers for the tests of groups. */
-import type { GroupChange, GroupMark } from "../../src/item/group.ts";
+import type { GroupChange, GroupRecord } from "../../src/item/group.ts";
 import { assert } from "../../src/std/assert.ts";
 import { AUTHOR, type Workbench } from "./workbench.ts";
 
@@ -7,7 +7,7 @@ import { AUTHOR, type Workbench } from "./workbench.ts";
 export const GROUP = { signature: "s1", pattern: "pattern of s1" };
 
 /** The group record of a known signature. */
-export async function mark(bench: Workbench, signature = "s1"): Promise<GroupMark> {
+export async function record(bench: Workbench, signature = "s1"): Promise<GroupRecord> {
   const found = await bench.engine.readGroup(signature);
   assert(found, `${signature} was seen`);
   return found;
@@ -21,6 +21,6 @@ export async function told(bench: Workbench, after = 0): Promise<readonly unknow
 }
 
 /** Changes the group as a person would. */
-export function decide(bench: Workbench, change: Omit<GroupChange, "author">): Promise<GroupMark> {
-  return bench.engine.markGroup("s1", { author: AUTHOR, ...change });
+export function decide(bench: Workbench, change: Omit<GroupChange, "author">): Promise<GroupRecord> {
+  return bench.engine.changeGroup("s1", { author: AUTHOR, ...change });
 }

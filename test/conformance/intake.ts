@@ -47,7 +47,7 @@ export function intakeTests(test: Declare): void {
   test("items that were taken for new are found when they are there after all, and never overwritten", async (bench) => {
     await bench.add("a");
     const batch = [newItem("b"), { itemId: "a", data: "other" }, newItem("c"), newItem("b")];
-    const report = await bench.engine.add(QUEUE, batch, { areNew: true });
+    const report = await bench.engine.add(QUEUE, batch, { expectNew: true });
     expect(report).toEqual({ added: 2, existing: 1, changed: 1, changedIds: ["a"], replaced: 0 });
     expect((await bench.item("a")).data).toEqual({ name: "a" });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 3, ready: 3 });
@@ -60,7 +60,7 @@ export function intakeTests(test: Declare): void {
       ...newItem(name),
       ...(n % 500 === 7 && { orderingKey: "one" }),
     }));
-    expect(await bench.engine.add(QUEUE, batch, { areNew: true })).toMatchObject({
+    expect(await bench.engine.add(QUEUE, batch, { expectNew: true })).toMatchObject({
       added: 2345,
       existing: 0,
     });
@@ -79,7 +79,7 @@ export function intakeTests(test: Declare): void {
       notifications += 1;
     });
     const batch = [newItem("m-1"), { ...newItem("m-2"), priority: "high" as const }];
-    const report = await bench.engine.add(QUEUE, batch, { areNew: true, areMadeUp: true });
+    const report = await bench.engine.add(QUEUE, batch, { expectNew: true, generatedIds: true });
     expect(report).toEqual({ added: 2, existing: 0, changed: 0, changedIds: [], replaced: 0 });
     if (bench.engine.can.wakes) await until("it notifies", async () => notifications > 0);
     await end();
@@ -89,19 +89,21 @@ export function intakeTests(test: Declare): void {
     await bench.registerHolder();
     expect((await bench.lease(5)).map(({ itemId }) => itemId)).toEqual(["m-2", "m-1"]);
     const ordered = { ...newItem("m-3"), orderingKey: "one" };
-    await bench.engine.add(QUEUE, [ordered, { ...newItem("m-4"), orderingKey: "one" }], { areMadeUp: true });
+    await bench.engine.add(QUEUE, [ordered, { ...newItem("m-4"), orderingKey: "one" }], {
+      generatedIds: true,
+    });
     expect((await bench.lease(5)).map(({ itemId }) => itemId)).toEqual(["m-3"]);
   });
 
   test("items that obey other settings than the queue has by now are not added", async (bench) => {
     const { engine } = bench;
     const job = await engine.createJob({ id: "q", name: "q", kind: "queue", spec: { limit: 1, of: ["x"] } });
-    for (const how of [{ areMadeUp: true }, { areNew: true }, {}]) {
+    for (const how of [{ generatedIds: true }, { expectNew: true }, {}]) {
       const batch = [newItem(`a-${JSON.stringify(how)}`)];
       expect(await engine.add("q", batch, { ...how, spec: job.spec })).toMatchObject({ added: 1 });
     }
     await engine.changeJob("q", { spec: { limit: 2, of: ["x"] } });
-    for (const how of [{ areMadeUp: true }, { areNew: true }, {}])
+    for (const how of [{ generatedIds: true }, { expectNew: true }, {}])
       await expect(engine.add("q", [newItem("b")], { ...how, spec: job.spec })).rejects.toMatchObject({
         code: "job_changed",
       });

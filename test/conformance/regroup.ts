@@ -171,7 +171,7 @@ function laterFailures(test: Declare): void {
   test("a burial by a correction reopens the group that it goes to", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "boom", "s2");
-    await bench.engine.markGroup("s2", { author: AUTHOR, state: "resolved" });
+    await bench.engine.changeGroup("s2", { author: AUTHOR, state: "resolved" });
     await correct(bench);
     await bury(bench, "b");
     expect(await bench.engine.readGroup("s2")).toMatchObject({ state: "open", isRegression: true });
@@ -232,10 +232,10 @@ function moving(test: Declare): void {
     expect(await bench.engine.regroup([])).toBe(0);
   });
 
-  test("a mark that is there stays as it is", async (bench) => {
+  test("a record that is there stays as it is", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "boom", "s2");
-    await bench.engine.markGroup("s2", { author: AUTHOR, state: "resolved" });
+    await bench.engine.changeGroup("s2", { author: AUTHOR, state: "resolved" });
     await bury(bench, "b");
     await regroup(bench, "b", { pattern: "another" });
     expect(await bench.engine.readGroup("s2")).toMatchObject({ state: "resolved", regressions: 0 });

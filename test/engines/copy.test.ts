@@ -91,7 +91,7 @@ async function answersOf(engine: Engine): Promise<unknown> {
     found: await engine.listLetters({ text: "EXIT CODE 101", limit: 1000 }),
     old: await engine.listLetters({ olderThanMs: 0, limit: 0 }),
     groups: await engine.listGroups({}),
-    marks: await engine.listMarks({}),
+    records: await engine.listGroupRecords({}),
     arrivals: await engine.listArrivals({ bucketMs: 60_000 }),
     operations,
     selections: await Promise.all(operations.map(({ id }) => engine.listSelected(id, { limit: 1000 }))),

@@ -178,7 +178,7 @@ describe("every function of the library that takes input", () => {
   /** Pure conversions and constants: they read no input of a caller, or accept anything on purpose. */
   const UNCHECKED = new Set([
     ...["letterFromJson", "failureFromJson", "letterToJson", "failureToJson", "eventToJson", "errorToJson"],
-    ...["errorToBody", "groupToJson", "groupMarkToJson", "operationToJson", "queueToJson", "summaryToJson"],
+    ...["errorToBody", "groupToJson", "groupRecordToJson", "operationToJson", "queueToJson", "summaryToJson"],
     ...["analysisToJson", "explanationToJson", "letterStatsToJson", "archiveOf", "decide", "signatureOf"],
     ...["homeOf", "storeUrlOf", "jobLogs", "letterMirror", "parseJson", "stringifyJson"],
     ...["RedriveError", "BusinessException", "ITException", "GenericException"],

@@ -109,9 +109,9 @@ describe("a merge", () => {
   test("into a resolved group opens it: letters wait there", async () => {
     const kit = new GroupKit();
     await kit.bury({ a1: { signature: A }, b1: { signature: B } });
-    await kit.engine.markGroup(B, { author: "ann", state: "resolved" });
+    await kit.engine.changeGroup(B, { author: "ann", state: "resolved" });
     await mergeGroups(kit.engine, { groups: [group(A)], into: group(B) }, AUTHOR);
-    expect(await kit.mark(B)).toMatchObject({ state: "open", isRegression: false });
+    expect(await kit.record(B)).toMatchObject({ state: "open", isRegression: false });
   });
 
   test("of many letters goes page by page, and says how far it is", async () => {
@@ -155,7 +155,7 @@ describe("a split", () => {
     expect([target.pattern, moved]).toEqual(["storage", 1]);
     await kit.bury({ a3: { ...DISK, message: "DISK gone" }, a4: { signature: A } });
     expect(await kit.groups()).toEqual({ a1: target.signature, a2: A, a3: target.signature, a4: A });
-    expect(await kit.mark(target.signature)).toMatchObject({ pattern: "storage", state: "open" });
+    expect(await kit.record(target.signature)).toMatchObject({ pattern: "storage", state: "open" });
   });
 
   test("of a group that others were merged into takes theirs too", async () => {

@@ -56,9 +56,9 @@ export class GroupKit {
     return Object.fromEntries(letters.map(({ itemId, errorSignature }) => [itemId, errorSignature]));
   }
 
-  async mark(signature: string) {
-    const mark = await this.engine.readGroup(signature);
-    if (mark === null) throw new Error(`there is no group ${signature}`);
-    return mark;
+  async record(signature: string) {
+    const record = await this.engine.readGroup(signature);
+    if (record === null) throw new Error(`there is no group ${signature}`);
+    return record;
   }
 }

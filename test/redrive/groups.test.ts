@@ -79,8 +79,8 @@ describe("a list", () => {
       b1: { signature: B },
       c1: { signature: C },
     });
-    await kit.engine.markGroup(B, { author: "ann", state: "ignored" });
-    await kit.engine.markGroup(C, { author: "ann", state: "resolved" });
+    await kit.engine.changeGroup(B, { author: "ann", state: "ignored" });
+    await kit.engine.changeGroup(C, { author: "ann", state: "resolved" });
     const open = await listGroups(kit.engine, { states: ["open"] });
     expect(open.groups).toMatchObject([
       { signature: A, count: 2, jobs: expect.arrayContaining(["job-1", "job-2"]) },
@@ -107,7 +107,7 @@ describe("a list", () => {
   test("keeps a resolved group whose letters are gone", async () => {
     const kit = new GroupKit();
     await kit.bury({ a1: { signature: A } });
-    await kit.engine.markGroup(A, { author: "ann", state: "resolved" });
+    await kit.engine.changeGroup(A, { author: "ann", state: "resolved" });
     const purge = await kit.engine.beginOperation({
       id: "op-p",
       kind: "purge",
@@ -120,7 +120,7 @@ describe("a list", () => {
     await kit.engine.advance(purge.id, { max: 10 });
     const { groups } = await listGroups(kit.engine, { states: ["resolved"] });
     expect(groups).toMatchObject([{ signature: A, count: 0, jobs: [] }]);
-    const view = await viewGroup(kit.engine, await kit.mark(A));
+    const view = await viewGroup(kit.engine, await kit.record(A));
     expect(groupToJson(view.group, view.samples)).toMatchObject({
       count: 0,
       first_occurrence: null,

@@ -105,7 +105,7 @@ describe("an explanation", () => {
       i1: { signature: A, pattern: "CommandFailed::disk full on <path>", message: "disk full on /a/b" },
       i2: { signature: B, pattern: "CommandFailed::disk gone on <path>", message: "disk gone on /a/b" },
     });
-    const explanation = await explainGroup(kit.engine, await kit.mark(A), RULES);
+    const explanation = await explainGroup(kit.engine, await kit.record(A), RULES);
     expect(explanation).toMatchObject({
       signature: A,
       itemId: "i1",

@@ -191,7 +191,7 @@ describe("each rule", () => {
     store.clock.advance(5 * HOUR);
     await check(store.watcher(settings));
     expect(inbox.received).toHaveLength(1);
-    await store.engine.markGroup("00000000000000bb", { author: "ana", state: "resolved" });
+    await store.engine.changeGroup("00000000000000bb", { author: "ana", state: "resolved" });
     expect(await textsOf(store.watcher(settings))).toEqual([]);
     expect(inbox.texts[1]).toBe("Back to normal\norders: no longer open: a surprise");
     await store.die("orders", 1, { signature: "00000000000000bb", pattern: "a surprise" });

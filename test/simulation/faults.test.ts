@@ -46,7 +46,7 @@ describe("the simulation itself", () => {
       correct: (one) => engine.correct({ ...one, to: "0" }),
     }),
     "forgets until when a group is ignored": (engine) => ({
-      markGroup: (signature, { ignoreUntil: _, ...change }) => engine.markGroup(signature, change),
+      changeGroup: (signature, { ignoreUntil: _, ...change }) => engine.changeGroup(signature, change),
     }),
     "does not pause": (engine) => ({
       changeOperation: async (id, change) =>

@@ -8,7 +8,7 @@ import type { Action, World } from "./world.ts";
 
 /** How often each is to be chosen. */
 export const GROUP_ACTIONS: readonly (readonly [times: number, name: string, action: Action])[] = [
-  [4, "mark group", markGroup],
+  [4, "record group", changeGroup],
   [2, "correct", correct],
   [1, "remove correction", removeCorrection],
   [3, "regroup", regroup],
@@ -26,10 +26,10 @@ const SIGNATURES = [
 
 const TEXTS = ["boom", "BROKEN", "GRÖSSE", "answer", "failed"] as const;
 
-async function markGroup({ twins, chance }: World): Promise<void> {
+async function changeGroup({ twins, chance }: World): Promise<void> {
   const signature = chance.pick(SIGNATURES);
   const change = randomChange(chance, twins.clock.now());
-  await twins.same((engine) => engine.markGroup(signature, change));
+  await twins.same((engine) => engine.changeGroup(signature, change));
 }
 
 function randomChange(chance: Chance, now: number): GroupChange {

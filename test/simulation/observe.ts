@@ -47,14 +47,14 @@ async function observeTexts({ twins, chance }: World): Promise<void> {
   await twins.same((engine) => allPages(engine, filter, order));
 }
 
-/** Every mark, some of them as they are asked for, and where letters are said to belong. */
+/** Every record, some of them as they are asked for, and where letters are said to belong. */
 async function observeGroups({ twins, chance }: World): Promise<void> {
   const states = chance.pick([["open"], ["resolved", "ignored"], GROUP_STATES, []] as const);
   const prefix = chance.pick(["", "1", "corrected", "Unknown::"]);
   await twins.same((engine) => engine.listGroups({}));
   await twins.same((engine) => engine.listGroups({ states }));
-  await twins.same((engine) => engine.listMarks({}));
-  await twins.same((engine) => engine.listMarks({ states, prefix }));
+  await twins.same((engine) => engine.listGroupRecords({}));
+  await twins.same((engine) => engine.listGroupRecords({ states, prefix }));
   await twins.same((engine) => engine.listCorrections());
 }
 

@@ -1,7 +1,7 @@
 /** `redrive dlq list|inspect|show`: lists letters, or shows one in detail. */
 import { linksToJson, readHistory, readLinks } from "../../dead-letter/history.ts";
 import { eventToJson } from "../../item/event.ts";
-import { groupMarkToJson } from "../../item/group.ts";
+import { groupRecordToJson } from "../../item/group.ts";
 import { letterToJson } from "../../item/letter.ts";
 import { LETTER_ORDERS, type LetterPage } from "../../item/letter-query.ts";
 import { requireLetter } from "../../queue/find-item.ts";
@@ -112,7 +112,7 @@ async function inspectLetter(context: Context, item: string, job?: string): Prom
     ...letterToJson(letter),
     ...linksToJson(links),
     group_count: history.groupCount,
-    group: history.group && groupMarkToJson(history.group),
+    group: history.group && groupRecordToJson(history.group),
     events: history.events.map(eventToJson),
   };
   const { paint, columns: width } = context;

@@ -246,16 +246,16 @@ async function decide(
     for (const name of names) signatures.add((await requireLiveGroup(engine, name)).signature);
     const changed: GroupView[] = [];
     for (const signature of signatures)
-      changed.push(await viewGroup(engine, await engine.markGroup(signature, change)));
+      changed.push(await viewGroup(engine, await engine.changeGroup(signature, change)));
     return changed;
   });
   return context.answer({ groups: views.map(groupViewToJson) }, () => views.map(decidedText).join(""));
 }
 
-function decidedText({ mark, group }: GroupView): string {
-  const line = `${mark.signature}: ${clean(stateText(mark))}\n`;
-  if (mark.state !== "resolved" || group.count === 0) return line;
-  return `${line}  It still has ${lettersText(group.count)}: redrive dlq list --group ${mark.signature}\n`;
+function decidedText({ record, group }: GroupView): string {
+  const line = `${record.signature}: ${clean(stateText(record))}\n`;
+  if (record.state !== "resolved" || group.count === 0) return line;
+  return `${line}  It still has ${lettersText(group.count)}: redrive dlq list --group ${record.signature}\n`;
 }
 
 function readTime(given: string, now: number): number {

@@ -1,5 +1,5 @@
 /** Renders groups of letters: a list, one group in detail, and the explanation of a grouping. */
-import type { GroupMark, IgnoreUntil } from "../../item/group.ts";
+import type { GroupRecord, IgnoreUntil } from "../../item/group.ts";
 import type { Operation } from "../../item/operation.ts";
 import type { GroupExplanation, NearGroup } from "../../redrive/explain-group.ts";
 import type { GroupList, GroupSummary, GroupView, KnownFix } from "../../redrive/groups.ts";
@@ -83,30 +83,30 @@ function outdatedText({ letters, algorithms }: GroupList["outdated"]): string {
 }
 
 export function groupText(
-  { group, mark, samples }: GroupView,
+  { group, record, samples }: GroupView,
   fixes: readonly KnownFix[],
   screen: Screen,
 ): string {
-  const { title, location } = groupTitle(mark.pattern);
+  const { title, location } = groupTitle(record.pattern);
   const facts: readonly Fact[] = [
     ["Error", title],
     ["Where", locationText(location)],
-    ["State", stateText(mark)],
+    ["State", stateText(record)],
     ["Letters", countText(group)],
     ["Type", group.errorType ? `${group.errorType}, ${group.errorClass}` : undefined],
     ["Jobs", group.jobs.join(", ")],
     ["Samples", samples.join(", ")],
-    ["Pattern", mark.pattern],
+    ["Pattern", record.pattern],
   ];
   const next = { title: "Next", next: stepsOf(group) };
   return detailsText(
-    [{ ...titleOf(group.signature), facts }, ...knownSections(mark, fixes, screen), next],
+    [{ ...titleOf(group.signature), facts }, ...knownSections(record, fixes, screen), next],
     screen,
   );
 }
 
 export function knownSections(
-  { notes }: Pick<GroupMark, "notes">,
+  { notes }: Pick<GroupRecord, "notes">,
   fixes: readonly KnownFix[],
   { columns }: Screen,
 ): readonly Section[] {
@@ -121,8 +121,8 @@ export function knownSections(
 }
 
 /** Formats the state of a group in one line. */
-export function stateText(mark: GroupMark): string {
-  const { state, since, author, regressions, isRegression, ignoreUntil } = mark;
+export function stateText(record: GroupRecord): string {
+  const { state, since, author, regressions, isRegression, ignoreUntil } = record;
   const who = author === undefined ? "" : ` by ${author}`;
   const back = regressions === 0 ? "" : `; came back ${timesText(regressions)} after it was resolved`;
   const until = state === "ignored" ? ` ${untilText(ignoreUntil)}` : "";

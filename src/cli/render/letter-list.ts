@@ -200,7 +200,7 @@ export function shortIds(engine: Engine, ids: readonly string[]): Promise<Shorte
 
 export function shortSignatures(engine: Engine, signatures: readonly string[]): Promise<Shorten> {
   return shortNames(signatures, async (prefix) => {
-    const found = await engine.listMarks({ prefix });
+    const found = await engine.listGroupRecords({ prefix });
     return found.map(({ signature }) => signature);
   });
 }

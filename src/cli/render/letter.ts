@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { type LetterHistory, type LetterLinks, type Moment, momentsOf } from "../../dead-letter/history.ts";
 import type { Event } from "../../item/event.ts";
 import type { EvidenceFile, Failure } from "../../item/failure.ts";
-import type { GroupMark } from "../../item/group.ts";
+import type { GroupRecord } from "../../item/group.ts";
 import type { Attempt } from "../../item/item.ts";
 import type { Letter, ResolutionKind, WorktreeArtifacts } from "../../item/letter.ts";
 import type { Operation } from "../../item/operation.ts";
@@ -89,9 +89,9 @@ const STATE_WORDS: Readonly<Partial<Record<Letter["state"], string>>> = {
 };
 
 /** Formats the group's state; empty for an open group, which is the usual case. */
-function lifeText(mark: GroupMark | null | undefined): string {
-  if (!mark || (mark.state === "open" && mark.regressions === 0)) return "";
-  return `; ${stateText(mark)}`;
+function lifeText(record: GroupRecord | null | undefined): string {
+  if (!record || (record.state === "open" && record.regressions === 0)) return "";
+  return `; ${stateText(record)}`;
 }
 
 function retryText(letter: Letter): string {

@@ -4,7 +4,7 @@ import { isUtf8 } from "node:buffer";
 import { RedriveError } from "../../errors.ts";
 import { replay } from "../../intake/input.ts";
 import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
-import { skipMark } from "../../intake/parse-json.ts";
+import { skipByteOrderMark } from "../../intake/parse-json.ts";
 import { decompress } from "./compress.ts";
 import { compressionOfBytes, type ImportFormat } from "./format.ts";
 import { type Container, containerOf, type Head, withoutComments } from "./read-json.ts";
@@ -125,7 +125,7 @@ async function* blocksOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer |
 }
 
 function readBlock(block: Buffer, file: string, firstLine: number): [Reading[], number] {
-  const bytes = firstLine === 1 ? block.subarray(skipMark(block)) : block;
+  const bytes = firstLine === 1 ? block.subarray(skipByteOrderMark(block)) : block;
   const texts = isUtf8(bytes) ? decodeUtf8(bytes).split("\n") : [...textsOf(bytes)];
   const readings: Reading[] = [];
   for (const [index, text] of texts.entries()) {

@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { RedriveError } from "../../errors.ts";
 import { ArrayScanner } from "../../intake/json-array.ts";
 import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
-import { BYTE, skipMark, skipSpace } from "../../intake/parse-json.ts";
+import { BYTE, skipByteOrderMark, skipSpace } from "../../intake/parse-json.ts";
 import { isJsonObject } from "../../std/json.ts";
 import { formatOfName, type ImportFormat } from "./format.ts";
 import { originOf, parseRecord, type Reading } from "./reading.ts";
@@ -85,7 +85,7 @@ function refuseLongRest(rest: readonly Buffer[]): void {
 
 function refuseOpenDocument(head: Buffer, rest: readonly Buffer[]): void {
   try {
-    JSON.parse(`${head.subarray(skipMark(head))}[]${Buffer.concat(rest)}`);
+    JSON.parse(`${head.subarray(skipByteOrderMark(head))}[]${Buffer.concat(rest)}`);
   } catch (cause) {
     throw new RedriveError("input_invalid", "the document is incomplete; it may be truncated", { cause });
   }
@@ -95,7 +95,7 @@ const COLON = 0x3a;
 
 /** Returns the offset of the top-level array `items`; undefined if these bytes do not contain it. */
 export function itemsAt(head: Buffer): number | undefined {
-  const start = skipSpace(head, skipMark(head));
+  const start = skipSpace(head, skipByteOrderMark(head));
   if (head[start] !== BYTE.openObject) return undefined;
   let depth = 0;
   for (let index = start; index < head.length; index++) {
@@ -141,7 +141,7 @@ export function containerOf(head: Head, file: string, format?: ImportFormat): Co
   if (format === "csv") return "csv";
   if (format === "jsonl") return "lines";
   const { bytes } = head;
-  const start = skipSpace(bytes, skipMark(bytes));
+  const start = skipSpace(bytes, skipByteOrderMark(bytes));
   if (start === bytes.length) return "lines"; // an empty file has no letters
   if (bytes[start] === BYTE.openArray) return "array";
   if (bytes[start] === BYTE.openObject) return containerOfObject(head, start);
@@ -198,7 +198,7 @@ export function blankComments(bytes: Buffer): Buffer {
 }
 
 function startsLikeJson(bytes: Buffer): boolean {
-  const first = bytes[skipSpace(bytes, skipMark(bytes))];
+  const first = bytes[skipSpace(bytes, skipByteOrderMark(bytes))];
   return first === BYTE.openObject || first === BYTE.openArray || first === SLASH || first === HASH;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Appends events in the transaction of their change, and reads them in order by cursor. Ids are drawn before a transaction
  * commits, and transactions commit in any order. So each writer holds an advisory lock that names the lowest id it may still
- * use (`markIn` in tx.ts), and readers stop below the lowest such lock. A cursor never skips an event.
+ * use (`takesEventsLock` in tx.ts), and readers stop below the lowest such lock. A cursor never skips an event.
  */
 
 import type { EventQuery } from "../../engine.ts";
@@ -148,7 +148,7 @@ async function afterHorizon<T>(session: Session, read: (tx: Tx, horizon: number)
 
 /** Reads the newest id before the locks: a transaction that drew an id up to it still holds its lock or has ended. */
 async function horizonOf(tx: Tx): Promise<{ newest: number; horizon: number }> {
-  const [newest, mark] = await Promise.all([
+  const [newest, oldest] = await Promise.all([
     tx.get<{ id: number }>(
       `SELECT CASE WHEN is_called THEN last_value + ${RUN_MAX} - 1 ELSE 0 END AS id FROM event_ids`,
     ),
@@ -160,5 +160,5 @@ async function horizonOf(tx: Tx): Promise<{ newest: number; horizon: number }> {
     ),
   ]);
   const last = newest?.id ?? 0;
-  return { newest: last, horizon: Math.min(last, mark?.id ?? last) };
+  return { newest: last, horizon: Math.min(last, oldest?.id ?? last) };
 }

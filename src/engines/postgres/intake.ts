@@ -16,7 +16,7 @@ import { tellAlike, writeEvents } from "./events.ts";
 import { alignOrderingKeys } from "./ordering-keys.ts";
 import { CommitInDoubt, type Session, type Tx, timeIn } from "./session.ts";
 import { asConflict, isTaken } from "./trouble.ts";
-import { MARKED } from "./tx.ts";
+import { EVENTS_LOCKED } from "./tx.ts";
 
 /** Safe under concurrency: the unique index on (queue, item_id) decides. */
 export async function addItems(
@@ -29,15 +29,15 @@ export async function addItems(
   const spec = options.spec === undefined ? null : stringifyJson(options.spec);
   const intake = { queueName, replacer: options.replace?.author, spec };
   if (
-    options.areMadeUp &&
+    options.generatedIds &&
     items.length <= PART_MAX &&
     items.every(({ orderingKey }) => orderingKey === undefined)
   )
     return addMadeUp(session, intake, items);
-  let areNew = options.areNew === true;
+  let expectNew = options.expectNew === true;
   return session.writePipelined((tx) => {
-    const asFound = { ...intake, areNew };
-    areNew = false; // the second try looks for existing ids first
+    const asFound = { ...intake, expectNew };
+    expectNew = false; // the second try looks for existing ids first
     return addTo(tx, asFound, items);
   });
 }
@@ -45,15 +45,15 @@ export async function addItems(
 /** Adds items with generated ids in one round trip. If the answer is lost, the ids show what was added. */
 async function addMadeUp(
   session: Session,
-  intake: Omit<Intake, "areNew">,
+  intake: Omit<Intake, "expectNew">,
   items: readonly NewItem[],
 ): Promise<AddReport> {
   try {
-    return await session.writeAutocommit((tx) => addAtOnce(tx, { ...intake, areNew: true }, items));
+    return await session.writeAutocommit((tx) => addAtOnce(tx, { ...intake, expectNew: true }, items));
   } catch (error) {
     if (!(error instanceof CommitInDoubt) && !isTaken(error)) throw error;
   }
-  const again = { ...intake, areNew: false };
+  const again = { ...intake, expectNew: false };
   const report = await session.untilKnown(() => session.writePipelined((tx) => addTo(tx, again, items)));
   return { ...report, added: report.added + report.existing, existing: 0 };
 }
@@ -71,15 +71,15 @@ interface Intake {
   /** The author of replacements; undefined when existing items stay as they are. */
   readonly replacer: string | undefined;
   /** Whether the ids are probably new, so that existing ones need not be looked up first. */
-  readonly areNew: boolean;
+  readonly expectNew: boolean;
   /** The settings that the queue must have. */
   readonly spec: string | null;
 }
 
 /** May be called before BEGIN is answered. */
 async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
-  const { queueName, replacer, areNew } = intake;
-  const runs = replacer === undefined || areNew ? [items] : await runsOf(tx, queueName, items);
+  const { queueName, replacer, expectNew } = intake;
+  const runs = replacer === undefined || expectNew ? [items] : await runsOf(tx, queueName, items);
   const totals = new AddTotals();
   for (const run of runs) {
     const { queue, again, taken } = await addRun(tx, intake, run);
@@ -136,7 +136,7 @@ interface Run {
 }
 
 async function addRun(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Run> {
-  if (intake.areNew) return { ...(await insertItems(tx, intake, items)), again: [] };
+  if (intake.expectNew) return { ...(await insertItems(tx, intake, items)), again: [] };
   const first = new Map<string, number>();
   for (const [at, { itemId }] of items.entries()) if (!first.has(itemId)) first.set(itemId, at);
   const isFirst = (item: NewItem, at: number) => first.get(item.itemId) === at;
@@ -163,7 +163,7 @@ interface InsertedRow {
 
 /** Inserts the new items as ready, records their events and notifies waiting workers. */
 async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Inserted> {
-  const rows = await asConflict(() => (intake.areNew ? insertNew : insertUnknown)(tx, intake, items));
+  const rows = await asConflict(() => (intake.expectNew ? insertNew : insertUnknown)(tx, intake, items));
   const [row] = rows;
   if (row === undefined || rows.includes(undefined)) throw noPlace(intake);
   const { queue, ids } = row;
@@ -251,7 +251,7 @@ const insertSql = (given: string) => `
          SELECT no AS queue, ready + leased + held + done + dead + skipped + discarded + ?10::bigint AS position,
                 ${timeIn("?2")} AS now
            FROM queue_totals
-          WHERE name = ?1 AND ${MARKED} AND (?11::text IS NULL OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND spec = ?11::text))),
+          WHERE name = ?1 AND ${EVENTS_LOCKED} AND (?11::text IS NULL OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND spec = ?11::text))),
        given AS MATERIALIZED (${given}),
        added AS (
          INSERT INTO items (ref, queue, item_id, position, state, due_at, priority, expires_at, ordering_key)

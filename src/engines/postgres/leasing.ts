@@ -16,7 +16,7 @@ import { gatherLeases, holderGone } from "./lease.ts";
 import { leaseOrdered } from "./ordering-keys.ts";
 import type { KnownLessee, PlainLeases } from "./plain-leases.ts";
 import { type Tx, timeIn } from "./session.ts";
-import { MARKED } from "./tx.ts";
+import { EVENTS_LOCKED } from "./tx.ts";
 
 type LeaseRequest = NonNullable<SettleAndLease["lease"]>;
 type Leased = Pick<SettleAndLeaseResult, "leased" | "nextDueAt" | "isPaused">;
@@ -227,7 +227,7 @@ const leaseSql = (condition: string) => `
          SELECT ARRAY(SELECT d.place FROM ${placesIn(condition)} LIMIT ?3::bigint) AS places),
        taken AS (
          DELETE FROM ready_items WHERE ctid = ANY (
-           (SELECT CASE WHEN cardinality(places) > 0 THEN CASE WHEN ${IS_HERE} AND ${MARKED} THEN places END END FROM found)::tid[])
+           (SELECT CASE WHEN cardinality(places) > 0 THEN CASE WHEN ${IS_HERE} AND ${EVENTS_LOCKED} THEN places END END FROM found)::tid[])
          RETURNING ref),
        moved AS (
          UPDATE items i SET state = 'leased', holder = ?4::bigint, started_at = ${timeIn("?2")}, attempts = i.attempts + 1

@@ -90,7 +90,7 @@ export class Session {
 
   /**
    * Like `write`, for steps that send everything before they wait. It takes one round trip, and each statement commits
-   * separately (behind a pooler, all in one transaction). A statement with events takes the event lock itself (`MARKED`). If
+   * separately (behind a pooler, all in one transaction). A statement with events takes the event lock itself (`EVENTS_LOCKED`). If
    * the connection is lost, the outcome is unknown: it throws a `CommitInDoubt` without an answer.
    */
   writeAutocommit<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {

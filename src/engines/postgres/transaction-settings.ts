@@ -1,6 +1,6 @@
 /** The BEGIN statements and settings of a store's transactions. */
 import pg from "pg";
-import { BEGAN_AT, eventsLock, markIn } from "./tx.ts";
+import { BEGAN_AT, eventsLock, takesEventsLock } from "./tx.ts";
 
 /** BEGIN and the statement that is sent with it: it sets the settings of the transaction and returns the time. */
 export interface TransactionStart {
@@ -35,7 +35,7 @@ export class TransactionStarts {
   /** Sets on a connection what statements without BEGIN need, for the life of the connection. */
   readonly kept: string;
   readonly #settings: Settings;
-  readonly #mark: string;
+  readonly #eventsLock: string;
   /** The starts of writes by statement timeout; only a few timeouts are used. */
   readonly #writing = new Map<number, TransactionStart>();
 
@@ -48,7 +48,7 @@ export class TransactionStarts {
       jit: "off",
     };
     const inSchema = pg.escapeIdentifier(schema);
-    this.#mark = markIn({
+    this.#eventsLock = takesEventsLock({
       events: `${inSchema}.event_ids`,
       store: `${inSchema}.store`,
       lock: pg.escapeLiteral(eventsLock(schema)),
@@ -65,14 +65,14 @@ export class TransactionStarts {
     const known = this.#writing.get(timeoutMs);
     if (known !== undefined) return known;
     const settings = { statement_timeout: String(timeoutMs), ...GENERIC_PLANS };
-    const made = this.#start(WRITE, settings, `, ${this.#mark}`);
+    const made = this.#start(WRITE, settings, `, ${this.#eventsLock}`);
     this.#writing.set(timeoutMs, made);
     return made;
   }
 
-  #start(begin: string, settings: Settings, mark = ""): TransactionStart {
+  #start(begin: string, settings: Settings, lock = ""): TransactionStart {
     const set = settingsIn({ ...this.#settings, ...settings }, "transaction");
-    return { begin, setting: `SELECT ${set}, ${BEGAN_AT} AS now${mark}`, isWriting: begin === WRITE };
+    return { begin, setting: `SELECT ${set}, ${BEGAN_AT} AS now${lock}`, isWriting: begin === WRITE };
   }
 }
 

@@ -38,7 +38,7 @@ export function timeIn(parameter: string): string {
  * A condition that takes the event lock, which a transaction holds from before it draws event ids until its end; see
  * events.ts. It fails if the store has another version.
  */
-export function markIn({
+export function takesEventsLock({
   events,
   store,
   lock,
@@ -53,7 +53,7 @@ export function eventsLock(schema: string): string {
 }
 
 /** The event lock for a statement that may run without BEGIN. */
-export const MARKED = markIn({
+export const EVENTS_LOCKED = takesEventsLock({
   events: "event_ids",
   store: "store",
   lock: `'${eventsLock("")}' || current_schema()`,
@@ -164,7 +164,7 @@ export class Tx {
     const row = await this.get<{ now: number }>(
       `SELECT ${CLOCK} AS now
          FROM (SELECT pg_advisory_xact_lock(hashtextextended(?, 0)) OFFSET 0) taken`,
-      `redrive book ${this.schema}`,
+      `redrive letters ${this.schema}`,
     );
     this.#hasLetterLock = true;
     this.#now = this.#options.clock?.now() ?? row?.now ?? this.#now;

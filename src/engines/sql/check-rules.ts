@@ -123,8 +123,8 @@ function groupRules(queueTotals: string): Rules {
                 ON l.grp = a.grp AND l.minute = a.minute
         WHERE coalesce(a.waiting, 0) <> coalesce(l.n, 0)`,
     ],
-    "a group has its mark": [
-      `SELECT 'group ' || g.signature || ' has no mark with the pattern ' || g.pattern AS detail
+    "a group has its record": [
+      `SELECT 'group ' || g.signature || ' has no record with the pattern ' || g.pattern AS detail
          FROM groups g LEFT JOIN group_records m ON m.signature = g.signature WHERE m.pattern IS DISTINCT FROM g.pattern`,
     ],
   };

@@ -8,7 +8,7 @@ import {
   changedEvent,
   type GroupChange,
   type GroupLife,
-  type GroupMark,
+  type GroupRecord,
   type GroupState,
   type IgnoreUntil,
   type MinuteCount,
@@ -37,7 +37,7 @@ interface RecordRow {
   readonly is_regression: number;
 }
 
-export function* readGroup(db: Db, signature: string): Step<GroupMark | null> {
+export function* readGroup(db: Db, signature: string): Step<GroupRecord | null> {
   const rows = yield* db.all<RecordRow>(
     `SELECT ${COLUMNS} FROM group_records WHERE signature = ?`,
     signature,
@@ -46,10 +46,10 @@ export function* readGroup(db: Db, signature: string): Step<GroupMark | null> {
 }
 
 /** Lists the records that match all given conditions, by signature. Their number grows with groups, not with letters. */
-export function* listMarks(
+export function* listGroupRecords(
   db: Db,
   { states, prefix }: { readonly states?: readonly GroupState[]; readonly prefix?: string },
-): Step<GroupMark[]> {
+): Step<GroupRecord[]> {
   // Not LIKE, because the prefix may contain its wildcards.
   const begins = (column: string) => `substr(${column}, 1, length(${db.sql.typed("?", "text")})) = ?`;
   const { sql, values } = allOf([
@@ -64,7 +64,7 @@ export function* listMarks(
   return yield* recordsOf(db, rows);
 }
 
-export function* markGroup(db: Db, signature: string, change: GroupChange): Step<GroupMark> {
+export function* changeGroup(db: Db, signature: string, change: GroupChange): Step<GroupRecord> {
   const record = (yield* readLives(db, [signature])).get(signature);
   if (record === undefined) {
     throw new RedriveError("item_not_found", `There is no group ${signature} in this store.`, {
@@ -135,7 +135,7 @@ export function writeLives(
   );
 }
 
-function* recordsOf(db: Db, rows: readonly RecordRow[]): Step<GroupMark[]> {
+function* recordsOf(db: Db, rows: readonly RecordRow[]): Step<GroupRecord[]> {
   if (rows.length === 0) return [];
   const signatures = rows.map(({ signature }) => signature);
   const [notes, fixes] = yield* together(notesOf(db, signatures), fixesOf(db, signatures));

@@ -10,7 +10,7 @@ import type { Db, Step } from "./db.ts";
 import { deleteJob } from "./delete-job.ts";
 import { readDocument, writeDocument } from "./documents.ts";
 import { listErrors } from "./error-log.ts";
-import { listMarks, markGroup, readGroup } from "./group-records.ts";
+import { changeGroup, listGroupRecords, readGroup } from "./group-records.ts";
 import { listGroups } from "./groups.ts";
 import { moveHeld } from "./hold.ts";
 import { listLeases } from "./holders.ts";
@@ -55,8 +55,8 @@ export function sharedMethods(transactions: Transactions) {
     listCorrections: () => readOnce((db) => listCorrections(db)),
     listGroups: (filter) => readOnce((db) => listGroups(db, filter)),
     readGroup: (signature) => readSnapshot((db) => readGroup(db, signature)),
-    listMarks: (filter) => readSnapshot((db) => listMarks(db, filter)),
-    markGroup: (signature, change) => writeLocked((db) => markGroup(db, signature, change)),
+    listGroupRecords: (filter) => readSnapshot((db) => listGroupRecords(db, filter)),
+    changeGroup: (signature, change) => writeLocked((db) => changeGroup(db, signature, change)),
     regroup: (letters) => writeLocked((db) => regroup(db, letters)),
     listArrivals: (query) => readSnapshot((db) => listArrivals(db, query)),
     hold: (queue, itemIds, by) => write((db) => moveHeld(db, { queue, itemIds, by, to: "held" })),

@@ -154,8 +154,8 @@ class Scan {
     const key = this.#key.join(", ");
     for (;;) {
       const conditions = [
-        where.key.length > 0 && `(${key}) > (${marks(where.key)})`,
-        end.length > 0 && `(${key}) < (${marks(end)})`,
+        where.key.length > 0 && `(${key}) > (${placeholders(where.key)})`,
+        end.length > 0 && `(${key}) < (${placeholders(end)})`,
       ].filter(Boolean);
       const limits = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
       const sql = `${this.#select} ${limits} ORDER BY ${key} DESC LIMIT 1`;
@@ -170,7 +170,7 @@ class Scan {
 
   #page({ compare, key }: Start, limit: number): Row[] | undefined {
     const names = this.#key.join(", ");
-    const where = key.length === 0 ? "" : `WHERE (${names}) ${compare} (${marks(key)})`;
+    const where = key.length === 0 ? "" : `WHERE (${names}) ${compare} (${placeholders(key)})`;
     const rows = this.#read(`${this.#select} ${where} ORDER BY ${names} LIMIT ${limit}`, key);
     return rows !== undefined && this.#isInOrder({ compare, key }, rows) ? rows : undefined;
   }
@@ -233,6 +233,6 @@ interface Start {
   readonly key: readonly Value[];
 }
 
-function marks(values: readonly unknown[]): string {
+function placeholders(values: readonly unknown[]): string {
   return values.map(() => "?").join(", ");
 }

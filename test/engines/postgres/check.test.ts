@@ -121,11 +121,11 @@ it.each([
     "UPDATE arrivals SET waiting = waiting - 1",
     "groups count their letters",
   ],
-  ["a group that lost its mark", "DELETE FROM group_records", "a group has its mark"],
+  ["a group that lost its record", "DELETE FROM group_records", "a group has its record"],
   [
-    "a group that says another pattern than its mark",
+    "a group that says another pattern than its record",
     "UPDATE groups SET pattern = 'another'",
-    "a group has its mark",
+    "a group has its record",
   ],
   [
     "an operation whose books are wrong",

@@ -63,7 +63,7 @@ async function holdUp(schema: string, queue: string) {
 }
 
 const HELD_UP = 20_261_116;
-const MADE_UP = { areNew: true, areMadeUp: true };
+const MADE_UP = { expectNew: true, generatedIds: true };
 
 it.each(["item_queued", "attempt_started"] as const)("%s, sent by itself, is not passed by", async (type) => {
   const engine = await stores.open();

@@ -213,7 +213,7 @@ it.each(["before", "after"] as const)(
       { itemId: "m-1", data: 3 },
       { itemId: "m-2", data: 4 },
     ];
-    expect(await engine.add(QUEUE, batch, { areNew: true, areMadeUp: true })).toMatchObject({
+    expect(await engine.add(QUEUE, batch, { expectNew: true, generatedIds: true })).toMatchObject({
       added: 2,
       existing: 0,
     });
@@ -227,7 +227,7 @@ it("an intake of made up names that arrives after it was done again adds nothing
   await settleIn();
   proxy.cutAt("m-1", "late");
   const batch = [{ itemId: "m-1", data: 3 }];
-  expect(await engine.add(QUEUE, batch, { areNew: true, areMadeUp: true })).toMatchObject({ added: 1 });
+  expect(await engine.add(QUEUE, batch, { expectNew: true, generatedIds: true })).toMatchObject({ added: 1 });
   expect(proxy.cuts).toBe(1);
   await proxy.deliver();
   expect(await beside.count(QUEUE)).toMatchObject({ total: 3, ready: 3 });

@@ -282,7 +282,7 @@ describe("a store whose version was raised", () => {
       "settle and lease": () => old.settleAndLease("h", { settle, lease: { queue: "upgrade", max: 1 } }),
       heartbeat: () => old.heartbeat("h"),
       add: () => add("c"),
-      "add with a generated id": () => old.add("upgrade", [{ itemId: "d", data: 1 }], { areMadeUp: true }),
+      "add with a generated id": () => old.add("upgrade", [{ itemId: "d", data: 1 }], { generatedIds: true }),
     };
     for (const [name, write] of Object.entries(writes)) {
       const error = await write().then(

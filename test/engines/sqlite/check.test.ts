@@ -10,7 +10,7 @@ import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 const directory = new TemporaryDirectory();
 afterAll(() => directory.remove());
 
-const GROUP = "a group has its mark";
+const GROUP = "a group has its record";
 const TEXTS = "texts can be read";
 const ORDERING = "an ordering key is worked one at a time";
 const LEASE = "a lease has one holder";
@@ -20,8 +20,8 @@ const ORIGIN = "items name what they were made from";
 
 /** "a" is a letter that was sent anew as "a~2"; "b" and "c" share an ordering key. */
 it.each([
-  ["a group that lost its mark", "DELETE FROM group_records", GROUP],
-  ["a group that says another pattern than its mark", "UPDATE groups SET pattern = 'another'", GROUP],
+  ["a group that lost its record", "DELETE FROM group_records", GROUP],
+  ["a group that says another pattern than its record", "UPDATE groups SET pattern = 'another'", GROUP],
   ["an item that stands in line before others of its ordering key", "UPDATE items SET waits = 0", ORDERING],
   ["an item that waits for nobody", "UPDATE items SET waits = 1 WHERE item_id = 'b'", ORDERING],
   [

@@ -133,10 +133,10 @@ migrated("the groups of version 1 are open, and grouped by the algorithm that it
     ["sig-b", "open", "redrive-1"],
   ]);
   const since = Date.UTC(2026, 0, 1);
-  const mark = { state: "open", since, regressions: 0, isRegression: false, notes: [], fixes: [] };
-  expect(await engine.listMarks({})).toEqual([
-    { signature: "sig-a", pattern: "pattern a", ...mark },
-    { signature: "sig-b", pattern: "pattern b", ...mark },
+  const record = { state: "open", since, regressions: 0, isRegression: false, notes: [], fixes: [] };
+  expect(await engine.listGroupRecords({})).toEqual([
+    { signature: "sig-a", pattern: "pattern a", ...record },
+    { signature: "sig-b", pattern: "pattern b", ...record },
   ]);
 });
 

@@ -1,9 +1,9 @@
-/** What is known to be there: an operation and its books, which are told how a letter has ended; the mark of a signature. */
+/** What is known to be there: an operation and its books, which are told how a letter has ended; the record of a signature. */
 import { RedriveError } from "../../../src/errors.ts";
 import type { Operation } from "../../../src/item/operation.ts";
 import { assert } from "../../../src/std/assert.ts";
 import { compact } from "../../../src/std/json.ts";
-import type { MarkRow, OperationRow, Row, Store } from "./store.ts";
+import type { OperationRow, RecordRow, Row, Store } from "./store.ts";
 
 /** The operation, or `item_not_found`. */
 export function requireOperation(store: Store, id: string): OperationRow {
@@ -14,11 +14,11 @@ export function requireOperation(store: Store, id: string): OperationRow {
   });
 }
 
-/** The mark of a signature that has, or had, letters. */
-export function requireMark(store: Store, signature: string): MarkRow {
-  const mark = store.marks.get(signature);
-  assert(mark, `signature ${signature} has letters and no mark`);
-  return mark;
+/** The record of a signature that has, or had, letters. */
+export function requireRecord(store: Store, signature: string): RecordRow {
+  const record = store.records.get(signature);
+  assert(record, `signature ${signature} has letters and no record`);
+  return record;
 }
 
 /** The operation as it is shown. */

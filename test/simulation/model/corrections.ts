@@ -36,5 +36,5 @@ export function groupFor<Group extends { readonly signature: string; readonly pa
   message: string,
 ): Group {
   const found = corrected(group, message, store.corrections);
-  return { ...found, pattern: store.marks.get(found.signature)?.pattern ?? found.pattern };
+  return { ...found, pattern: store.records.get(found.signature)?.pattern ?? found.pattern };
 }

@@ -6,7 +6,7 @@
 import type { LetterGroup } from "../../../src/engine.ts";
 import type { GroupState } from "../../../src/item/group.ts";
 import { assert } from "../../../src/std/assert.ts";
-import { requireMark } from "./books.ts";
+import { requireRecord } from "./books.ts";
 import type { Burial, GroupRow, Store } from "./store.ts";
 
 /** Counts a new burial. */
@@ -45,7 +45,7 @@ export function listGroups(
 }
 
 function shownGroup(store: Store, group: GroupRow): LetterGroup {
-  const { state, isRegression } = requireMark(store, group.signature).life;
+  const { state, isRegression } = requireRecord(store, group.signature).life;
   return { ...group, state, isRegression };
 }
 

@@ -11,8 +11,8 @@ import type { Letter, Resolution } from "../../../src/item/letter.ts";
 import { buryRow, closeLetter } from "./bury.ts";
 import { groupFor } from "./corrections.ts";
 import { record } from "./events.ts";
+import { countBurial, knowGroup } from "./group-records.ts";
 import { newRow } from "./intake.ts";
-import { countBurial, knowGroup } from "./marks.ts";
 import { frozenCopy, type Queue, type Row, requireQueue, type Store } from "./store.ts";
 
 /** Letters come in one after the other: the second of the same item finds the first. */

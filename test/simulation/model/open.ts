@@ -12,6 +12,7 @@ import { listCounters } from "./counters.ts";
 import { readDocument, writeDocument } from "./documents.ts";
 import { listErrors } from "./errors.ts";
 import { listEvents } from "./events.ts";
+import { changeGroup, listGroupRecords } from "./group-records.ts";
 import { listGroups } from "./groups.ts";
 import { hold, unhold } from "./hold.ts";
 import { importLetters } from "./import.ts";
@@ -20,7 +21,6 @@ import { changeJob, createJob, findJob } from "./jobs.ts";
 import { heartbeat, listHolders, listLeases, registerHolder, revoke, unregisterHolder } from "./lease.ts";
 import { addNote, listLetters, readLetter } from "./letters.ts";
 import { count, findItems, listAmendments, listAttempts, listItems, listNotes } from "./look.ts";
-import { listMarks, markGroup } from "./marks.ts";
 import {
   beginOperation,
   changeOperation,
@@ -93,8 +93,8 @@ export function openModel(clock: Clock): Simulated {
     listGroups: step(listGroups),
     listArrivals: step(listArrivals),
     listEvents: step(listEvents),
-    listMarks: step(listMarks),
-    markGroup: step(markGroup),
+    listGroupRecords: step(listGroupRecords),
+    changeGroup: step(changeGroup),
     correct: step(correct),
     removeCorrection: step(removeCorrection),
     listCorrections: step(listCorrections),

@@ -4,8 +4,8 @@ import type { DeathRecord } from "../../../src/item/item.ts";
 import { countArrival, countWaiting, forgetArrival } from "./arrivals.ts";
 import { burialOf } from "./bury.ts";
 import { groupFor } from "./corrections.ts";
+import { knowGroup } from "./group-records.ts";
 import { enterGroup, groupKey, leaveGroup } from "./groups.ts";
-import { knowGroup } from "./marks.ts";
 import { frozenCopy, type Row, type Store } from "./store.ts";
 
 /** How many changed their group. Of one that is named twice, the first naming counts. */

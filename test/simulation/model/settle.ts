@@ -28,7 +28,7 @@ import { buryRow, closeLetter, removeLetter } from "./bury.ts";
 import { groupFor } from "./corrections.ts";
 import { countUp } from "./counters.ts";
 import { record } from "./events.ts";
-import { countBurial, countFix } from "./marks.ts";
+import { countBurial, countFix } from "./group-records.ts";
 import { moveRow } from "./move.ts";
 import { type Burial, frozenCopy, type Row, type Store } from "./store.ts";
 

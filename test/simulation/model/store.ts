@@ -29,7 +29,7 @@ export interface Store {
   readonly letters: Map<number, Row>;
   readonly groups: Map<string, GroupRow>;
   /** By signature. */
-  readonly marks: Map<string, MarkRow>;
+  readonly records: Map<string, RecordRow>;
   /** Oldest first. */
   corrections: readonly Correction[];
   readonly arrivals: Map<string, ArrivalRow>;
@@ -129,7 +129,7 @@ export type GroupRow = { -readonly [field in CountedField]: LetterGroup[field] }
 type CountedField = Exclude<keyof LetterGroup, "state" | "isRegression">;
 
 /** What is known of a signature beyond its letters. Never deleted. */
-export interface MarkRow {
+export interface RecordRow {
   readonly signature: string;
   /** That of its first letter, whichever pattern later ones come with. */
   readonly pattern: string;
@@ -189,7 +189,7 @@ export function newStore(clock: Clock): Store {
     holders: new Map(),
     letters: new Map(),
     groups: new Map(),
-    marks: new Map(),
+    records: new Map(),
     corrections: [],
     arrivals: new Map(),
     operations: new Map(),

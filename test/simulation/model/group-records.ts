@@ -1,5 +1,5 @@
 /**
- * What is known of signatures beyond their letters. Marks are made by the first letter, changed by burials, successes and
+ * What is known of signatures beyond their letters. Records are made by the first letter, changed by burials, successes and
  * people, and never deleted.
  */
 import { RedriveError } from "../../../src/errors.ts";
@@ -11,7 +11,7 @@ import {
   changedEvent,
   type GroupChange,
   type GroupFix,
-  type GroupMark,
+  type GroupRecord,
   type GroupState,
   newLife,
   openedEvent,
@@ -20,56 +20,56 @@ import {
 } from "../../../src/item/group.ts";
 import type { Amendment, Resolution } from "../../../src/item/letter.ts";
 import { compact } from "../../../src/std/json.ts";
-import { requireMark } from "./books.ts";
+import { requireRecord } from "./books.ts";
 import { burialOf } from "./bury.ts";
-import { record } from "./events.ts";
+import { record as recordEvent } from "./events.ts";
 import { compareCodePoints } from "./letter-order.ts";
-import type { MarkRow, Row, Store } from "./store.ts";
+import type { RecordRow, Row, Store } from "./store.ts";
 
 /** By signature. Everything that is given must hold. */
-export function listMarks(
+export function listGroupRecords(
   store: Store,
   { states, prefix = "" }: { readonly states?: readonly GroupState[]; readonly prefix?: string },
-): readonly GroupMark[] {
-  return [...store.marks.values()]
+): readonly GroupRecord[] {
+  return [...store.records.values()]
     .filter(({ life }) => states === undefined || states.includes(life.state))
     .filter(({ signature, pattern }) => signature.startsWith(prefix) || pattern.startsWith(prefix))
     .sort((a, b) => compareCodePoints(a.signature, b.signature))
-    .map(markOf);
+    .map(recordOf);
 }
 
 /** What a person decided, or only wrote. */
-export function markGroup(store: Store, signature: string, change: GroupChange): GroupMark {
-  const mark = store.marks.get(signature);
-  if (!mark) {
+export function changeGroup(store: Store, signature: string, change: GroupChange): GroupRecord {
+  const record = store.records.get(signature);
+  if (!record) {
     throw new RedriveError("item_not_found", `There is no group ${signature}.`, {
       hint: "List the groups with `redrive groups`.",
     });
   }
-  mark.life = afterChange(mark.life, change, store.now);
+  record.life = afterChange(record.life, change, store.now);
   const { author, note } = change;
-  if (note !== undefined) mark.notes.push(Object.freeze({ at: store.now, author, text: note }));
-  record(store, changedEvent(signature, change));
-  return markOf(mark);
+  if (note !== undefined) record.notes.push(Object.freeze({ at: store.now, author, text: note }));
+  recordEvent(store, changedEvent(signature, change));
+  return recordOf(record);
 }
 
 /** The row is a letter: its group is opened when it is the first of its signature. */
-export function knowGroup(store: Store, row: Row): MarkRow {
+export function knowGroup(store: Store, row: Row): RecordRow {
   const { signature, pattern } = burialOf(row).death;
-  const known = store.marks.get(signature);
+  const known = store.records.get(signature);
   if (known) return known;
-  const mark = { signature, pattern, life: newLife(store.now), notes: [], fixes: new Map() };
-  store.marks.set(signature, mark);
-  tell(store, row, openedEvent(mark));
-  return mark;
+  const record = { signature, pattern, life: newLife(store.now), notes: [], fixes: new Map() };
+  store.records.set(signature, record);
+  tell(store, row, openedEvent(record));
+  return record;
 }
 
 /** The row was buried, and waits: a group that was resolved or ignored may be open again. */
 export function countBurial(store: Store, row: Row): void {
-  const mark = knowGroup(store, row);
-  const { life, why } = afterBurial(mark.life, store.now);
-  mark.life = life;
-  if (why) tell(store, row, reopenedEvent(mark.signature, why));
+  const record = knowGroup(store, row);
+  const { life, why } = afterBurial(record.life, store.now);
+  record.life = life;
+  if (why) tell(store, row, reopenedEvent(record.signature, why));
 }
 
 /** A redriven letter succeeded; the amendment, if there was one since it died, is the edit that helped. */
@@ -79,7 +79,7 @@ export function countFix(
   { resolution, amendment }: { readonly resolution: Resolution; readonly amendment: Amendment | undefined },
 ): void {
   const { death, at } = burialOf(row);
-  const { fixes } = requireMark(store, death.signature);
+  const { fixes } = requireRecord(store, death.signature);
   const { kind, operationId, author } = resolution;
   const key = JSON.stringify([operationId ?? "", kind]);
   const before = fixes.get(key);
@@ -101,10 +101,10 @@ export function countFix(
 export function resolveGroups(store: Store, succeeded: readonly Row[]): void {
   const lastOf = new Map(succeeded.map((row) => [burialOf(row).death.signature, row]));
   for (const [signature, row] of lastOf) {
-    const mark = requireMark(store, signature);
-    const resolved = afterLastSuccess(mark.life, store.now);
-    if (resolved === mark.life || isWaiting(store, signature)) continue;
-    mark.life = resolved;
+    const record = requireRecord(store, signature);
+    const resolved = afterLastSuccess(record.life, store.now);
+    if (resolved === record.life || isWaiting(store, signature)) continue;
+    record.life = resolved;
     tell(store, row, resolvedEvent(signature));
   }
 }
@@ -114,12 +114,12 @@ function isWaiting(store: Store, signature: string): boolean {
 }
 
 function tell(store: Store, { queue, itemId }: Row, event: EventDraft): void {
-  record(store, { ...event, queue: queue.name, itemId });
+  recordEvent(store, { ...event, queue: queue.name, itemId });
 }
 
 const FIXES_MAX = 10;
 
-function markOf({ signature, pattern, life, notes, fixes }: MarkRow): GroupMark {
+function recordOf({ signature, pattern, life, notes, fixes }: RecordRow): GroupRecord {
   const { newLetters: _newLetters, recent: _recent, ...shown } = life;
   return {
     signature,
