@@ -36,31 +36,21 @@ export async function rewriteLetters(folder: string, letters: AsyncIterable<Json
   });
 }
 
-/** The retention settings, stored for other tools. Null means no limit. */
-export interface RetentionPolicy {
-  readonly maxItems: number | null;
-  readonly retentionDays: number | null;
-}
-
-/** Writes the policy unless the file contains it. `folder` is `global` in the root of the letter directories. */
+/** Writes the policy for other tools unless the file contains it. Null means no limit. */
 export async function updateRetentionPolicy(
   folder: string,
-  { maxItems, retentionDays }: RetentionPolicy,
+  { maxItems, retentionDays }: { maxItems: number | null; retentionDays: number | null },
   now: () => Promise<number>,
 ): Promise<void> {
   const path = join(folder, "retention-policy.json");
-  const found = await readFile(path, "utf8")
-    .then(JSON.parse)
-    .catch(() => null); // an invalid file is written again
+  const found = await readFile(path, "utf8").then(JSON.parse, () => null);
   if (isJsonObject(found) && found.max_items === maxItems && found.retention_days === retentionDays) return;
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const policy = { max_items: maxItems, retention_days: retentionDays, updated_at: toRfc3339(await now()) };
   await writeAtomically(path, `${JSON.stringify(policy, null, 2)}\n`);
 }
 
-function streamPath(folder: string): string {
-  return join(folder, "all-items.jsonl");
-}
+const streamPath = (folder: string) => join(folder, "all-items.jsonl");
 
 async function* linesOf(
   letters: AsyncIterable<JsonObject>,

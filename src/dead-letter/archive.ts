@@ -17,6 +17,7 @@ import { type Letter, letterFromJson, letterToJson } from "../item/letter.ts";
 import { assert } from "../std/assert.ts";
 import { PRIVATE_FOLDER, withFile } from "../std/files.ts";
 import { type JsonObject, parseJson, stringifyJson } from "../std/json.ts";
+import { codeOf, messageOf } from "../std/thrown.ts";
 
 const compress = promisify(gzip);
 
@@ -103,7 +104,7 @@ export async function* readArchive(path: string, bytes?: number): AsyncGenerator
   try {
     for await (const line of linesOf(text)) yield letterFromJson(parseJson(line) as JsonObject);
   } catch (error) {
-    throw isMissing(error) ? missing(path)(error) : unreadable(path, error);
+    throw codeOf(error) === "ENOENT" ? missing(path)(error) : unreadable(path, error);
   } finally {
     file.destroy();
   }
@@ -121,21 +122,14 @@ async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   if (rest !== "") yield rest;
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && Reflect.get(error, "code") === "ENOENT";
-}
-
 /** Used in `catch`: converts a missing file into a `RedriveError`. */
 function missing(path: string): (error: unknown) => never {
-  return (error) => {
-    if (!isMissing(error)) throw error;
-    throw new RedriveError("illegal_move", `The archive ${path} does not exist.`, {
-      hint: "Put the file back at this path first.",
-      cause: error,
-    });
+  return (cause) => {
+    if (codeOf(cause) !== "ENOENT") throw cause;
+    const hint = "Put the file back at this path first.";
+    throw new RedriveError("illegal_move", `The archive ${path} does not exist.`, { hint, cause });
   };
 }
-
 function tooShort(path: string): RedriveError {
   return new RedriveError("illegal_move", `The archive ${path} is shorter than the store recorded.`, {
     hint: "It contains deleted letters. Restore the complete file, or cancel the operation.",
@@ -143,8 +137,7 @@ function tooShort(path: string): RedriveError {
 }
 
 function unreadable(path: string, cause: unknown): RedriveError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new RedriveError("input_invalid", `The archive ${path} cannot be read: ${why}.`, {
+  return new RedriveError("input_invalid", `The archive ${path} cannot be read: ${messageOf(cause)}.`, {
     hint: "Restore an undamaged copy of the file.",
     cause,
   });

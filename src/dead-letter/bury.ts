@@ -4,8 +4,8 @@ import { type Failure, withPlainType } from "../item/failure.ts";
 import type { DeathRecord, LeasedItem, Settlement, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { assert } from "../std/assert.ts";
-import type { GroupRule } from "../triage/grouping.ts";
-import { groupOf } from "../triage/grouping.ts";
+import { compact } from "../std/json.ts";
+import { type GroupRule, groupOf } from "../triage/grouping.ts";
 
 /** A letter that failed after this many redrives is poison, unless the configuration sets another number. */
 export const POISON_AFTER = 5;
@@ -33,19 +33,16 @@ export function settlementOf(
     verdict,
     ...(failure && { failure }),
     ...(log !== undefined && { log }),
-    ...(outcome.kind === "succeeded" && ofSuccess(outcome)),
+    ...(outcome.kind === "succeeded" &&
+      compact({ result: outcome.result, mergedCommit: outcome.mergedCommit })),
     ...(isBurial(verdict) && {
       death: {
-        ...deathRecordOf(failure, { reason: verdict.reason, groupRules }),
-        ...artifactsOf(outcome),
+        ...deathRecordOf(failure, verdict.reason, groupRules),
+        ...(outcome.kind === "failed" && compact({ worktreeArtifacts: outcome.artifacts })),
         ...(item.redriveCount >= poisonAfter && ofPoison(item, verdict.reason)),
       },
     }),
   };
-}
-
-function ofSuccess({ result, mergedCommit }: Extract<Outcome, { kind: "succeeded" }>) {
-  return { ...(result !== undefined && { result }), ...(mergedCommit !== undefined && { mergedCommit }) };
 }
 
 /** The fields of a poison letter, which a person has to review before the next redrive. */
@@ -58,17 +55,14 @@ function ofPoison({ redriveCount }: LeasedItem, reason: string): Partial<DeathRe
   };
 }
 
-function artifactsOf(outcome: Outcome): Pick<DeathRecord, "worktreeArtifacts"> {
-  return outcome.kind === "failed" && outcome.artifacts ? { worktreeArtifacts: outcome.artifacts } : {};
-}
-
 function isBurial(verdict: Verdict): verdict is Extract<Verdict, { kind: "bury" | "stop" }> {
   return verdict.kind === "bury" || verdict.kind === "stop";
 }
 
 function deathRecordOf(
   failure: Failure | undefined,
-  { reason, groupRules: rules }: { reason: string; groupRules: readonly GroupRule[] | undefined },
+  reason: string,
+  rules?: readonly GroupRule[],
 ): DeathRecord {
   assert(failure !== undefined, "only a failed or lost attempt is buried");
   const { signature, pattern, algorithm } = groupOf(failure, rules);

@@ -1,23 +1,23 @@
 /** Collects the files of a capsule: logs, agents' logs, evidence, and patches of the worktree. */
 
 import { existsSync } from "node:fs";
-import { mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isFromElsewhere, NOT_READ } from "../item/imported-letter.ts";
 import type { Attempt } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Letter } from "../item/letter.ts";
+import { withFile } from "../std/files.ts";
+import { compact } from "../std/json.ts";
+import { messageOf } from "../std/thrown.ts";
 import { Git } from "../workspace/git.ts";
 import { jobBranch } from "../workspace/names.ts";
 import type { Capsule, CapsuleChanges, CapsuleContent, CapsuleFile } from "./capsule.ts";
 import type { CapsuleMask } from "./make-capsule.ts";
 
 /** The data that was read, and a sentence for each part that could not be read. */
-export interface Found<T> {
-  readonly found: T;
-  readonly missing: readonly string[];
-}
+type Found<T> = { readonly found: T; readonly missing: readonly string[] };
 
 /** A larger file is shortened: the first and the last half of this size are kept. */
 const FILE_BYTES_MAX = 2 * 1024 * 1024;
@@ -48,61 +48,47 @@ export async function readFiles(
       bytes += content.bytes - content.dropped_bytes;
       files.push({ ...location, ...content });
     } catch (error) {
-      missing.push(
-        `${location.path} (${basename(location.path)} of attempt ${location.attempt_number}): ${messageOf(error)}`,
-      );
+      const what = `${basename(location.path)} of attempt ${location.attempt_number}`;
+      missing.push(`${location.path} (${what}): ${messageOf(error)}`);
     }
   }
   return { found: files.toReversed(), missing };
 }
 
-type FileLocation = Pick<CapsuleFile, "kind" | "attempt_number" | "path"> & {
-  readonly from?: string;
-};
+type FileLocation = Pick<CapsuleFile, "kind" | "attempt_number" | "path"> & { readonly from?: string };
 
-function locationsOf({ number, log, failure }: Attempt): readonly FileLocation[] {
-  const path = log ?? failure?.log;
+function locationsOf({ number: attempt_number, log, failure }: Attempt): readonly FileLocation[] {
+  const evidence = (failure?.evidence ?? []).map(({ path, kept }) => {
+    return compact({ kind: "evidence" as const, attempt_number, path, from: kept });
+  });
+  const logs = [
+    { kind: "json_log", path: failure?.jsonLogLocation },
+    { kind: "log", path: log ?? failure?.log },
+  ] as const;
   return [
-    ...(failure?.evidence ?? []).map(
-      (file): FileLocation => ({
-        kind: "evidence",
-        attempt_number: number,
-        path: file.path,
-        ...(file.kept !== undefined && { from: file.kept }),
-      }),
-    ),
-    ...of("json_log", number, failure?.jsonLogLocation),
-    ...of("log", number, path),
+    ...evidence,
+    ...logs.flatMap(({ kind, path }) => (path === undefined ? [] : [{ kind, attempt_number, path }])),
   ];
-}
-
-function of(
-  kind: FileLocation["kind"],
-  attempt_number: number,
-  path: string | undefined,
-): readonly FileLocation[] {
-  return path === undefined ? [] : [{ kind, attempt_number, path }];
 }
 
 /** Never reads more than the limit into memory. */
 async function readCapped(path: string, mask: CapsuleMask): Promise<CapsuleContent> {
-  const handle = await open(path, "r");
-  try {
+  return withFile(path, "r", async (handle) => {
     const { size } = await handle.stat();
     const part = async (start: number, length: number) => {
-      const buffer = Buffer.alloc(length);
-      const { bytesRead } = await handle.read(buffer, 0, length, start);
-      return buffer.subarray(0, bytesRead);
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, start);
+      return mask.bytes(buffer.subarray(0, bytesRead));
     };
-    if (size <= FILE_BYTES_MAX) return contentOf(mask.bytes(await part(0, size)), size, 0);
+    if (size <= FILE_BYTES_MAX) return contentOf(await part(0, size), size, 0);
     const half = FILE_BYTES_MAX / 2;
     const dropped = size - FILE_BYTES_MAX;
-    const [head, tail] = [mask.bytes(await part(0, half)), mask.bytes(await part(size - half, half))];
     const note = Buffer.from(`\n[... ${dropped} bytes are not in this capsule ...]\n`);
-    return contentOf(Buffer.concat([head, note, tail]), size, dropped);
-  } finally {
-    await handle.close();
-  }
+    return contentOf(
+      Buffer.concat([await part(0, half), note, await part(size - half, half)]),
+      size,
+      dropped,
+    );
+  });
 }
 
 /** Stores the content as text if it is valid UTF-8. */
@@ -115,10 +101,6 @@ export function contentOf(content: Buffer, bytes: number, droppedBytes: number):
     bytes,
     dropped_bytes: droppedBytes,
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Never runs git in a folder that an imported letter names: its git configuration could run programs. */
@@ -134,10 +116,8 @@ export async function readChanges(
   if (!existsSync(worktreePath)) return { found: bare, missing: [`The worktree ${worktreePath} is gone.`] };
   const scratch = await mkdtemp(join(tmpdir(), "redrive-capsule-"));
   try {
-    return {
-      found: { ...bare, ...(await readPatches(letter, worktreePath, { scratch, mask })) },
-      missing: [],
-    };
+    const patches = await readPatches(letter, worktreePath, { scratch, mask });
+    return { found: { ...bare, ...patches }, missing: [] };
   } catch (error) {
     const problem = `The changes in ${worktreePath} could not be read: ${messageOf(error)}`;
     return { found: bare, missing: [problem] };
@@ -152,16 +132,11 @@ function isNamedElsewhere(attempts: readonly Attempt[]): boolean {
   return last === undefined || isFromElsewhere(last);
 }
 
-interface PatchContext {
-  /** A temporary file for patches, because they may be binary and git's standard output is read as text. */
-  readonly scratch: string;
-  readonly mask: CapsuleMask;
-}
-
+/** `scratch` is a folder for patches, because they may be binary and git's standard output is read as text. */
 async function readPatches(
   letter: Letter,
   worktree: string,
-  { scratch, mask }: PatchContext,
+  { scratch, mask }: { scratch: string; mask: CapsuleMask },
 ): Promise<Partial<CapsuleChanges>> {
   const git = new Git(worktree);
   const head = await git.must(["rev-parse", "HEAD"]);

@@ -7,6 +7,7 @@ import { RedriveError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER, writeOut } from "../std/files.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "../std/json.ts";
+import { codeOf, messageOf } from "../std/thrown.ts";
 
 /** The format version. Increased when older versions of Redrive cannot read the format. */
 export const CAPSULE_VERSION = 1;
@@ -62,12 +63,9 @@ export type Capsule = {
 /** Writes the complete file or nothing; returns its size. */
 export async function writeCapsule(path: string, capsule: Capsule): Promise<number> {
   const packed = await promisify(gzip)(Buffer.from(stringifyJson(capsule)));
-  try {
-    await writeOut(path, packed);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new RedriveError("usage", `The capsule ${path} cannot be written: ${reason}.`, { cause: error });
-  }
+  await writeOut(path, packed).catch((cause: unknown) => {
+    throw new RedriveError("usage", `The capsule ${path} cannot be written: ${messageOf(cause)}.`, { cause });
+  });
   return packed.length;
 }
 
@@ -94,9 +92,9 @@ export function contentBytes({ encoding, content }: CapsuleContent): Buffer {
 }
 
 async function unpack(path: string): Promise<Buffer> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === "ENOENT" ? "there is no such file" : error.message;
-    throw new RedriveError("usage", `The capsule ${path} cannot be read: ${reason}.`, { cause: error });
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    const reason = codeOf(cause) === "ENOENT" ? "there is no such file" : messageOf(cause);
+    throw new RedriveError("usage", `The capsule ${path} cannot be read: ${reason}.`, { cause });
   });
   if (bytes[0] === 0x7b) return bytes; // `{`: the file is already unpacked
   return promisify(gunzip)(bytes, { maxOutputLength: UNPACKED_BYTES_MAX }).catch((error: unknown) => {
@@ -152,13 +150,9 @@ async function requireEmpty(folder: string): Promise<void> {
 }
 
 /** The patches that were not omitted because of their size. */
-export function patchesOf(changes: Capsule["changes"]): readonly [name: string, patch: CapsuleContent][] {
-  const { commits, uncommitted } = changes ?? {};
-  const all: [string, CapsuleContent | undefined][] = [
-    ["commits", commits],
-    ["uncommitted", uncommitted],
-  ];
-  return all.filter((entry): entry is [string, CapsuleContent] => entry[1]?.dropped_bytes === 0);
+export function patchesOf(changes: Capsule["changes"]): readonly (readonly [string, CapsuleContent])[] {
+  const all = Object.entries({ commits: changes?.commits, uncommitted: changes?.uncommitted });
+  return all.flatMap(([name, patch]) => (patch?.dropped_bytes === 0 ? [[name, patch] as const] : []));
 }
 
 /** Numbers the files, because files from different folders may have the same name. */

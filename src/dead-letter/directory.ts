@@ -32,18 +32,10 @@ export function jobFolder(root: string, jobId: string): string {
   return join(root, fileNameOf(jobId));
 }
 
-export interface WrittenFolder {
-  readonly jobId: string;
-  readonly folder: string;
-  readonly items: number;
-}
+export type WrittenFolder = { readonly jobId: string; readonly folder: string; readonly items: number };
 
 /** Writes letters into one folder per job below the root. Removes other letter files in these folders. */
-export async function writeDirectory(
-  root: string,
-  letters: AsyncIterable<Letter>,
-  { now }: Pick<IndexFacts, "now">,
-): Promise<readonly WrittenFolder[]> {
+export async function writeDirectory(root: string, letters: AsyncIterable<Letter>, index: { now: number }) {
   const writers = new Map<string, FolderWriter>();
   for await (const letter of letters) {
     const writer = writers.get(letter.jobId) ?? (await openFolder(root, letter.jobId));
@@ -51,7 +43,7 @@ export async function writeDirectory(
     await writer.write(letter);
   }
   const written: WrittenFolder[] = [];
-  for (const writer of writers.values()) written.push(await writer.finish({ now }));
+  for (const writer of writers.values()) written.push(await writer.finish(index));
   return written;
 }
 
@@ -126,17 +118,14 @@ export interface IndexFacts {
   readonly cursor?: number;
 }
 
-export interface FolderDocuments {
-  readonly patterns?: JsonObject;
-  readonly metrics?: JsonObject;
-}
+export type FolderDocuments = { readonly patterns?: JsonObject; readonly metrics?: JsonObject };
 
 /** Writes the index last, so that it lists only files that exist. */
 export async function writeSummary(
   folder: string,
-  index: IndexFacts & { readonly jobId: string; readonly itemIds: Iterable<string> },
+  index: IndexFacts & { jobId: string; itemIds: Iterable<string> },
   { patterns, metrics }: FolderDocuments,
-): Promise<void> {
+) {
   const write = (name: string, document: JsonObject) =>
     writeAtomically(join(folder, name), `${stringifyJson(document, 2)}\n`);
   if (patterns) await write("patterns.json", patterns);
@@ -151,31 +140,16 @@ export async function writeSummary(
   });
 }
 
-export interface FolderIndex {
-  readonly jobId: string;
-  readonly itemIds: readonly string[];
-  readonly cursor?: number;
-}
-
 /** Returns null for a missing or invalid index: the folder's files are enough to rebuild it. */
-export async function readIndex(folder: string): Promise<FolderIndex | null> {
-  const text = await readFile(join(folder, "index.json"), "utf8").catch(() => "null");
-  const json = parsed(text);
+export async function readIndex(folder: string) {
+  const json: unknown = await readFile(join(folder, "index.json"), "utf8").then(JSON.parse, () => null);
   if (!isJsonObject(json)) return null;
-  const ids = Array.isArray(json.item_ids) ? json.item_ids : [];
+  const { job_id: jobId, item_ids: ids, cursor } = json;
   return {
-    jobId: typeof json.job_id === "string" ? json.job_id : "",
-    itemIds: ids.filter((id): id is string => typeof id === "string"),
-    ...(typeof json.cursor === "number" && { cursor: json.cursor }),
+    jobId: typeof jobId === "string" ? jobId : "",
+    itemIds: Array.isArray(ids) ? ids.filter((id): id is string => typeof id === "string") : [],
+    cursor: typeof cursor === "number" ? cursor : undefined,
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** The file name for an item's id. Encodes capital letters too if the file system ignores case. */

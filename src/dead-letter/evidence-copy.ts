@@ -8,6 +8,7 @@ import type { EvidenceFile } from "../item/failure.ts";
 import { NOT_READ } from "../item/imported-letter.ts";
 import { fileNameOf } from "../item/item.ts";
 import { PRIVATE_FOLDER, writeAtomically } from "../std/files.ts";
+import { codeOf, messageOf } from "../std/thrown.ts";
 
 /** A file that an attempt named as evidence. */
 export interface NamedEvidence {
@@ -21,10 +22,7 @@ export type CopiedEvidence = NamedEvidence &
   ({ readonly copy: string } | { readonly copy?: never; readonly why: string });
 
 /** Copies the files in order. Names start with the attempt and a number, so that they are unique. */
-export async function copyEvidence(
-  named: readonly NamedEvidence[],
-  folder: string,
-): Promise<readonly CopiedEvidence[]> {
+export async function copyEvidence(named: readonly NamedEvidence[], folder: string) {
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const copies: CopiedEvidence[] = [];
   for (const [index, one] of named.entries()) {
@@ -47,7 +45,9 @@ async function copyFile(file: EvidenceFile, copy: string): Promise<string | unde
     await writeAtomically(copy, asRecorded(file.kept ?? file.path, file.sha256));
     return undefined;
   } catch (error) {
-    return reasonOf(error, file);
+    if (error instanceof Changed) return "has changed since the attempt ended";
+    if (codeOf(error) !== "ENOENT") return messageOf(error);
+    return file.host === undefined || file.host === hostname() ? "no longer exists" : `is on ${file.host}`;
   }
 }
 
@@ -62,10 +62,3 @@ async function* asRecorded(path: string, sha256: string | undefined): AsyncGener
 }
 
 class Changed extends Error {}
-
-function reasonOf(error: unknown, { host }: EvidenceFile): string {
-  if (error instanceof Changed) return "has changed since the attempt ended";
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  if (code !== "ENOENT") return error instanceof Error ? error.message : String(error);
-  return host === undefined || host === hostname() ? "no longer exists" : `is on ${host}`;
-}

@@ -112,11 +112,7 @@ function redrivesOf(
 /** How many of the newest discard and restore operations are searched for the letter. */
 const DECISIONS_MAX = 50;
 
-async function decisionsOf(
-  engine: Engine,
-  letter: StoredLetter,
-  operations: readonly Operation[],
-): Promise<readonly Moment[]> {
+async function decisionsOf(engine: Engine, letter: StoredLetter, operations: readonly Operation[]) {
   const moments = operations.flatMap((operation): Extract<Moment, { kind: "discard" | "restore" }>[] => {
     const { kind, createdAt: at } = operation;
     return kind === "discard" || kind === "restore" ? [{ kind, at, operation }] : [];
@@ -131,11 +127,7 @@ async function decisionsOf(
 const SELECTED_READ_MAX = 2000;
 
 /** Whether the operation processed the letter. An older operation has another sequence number for the same item. */
-async function didWork(
-  engine: Engine,
-  { letterSequence, ref }: StoredLetter,
-  { id, bound }: Operation,
-): Promise<boolean> {
+async function didWork(engine: Engine, { letterSequence, ref }: StoredLetter, { id, bound }: Operation) {
   const page =
     bound >= letterSequence ? { after: letterSequence - 1, limit: 1 } : { limit: SELECTED_READ_MAX };
   const selected = await engine.listSelected(id, { status: "done", ...page });
@@ -182,7 +174,7 @@ export async function eventsAt(
 async function* eventsUpTo(
   engine: Engine,
   { queue, after, at }: { queue: string; after: number; at: number },
-): AsyncGenerator<Event> {
+) {
   let cursor = after;
   let limit = PAGE;
   for (let count = 0; count < EVENTS_READ_MAX; count += limit / GROWTH) {
@@ -214,13 +206,9 @@ async function lastBefore(
 
 export type LetterLinks = Pick<Item, "requeuedFrom" | "requeuedAs">;
 
-export async function readLinks(
-  engine: Engine,
-  { itemId, queue }: Pick<StoredLetter, "itemId" | "queue">,
-): Promise<LetterLinks> {
+export async function readLinks(engine: Engine, { itemId, queue }: Pick<StoredLetter, "itemId" | "queue">) {
   const found = await engine.findItems(itemId, { queue, limit: 1 });
-  const item = found.find((one) => one.itemId === itemId);
-  const { requeuedFrom, requeuedAs } = item ?? {};
+  const { requeuedFrom, requeuedAs } = found.find((one) => one.itemId === itemId) ?? {};
   return compact({ requeuedFrom, requeuedAs: requeuedAs?.length ? requeuedAs : undefined });
 }
 

@@ -8,9 +8,10 @@ import type { Job } from "../item/job.ts";
 import { letterToJson } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type Json, type JsonObject } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 import { environmentOf } from "../workflow/environment.ts";
 import { type Masker, maskerOf, SECRET_CHARS_MIN } from "../workflow/secrets.ts";
-import { digestOf, type WorkflowSpec, workflowSpecOf } from "../workflow/workflow-spec.ts";
+import { digestOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
 import { CAPSULE_VERSION, type Capsule } from "./capsule.ts";
 import { readChanges, readFiles, readGitState } from "./capsule-attachments.ts";
 import { eventsAt } from "./history.ts";
@@ -25,14 +26,19 @@ export interface CapsuleOptions {
 
 /** Variables that affect how programs behave and rarely contain secrets. */
 export const USUAL_VARIABLES = [
-  ...["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "SHELL", "NODE_ENV", "CI"],
-] as const;
+  "PATH",
+  "LANG",
+  "LC_ALL",
+  "LC_CTYPE",
+  "TZ",
+  "TERM",
+  "SHELL",
+  "NODE_ENV",
+  "CI",
+];
 
-export async function makeCapsule(
-  engine: Engine,
-  letter: StoredLetter,
-  { version, env, names = [] }: CapsuleOptions,
-): Promise<Capsule> {
+export async function makeCapsule(engine: Engine, letter: StoredLetter, options: CapsuleOptions) {
+  const { version, env, names = [] } = options;
   const job = await jobOf(engine, letter);
   const mask = capsuleMask(job, env);
   const attempts = await engine.listAttempts(letter.ref);
@@ -86,12 +92,7 @@ async function workflowToJson(job: Job): Promise<JsonObject> {
 }
 
 function variablesOf(env: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> {
-  const found: Record<string, string> = {};
-  for (const name of names) {
-    const value = env[name];
-    if (value !== undefined) found[name] = value;
-  }
-  return found;
+  return compact(Object.fromEntries(names.map((name) => [name, env[name]]))) as Record<string, string>;
 }
 
 function momentsOf(letter: StoredLetter, attempts: readonly Attempt[]): number[] {
@@ -108,11 +109,8 @@ function mapTexts(value: Json | Capsule, mask: CapsuleMask): Json {
   if (typeof value === "string") return mask.text(value);
   if (Array.isArray(value)) return value.map((entry: Json) => mapTexts(entry, mask));
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).map(([key, entry]) => [
-    mask.text(key),
-    mapTexts(entry as Json, mask),
-  ]);
-  return Object.fromEntries(entries) as Json;
+  const entries = Object.entries(value) as [string, Json][];
+  return Object.fromEntries(entries.map(([key, entry]) => [mask.text(key), mapTexts(entry, mask)]));
 }
 
 export interface CapsuleMask {
@@ -126,25 +124,14 @@ export interface CapsuleMask {
 export function capsuleMask(job: Job, env: NodeJS.ProcessEnv): CapsuleMask {
   if (job.kind !== "workflow") return maskOf(maskerOf([]), []);
   const spec = workflowSpecOf(job);
-  const own = tryEnvironment(spec);
-  const values: string[] = [];
-  const missing: string[] = [];
-  for (const name of spec.workflow.secrets) {
+  // An env file may have been deleted; the capsule then lists its secrets as missing.
+  const own = tryTo(() => environmentOf(spec)) ?? {};
+  const known = spec.workflow.secrets.map((name) => {
     const found = [own[name], env[name]].filter((value) => value !== undefined);
-    const long = found.filter((value) => value.length >= SECRET_CHARS_MIN);
-    values.push(...long);
-    if (long.length === 0) missing.push(notKnown(name));
-  }
-  return maskOf(maskerOf(values), missing);
-}
-
-/** Returns no values if an env file was deleted; the capsule then lists its secrets as missing. */
-function tryEnvironment(spec: WorkflowSpec): Readonly<Record<string, string>> {
-  try {
-    return environmentOf(spec);
-  } catch {
-    return {};
-  }
+    return { name, values: found.filter((value) => value.length >= SECRET_CHARS_MIN) };
+  });
+  const missing = known.filter(({ values }) => values.length === 0).map(({ name }) => notKnown(name));
+  return maskOf(maskerOf(known.flatMap(({ values }) => values)), missing);
 }
 
 function maskOf({ mask, maskChunk }: Masker, missing: readonly string[]): CapsuleMask {

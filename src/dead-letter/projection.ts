@@ -112,17 +112,13 @@ export class Projection {
   }
 
   /** The items whose letters may have changed, and the id of the newest event. */
-  async #touchedAfter(after: number, changed: readonly string[]): Promise<Touched> {
+  async #touchedAfter(after: number, changed: readonly string[]) {
     const { engine, jobId } = this.#options;
     let newest = await engine.newestEvent();
     const touched = new Map<string, Touch>();
+    const query = { queue: jobId, types: CHANGING_EVENTS, limit: PAGE };
     for (let cursor = after; ; ) {
-      const events = await engine.listEvents({
-        queue: jobId,
-        types: CHANGING_EVENTS,
-        after: cursor,
-        limit: PAGE,
-      });
+      const events = await engine.listEvents({ ...query, after: cursor });
       for (const event of events) {
         if (event.itemId !== undefined) touched.set(event.itemId, touch(event, touched.get(event.itemId)));
         for (const itemId of await this.#cancelledItems(event)) touched.set(itemId, NO_EVENT);
@@ -153,7 +149,7 @@ export class Projection {
     return ids;
   }
 
-  async #write(touched: Touched["touched"], itemIds: Set<string>): Promise<number> {
+  async #write(touched: ReadonlyMap<string, Touch>, itemIds: Set<string>): Promise<number> {
     const all = [...touched.keys()];
     for (let at = 0; at < all.length; at += PAGE) {
       const ids = all.slice(at, at + PAGE);
@@ -191,7 +187,7 @@ export class Projection {
     return found;
   }
 
-  #pages(filter: LetterFilter): AsyncGenerator<readonly StoredLetter[]> {
+  #pages(filter: LetterFilter) {
     const { engine, jobId } = this.#options;
     return letterPages(engine, { ...filter, queue: jobId, order: "oldest", limit: PAGE });
   }
@@ -203,16 +199,8 @@ export class Projection {
   }
 }
 
-interface Touched {
-  readonly touched: ReadonlyMap<string, Touch>;
-  readonly newest: number;
-}
-
-interface Touch {
-  readonly last?: Event;
-  /** Whether the letter was buried again, which moves it to the end of the index. */
-  readonly isNew: boolean;
-}
+/** `isNew`: the letter was buried again, which moves it to the end of the index. */
+type Touch = { readonly last?: Event; readonly isNew: boolean };
 
 const NO_EVENT: Touch = { isNew: false };
 
@@ -249,11 +237,6 @@ function waits(letter: Letter | undefined): letter is Letter {
 function changeOf(itemId: string, letter: StoredLetter | undefined, event: Event | undefined): JsonObject {
   if (letter !== undefined) return letterToJson(letter);
   const queue = event?.queue ?? "";
-  return {
-    item_id: itemId,
-    job_id: queue,
-    queue,
-    state: "discarded",
-    removed: event?.data?.why ?? "removed",
-  };
+  const removed = event?.data?.why ?? "removed";
+  return { item_id: itemId, job_id: queue, queue, state: "discarded", removed };
 }

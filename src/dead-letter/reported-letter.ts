@@ -50,9 +50,7 @@ export function extendedLetter({ jobId, item, report, before, now }: Extension):
   });
 }
 
-interface LetterBase extends Pick<Letter, "itemId" | "itemData" | "jobId" | "reason"> {
-  readonly before?: Letter | undefined;
-}
+type LetterBase = Pick<Letter, "itemId" | "itemData" | "jobId" | "reason"> & { before?: Letter | undefined };
 
 function letterWith(given: Failure, { before, itemData, jobId, ...base }: LetterBase): Letter {
   const failure = withPlainType(given);
@@ -107,15 +105,8 @@ export interface AgentResult {
 export function agentResultToDlqItem(result: AgentResult, item: Json, attempt: number): Letter | null {
   const { status, itemId, error, at, durationMs, worktreePath, jobId = "" } = result;
   if (status === "success") return null;
-  const {
-    exitCode,
-    signal,
-    stdoutTail,
-    stderrTail,
-    stepFailed = "agent_execution",
-    jsonLogLocation,
-    log,
-  } = result;
+  const { exitCode, signal, stdoutTail, stderrTail, jsonLogLocation, log } = result;
+  const { stepFailed = "agent_execution" } = result;
   const timedOutMs = status === "timeout" ? durationMs : undefined;
   const fallback = status === "timeout" ? "Agent execution timed out" : error;
   const output = { exitCode, signal, stdoutTail, stderrTail };

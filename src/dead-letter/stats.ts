@@ -55,28 +55,19 @@ async function readOldestAge(engine: Engine, queue: string, now: number): Promis
   return failedAt === null ? null : Math.max(0, now - failedAt);
 }
 
-async function readArrivals(
-  engine: Engine,
-  queue: string,
-  now: number,
-): Promise<Pick<LetterStats, "arrivedLastHour" | "arrivedLastDay">> {
+async function readArrivals(engine: Engine, queue: string, now: number) {
   const arrivals = await engine.listArrivals({ queue, bucketMs: MINUTE_MS, since: now - DAY_MS });
   const since = (from: number) =>
     arrivals.reduce((sum, { at, ever }) => (at + MINUTE_MS > from ? sum + ever : sum), 0);
   return { arrivedLastHour: since(now - HOUR_MS), arrivedLastDay: since(now - DAY_MS) };
 }
 
-async function readRedrives(
-  engine: Engine,
-  queue: string,
-): Promise<Pick<LetterStats, "redriveSucceeded" | "redriveFailed">> {
-  let [redriveSucceeded, redriveFailed] = [0, 0];
-  for (const operation of await engine.listOperations({ queue })) {
-    if (operation.kind !== "redrive") continue;
-    redriveSucceeded += operation.succeeded;
-    redriveFailed += operation.failed;
-  }
-  return { redriveSucceeded, redriveFailed };
+async function readRedrives(engine: Engine, queue: string) {
+  const redrives = (await engine.listOperations({ queue })).filter(({ kind }) => kind === "redrive");
+  return {
+    redriveSucceeded: redrives.reduce((sum, { succeeded }) => sum + succeeded, 0),
+    redriveFailed: redrives.reduce((sum, { failed }) => sum + failed, 0),
+  };
 }
 
 export function sumOfStats(all: readonly LetterStats[]): LetterStats {

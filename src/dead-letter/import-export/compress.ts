@@ -3,22 +3,17 @@ import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Zstd } from "@hpcc-js/wasm-zstd";
 import { RedriveError } from "../../errors.ts";
+import { codeOf, messageOf } from "../../std/thrown.ts";
 import type { Compression } from "./format.ts";
 
-export async function* compress(
-  chunks: AsyncIterable<Buffer>,
-  compression: Compression,
-): AsyncGenerator<Buffer> {
+export async function* compress(chunks: AsyncIterable<Buffer>, compression: Compression) {
   if (compression === "none") yield* chunks;
   else if (compression === "zstd") yield* zstdCompress(chunks);
   else yield* through(chunks, (await import("node:zlib")).createGzip());
 }
 
 /** Yields all valid data before it throws on damaged or truncated input. */
-export async function* decompress(
-  chunks: AsyncIterable<Buffer>,
-  compression: Compression,
-): AsyncGenerator<Buffer> {
+export async function* decompress(chunks: AsyncIterable<Buffer>, compression: Compression) {
   if (compression === "none") yield* chunks;
   else if (compression === "zstd") yield* zstdDecompress(chunks);
   else yield* gunzip(chunks);
@@ -28,14 +23,12 @@ async function* gunzip(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const { createGunzip } = await import("node:zlib");
   try {
     yield* through(chunks, createGunzip());
-  } catch (error) {
-    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-    if (typeof code !== "string" || !/^Z_/.test(code)) throw error;
-    const problem = code === "Z_BUF_ERROR" ? "it is truncated" : String((error as Error).message);
-    throw new RedriveError("input_invalid", `The gzip data is damaged: ${problem}.`, {
-      hint: "Get the file again, or test it with: gzip -t FILE.",
-      cause: error,
-    });
+  } catch (cause) {
+    const code = codeOf(cause) ?? "";
+    if (!code.startsWith("Z_")) throw cause;
+    const problem = code === "Z_BUF_ERROR" ? "it is truncated" : messageOf(cause);
+    const hint = "Get the file again, or test it with: gzip -t FILE.";
+    throw new RedriveError("input_invalid", `The gzip data is damaged: ${problem}.`, { hint, cause });
   }
 }
 
@@ -55,22 +48,16 @@ const FRAME_BYTES = 1024 * 1024;
 export async function* zstdCompress(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const zstd = await load();
   let open: Buffer[] = [];
-  let openBytes = 0;
   let frames = 0;
+  const packed = () => asBuffer(zstd.compress(Buffer.concat(open)));
   for await (const chunk of chunks) {
     open.push(chunk);
-    openBytes += chunk.length;
-    if (openBytes < FRAME_BYTES) continue;
-    yield packed(zstd, open);
+    if (open.reduce((sum, { length }) => sum + length, 0) < FRAME_BYTES) continue;
+    yield packed();
     frames += 1;
     open = [];
-    openBytes = 0;
   }
-  if (openBytes > 0 || frames === 0) yield packed(zstd, open);
-}
-
-function packed(zstd: Zstd, pieces: readonly Buffer[]): Buffer {
-  return asBuffer(zstd.compress(Buffer.concat(pieces)));
+  if (open.length > 0 || frames === 0) yield packed();
 }
 
 export async function* zstdDecompress(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -109,11 +96,6 @@ async function load(): Promise<Zstd> {
   return zstd;
 }
 
-interface Heap {
-  heapView(place: unknown): Uint8Array;
-  heapToUint8Array(place: unknown): Uint8Array;
-}
-
 /** The library copies its output byte by byte; `slice` is fifty times as fast. Skipped if its internals differ. */
 function copyWithSlice(zstd: Zstd): void {
   const heap: unknown = Reflect.get(zstd, "_mainModule");
@@ -121,13 +103,11 @@ function copyWithSlice(zstd: Zstd): void {
   heap.heapToUint8Array = (place) => heap.heapView(place).slice();
 }
 
+type Heap = Record<"heapView" | "heapToUint8Array", (place: unknown) => Uint8Array>;
+
 function isHeap(value: unknown): value is Heap {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    typeof Reflect.get(value, "heapView") === "function" &&
-    typeof Reflect.get(value, "heapToUint8Array") === "function"
-  );
+  const has = (name: string) => typeof Reflect.get(Object(value), name) === "function";
+  return has("heapView") && has("heapToUint8Array");
 }
 
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {

@@ -6,6 +6,7 @@ import { wholeLines } from "../../intake/lines.ts";
 import { invalidInput } from "../../intake/origin.ts";
 import { type Letter, letterToJson } from "../../item/letter.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";
+import { tryTo } from "../../std/try-to.ts";
 import { originOf, type Reading } from "./reading.ts";
 
 /** How a cell is written and parsed. A cell of kind `text` may be empty, one of kind `word` may not. */
@@ -88,22 +89,10 @@ function readCell(kind: CellKind, cell: string): Json | undefined {
   if (kind === "word") return cell;
   if (kind === "json") return jsonOf(cell);
   if (kind === "number") return Number.isFinite(Number(cell)) ? Number(cell) : undefined;
-  return FLAGS.get(cell.toLowerCase()); // spreadsheets write TRUE
+  return { true: true, false: false }[cell.toLowerCase()]; // spreadsheets write TRUE
 }
 
-const FLAGS: ReadonlyMap<string, boolean> = new Map([
-  ["true", true],
-  ["false", false],
-]);
-
-function jsonOf(cell: string): Json | undefined {
-  if (cell === "") return null;
-  try {
-    return parseJson(cell);
-  } catch {
-    return undefined;
-  }
-}
+const jsonOf = (cell: string) => (cell === "" ? null : tryTo(() => parseJson(cell)));
 
 function rowText(cells: readonly string[]): string {
   return `${cells.map((cell) => quoted(guarded(cell))).join(",")}\n`;
@@ -127,10 +116,7 @@ function quoted(cell: string): string {
   return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }
 
-export async function* readCsv(
-  chunks: AsyncIterable<Buffer>,
-  file: string,
-): AsyncGenerator<readonly Reading[]> {
+export async function* readCsv(chunks: AsyncIterable<Buffer>, file: string) {
   let header: readonly string[] | undefined;
   for await (const { rows, failure } of runsOf(chunks, file)) {
     header ??= rows.shift()?.fields;

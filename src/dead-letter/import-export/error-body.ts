@@ -1,12 +1,6 @@
 /** Converts failures to and from `ErrorBody` of Power Automate's error queues, with fields to rebuild a letter. */
 import { errorTypeToJson } from "../../item/error-type.ts";
-import {
-  type Failure,
-  type FailureSource,
-  type KnownSource,
-  sourceToJson,
-  sourceWithDefaults,
-} from "../../item/failure.ts";
+import { type Failure, type KnownSource, sourceToJson, sourceWithDefaults } from "../../item/failure.ts";
 import type { Letter } from "../../item/letter.ts";
 import { fromRfc3339, toRfc3339 } from "../../std/clock.ts";
 import type { JsonObject } from "../../std/json.ts";
@@ -113,26 +107,23 @@ function failureOf(body: JsonObject, place: number, now: number): JsonObject {
 /** The source of the failure. For bodies written by Redrive, only the fields that differ from the defaults. */
 function sourceOf(body: JsonObject): JsonObject {
   const queue = textOf(body["Job Id"]);
-  const failure = {
-    attemptNumber: Number(body.Attempt),
-    agentId: textOf(body.Agent),
-    stepFailed: stepOf(body),
-  };
-  const known = isOurs(body)
-    ? sourceWithDefaults(knownOf({ jobId: queue, queue }, failure))
-    : sourceWithDefaults({});
-  const reported: Required<FailureSource> = {
-    executionId: textOf(body.ExecutionId),
-    flow: textOf(body.DesktopFlow),
-    subflow: textOf(body.Subflow),
-    action: textOf(body.Action),
-    actionName: textOf(body["Action name"]),
-  };
-  const own = Object.entries(reported).filter(
-    ([name, text]) => text !== "" && text !== known[name as keyof FailureSource],
-  );
+  const [attemptNumber, agentId] = [Number(body.Attempt), textOf(body.Agent)];
+  const failure = { attemptNumber, agentId, stepFailed: stepOf(body) };
+  const known = sourceWithDefaults(isOurs(body) ? knownOf({ jobId: queue, queue }, failure) : {});
+  const own = SOURCE_FIELDS.flatMap(([name, field]) => {
+    const text = textOf(body[field]);
+    return text === "" || text === known[name] ? [] : [[name, text]];
+  });
   return sourceToJson(Object.fromEntries(own));
 }
+
+const SOURCE_FIELDS = [
+  ["executionId", "ExecutionId"],
+  ["flow", "DesktopFlow"],
+  ["subflow", "Subflow"],
+  ["action", "Action"],
+  ["actionName", "Action name"],
+] as const;
 
 function stepOf(body: JsonObject): string {
   const name = textOf(body["Action name"]);

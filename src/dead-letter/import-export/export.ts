@@ -7,9 +7,10 @@ import { type Letter, letterToJson } from "../../item/letter.ts";
 import { systemClock } from "../../std/clock.ts";
 import { writeOut } from "../../std/files.ts";
 import { stringifyJson } from "../../std/json.ts";
+import { codeOf } from "../../std/thrown.ts";
 import { writeDirectory } from "../directory.ts";
 import { compress } from "./compress.ts";
-import { type Compression, compressionOfName, type ExportFormat, formatOfName } from "./format.ts";
+import { compressionOfName, type ExportFormat, formatOfName } from "./format.ts";
 
 /** The target and format of an export. */
 export interface ExportOptions {
@@ -21,18 +22,8 @@ export interface ExportOptions {
   readonly stdout?: Writable;
 }
 
-export interface Exported {
-  readonly path: string;
-  readonly format: ExportFormat;
-  readonly compression: Compression;
-  readonly letters: number;
-}
-
 /** Resolves when everything has been written and flushed. */
-export async function exportLetters(
-  letters: AsyncIterable<Letter>,
-  options: ExportOptions,
-): Promise<Exported> {
+export async function exportLetters(letters: AsyncIterable<Letter>, options: ExportOptions) {
   const { path } = options;
   const format = await formatFor(options);
   let count = 0;
@@ -47,7 +38,10 @@ export async function exportLetters(
   else {
     const bytes = compress(inPieces(textOf(counted, format)), compression);
     if (path === "-") await writeStream(bytes, options.stdout ?? process.stdout);
-    else await writeFile(path, bytes);
+    else
+      await writeOut(path, bytes).catch((error: unknown) => {
+        throw cannotWrite(path, error);
+      });
   }
   return { path, format, compression, letters: count };
 }
@@ -68,28 +62,18 @@ async function formatFor({ path, format }: ExportOptions): Promise<ExportFormat>
 }
 
 async function writeStream(bytes: AsyncIterable<Buffer>, stdout: Writable): Promise<void> {
-  try {
-    await pipeline(Readable.from(bytes, { objectMode: false }), stdout, { end: false });
-  } catch (error) {
-    if (codeOf(error) !== "EPIPE") throw cannotWrite("stdout", error); // the reader closed the pipe, which is no error
-  }
+  await pipeline(Readable.from(bytes, { objectMode: false }), stdout, { end: false }).catch(
+    (error: unknown) => {
+      if (codeOf(error) !== "EPIPE") throw cannotWrite("stdout", error); // the reader closed the pipe, which is no error
+    },
+  );
 }
 
-async function writeFile(path: string, bytes: AsyncIterable<Buffer>): Promise<void> {
-  try {
-    await writeOut(path, bytes);
-  } catch (error) {
-    throw cannotWrite(path, error);
-  }
-}
-
-function cannotWrite(path: string, error: unknown): unknown {
-  const problem = WRITE_PROBLEMS[codeOf(error) ?? ""];
-  if (problem === undefined) return error;
-  return new RedriveError("usage", `${path} cannot be written: ${problem}.`, {
-    hint: "Give another path; nothing was written.",
-    cause: error,
-  });
+function cannotWrite(path: string, cause: unknown): unknown {
+  const problem = WRITE_PROBLEMS[codeOf(cause) ?? ""];
+  if (problem === undefined) return cause;
+  const hint = "Give another path; nothing was written.";
+  return new RedriveError("usage", `${path} cannot be written: ${problem}.`, { hint, cause });
 }
 
 const WRITE_PROBLEMS: Readonly<Record<string, string>> = {
@@ -103,11 +87,6 @@ const WRITE_PROBLEMS: Readonly<Record<string, string>> = {
   EISDIR: "it is a folder",
   EPIPE: "its reader has closed it",
 };
-
-function codeOf(error: unknown): string | undefined {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  return typeof code === "string" ? code : undefined;
-}
 
 export type TextFormat = Exclude<ExportFormat, "directory">;
 
@@ -138,19 +117,14 @@ async function* arrayText(
   yield `${total === 0 ? "" : "\n"}${close(total)}\n`;
 }
 
-interface Rows {
-  readonly head: string;
-  readonly write: (letter: Letter) => string;
-}
-
-async function rowsOf(format: Exclude<TextFormat, "json" | "receipts">): Promise<Rows> {
-  if (format === "jsonl") return { head: "", write: (letter) => line(letterToJson(letter)) };
+async function rowsOf(format: Exclude<TextFormat, "json" | "receipts">) {
+  if (format === "jsonl") return { head: "", write: (letter: Letter) => line(letterToJson(letter)) };
   if (format === "csv") {
     const { CSV_HEADER, csvRow } = await import("./csv.ts");
     return { head: CSV_HEADER, write: csvRow };
   }
   const { errorBodiesOf } = await import("./error-body.ts");
-  return { head: "", write: (letter) => errorBodiesOf(letter).map(line).join("") };
+  return { head: "", write: (letter: Letter) => errorBodiesOf(letter).map(line).join("") };
 }
 
 function line(json: object): string {

@@ -31,13 +31,9 @@ export function formatOfName(path: string): Exclude<ExportFormat, "error-body" |
   return name.endsWith(".csv") ? "csv" : undefined;
 }
 
-const MAGIC: readonly (readonly [Compression, readonly number[]])[] = [
-  ["gzip", [0x1f, 0x8b]],
-  ["zstd", [0x28, 0xb5, 0x2f, 0xfd]],
-];
-
 /** Detects the compression by the first bytes, so that a renamed file is still recognized. */
 export function compressionOfBytes(head: Buffer): Compression {
-  const found = MAGIC.find(([, magic]) => magic.every((byte, index) => head[index] === byte));
-  return found?.[0] ?? "none";
+  const magic = head.toString("hex", 0, 4);
+  if (magic.startsWith("1f8b")) return "gzip";
+  return magic === "28b52ffd" ? "zstd" : "none";
 }

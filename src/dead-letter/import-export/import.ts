@@ -71,11 +71,7 @@ const REFUSED_SHOWN_MAX = 100;
 const LETTERS_MAX = 500;
 const BYTES_MAX = 8 * 1024 * 1024;
 
-interface RunOptions extends ImportOptions {
-  readonly now: number;
-  readonly receiptsJob: string;
-}
-
+type RunOptions = ImportOptions & { readonly now: number; readonly receiptsJob: string };
 /** One import: turns records into letters, and writes these to the store in batches. */
 class ImportRun {
   readonly #engine: Engine;
@@ -130,9 +126,9 @@ class ImportRun {
     if (isRefusal(found)) return this.#refuse(found);
     const { letter, bytes } = found;
     this.#letters += 1;
-    const waiting = this.#batch.get(letter.jobId);
-    if (waiting === undefined) this.#batch.set(letter.jobId, [letter]);
-    else waiting.push(letter);
+    const waiting = this.#batch.get(letter.jobId) ?? [];
+    waiting.push(letter);
+    this.#batch.set(letter.jobId, waiting);
     this.#batchLetters += 1;
     this.#batchBytes += bytes;
     if (this.#batchLetters < LETTERS_MAX && this.#batchBytes < BYTES_MAX) return;
@@ -216,10 +212,7 @@ interface ImportedJob extends ImportReport {
   readonly isNew: boolean;
 }
 
-async function readingsOf(
-  path: string,
-  { format, stdin = process.stdin }: ImportOptions,
-): Promise<AsyncIterable<Iterable<Reading>>> {
+async function readingsOf(path: string, { format, stdin = process.stdin }: ImportOptions) {
   const isFolder = path !== "-" && ((await stat(path).catch(() => null))?.isDirectory() ?? false);
   if (isFolder || format === "directory") return readFolder(path);
   const { chunks, name } = await openInput(path, stdin); // throws for an invalid path

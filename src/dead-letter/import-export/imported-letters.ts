@@ -16,11 +16,7 @@ import type { ImportFormat } from "./format.ts";
 import { originOf, type Place, type RawRecord, type Refusal } from "./reading.ts";
 import { isReceipt, letterOfReceipt } from "./receipt.ts";
 
-export interface FoundLetter {
-  readonly letter: Letter;
-  readonly place: Place;
-  readonly bytes: number;
-}
+export type FoundLetter = { readonly letter: Letter; readonly place: Place; readonly bytes: number };
 
 export interface LetterReaderOptions {
   readonly format?: ImportFormat;
@@ -83,7 +79,8 @@ export class LetterReader {
     const unknown: string[] = [];
     const why = shapeProblem(json, (field) => unknown.push(field));
     if (why !== undefined) return { place, why };
-    for (const field of unknown) this.#noteUnknown(field);
+    for (const field of unknown)
+      if (this.unknownFields.size < UNKNOWN_FIELDS_MAX) this.unknownFields.add(field);
     const letter = completeLetter(json, this.#options.now);
     const jobId = this.#options.job ?? (letter.jobId || folderJob || this.#options.defaultJob);
     const problem = jobId === letter.jobId ? undefined : idProblem(jobId);
@@ -99,10 +96,6 @@ export class LetterReader {
     const names = this.#names.get(jobId) ?? new Identity(originOf(file), {});
     this.#names.set(jobId, names);
     return names.itemOf({ data: itemData, line })?.itemId ?? "";
-  }
-
-  #noteUnknown(field: string): void {
-    if (this.unknownFields.size < UNKNOWN_FIELDS_MAX) this.unknownFields.add(field);
   }
 }
 
@@ -135,11 +128,7 @@ function isGiven(value: JsonObject[string] | undefined): boolean {
   return value !== undefined && value !== null;
 }
 
-function timesOf(
-  json: JsonObject,
-  { firstAttempt, lastAttempt, failureHistory }: Letter,
-  now: number,
-): Pick<Letter, "firstAttempt" | "lastAttempt"> {
+function timesOf(json: JsonObject, { firstAttempt, lastAttempt, failureHistory }: Letter, now: number) {
   const last = isGiven(json.last_attempt) ? lastAttempt : failureHistory.at(-1)?.timestamp || now;
   const first = isGiven(json.first_attempt) ? firstAttempt : failureHistory[0]?.timestamp || last;
   return { firstAttempt: first, lastAttempt: last };

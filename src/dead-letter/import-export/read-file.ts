@@ -7,7 +7,14 @@ import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { skipByteOrderMark } from "../../intake/parse-json.ts";
 import { decompress } from "./compress.ts";
 import { compressionOfBytes, type ImportFormat } from "./format.ts";
-import { type Container, containerOf, type Head, withoutComments } from "./read-json.ts";
+import {
+  type Container,
+  containerOf,
+  readArray,
+  readDocument,
+  readSingle,
+  withoutComments,
+} from "./read-json.ts";
 import { parseRecord, type Reading, refusalOf } from "./reading.ts";
 
 /** Yields batches of records. An error during reading becomes the last record; an unknown format throws. */
@@ -21,7 +28,7 @@ export async function* readFile(
   const progress = { hasBegun: false };
   try {
     const opened = await peek(plain, HEAD_BYTES);
-    const read = await readerOf(containerOf(opened, file, format), file);
+    const read = READERS[requireContainer(containerOf(opened, file, format), file)];
     progress.hasBegun = true;
     for await (const run of read(opened.chunks, file)) yield run;
   } catch (error) {
@@ -35,32 +42,27 @@ export async function* readFile(
 const MAGIC_BYTES_MAX = 4;
 const HEAD_BYTES = 64 * 1024;
 
+const READERS = {
+  lines: readJsonLines,
+  array: readArray,
+  document: readDocument,
+  single: readSingle,
+  csv: async function* (chunks: AsyncIterable<Buffer>, file: string) {
+    yield* (await import("./csv.ts")).readCsv(chunks, file); // loads the CSV parser
+  },
+} as const satisfies Record<Container, Reader>;
+
 type Reader = (chunks: AsyncIterable<Buffer>, file: string) => AsyncIterable<Iterable<Reading>>;
 
-async function readerOf(container: Container | undefined, file: string): Promise<Reader> {
-  switch (container) {
-    case "lines":
-      return readJsonLines;
-    case "csv":
-      return (await import("./csv.ts")).readCsv;
-    case "array":
-      return (await import("./read-json.ts")).readArray;
-    case "document":
-      return (await import("./read-json.ts")).readDocument;
-    case "single":
-      return (await import("./read-json.ts")).readSingle;
-    case undefined:
-      throw new RedriveError("input_invalid", `${file} is not in a known letter format.`, {
-        hint: "Supported: JSON, JSON Lines, CSV with a column item_id, and letter directories. Set --format if it is not detected.",
-      });
-  }
+function requireContainer(container: Container | undefined, file: string): Container {
+  if (container !== undefined) return container;
+  throw new RedriveError("input_invalid", `${file} is not in a known letter format.`, {
+    hint: "Supported: JSON, JSON Lines, CSV with a column item_id, and letter directories. Set --format if it is not detected.",
+  });
 }
 
 /** Returns the first bytes, at least this many if available, and a stream that still includes them. */
-async function peek(
-  chunks: AsyncIterable<Buffer>,
-  bytesMin: number,
-): Promise<Head & { readonly chunks: AsyncIterable<Buffer> }> {
+async function peek(chunks: AsyncIterable<Buffer>, bytesMin: number) {
   const rest = chunks[Symbol.asyncIterator]();
   const pieces: Buffer[] = [];
   let length = 0;
@@ -80,10 +82,7 @@ async function peek(
 const LINE_FEED = 0x0a;
 
 /** Reads one JSON value per line. Skips blank lines. */
-export async function* readJsonLines(
-  chunks: AsyncIterable<Buffer>,
-  file: string,
-): AsyncGenerator<readonly Reading[]> {
+export async function* readJsonLines(chunks: AsyncIterable<Buffer>, file: string) {
   let first = 1;
   for await (const block of blocksOf(chunks)) {
     const [readings, lines] =

@@ -48,7 +48,7 @@ export async function* readFolder(folder: string): AsyncGenerator<Iterable<Readi
   const ids = new Set<string>();
   for (const part of parts.items) {
     for await (const run of readItems(part)) {
-      if (parts.streams.length > 0) for (const reading of run) keepId(reading, ids);
+      if (parts.streams.length > 0) for (const reading of run) ids.add(idIn(reading) ?? "");
       yield run;
     }
   }
@@ -95,10 +95,6 @@ async function readItem(file: string): Promise<Reading | null> {
   }
 }
 
-function keepId(reading: Reading, ids: Set<string>): void {
-  if (!isRefusal(reading) && isJsonObject(reading.data)) ids.add(String(reading.data.item_id ?? ""));
-}
-
 /** Marks letters of a stream that name no job and were already read from files of their own. */
 async function* readStream(file: string, ids: ReadonlySet<string>): AsyncGenerator<Iterable<Reading>> {
   const { chunks } = await openInput(file, process.stdin);
@@ -110,8 +106,18 @@ function* marked(run: Iterable<Reading>, ids: ReadonlySet<string>): Generator<Re
 }
 
 function isRepeated(reading: Reading, ids: ReadonlySet<string>): reading is RawRecord {
-  if (isRefusal(reading) || !isJsonObject(reading.data)) return false;
-  return reading.data.job_id === undefined && ids.has(String(reading.data.item_id ?? ""));
+  const id = idIn(reading);
+  return (
+    id !== null &&
+    "data" in reading &&
+    Reflect.get(Object(reading.data), "job_id") === undefined &&
+    ids.has(id)
+  );
+}
+
+/** The id of a letter, which may be empty; null if the record is not an object. */
+function idIn(reading: Reading): string | null {
+  return isRefusal(reading) || !isJsonObject(reading.data) ? null : String(reading.data.item_id ?? "");
 }
 
 export interface ItemsFolder {
@@ -121,25 +127,18 @@ export interface ItemsFolder {
   readonly job: string;
 }
 
-export interface FolderParts {
-  readonly items: readonly ItemsFolder[];
-  readonly streams: readonly string[];
-  readonly links: readonly string[];
-}
-
 const ALL_ITEMS = "all-items.jsonl";
 /** The maximum folder depth; no known layout is deeper. */
 const DEPTH_MAX = 8;
 
 /** If the folder has `items`, its other streams are archives of deleted letters, which are not imported. */
-export async function partsOf(folder: string): Promise<FolderParts> {
-  const found = { items: [] as ItemsFolder[], streams: [] as string[], links: [] as string[] };
+export async function partsOf(folder: string): Promise<Finding> {
+  const found: Finding = { items: [], streams: [], links: [] };
   const whole = resolve(folder);
   await walk(whole, 0, found);
   if (found.items.length === 0 && basename(whole) === "items") await addItems(dirname(whole), "items", found);
-  const streams =
-    found.items.length === 0 ? found.streams : found.streams.filter((file) => basename(file) === ALL_ITEMS);
-  return { ...found, streams };
+  if (found.items.length === 0) return found;
+  return { ...found, streams: found.streams.filter((file) => basename(file) === ALL_ITEMS) };
 }
 
 interface Finding {
@@ -174,14 +173,12 @@ async function addItems(parent: string, name: string, found: Finding): Promise<v
   const folder = join(parent, name);
   const index = await readIndex(parent); // an invalid index is ignored: the files are enough
   const entries = (await list(folder)).filter((entry) => entry.name.endsWith(".json"));
-  const [links, files] = [entries.filter(isLink), entries.filter((entry) => !isLink(entry))];
-  found.links.push(...links.map((entry) => join(folder, entry.name)));
+  const files = entries.filter((entry) => !entry.isSymbolicLink());
+  found.links.push(
+    ...entries.filter((entry) => !files.includes(entry)).map(({ name }) => join(folder, name)),
+  );
   const names = inOrder(new Set(files.map((entry) => entry.name)), index?.itemIds ?? [], ignoresCase(parent));
   found.items.push({ folder, names, job: index?.jobId || basename(parent) });
-}
-
-function isLink(entry: Dirent): boolean {
-  return entry.isSymbolicLink();
 }
 
 function inOrder(names: Set<string>, itemIds: readonly string[], ignoreCase: boolean): readonly string[] {

@@ -5,24 +5,19 @@ import { ArrayScanner } from "../../intake/json-array.ts";
 import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { BYTE, skipByteOrderMark, skipSpace } from "../../intake/parse-json.ts";
 import { isJsonObject } from "../../std/json.ts";
+import { tryTo } from "../../std/try-to.ts";
 import { formatOfName, type ImportFormat } from "./format.ts";
 import { originOf, parseRecord, type Reading } from "./reading.ts";
 
 /** Yields the elements. An error in the array itself is thrown after all elements before it. */
-export async function* readArray(
-  chunks: AsyncIterable<Buffer>,
-  file: string,
-): AsyncGenerator<Iterable<Reading>> {
+export async function* readArray(chunks: AsyncIterable<Buffer>, file: string) {
   const scanner = new ArrayScanner(originOf(file));
   for await (const chunk of chunks) yield elementsOf(scanner, chunk, file);
   scanner.end();
 }
 
 /** Yields the elements of the field `items`, which must start in the first chunk. */
-export async function* readDocument(
-  chunks: AsyncIterable<Buffer>,
-  file: string,
-): AsyncGenerator<Iterable<Reading>> {
+export async function* readDocument(chunks: AsyncIterable<Buffer>, file: string) {
   const rest: Buffer[] = [];
   let head: Buffer | undefined;
   const scanner = new ArrayScanner(originOf(file), (bytes) => rest.push(bytes));
@@ -38,10 +33,7 @@ export async function* readDocument(
   refuseOpenDocument(head ?? Buffer.alloc(0), rest);
 }
 
-export async function* readSingle(
-  chunks: AsyncIterable<Buffer>,
-  file: string,
-): AsyncGenerator<readonly Reading[]> {
+export async function* readSingle(chunks: AsyncIterable<Buffer>, file: string): AsyncGenerator<Reading[]> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {
@@ -132,10 +124,7 @@ function endOfString(head: Buffer, start: number): number {
 /** A JSON array, an object with an array `items`, a single object, one object per line, or CSV rows. */
 export type Container = "array" | "document" | "single" | "lines" | "csv";
 
-export interface Head {
-  readonly bytes: Buffer;
-  readonly isAll: boolean;
-}
+export type Head = { readonly bytes: Buffer; readonly isAll: boolean };
 
 export function containerOf(head: Head, file: string, format?: ImportFormat): Container | undefined {
   if (format === "csv") return "csv";
@@ -165,13 +154,7 @@ function firstLine(bytes: Buffer, start: number): string {
   return bytes.toString("utf8", start, end < 0 ? bytes.length : end);
 }
 
-function isObject(text: string): boolean {
-  try {
-    return isJsonObject(JSON.parse(text));
-  } catch {
-    return false;
-  }
-}
+const isObject = (text: string) => isJsonObject(tryTo(() => JSON.parse(text)));
 
 const SLASH = 0x2f;
 const HASH = 0x23;

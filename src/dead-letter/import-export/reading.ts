@@ -14,15 +14,8 @@ export interface RawRecord {
   readonly isRepeated?: boolean;
 }
 
-export interface Place {
-  readonly file: string;
-  readonly line?: number;
-}
-
-export interface Refusal {
-  readonly place: Place;
-  readonly why: string;
-}
+export type Place = { readonly file: string; readonly line?: number };
+export type Refusal = { readonly place: Place; readonly why: string };
 
 export type Reading = RawRecord | Refusal;
 
