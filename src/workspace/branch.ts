@@ -6,8 +6,6 @@ import { systemClock } from "../std/clock.ts";
 import { tryTo } from "../std/try-to.ts";
 import { type Git, refused } from "./git.ts";
 
-/** As the old value of `update-ref`, an empty string means that the ref must not exist. */
-const NO_COMMIT = "";
 const TRIES_MAX = 30;
 const WAIT_MS = 20;
 const LOCK_MS_MAX = 1000;
@@ -37,7 +35,7 @@ export class Branch {
 
   /** Creates the branch. Returns false when it already exists. */
   async create(commit: string): Promise<boolean> {
-    return this.#change(["update-ref", this.ref, commit, NO_COMMIT], null);
+    return this.#change(["update-ref", this.ref, commit, ""], null); // an empty old value: the ref must not exist
   }
 
   /** Moves the branch from `from` to `to`. Returns false when it does not point at `from`. */
@@ -56,17 +54,15 @@ export class Branch {
       if (result.exitCode === 0) return true;
       if ((await this.read()) !== from) return false;
       if (tries === TRIES_MAX) throw refused(args, result);
-      this.#dropStaleLock();
+      if (this.#commonDir !== null) dropStaleLock(join(this.#commonDir, `${this.ref}.lock`));
       await systemClock.sleep(WAIT_MS * tries * Math.random());
     }
   }
+}
 
-  #dropStaleLock(): void {
-    if (this.#commonDir === null) return;
-    const path = join(this.#commonDir, `${this.ref}.lock`);
-    const lock = statSync(path, { throwIfNoEntry: false });
-    if (lock !== undefined && Date.now() - lock.mtimeMs > LOCK_MS_MAX) rmSync(path, { force: true });
-  }
+function dropStaleLock(path: string): void {
+  const lock = statSync(path, { throwIfNoEntry: false });
+  if (lock !== undefined && Date.now() - lock.mtimeMs > LOCK_MS_MAX) rmSync(path, { force: true });
 }
 
 /** The error for a job branch that was removed by someone else. Its commits may still exist. */
@@ -78,7 +74,7 @@ export function branchGone(name: string): RedriveError {
 
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?\n?$/;
 
-export function readLooseRef(commonDir: string, ref: string): string | null {
+function readLooseRef(commonDir: string, ref: string): string | null {
   const text = read(join(commonDir, ref));
   return text !== null && COMMIT.test(text) ? text.trim() : null;
 }
@@ -105,20 +101,16 @@ function read(path: string): string | null {
   return tryTo(() => readFileSync(path, "utf8")) ?? null;
 }
 
-/** `detail` has the messages of git, one per line. */
-type MergedTree =
-  | { readonly kind: "clean"; readonly tree: string }
-  | { readonly kind: "conflict"; readonly files: readonly string[]; readonly detail: string };
-
-/** Merges the trees of `ours` and `theirs`, or returns the conflicting files. */
-export async function mergeTrees(git: Git, ours: string, theirs: string): Promise<MergedTree> {
+/** Merges the trees of `ours` and `theirs`, or returns the conflicting files and git's messages, one per line. */
+export async function mergeTrees(git: Git, ours: string, theirs: string) {
   const args = ["merge-tree", "--write-tree", "-z", "--name-only", "--messages", ours, theirs];
   const result = await git.ask(args);
   const [tree = "", ...rest] = result.stdout.split("\0");
-  if (result.exitCode === 0) return { kind: "clean", tree };
+  if (result.exitCode === 0) return { kind: "clean", tree } as const;
   if (result.exitCode !== 1 || tree === "") throw refused(args, result);
   const end = rest.indexOf("");
-  return { kind: "conflict", files: rest.slice(0, end), detail: messagesOf(rest.slice(end + 1)) };
+  const [files, detail] = [rest.slice(0, end), messagesOf(rest.slice(end + 1))];
+  return { kind: "conflict", files, detail } as const;
 }
 
 /** Each message is a count, that many paths, a type and a text. Only conflict messages are returned. */
@@ -133,14 +125,16 @@ function messagesOf(fields: readonly string[]): string {
   return texts.join("\n");
 }
 
-interface MergeCommit {
-  readonly tree: string;
-  readonly parents: readonly string[];
-  readonly message: string;
-  readonly env: Readonly<Record<string, string>>;
-}
-
-export async function commitTree(git: Git, { tree, parents, message, env }: MergeCommit): Promise<string> {
+export async function commitTree(
+  git: Git,
+  commit: {
+    readonly tree: string;
+    readonly parents: readonly string[];
+    readonly message: string;
+    readonly env: Readonly<Record<string, string>>;
+  },
+): Promise<string> {
+  const { tree, parents, message, env } = commit;
   const args = ["commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent]), "-F", "-"];
   return git.must(args, { stdin: message.replaceAll("\0", ""), env });
 }

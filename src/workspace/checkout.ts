@@ -26,14 +26,15 @@ import type { KeepPaths } from "./names.ts";
 /** A branch to create. The second name is used when an earlier run left a branch with the first. */
 export type NewBranch = readonly [name: string, otherName: string];
 
-export interface NewCheckout {
-  readonly path: string;
-  readonly commit: string;
-  readonly branch: NewBranch | null;
-}
-
 /** Creates a worktree and returns its branch. Registration in git is serialized; files are written in parallel. */
-export async function addCheckout(git: Git, { path, commit, branch }: NewCheckout): Promise<string> {
+export async function addCheckout(
+  git: Git,
+  {
+    path,
+    commit,
+    branch,
+  }: { readonly path: string; readonly commit: string; readonly branch: NewBranch | null },
+): Promise<string> {
   await inTurn(() => git.must(["worktree", "add", "-q", "--no-checkout", "--detach", path, commit]));
   const inside = git.in(path);
   const name = await switchTo(inside, branch, commit);
@@ -56,18 +57,18 @@ async function switchTo(git: Git, branch: NewBranch | null, commit: string): Pro
 
 const inTurn = takingTurns();
 
-export interface RenewedCheckout {
-  readonly path: string;
-  readonly branch: NewBranch;
-  /** The commit to start from. Resolved while the old files are being removed. */
-  readonly commit: Promise<string>;
-  readonly keep: KeepPaths;
-}
-
-/** Cleans a used worktree and switches it to a new branch at the commit. If this throws, the worktree cannot be reused. */
+/**
+ * Cleans a used worktree and switches it to a new branch. The commit to start from is resolved while the old files are being
+ * removed. If this throws, the worktree cannot be reused.
+ */
 export async function renewCheckout(
   git: Git,
-  { path, branch, commit, keep }: RenewedCheckout,
+  {
+    path,
+    branch,
+    commit,
+    keep,
+  }: { path: string; branch: NewBranch; commit: Promise<string>; keep: KeepPaths },
 ): Promise<{ readonly base: string; readonly branch: string }> {
   const inside = git.in(path);
   const gitDir = await restoreGitDir(git, path);
@@ -75,7 +76,7 @@ export async function renewCheckout(
   for (const file of touched) removeInside(path, file);
   const base = await commit;
   const name = await switchTo(inside, branch, base);
-  await resetSubmodules(inside);
+  await updateSubmodules(inside, { isReset: true });
   savePristine(path, gitDir);
   return { base, branch: name };
 }
@@ -83,7 +84,8 @@ export async function renewCheckout(
 /** Restores the git directory of the worktree, whatever an item changed in it, and returns its path. */
 export async function restoreGitDir(git: Git, path: string): Promise<string> {
   const gitDir = await findGitDir(git, path);
-  if (!restorePristine(path, gitDir)) throw new RedriveError("git_refused", `${path} was never finished.`);
+  if (!isFinished(gitDir)) throw new RedriveError("git_refused", `The worktree ${path} was never completed.`);
+  restorePristine(path, gitDir);
   return gitDir;
 }
 
@@ -91,7 +93,7 @@ const ROUNDS_MAX = 5;
 
 /** Removes untracked files, and returns the tracked files that must be written again. */
 async function clear(git: Git, gitDir: string, keep: KeepPaths): Promise<string[]> {
-  const modes = readModes(gitDir);
+  const modes = JSON.parse(readFileSync(join(gitDir, "redrive", "modes.json"), "utf8")) as Modes;
   for (let round = 1; ; round += 1) {
     const [changed, odd] = await Promise.all([
       touchedFiles(git, gitDir),
@@ -106,13 +108,8 @@ async function clear(git: Git, gitDir: string, keep: KeepPaths): Promise<string[
   }
 }
 
-interface OddModes {
-  readonly files: readonly string[];
-  readonly folders: readonly string[];
-}
-
 /** Finds files and folders with unusual permissions. Git compares only the executable bit. */
-async function findOddModes(git: Git, { file, folder }: Modes, keep: KeepPaths): Promise<OddModes> {
+async function findOddModes(git: Git, { file, folder }: Modes, keep: KeepPaths) {
   const executable = file | ((file & 0o444) >> 2);
   const not = (...modes: number[]) => modes.flatMap((mode) => ["!", "-perm", mode.toString(8)]);
   const kept = ["./.git", ...keep.findPatterns].flatMap((path) => ["-path", path, "-prune", "-o"]);
@@ -156,21 +153,19 @@ async function findGitDir(git: Git, path: string): Promise<string> {
       return pointer !== undefined && resolve(gitDir, pointer) === join(path, ".git");
     });
   if (found === undefined)
-    throw new RedriveError("git_refused", `git does not know the worktree ${path} any more.`);
+    throw new RedriveError("git_refused", `The worktree ${path} is no longer registered in git.`);
   return found;
 }
 
 /** Returns all tracked files that have changed, including those with only a new timestamp. */
 async function touchedFiles(git: Git, gitDir: string): Promise<string[]> {
   const list = await git.must(["diff-files", "--name-only", "-z", "--ignore-submodules=all"]);
-  const hidden = existsSync(join(gitDir, "info/sparse-checkout")) ? await hiddenFiles(git) : [];
-  return [...list.split("\0").filter(Boolean), ...hidden];
-}
-
-/** Returns the files that a sparse checkout excludes. An item may have created them. */
-async function hiddenFiles(git: Git): Promise<string[]> {
-  const list = await git.must(["-c", "sparse.expectFilesOutsideOfPatterns=true", "ls-files", "-t", "-z"]);
-  return list.split("\0").flatMap((line) => (line.startsWith("S ") ? [line.slice(2)] : []));
+  const changed = list.split("\0").filter(Boolean);
+  if (!existsSync(join(gitDir, "info/sparse-checkout"))) return changed;
+  // An item may have created files that the sparse checkout excludes.
+  const all = await git.must(["-c", "sparse.expectFilesOutsideOfPatterns=true", "ls-files", "-t", "-z"]);
+  const hidden = all.split("\0").filter((line) => line.startsWith("S "));
+  return [...changed, ...hidden.map((line) => line.slice(2))];
 }
 
 async function removeUntracked(git: Git, keep: KeepPaths): Promise<void> {
@@ -203,16 +198,11 @@ function makeWritable(path: string): void {
 }
 
 /** Updates only submodules that the user has initialized, because all worktrees share their settings. */
-async function updateSubmodules(git: Git): Promise<void> {
+async function updateSubmodules(git: Git, { isReset = false } = {}): Promise<void> {
   if (!existsSync(join(git.cwd, ".gitmodules"))) return;
   await git.must(["submodule", "--quiet", "update", "--recursive", "--force"]);
-}
-
-async function resetSubmodules(git: Git): Promise<void> {
-  if (!existsSync(join(git.cwd, ".gitmodules"))) return;
-  await updateSubmodules(git);
   const clean = "git reset -q --hard && git clean -ffdxq";
-  await git.must(["submodule", "--quiet", "foreach", "--recursive", clean]);
+  if (isReset) await git.must(["submodule", "--quiet", "foreach", "--recursive", clean]);
 }
 
 /** Entries that are not replaced: git's pointers, the clones of submodules, and the saved state. */
@@ -224,20 +214,21 @@ export function gitDirOf(path: string): string {
   const text = readFileSync(join(path, ".git"), "utf8");
   const found = /^gitdir: (.+)\n?$/.exec(text)?.[1];
   if (found === undefined)
-    throw new RedriveError("git_refused", `${path} is not a worktree any more: its .git was changed.`);
+    throw new RedriveError("git_refused", `${path} is no longer a worktree: its .git file was changed.`);
   return resolve(path, found);
 }
 
-export interface Modes {
+interface Modes {
   readonly file: number;
   readonly folder: number;
 }
 
-export function savePristine(path: string, gitDir: string): void {
+function savePristine(path: string, gitDir: string): void {
   const place = join(gitDir, "redrive");
   if (!existsSync(place)) {
     mkdirSync(place);
     for (const name of SETTINGS) copyIfThere(join(gitDir, name), join(place, name));
+    const modeOf = (one: string) => lstatSync(one).mode & 0o777;
     const modes: Modes = { file: modeOf(join(path, ".git")), folder: modeOf(path) }; // git has just created both
     writeFileSync(join(place, "modes.json"), JSON.stringify(modes));
   }
@@ -247,23 +238,13 @@ export function savePristine(path: string, gitDir: string): void {
   renameSync(draft, join(place, "index"));
 }
 
-function modeOf(path: string): number {
-  return lstatSync(path).mode & 0o777;
-}
-
-export function readModes(gitDir: string): Modes {
-  return JSON.parse(readFileSync(join(gitDir, "redrive", "modes.json"), "utf8")) as Modes;
-}
-
 /** False when the checkout was never completed, so that no step has run in it. */
 export function isFinished(gitDir: string): boolean {
   return existsSync(join(gitDir, "redrive", "index"));
 }
 
-/** Restores the git directory of the worktree. Returns false when no saved state exists. */
-export function restorePristine(path: string, gitDir: string): boolean {
+function restorePristine(path: string, gitDir: string): void {
   const place = join(gitDir, "redrive");
-  if (!isFinished(gitDir)) return false;
   restorePointer(path, gitDir);
   const staying = existsSync(join(gitDir, "reftable")) ? new Set([...STAYING, "refs"]) : STAYING;
   for (const name of readdirSync(gitDir)) {
@@ -271,7 +252,6 @@ export function restorePristine(path: string, gitDir: string): boolean {
   }
   twin(join(place, "index"), join(gitDir, "index"));
   for (const name of SETTINGS) copyIfThere(join(place, name), join(gitDir, name));
-  return true;
 }
 
 /** Rewrites the worktree's `.git` file, which an item may have removed or replaced. */

@@ -3,7 +3,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { thisOwner } from "../std/process-identity.ts";
 import { Branch } from "./branch.ts";
 import { removeCheckout, removeTree } from "./checkout.ts";
-import { type Git, listGitWorktrees } from "./git.ts";
+import { Git, listGitWorktrees } from "./git.ts";
 import {
   homesOf,
   isInside,
@@ -28,62 +28,52 @@ export interface CleanOptions {
   readonly hasLetters?: (jobId: string) => boolean | Promise<boolean>;
 }
 
-export interface CleanReport {
-  readonly removed: readonly WorktreeEntry[];
-  readonly left: readonly { readonly entry: WorktreeEntry; readonly why: string }[];
-  readonly branchesRemoved: readonly string[];
-  readonly branchesLeft: readonly { readonly branch: string; readonly why: string }[];
+/** What was removed, and what is still there with the reason. */
+export class CleanReport {
+  readonly removed: WorktreeEntry[] = [];
+  readonly left: { readonly entry: WorktreeEntry; readonly why: string }[] = [];
+  readonly branchesRemoved: string[] = [];
+  readonly branchesLeft: { readonly branch: string; readonly why: string }[] = [];
 }
 
 export async function cleanWorktrees(home: string, options: CleanOptions = {}): Promise<CleanReport> {
-  const report = new Report();
+  const report = new CleanReport();
   for (const inventory of await takeInventory(home, options)) await cleanJob(inventory, options, report);
   return report;
 }
 
-class Report implements CleanReport {
-  readonly removed: WorktreeEntry[] = [];
-  readonly left: { entry: WorktreeEntry; why: string }[] = [];
-  readonly branchesRemoved: string[] = [];
-  readonly branchesLeft: { branch: string; why: string }[] = [];
-}
-
-async function cleanJob(inventory: JobInventory, options: CleanOptions, report: Report): Promise<void> {
+async function cleanJob(inventory: JobInventory, options: CleanOptions, report: CleanReport): Promise<void> {
   const { jobId, registry, git } = inventory;
   const hasEnded = (await options.hasEnded?.(jobId)) ?? false;
   const leftBefore = report.left.length;
   for (const entry of inventory.entries) {
-    const why = await whyLeft(inventory, entry, { ...options, hasEnded });
+    const why = await whyLeft(inventory, entry, options, hasEnded);
     if (why !== null) report.left.push({ entry, why });
     else if (options.dryRun || (await removeEntry(inventory, entry))) report.removed.push(entry);
     else report.left.push({ entry, why: "another process has just taken it" });
   }
   const isEmpty = report.left.length === leftBefore;
   const isOver = hasEnded && isEmpty && !((await options.hasLetters?.(jobId)) ?? false);
-  if (git !== null) await cleanBranches(git, inventory, { ...options, hasEnded, isOver }, report);
-  const isForgotten = isOver || (options.force && isEmpty);
-  if (isForgotten && !options.dryRun && !(await hasBranch(inventory))) removeIfBare(registry.folder);
+  const job = new Branch(git ?? new Git(registry.folder), jobBranch(jobId));
+  if (git !== null) await cleanAgentBranches(git, inventory, options, report);
+  if (git !== null && isOver) await cleanJobBranch(git, inventory, job, options, report);
+  if (options.dryRun || !(isOver || (options.force && isEmpty))) return;
+  // The job record stays as long as the branch, because it names the branch to merge into.
+  if (git === null || (await job.read()) === null) removeIfBare(registry.folder);
 }
-
-/** The job record stays as long as the branch, because it names the branch to merge into. */
-async function hasBranch({ git, jobId }: JobInventory): Promise<boolean> {
-  return git !== null && (await new Branch(git, jobBranch(jobId)).read()) !== null;
-}
-
-type Judging = Omit<CleanOptions, "hasEnded"> & { readonly hasEnded: boolean };
 
 async function whyLeft(
   inventory: JobInventory,
   entry: WorktreeEntry,
-  options: Judging,
+  { force, isNeeded = ({ state }) => state === "kept" }: CleanOptions,
+  hasEnded: boolean,
 ): Promise<string | null> {
   if (entry.isOwnerHere) return `process ${entry.pid} uses it`;
   if (entry.state !== "missing" && hasProcessIn(entry.path)) return "a process works in it";
-  if (options.force) return null;
+  if (force) return null;
   if (entry.pid !== null) return `process ${entry.pid} of another machine may use it`;
-  const isNeeded = options.isNeeded ?? (({ state }: WorktreeEntry) => state === "kept");
   if (await isNeeded(entry)) return "a letter needs it";
-  if (entry.name === MAIN_NAME && !options.hasEnded) return "its job has not ended";
+  if (entry.name === MAIN_NAME && !hasEnded) return "its job has not ended";
   return lossOf(inventory, entry);
 }
 
@@ -100,56 +90,49 @@ async function removeEntry({ registry, git }: JobInventory, entry: WorktreeEntry
   return true;
 }
 
-type BranchJudging = Judging & { readonly isOver: boolean };
-
-async function cleanBranches(
+async function cleanAgentBranches(
   git: Git,
   inventory: JobInventory,
-  options: BranchJudging,
-  report: Report,
+  options: CleanOptions,
+  report: CleanReport,
 ): Promise<void> {
-  const { jobId } = inventory;
   const inUse = new Set((await listGitWorktrees(git)).map(({ branch }) => branch));
   const gone = new Set(options.dryRun ? report.removed.map(({ branch }) => `refs/heads/${branch}`) : []);
-  const agents = `refs/heads/${agentBranches(jobId)}/`;
+  const agents = `refs/heads/${agentBranches(inventory.jobId)}/`;
   const refs = (await git.must(["for-each-ref", "--format=%(refname)", agents])).split("\n");
   for (const ref of refs.filter((name) => name !== "" && (!inUse.has(name) || gone.has(name)))) {
     const isWanted = !options.force && !(await isInside(git, ref, homesOf(inventory)));
-    await removeBranch(git, ref, isWanted ? "it has commits that are not merged" : null, options, report);
+    const branch = new Branch(git, ref.replace("refs/heads/", ""));
+    await removeBranch(branch, isWanted ? "it has commits that are not merged" : null, options, report);
   }
-  if (options.isOver) await cleanJobBranch(git, inventory, options, report);
 }
 
 /** Never forced: a job's branch is removed only when the branch that it started from contains its work. */
 async function cleanJobBranch(
   git: Git,
-  { jobId, job, registry }: JobInventory,
-  options: Judging,
-  report: Report,
+  { job, registry }: JobInventory,
+  branch: Branch,
+  options: CleanOptions,
+  report: CleanReport,
 ): Promise<void> {
-  const branch = new Branch(git, jobBranch(jobId));
   const tip = await branch.read();
   if (tip === null) return;
-  const isUnchanged = tip === job?.startCommit;
   const start = job?.startBranch ?? null;
-  const isMerged = start !== null && (await isInside(git, tip, [start]));
-  const why = isUnchanged || isMerged ? null : `it is not merged into ${start ?? "a branch"}`;
+  const isMerged = tip === job?.startCommit || (start !== null && (await isInside(git, tip, [start])));
+  const why = isMerged ? null : `it is not merged into ${start ?? "a branch"}`;
   if (why === null && !options.dryRun) registry.removeJob(); // removed first, because a record without a branch means lost work
-  await removeBranch(git, branch.ref, why, options, report);
+  await removeBranch(branch, why, options, report);
 }
 
 async function removeBranch(
-  git: Git,
-  ref: string,
+  branch: Branch,
   why: string | null,
-  { dryRun = false }: Pick<CleanOptions, "dryRun">,
-  report: Report,
+  { dryRun }: CleanOptions,
+  report: CleanReport,
 ): Promise<void> {
-  const name = ref.replace("refs/heads/", "");
-  const branch = new Branch(git, name);
   const head = await branch.read();
-  if (why !== null) report.branchesLeft.push({ branch: name, why });
-  else if (head !== null && (dryRun || (await branch.remove(head)))) report.branchesRemoved.push(name);
+  if (why !== null) report.branchesLeft.push({ branch: branch.name, why });
+  else if (head !== null && (dryRun || (await branch.remove(head)))) report.branchesRemoved.push(branch.name);
 }
 
 function removeIfBare(folder: string): void {

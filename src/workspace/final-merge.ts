@@ -63,15 +63,14 @@ async function tryMerge(
     return left("detached", "The run started from a detached HEAD, not from a branch.");
   const start = new Branch(git, startBranch);
   const tip = await start.read();
-  if (tip === null) return left("branch_gone", `The branch ${startBranch} is not there any more.`);
+  if (tip === null) return left("branch_gone", `The branch ${startBranch} no longer exists.`);
   if (await isAncestor(git, `refs/heads/${jobBranch}`, tip)) return { kind: "nothing", into: startBranch };
   if (mode === "leave") return left("asked", `The work is in the branch ${jobBranch}.`);
   const merged = await mergeTrees(git, tip, `refs/heads/${jobBranch}`);
   if (merged.kind === "conflict") return left("conflict", merged.detail, merged.files);
   const place = (await listGitWorktrees(git)).find((worktree) => worktree.branch === start.ref);
-  if (place !== undefined)
-    return mergeInCheckout(git.in(place.path), { ...request, startBranch, left, isLast });
-  return mergeWithoutCheckout(git, { ...request, start, tip, tree: merged.tree });
+  if (place !== undefined) return mergeInCheckout(git.in(place.path), { ...request, startBranch }, isLast);
+  return mergeWithoutCheckout(git, request, { start, tip, tree: merged.tree });
 }
 
 type Leave = (why: LeftWhy, detail: string, files?: readonly string[]) => FinalMerge;
@@ -86,22 +85,19 @@ function quoted(name: string): string {
   return /^[A-Za-z0-9._/%-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`;
 }
 
-interface InCheckout extends FinalMergeRequest {
-  readonly startBranch: string;
-  readonly left: Leave;
-  readonly isLast: boolean;
-}
-
 /** Never fast-forwards: hooks see the merge commit, and one `git revert -m 1` undoes the job. */
 async function mergeInCheckout(
   git: Git,
-  { jobId, jobBranch, startBranch, left, isLast }: InCheckout,
+  request: FinalMergeRequest & { readonly startBranch: string },
+  isLast: boolean,
 ): Promise<FinalMerge | "again"> {
+  const { jobId, jobBranch, startBranch } = request;
+  const left = leaver(request);
   const gitDir = await git.must(["rev-parse", "--absolute-git-dir"]);
   const head = await git.must(["rev-parse", `refs/heads/${jobBranch}^{commit}`]);
   const busy = busyFile(gitDir);
   if (busy !== null && !isLast && (await isFreeSoon(gitDir))) return "again";
-  if (busy !== null) return left("refused", `Another git is at work in ${git.cwd}: ${busy} is there.`);
+  if (busy !== null) return left("refused", `Another git process is working in ${git.cwd}: ${busy} exists.`);
   const env = await identityEnvironment(git);
   const result = await git.asUser(
     ["merge", "--no-ff", "--no-edit", "--no-autostash", "-m", subject(jobId, jobBranch), jobBranch],
@@ -148,14 +144,11 @@ async function isFreeSoon(gitDir: string): Promise<boolean> {
   return true;
 }
 
-interface WithoutCheckout extends FinalMergeRequest {
-  readonly start: Branch;
-  readonly tip: string;
-  readonly tree: string;
-}
-
-async function mergeWithoutCheckout(git: Git, request: WithoutCheckout): Promise<FinalMerge | "again"> {
-  const { jobId, jobBranch, start, tip, tree } = request;
+async function mergeWithoutCheckout(
+  git: Git,
+  { jobId, jobBranch }: FinalMergeRequest,
+  { start, tip, tree }: { readonly start: Branch; readonly tip: string; readonly tree: string },
+): Promise<FinalMerge | "again"> {
   const head = await git.must(["rev-parse", `refs/heads/${jobBranch}^{commit}`]);
   const commit = await commitTree(git, {
     tree,

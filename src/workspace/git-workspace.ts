@@ -10,9 +10,10 @@ import { agentEnvironment, GIT_LOCATION_VARIABLES } from "./git.ts";
 import { JobWorktrees, type TidyOptions } from "./job-worktrees.ts";
 import type { AgentWorktree } from "./pool.ts";
 import { openRepository } from "./repository.ts";
-import type { Checkout, Finish, FinishMode, KeptCheckout, Merge, Workspace } from "./workspace.ts";
+import type { Checkout, Finish, FinishMode, KeptCheckout, Workspace } from "./workspace.ts";
 
-export interface GitWorkspaceNeeds {
+/** The parts of a job's runtime that a workspace uses. */
+interface GitWorkspaceNeeds {
   readonly home: string;
   readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
   readonly hasLetters: () => Promise<boolean>;
@@ -34,7 +35,9 @@ export async function openGitWorkspace(
   const top = await worktrees.jobWorktree();
   const { prefix } = repository;
   const root = folderIn(top, prefix);
-  const isNeeded = neededBy(spec, needs);
+  // Letters need their worktrees. With `keep_worktrees: always`, every kept one stays until `redrive worktrees clean`.
+  const isNeeded: TidyOptions["isNeeded"] = async (kept) =>
+    (keepWorktreesOf(spec) === "always" && kept.state === "kept") || needs.isKeptForLetter(kept);
   await worktrees.adopt({ isNeeded });
   return {
     root,
@@ -43,13 +46,17 @@ export async function openGitWorkspace(
     notes: repository.notes,
     acquire: async (itemId, attempt, name) => {
       const title = `redrive: ${oneLine(name, TITLE_CHARS_MAX)}`;
-      return checkoutOf(worktrees, await worktrees.acquire(itemId, attempt), { prefix, title });
+      return checkoutOf(worktrees, await worktrees.acquire(itemId, attempt), prefix, title);
     },
     mergedItems: () => worktrees.mergedItems(),
     commitPhase: async () => {
       const title = "Changes of a phase that no step committed";
       const committed = await worktrees.commitAll({ path: top }, title);
-      if (committed.kind === "refused") throw phaseRefused(top, committed.detail);
+      if (committed.kind === "refused") {
+        const message = `The changes of the phase could not be committed: ${committed.detail}`;
+        const hint = `They are in ${top}. Commit them there, then continue with \`redrive resume\`.`;
+        throw new RedriveError("git_refused", message, { hint });
+      }
       await worktrees.commitPhase();
     },
     refresh: async () => {
@@ -73,28 +80,26 @@ function folderIn(top: string, prefix: string): string {
   return folder;
 }
 
-function phaseRefused(top: string, detail: string): RedriveError {
-  return new RedriveError("git_refused", `What the phase changed could not be committed: ${detail}`, {
-    hint: `It is in ${top}. Commit it there, then \`redrive resume\` goes on.`,
-  });
-}
-
 /** Length limit for the item's name in the subject of commits. */
 const TITLE_CHARS_MAX = 60;
 
 function checkoutOf(
   worktrees: JobWorktrees,
   worktree: AgentWorktree,
-  { prefix, title }: { readonly prefix: string; readonly title: string },
+  prefix: string,
+  title: string,
 ): Checkout {
   let isMerged = false;
   return {
     root: folderIn(worktree.path, prefix),
     name: worktree.name,
     head: () => worktrees.head(worktree),
+    // Commits uncommitted changes with the user's hooks first.
     merge: async () => {
-      const merge = await mergeAll(worktrees, worktree, title);
-      isMerged = merge.kind === "merged" || merge.kind === "empty";
+      const committed = await worktrees.commitAll(worktree, title);
+      if (committed.kind === "refused") return committed;
+      const merge = await worktrees.merge(worktree, title, { isClean: true });
+      isMerged = merge.kind !== "conflict";
       return merge;
     },
     artifacts: () => worktrees.artifacts(worktree),
@@ -102,14 +107,6 @@ function checkoutOf(
     release: () => worktrees.release(worktree, { discard: !isMerged }),
     keep: async (why) => worktrees.keep(worktree, why),
   };
-}
-
-/** Commits uncommitted changes with the user's hooks, then merges. */
-async function mergeAll(worktrees: JobWorktrees, worktree: AgentWorktree, title: string): Promise<Merge> {
-  const committed = await worktrees.commitAll(worktree, title);
-  if (committed.kind === "refused") return { kind: "refused", detail: committed.detail };
-  const merged = await worktrees.merge(worktree, title, { isClean: true });
-  return merged.kind === "conflict" ? { kind: "conflict", files: merged.files } : merged;
 }
 
 async function finish(
@@ -129,10 +126,4 @@ async function finish(
     ...(isMerging && { isRefused: true }),
     ...(mergeMode === "ask" && end.why === "asked" && { question }),
   };
-}
-
-/** Letters need their worktrees. With `keep_worktrees: always`, every kept one stays until `redrive worktrees clean`. */
-function neededBy(spec: WorkflowSpec, { isKeptForLetter }: GitWorkspaceNeeds): TidyOptions["isNeeded"] {
-  if (keepWorktreesOf(spec) !== "always") return isKeptForLetter;
-  return async (kept) => kept.state === "kept" || isKeptForLetter(kept);
 }

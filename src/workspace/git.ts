@@ -5,14 +5,15 @@ import { RedriveError } from "../errors.ts";
 import { systemClock } from "../std/clock.ts";
 
 /** Starts git or `find`. The default uses Node; a runner that uses much memory passes its launcher instead. */
-export type RunGit = (argv: readonly string[], options: RunGitOptions) => Promise<GitResult>;
-
-export interface RunGitOptions {
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly unset: readonly string[];
-  readonly stdin?: string;
-}
+export type RunGit = (
+  argv: readonly string[],
+  options: {
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+    readonly unset: readonly string[];
+    readonly stdin?: string;
+  },
+) => Promise<GitResult>;
 
 export interface GitResult {
   /** Null when the process could not be started or was killed by a signal. */
@@ -37,7 +38,7 @@ const STEADY =
     .split(/\s+/)
     .flatMap((setting) => ["-c", setting]);
 
-export interface GitCall {
+interface GitCall {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -56,7 +57,7 @@ export class Git {
   }
 
   /** Runs a plumbing command without hooks, in English. Returns any exit code; throws when git cannot be started. */
-  async ask(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
+  async ask(args: readonly string[], { stdin, env }: GitCall = {}): Promise<GitResult> {
     for (let tries = 1; ; tries += 1) {
       const environment = { GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C", ...env };
       const result = await this.#start([...STEADY, ...args], environment, stdin);
@@ -124,16 +125,12 @@ export const runWithNode: RunGit = ([file = "git", ...args], { cwd, env, unset, 
   new Promise((resolve) => {
     const environment: NodeJS.ProcessEnv = { ...process.env, ...env };
     for (const name of unset) delete environment[name];
-    const child = execFile(
-      file,
-      args,
-      { cwd, env: environment, maxBuffer: OUTPUT_BYTES_MAX, encoding: "utf8" },
-      (error, stdout, stderr) => {
-        if (typeof error?.code === "string")
-          resolve({ exitCode: null, stdout, stderr, startError: error.code });
-        else resolve({ exitCode: error === null ? 0 : (error.code ?? null), stdout, stderr });
-      },
-    );
+    const options = { cwd, env: environment, maxBuffer: OUTPUT_BYTES_MAX, encoding: "utf8" } as const;
+    const child = execFile(file, args, options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : (error.code ?? null);
+      if (typeof code === "string") resolve({ exitCode: null, stdout, stderr, startError: code });
+      else resolve({ exitCode: code, stdout, stderr });
+    });
     child.stdin?.on("error", () => undefined); // the process may end before it has read everything
     child.stdin?.end(stdin ?? "");
   });
@@ -143,42 +140,27 @@ const EMAIL = "redrive@localhost";
 
 /** Returns an environment in which git can commit. It is empty when the user has configured a name and an address. */
 export async function identityEnvironment(git: Git): Promise<Readonly<Record<string, string>>> {
-  const [author, committer] = await Promise.all([isKnown(git, "AUTHOR"), isKnown(git, "COMMITTER")]);
+  const isMissing = async (role: string) => {
+    // A name that git derives from the machine's name does not count.
+    const asked = await git.ask(["-c", "user.useConfigOnly=true", "var", `GIT_${role}_IDENT`]);
+    return asked.exitCode !== 0;
+  };
+  const [noAuthor, noCommitter] = await Promise.all([isMissing("AUTHOR"), isMissing("COMMITTER")]);
   return {
-    ...(!author && { GIT_AUTHOR_NAME: NAME, GIT_AUTHOR_EMAIL: EMAIL }),
-    ...(!committer && { GIT_COMMITTER_NAME: NAME, GIT_COMMITTER_EMAIL: EMAIL }),
+    ...(noAuthor && { GIT_AUTHOR_NAME: NAME, GIT_AUTHOR_EMAIL: EMAIL }),
+    ...(noCommitter && { GIT_COMMITTER_NAME: NAME, GIT_COMMITTER_EMAIL: EMAIL }),
   };
 }
 
-/** A name that git derives from the machine's name does not count. */
-async function isKnown(git: Git, role: "AUTHOR" | "COMMITTER"): Promise<boolean> {
-  const result = await git.ask(["-c", "user.useConfigOnly=true", "var", `GIT_${role}_IDENT`]);
-  return result.exitCode === 0;
-}
+/** A null head or branch is one that git does not report: `branch` is a full ref, and null when HEAD is detached. */
 
-export interface GitWorktree {
-  readonly path: string;
-  /** Null when git does not report it. */
-  readonly head: string | null;
-  /** The full ref; null when HEAD is detached. */
-  readonly branch: string | null;
-  readonly isMissing: boolean;
-}
-
-export async function listGitWorktrees(git: Git): Promise<GitWorktree[]> {
+export async function listGitWorktrees(git: Git) {
   const text = await git.must(["worktree", "list", "--porcelain", "-z"]);
-  return text
-    .split("\0\0")
-    .filter(Boolean)
-    .map((block) => {
-      const fields = new Map(block.split("\0").map((line) => splitOnce(line)));
-      return {
-        path: fields.get("worktree") ?? "",
-        head: fields.get("HEAD") ?? null,
-        branch: fields.get("branch") ?? null,
-        isMissing: fields.has("prunable"),
-      };
-    });
+  const blocks = text.split("\0\0").filter(Boolean);
+  return blocks.map((block) => {
+    const fields = new Map(block.split("\0").map((line) => splitOnce(line)));
+    return { path: fields.get("worktree") ?? "", branch: fields.get("branch") ?? null };
+  });
 }
 
 function splitOnce(line: string): [string, string] {
@@ -186,17 +168,17 @@ function splitOnce(line: string): [string, string] {
   return space < 0 ? [line, ""] : [line.slice(0, space), line.slice(space + 1)];
 }
 
-const SETTINGS = [
-  ["gc.auto", "0"],
-  ["maintenance.auto", "false"],
-] as const;
+const AGENT_SETTINGS = ["gc.auto=0", "maintenance.auto=false"];
 
 /** Appends to the git settings that the environment already has. */
 export function agentEnvironment(outside: NodeJS.ProcessEnv): Record<string, string> {
   const before = Number(outside.GIT_CONFIG_COUNT) || 0;
-  const entries = SETTINGS.flatMap(([key, value], index): [string, string][] => [
-    [`GIT_CONFIG_KEY_${before + index}`, key],
-    [`GIT_CONFIG_VALUE_${before + index}`, value],
-  ]);
-  return Object.fromEntries([["GIT_CONFIG_COUNT", String(before + SETTINGS.length)], ...entries]);
+  const entries = AGENT_SETTINGS.flatMap((setting, index): [string, string][] => {
+    const [key = "", value = ""] = setting.split("=");
+    return [
+      [`GIT_CONFIG_KEY_${before + index}`, key],
+      [`GIT_CONFIG_VALUE_${before + index}`, value],
+    ];
+  });
+  return Object.fromEntries([["GIT_CONFIG_COUNT", String(before + AGENT_SETTINGS.length)], ...entries]);
 }

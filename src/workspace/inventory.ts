@@ -18,18 +18,13 @@ import {
 } from "./registry.ts";
 
 /** `orphan` is a folder without a record. `missing` is an entry of git or a record whose folder does not exist. */
-export type EntryState = WorktreeRecord["state"] | "orphan" | "missing";
+type EntryState = WorktreeRecord["state"] | "orphan" | "missing";
 
-export interface WorktreeEntry {
+export interface WorktreeEntry
+  extends Pick<WorktreeRecord, "name" | "jobId" | "branch" | "itemId" | "attempt" | "why"> {
   readonly path: string;
-  readonly name: string;
   readonly repo: string;
-  readonly jobId: string;
   readonly state: EntryState;
-  readonly branch: string | null;
-  readonly itemId?: string;
-  readonly attempt?: number;
-  readonly why?: string;
   /** The process that uses the worktree; null when it has ended. */
   readonly pid: number | null;
   /** False when that process is on another machine, where it may have ended. */
@@ -46,7 +41,7 @@ export interface JobInventory {
   readonly git: Git | null;
 }
 
-export interface ListOptions {
+interface ListOptions {
   readonly job?: string;
 }
 
@@ -68,16 +63,8 @@ function describeJob(registry: JobRegistry): JobInventory {
   const known = records.map((record) => entryOf(record, registry.path(record.name), repo));
   const orphans = registry.orphans().map((name): WorktreeEntry => {
     const path = registry.path(name);
-    return {
-      path,
-      name,
-      repo,
-      jobId,
-      state: "orphan",
-      ...NOBODY,
-      branch: null,
-      commonDir: commonDirOf(path),
-    };
+    const commonDir = commonDirOf(path);
+    return { path, name, repo, jobId, state: "orphan", ...NOBODY, branch: null, commonDir };
   });
   const entries = [...known, ...orphans];
   const commonDir = job?.commonDir ?? entries.find((entry) => entry.commonDir !== null)?.commonDir ?? null;
@@ -85,26 +72,11 @@ function describeJob(registry: JobRegistry): JobInventory {
   return { registry, jobId, job, entries, git };
 }
 
-function entryOf(record: WorktreeRecord, path: string, repo: string): WorktreeEntry {
-  const { name, jobId, branch, itemId, attempt, why, owner, commonDir } = record;
+function entryOf({ owner, base: _, ...record }: WorktreeRecord, path: string, repo: string): WorktreeEntry {
   const ownedBy = owner === null ? "gone" : ownerState(owner);
   const pid = owner === null || ownedBy === "gone" ? null : owner.pid;
   const state = existsSync(path) ? record.state : "missing";
-  const isOwnerHere = ownedBy === "here";
-  return compact({
-    path,
-    name,
-    repo,
-    jobId,
-    state,
-    branch,
-    itemId,
-    attempt,
-    why,
-    pid,
-    isOwnerHere,
-    commonDir,
-  });
+  return { ...record, path, repo, state, pid, isOwnerHere: ownedBy === "here" };
 }
 
 const NOBODY = { pid: null, isOwnerHere: false };
@@ -183,27 +155,18 @@ export async function artifactsOf(git: Git, branch: string, keep: KeepPaths): Pr
     readHead(git).catch(() => null),
     changesIn(git, keep).catch((error: Error) => error.message),
   ]);
-  const stat = hasTracked(changes) ? await statOf(git, keep) : "";
+  const isTracked = changes.split("\n").some((line) => line !== "" && !line.startsWith("??"));
+  const diff = ["diff", "--stat", "--no-ext-diff", "HEAD", "--", ...keep.pathspecs];
+  const stat = isTracked ? await git.must(diff).catch(() => "") : "";
   const text = [changes, stat].filter(Boolean).join("\n\n");
+  const more = text.length - CHANGES_CHARACTERS_MAX;
   return compact({
     worktreePath: git.cwd,
     branchName: branch,
     head: head ?? undefined,
-    uncommittedChanges: text === "" ? undefined : cut(text),
+    uncommittedChanges:
+      more > 0 ? `${text.slice(0, CHANGES_CHARACTERS_MAX)}\n… ${more} more characters` : text || undefined,
   });
-}
-
-function hasTracked(changes: string): boolean {
-  return changes.split("\n").some((line) => line !== "" && !line.startsWith("??"));
-}
-
-function statOf(git: Git, keep: KeepPaths): Promise<string> {
-  return git.must(["diff", "--stat", "--no-ext-diff", "HEAD", "--", ...keep.pathspecs]).catch(() => "");
-}
-
-function cut(text: string): string {
-  if (text.length <= CHANGES_CHARACTERS_MAX) return text;
-  return `${text.slice(0, CHANGES_CHARACTERS_MAX)}\n… ${text.length - CHANGES_CHARACTERS_MAX} more characters`;
 }
 
 export type Committed =
@@ -211,15 +174,11 @@ export type Committed =
   | { readonly kind: "nothing" }
   /** A hook or a setting of the user prevented the commit. All changes remain uncommitted. */
   | { readonly kind: "refused"; readonly detail: string };
-
-export interface CommitAll {
-  readonly message: string;
-  readonly keep: KeepPaths;
-  readonly env: Readonly<Record<string, string>>;
-}
-
 /** Commits the agent's uncommitted changes with the user's hooks. */
-export async function commitAll(git: Git, { message, keep, env }: CommitAll): Promise<Committed> {
+export async function commitAll(
+  git: Git,
+  { message, keep, env }: { message: string; keep: KeepPaths; env: Readonly<Record<string, string>> },
+): Promise<Committed> {
   rmSync(join(gitDirOf(git.cwd), "index.lock"), { force: true }); // the agent's processes have ended, so the lock is stale
   if ((await changesIn(git, keep)) === "") return { kind: "nothing" };
   const added = await git.ask(["add", "-A", "--", ...keep.pathspecs]);

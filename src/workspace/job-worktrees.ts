@@ -16,23 +16,6 @@ import { type AgentWorktree, Pool, type PoolOptions } from "./pool.ts";
 import { type JobRecord, JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
 import type { Repository } from "./repository.ts";
 
-export interface JobWorktreesOptions {
-  readonly home: string;
-  /** Paths kept from one item to the next, relative to the top of the worktree, such as `node_modules`. Default: none. */
-  readonly keep?: readonly string[];
-}
-
-export type MergeEnd = Merged & {
-  /** Whether the agent left uncommitted changes, which are not part of the merge. */
-  readonly uncommitted: boolean;
-};
-
-export type PhaseEnd = {
-  readonly kind: "advanced" | "unchanged";
-  readonly commit: string;
-  readonly uncommitted: boolean;
-};
-
 export class JobWorktrees extends Pool {
   /** The commit and branch from which the job started. */
   readonly start: JobRecord;
@@ -42,30 +25,44 @@ export class JobWorktrees extends Pool {
   readonly #queue: MergeQueue;
   #main: Promise<string> | undefined;
 
-  private constructor(parts: Parts) {
+  private constructor(
+    parts: PoolOptions &
+      Pick<JobWorktrees, "start"> & { home: string; env: Readonly<Record<string, string>> },
+  ) {
     super(parts);
-    const { git, start, home, branch, env } = parts;
-    this.start = start;
+    const { git, branch, env } = parts;
+    this.start = parts.start;
     this.branchName = branch.name;
-    this.#home = home;
+    this.#home = parts.home;
     this.#env = env;
     this.#queue = new MergeQueue(git, branch, env);
   }
 
-  /** Starts the job at the start commit, or continues it. A job that was merged and cleaned continues from the merged work. */
+  /**
+   * Starts the job at the start commit, or continues it. A job that was merged and cleaned continues from the merged work.
+   * `keep` has the paths that stay from one item to the next, relative to the top of the worktree. Default: none.
+   */
   static async open(
     repository: Repository,
     jobId: string,
-    options: JobWorktreesOptions,
+    { home, keep = [] }: { readonly home: string; readonly keep?: readonly string[] },
   ): Promise<JobWorktrees> {
     const { git, commonDir } = repository;
-    const { home } = options;
-    const keep = keepPaths(options.keep ?? []);
     const registry = JobRegistry.of(home, repository, jobId);
     const branch = new Branch(git, jobBranch(jobId), commonDir);
     const start = await beginJob(repository, jobId, registry, branch);
     const env = await identityEnvironment(git);
-    return new JobWorktrees({ git, commonDir, jobId, start, home, registry, branch, keep, env });
+    return new JobWorktrees({
+      git,
+      commonDir,
+      jobId,
+      start,
+      home,
+      registry,
+      branch,
+      keep: keepPaths(keep),
+      env,
+    });
   }
 
   /** Returns the worktree of setup, reduce and merge, with a detached HEAD. Created on first use. */
@@ -74,21 +71,21 @@ export class JobWorktrees extends Pool {
     return this.#main;
   }
 
-  /** Moves the job's branch to the commits of the phase, which must be based on the branch. */
-  async commitPhase(): Promise<PhaseEnd> {
+  /** Moves the job's branch to the commits of the phase, which must be based on the branch. Returns the tip. */
+  async commitPhase() {
     const { git, keep, branch } = this.options;
     const inside = git.in(await this.jobWorktree());
     const uncommitted = (await changesIn(inside, keep)) !== "";
     return this.#queue.alone(async () => {
       const [tip, head] = await Promise.all([this.tip(), readHead(inside)]);
       if (head === tip || (await isAncestor(git, head, tip)))
-        return { kind: "unchanged", commit: tip, uncommitted };
+        return { kind: "unchanged", commit: tip, uncommitted } as const;
       if (!(await isAncestor(git, tip, head)) || !(await branch.move(tip, head, "phase"))) {
         const message = `HEAD of ${inside.cwd} does not build on ${branch.name}; the branch was not moved.`;
         const hint = "A step must add commits to what it finds, not rewrite it.";
         throw new RedriveError("git_refused", message, { hint });
       }
-      return { kind: "advanced", commit: head, uncommitted };
+      return { kind: "advanced", commit: head, uncommitted } as const;
     });
   }
 
@@ -113,12 +110,15 @@ export class JobWorktrees extends Pool {
     return commitAll(git.in(path), { message, keep, env: this.#env });
   }
 
-  /** Merges the agent's commits into the job's branch, one agent at a time. `isClean`: `commitAll` was just called. */
+  /**
+   * Merges the agent's commits into the job's branch, one agent at a time. `isClean` means that `commitAll` was just called.
+   * `uncommitted` in the result means that the agent left changes that are not part of the merge.
+   */
   async merge(
     worktree: AgentWorktree,
     message: string,
-    { isClean = false }: { readonly isClean?: boolean } = {},
-  ): Promise<MergeEnd> {
+    { isClean = false } = {},
+  ): Promise<Merged & { readonly uncommitted: boolean }> {
     const { git, keep, jobId } = this.options;
     const inside = git.in(worktree.path);
     const [head, changes] = await Promise.all([readHead(inside), isClean ? "" : changesIn(inside, keep)]);
@@ -169,13 +169,14 @@ export class JobWorktrees extends Pool {
     const path = registry.path(MAIN_NAME);
     const base = await this.tip();
     const owner = thisOwner();
-    const isOurs = this.#takeMain({
-      ...{ name: MAIN_NAME, jobId, commonDir, state: "in_use", owner, branch: null, base },
-    });
-    const isUsable = isWhole(path) && (await this.head({ path }).catch(() => null)) !== null;
+    const common = { name: MAIN_NAME, jobId, commonDir, branch: null, base };
+    const isOurs = this.#takeMain({ ...common, state: "in_use", owner });
+    // A checkout that a crash interrupted is not used: its missing files would count as removed.
+    const isWhole = existsSync(join(path, ".git")) && isFinished(gitDirOf(path));
+    const isUsable = isWhole && (await this.head({ path }).catch(() => null)) !== null;
     if (isOurs && isUsable) rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // left by a killed git process
     if (isUsable) return path;
-    if (!isOurs) throw new RedriveError("git_refused", `Another process is making ${path}; try again.`);
+    if (!isOurs) throw new RedriveError("git_refused", `Another process is creating ${path}. Try again.`);
     await removeCheckout(git, path);
     await addCheckout(git, { path, commit: base, branch: null });
     return path;
@@ -190,11 +191,6 @@ export class JobWorktrees extends Pool {
   }
 }
 
-/** False for a checkout that a crash interrupted: its missing files would count as removed. */
-function isWhole(path: string): boolean {
-  return existsSync(join(path, ".git")) && isFinished(gitDirOf(path));
-}
-
 export interface TidyOptions {
   readonly isNeeded: (kept: Kept) => Promise<boolean>;
   readonly hasLetters: NonNullable<CleanOptions["hasLetters"]>;
@@ -202,12 +198,6 @@ export interface TidyOptions {
 
 /** The fields that a worktree's record and its inventory entry have in common. */
 export type Kept = Pick<WorktreeRecord, "itemId" | "branch"> & { readonly state: string };
-
-interface Parts extends PoolOptions {
-  readonly start: JobRecord;
-  readonly home: string;
-  readonly env: Readonly<Record<string, string>>;
-}
 
 /** The branch is created before the record, because a record without a branch means that the work was removed. */
 async function beginJob(

@@ -1,9 +1,10 @@
 /** Merges finished agents' commits into the job's branch one at a time. After a crash, trailers show which items are merged. */
+import { tryTo } from "../std/try-to.ts";
 import { takingTurns } from "../std/turns.ts";
 import { type Branch, branchGone, commitTree, isAncestor, mergeTrees } from "./branch.ts";
 import type { Git } from "./git.ts";
 
-export interface MergeRequest {
+interface MergeRequest {
   readonly head: string;
   readonly base: string;
   readonly itemId: string;
@@ -38,16 +39,14 @@ export class MergeQueue {
   }
 
   merge(request: MergeRequest): Promise<Merged> {
-    return this.alone(() => this.#merge(request));
-  }
-
-  async #merge(request: MergeRequest): Promise<Merged> {
-    for (;;) {
-      const tip = await this.#branch.read();
-      if (tip === null) throw branchGone(this.#branch.name);
-      const merged = await this.#mergeInto(tip, request);
-      if (merged !== "moved") return merged;
-    }
+    return this.alone(async () => {
+      for (;;) {
+        const tip = await this.#branch.read();
+        if (tip === null) throw branchGone(this.#branch.name);
+        const merged = await this.#mergeInto(tip, request);
+        if (merged !== "moved") return merged;
+      }
+    });
   }
 
   async #mergeInto(tip: string, request: MergeRequest): Promise<Merged | "moved"> {
@@ -84,14 +83,11 @@ const ITEM = "Redrive-Item";
 const ATTEMPT = "Redrive-Attempt";
 const JOB = "Redrive-Job";
 
+/** Ids are written as JSON, which contains no line ends. */
 function messageOf({ message, itemId, attempt, jobId }: MergeRequest): string {
-  const trailers = [`${ITEM}: ${oneLine(itemId)}`, `${ATTEMPT}: ${attempt}`, `${JOB}: ${oneLine(jobId)}`];
-  return `${message.trim() || "Merge an agent's work"}\n\n${trailers.join("\n")}\n`;
-}
-
-/** JSON contains no line ends. */
-function oneLine(text: string): string {
-  return JSON.stringify(text);
+  const [item, job] = [JSON.stringify(itemId), JSON.stringify(jobId)];
+  const trailers = `${ITEM}: ${item}\n${ATTEMPT}: ${attempt}\n${JOB}: ${job}\n`;
+  return `${message.trim() || "Merge an agent's work"}\n\n${trailers}`;
 }
 
 /** Reads the ids of merged items from the trailers of merge commits, including nested ones. */
@@ -102,17 +98,8 @@ export async function readMergedItems(git: Git, range: string, jobId: string): P
   const items = new Set<string>();
   for (const line of log.split("\0")) {
     const [job = "", item = ""] = line.replace(/^\n/, "").split("\x1e");
-    const id = parse(item);
-    if (parse(job) === jobId && id !== null) items.add(id);
+    const id = tryTo(() => JSON.parse(item) as unknown); // fails for commits that Redrive has not made
+    if (typeof id === "string" && tryTo(() => JSON.parse(job)) === jobId) items.add(id);
   }
   return items;
-}
-
-function parse(text: string): string | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "string" ? value : null;
-  } catch {
-    return null; // not written by Redrive
-  }
 }

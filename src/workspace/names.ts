@@ -72,17 +72,11 @@ export function keepPaths(paths: readonly string[]): KeepPaths {
 function checkedPath(path: string): string {
   const trimmed = path.replace(/^(\.?\/)+|\/+$/g, "");
   const parts = trimmed.split("/");
-  if (
-    path.startsWith("/") ||
-    trimmed === "" ||
-    parts.some((part) => ["", ".", "..", ".git"].includes(part)) ||
-    /[\0\n]/.test(trimmed)
-  ) {
-    throw new RedriveError("usage", `keep: "${path}" is not a path inside of the worktree.`, {
-      hint: "Write it from the top of the repository, for example node_modules or packages/*/node_modules.",
-    });
-  }
-  return trimmed;
+  const isInside = parts.every((part) => !["", ".", "..", ".git"].includes(part)) && !/[\0\n]/.test(trimmed);
+  if (!path.startsWith("/") && isInside) return trimmed;
+  throw new RedriveError("usage", `keep: "${path}" is not a path inside the worktree.`, {
+    hint: "Write it from the top of the repository, for example node_modules or packages/*/node_modules.",
+  });
 }
 
 /** Returns the repository name of a checkout. `top` is its top folder. */
@@ -95,14 +89,10 @@ export function repositoryNameOf(top: string): string {
 
 /** Returns the git directory that a linked worktree shares with its repository; null for any other checkout. */
 function linkedCommonDir(top: string): string | null {
-  const gitDir = /^gitdir: (.+)$/m.exec(textOf(resolve(top, ".git")) ?? "")?.[1];
+  const read = (path: string) => tryTo(() => readFileSync(path, "utf8")) ?? null; // `.git` is a folder in most checkouts
+  const gitDir = /^gitdir: (.+)$/m.exec(read(resolve(top, ".git")) ?? "")?.[1];
   if (gitDir === undefined) return null;
   const folder = resolve(top, gitDir.trim());
-  const shared = textOf(resolve(folder, "commondir")); // a submodule has no commondir
+  const shared = read(resolve(folder, "commondir")); // a submodule has no commondir
   return shared === null ? null : resolve(folder, shared.trim());
-}
-
-/** Null when the path is not a readable file: `.git` is a folder in most checkouts. */
-function textOf(path: string): string | null {
-  return tryTo(() => readFileSync(path, "utf8")) ?? null;
 }

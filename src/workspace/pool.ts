@@ -17,18 +17,8 @@ export type AgentWorktree = Required<Pick<WorktreeRecord, "name" | "base" | "ite
   readonly branch: string;
 };
 
-/** The worktrees added to the pool, and the commits of unfinished attempts that were dropped. Their items run again. */
-export interface Adopted {
-  readonly names: readonly string[];
-  readonly dropped: readonly Dropped[];
-}
-
+/** The commits of an unfinished attempt that were dropped. Its item runs again. */
 type Dropped = Pick<WorktreeRecord, "itemId"> & { readonly branch: string; readonly head: string };
-
-export interface AdoptOptions {
-  /** Whether a letter refers to the worktree, which is then kept. Default: kept worktrees are needed. */
-  readonly isNeeded?: (record: WorktreeRecord) => boolean | Promise<boolean>;
-}
 
 export interface PoolOptions {
   readonly git: Git;
@@ -38,7 +28,6 @@ export interface PoolOptions {
   readonly branch: Branch;
   readonly keep: KeepPaths;
 }
-
 export class Pool {
   protected readonly options: PoolOptions;
   readonly #owner = thisOwner();
@@ -95,8 +84,18 @@ export class Pool {
     this.#write(name, { state: "kept", owner: null, branch, base, itemId, attempt, why });
   }
 
-  /** Takes over the worktrees of ended runners, except those in which a process is still running. */
-  async adopt({ isNeeded = ({ state }) => state === "kept" }: AdoptOptions = {}): Promise<Adopted> {
+  /**
+   * Takes over the worktrees of ended runners, except those in which a process is still running. `isNeeded` returns whether a
+   * letter refers to a worktree, which is then kept; by default, kept worktrees are needed.
+   */
+  async adopt({
+    isNeeded = ({ state }) => state === "kept",
+  }: {
+    readonly isNeeded?: (record: WorktreeRecord) => boolean | Promise<boolean>;
+  } = {}): Promise<{
+    readonly names: readonly string[];
+    readonly dropped: readonly Dropped[];
+  }> {
     const { registry } = this.options;
     const names: string[] = [];
     const dropped: Dropped[] = [];
@@ -135,7 +134,7 @@ export class Pool {
     const path = registry.path(name);
     try {
       this.#write(name, { state: "in_use", branch: null, base: "", itemId, attempt });
-      const branch = this.#newBranch(itemId, attempt);
+      const branch = newBranch(this.options.jobId, itemId, attempt);
       const renewed = await renewCheckout(git, { path, branch, commit: this.tip(), keep });
       return this.#hand({ name, path, ...renewed, itemId, attempt });
     } catch (error) {
@@ -145,22 +144,21 @@ export class Pool {
   }
 
   async #make(name: string, itemId: string, attempt: number): Promise<AgentWorktree> {
-    const { git, registry } = this.options;
+    const { git, registry, jobId } = this.options;
     const path = registry.path(name);
     const base = await this.tip();
     try {
       this.#write(name, { state: "in_use", branch: null, base, itemId, attempt });
-      const branch = await addCheckout(git, { path, commit: base, branch: this.#newBranch(itemId, attempt) });
+      const branch = await addCheckout(git, {
+        path,
+        commit: base,
+        branch: newBranch(jobId, itemId, attempt),
+      });
       return this.#hand({ name, path, branch, base, itemId, attempt });
     } catch (error) {
       await this.#discard(name);
       throw error;
     }
-  }
-
-  #newBranch(itemId: string, attempt: number): NewBranch {
-    const { jobId } = this.options;
-    return [agentBranch(jobId, itemId, attempt), agentBranch(jobId, itemId, attempt, randomName(5))];
   }
 
   #hand(worktree: AgentWorktree): AgentWorktree {
@@ -174,7 +172,8 @@ export class Pool {
   async #takeOver({ name, branch, base, itemId }: WorktreeRecord): Promise<Dropped | null> {
     const { git, registry } = this.options;
     const inside = git.in(registry.path(name));
-    const own = branch ?? (await this.#ownBranch(inside).catch(() => null));
+    const current = branch ?? (await currentBranch(inside).catch(() => null));
+    const own = current?.startsWith(`${agentBranches(this.options.jobId)}/`) ? current : null; // created for an attempt
     const head = own === null ? null : await new Branch(git, own, this.options.commonDir).read();
     const isLost = head !== null && !(await this.#isMerged(head, base));
     if (own !== null) await this.#dropBranch(own, base, true);
@@ -187,12 +186,6 @@ export class Pool {
       await this.#discard(name);
     }
     return own === null || !isLost ? null : compact({ branch: own, head, itemId });
-  }
-
-  /** Returns the branch of HEAD if it was created for an attempt. */
-  async #ownBranch(inside: Git): Promise<string | null> {
-    const current = await currentBranch(inside);
-    return current?.startsWith(`${agentBranches(this.options.jobId)}/`) ? current : null;
   }
 
   async #dropBranch(name: string, base: string, isForced: boolean): Promise<void> {
@@ -220,14 +213,18 @@ export class Pool {
     }
   }
 
-  #write(name: string, change: Change): void {
+  #write(
+    name: string,
+    change: Omit<WorktreeRecord, "name" | "jobId" | "commonDir" | "owner"> & { readonly owner?: null },
+  ): void {
     const { jobId, commonDir, registry } = this.options;
     registry.write({ name, jobId, commonDir, owner: this.#owner, ...change });
   }
 }
 
-type Change = Omit<WorktreeRecord, "name" | "jobId" | "commonDir" | "owner"> &
-  Partial<Pick<WorktreeRecord, "owner">>;
+function newBranch(jobId: string, itemId: string, attempt: number): NewBranch {
+  return [agentBranch(jobId, itemId, attempt), agentBranch(jobId, itemId, attempt, randomName(5))];
+}
 
 function onlyRefused(error: unknown): "refused" {
   if (error instanceof RedriveError && error.code === "git_refused") return "refused";

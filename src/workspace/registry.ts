@@ -87,7 +87,7 @@ export class JobRegistry {
   }
 
   readJob(): JobRecord | null {
-    return readJson<JobRecord>(join(this.folder, "job.json"), (value) =>
+    return readJson(join(this.folder, "job.json"), (value): value is JobRecord =>
       hasTexts(value, "commonDir", "startCommit"),
     );
   }
@@ -116,7 +116,7 @@ export class JobRegistry {
   }
 
   read(name: string): WorktreeRecord | null {
-    return readJson<WorktreeRecord>(this.#file(name), isWorktreeRecord);
+    return readJson(this.#file(name), isWorktreeRecord);
   }
 
   /** Writes the record unless one exists. */
@@ -134,7 +134,7 @@ export class JobRegistry {
     const file = this.#file(seen.name);
     const hidden = join(this.folder, passing(seen.name, "claim"));
     tryTo(() => renameSync(file, hidden));
-    const found = readJson<WorktreeRecord>(hidden, isWorktreeRecord);
+    const found = readJson(hidden, isWorktreeRecord);
     const isSame = JSON.stringify(found) === JSON.stringify(seen);
     if (isSame) this.write(taken);
     else tryTo(() => linkSync(hidden, file));
@@ -164,7 +164,7 @@ export class JobRegistry {
 }
 
 /** A temporary file name that identifies its process: `.{name}.{host}.{pid}.{random}.{kind}`. */
-function passing(name: string, kind: "tmp" | "draft" | "claim"): string {
+function passing(name: string, kind: "tmp" | "claim"): string {
   return `.${name}.${hashOf(thisHost())}.${process.pid}.${randomName(8)}.${kind}`;
 }
 
@@ -193,8 +193,8 @@ function repositoryFolder(
 function belongsTo(folder: string, commonDir: string): boolean {
   const file = join(folder, "repository.json");
   if (!existsSync(file)) writeFirst(file, { commonDir });
-  const isRecord = (value: unknown) => hasTexts(value, "commonDir");
-  return readJson<{ commonDir: string }>(file, isRecord)?.commonDir === commonDir;
+  const isRecord = (value: unknown): value is JobRecord => hasTexts(value, "commonDir");
+  return readJson(file, isRecord)?.commonDir === commonDir;
 }
 
 export function listRegistries(home: string): JobRegistry[] {
@@ -211,26 +211,28 @@ function entriesOf(folder: string): string[] {
   return tryTo(() => readdirSync(folder).sort()) ?? [];
 }
 
-function writeWhole(path: string, value: object, isSynced: boolean): void {
+/** Writes a temporary file beside `path` and returns its path. */
+function writeDraft(path: string, value: object, isSynced: boolean): string {
   mkdirSync(dirname(path), { recursive: true });
   const draft = join(dirname(path), passing("record", "tmp"));
-  const file = openSync(draft, "wx");
-  try {
+  withFile(draft, "wx", (file) => {
     writeSync(file, `${JSON.stringify(value)}\n`);
     if (isSynced) fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(draft, path);
-  if (isSynced) syncFolder(dirname(path));
+  });
+  return draft;
+}
+
+function writeWhole(path: string, value: object, isSynced: boolean): void {
+  renameSync(writeDraft(path, value, isSynced), path);
+  if (isSynced) withFile(dirname(path), "r", fsyncSync);
 }
 
 /** Returns true for the process that created the file first. */
 function writeFirst(path: string, value: object): boolean {
-  const draft = join(dirname(path), passing("record", "draft"));
-  writeWhole(draft, value, true);
+  const draft = writeDraft(path, value, true);
   try {
     linkSync(draft, path);
+    withFile(dirname(path), "r", fsyncSync);
     return true;
   } catch (error) {
     if (existsSync(path)) return false;
@@ -240,27 +242,26 @@ function writeFirst(path: string, value: object): boolean {
   }
 }
 
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, "r");
+function withFile(path: string, flags: string, action: (fd: number) => void): void {
+  const fd = openSync(path, flags);
   try {
-    fsyncSync(handle);
+    action(fd);
   } finally {
-    closeSync(handle);
+    closeSync(fd);
   }
 }
 
-function readJson<T>(path: string, isRight: (value: unknown) => boolean): T | null {
+function readJson<T>(path: string, isRight: (value: unknown) => value is T): T | null {
   const value = tryTo(() => JSON.parse(readFileSync(path, "utf8")) as unknown);
-  return isRight(value) ? (value as T) : null;
+  return isRight(value) ? value : null;
 }
 
-const STATES: readonly unknown[] = ["free", "in_use", "kept"];
-
-function isWorktreeRecord(value: unknown): boolean {
-  return hasTexts(value, "commonDir", "name", "jobId") && STATES.includes(value.state);
+function isWorktreeRecord(value: unknown): value is WorktreeRecord {
+  if (!hasTexts(value, "commonDir", "name", "jobId")) return false;
+  return ["free", "in_use", "kept"].includes(String((value as JsonObject).state));
 }
 
-function hasTexts(value: unknown, ...keys: readonly string[]): value is JsonObject {
+function hasTexts(value: unknown, ...keys: readonly string[]): boolean {
   return isJsonObject(value) && keys.every((key) => typeof value[key] === "string");
 }
 

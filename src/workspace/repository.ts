@@ -27,17 +27,15 @@ export async function openRepository(
   cwd: string,
   { run }: { readonly run?: RunGit } = {},
 ): Promise<Repository> {
-  const git = new Git(cwd, run);
-  await checkVersion(git);
-  const place = await findPlace(git);
-  const { top, commonDir, prefix } = place;
-  const inTop = git.in(top);
-  const startCommit = await findCommit(inTop);
-  const startBranch = await currentBranch(inTop);
-  await refuseHalfDone(inTop, place.gitDir);
-  const notes = await notesOn(inTop, { ...place, startBranch });
-  const name = repositoryNameOf(top);
-  return { top, name, commonDir, prefix, startBranch, startCommit, notes, git: inTop };
+  const here = new Git(cwd, run);
+  await checkVersion(here);
+  const { gitDir, ...place } = await findPlace(here);
+  const git = here.in(place.top);
+  const startCommit = await findCommit(git);
+  const startBranch = await currentBranch(git);
+  await refuseHalfDone(git, gitDir);
+  const notes = await notesOn(git, { ...place, gitDir, startBranch });
+  return { ...place, name: repositoryNameOf(place.top), startBranch, startCommit, notes, git };
 }
 
 export async function currentBranch(git: Git): Promise<string | null> {
@@ -57,14 +55,8 @@ async function checkVersion(git: Git): Promise<void> {
 type Place = Pick<Repository, "top" | "commonDir" | "prefix"> & { readonly gitDir: string };
 
 async function findPlace(git: Git): Promise<Place> {
-  const { exitCode, stdout, stderr } = await git.ask([
-    "rev-parse",
-    "--path-format=absolute",
-    "--is-bare-repository",
-    "--is-inside-work-tree",
-    "--absolute-git-dir",
-    "--git-common-dir",
-  ]);
+  const shown = ["--is-bare-repository", "--is-inside-work-tree", "--absolute-git-dir", "--git-common-dir"];
+  const { exitCode, stdout, stderr } = await git.ask(["rev-parse", "--path-format=absolute", ...shown]);
   if (exitCode !== 0) throw noRepository(git.cwd, stderr.trim());
   const [isBare, isInside, gitDir = "", commonDir = ""] = stdout.split("\n");
   if (isInside !== "true") {
