@@ -30,7 +30,7 @@ await buildCli("dist/cli", {
 });
 await build({
   ...common,
-  entryPoints: { index: "src/index.ts" },
+  entryPoints: { index: "src/index.ts", server: "src/server/index.ts", client: "src/server/client.ts" },
   outdir: "dist",
   format: "esm",
   splitting: true,

@@ -98,6 +98,12 @@ const INDEX: readonly (Part | Family)[] = [
   family("store", "Check, copy, migrate and salvage the store.", [
     part("info check copy salvage migrate", () => import("./commands/store.ts")),
   ]),
+  alone(() => import("./commands/serve.ts"), {
+    serve: "Serve the API, the metrics and the health of the store over HTTP.",
+  }),
+  family("token", "Manage the tokens of the HTTP API.", [
+    part("create list revoke", () => import("./commands/token.ts")),
+  ]),
   alone(() => import("./commands/trust.ts"), {
     trust: "Allow the redrive.yml of this folder, as it is now, to run commands by itself.",
   }),

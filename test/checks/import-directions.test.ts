@@ -92,6 +92,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...[...GROUND, "engine.ts", "library", "intake", "attempt", "retry", "dead-letter", "triage"],
     ...["redrive", "runner", "run", "queue", "delivery", "service", "store"],
   ],
+  // The HTTP API calls the functions that the commands call, and never the command line.
+  server: [
+    ...[...GROUND, "engine.ts", "redrive", "queue", "service", "config"],
+    ...["dead-letter", "triage"], // a letter's history, the algorithm of the groups
+  ],
   // The command line imports modules instead of index.ts, because a command loads only what it needs.
   cli: [
     ...[...GROUND, "engine.ts", "engines", "run", "redrive", "runner"],
@@ -102,6 +107,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "delivery", // what targets are told, and what is sent to them
     "store", // the copy of a store
     "config",
+    "server", // `serve` and `token`
     ...["workflow", "workspace"], // `validate` runs nothing; `worktrees` looks after what jobs left
   ],
 };

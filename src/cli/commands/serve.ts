@@ -1,0 +1,111 @@
+/** `redrive serve`: the HTTP API, metrics and health of a store. */
+import { once } from "node:events";
+import { hostname } from "node:os";
+import { RedriveError } from "../../errors.ts";
+import { command, type Given } from "../command.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { count, flag, list, path, withDefault, word } from "../options.ts";
+import { untilInterrupted } from "../signals.ts";
+
+const options = {
+  host: withDefault(word("--host <address>", "the address to listen on"), "127.0.0.1"),
+  port: withDefault(count("--port <n>", "the port; 0 selects a free one", 0), 4747),
+  tlsCert: path("--tls-cert <file>", "the certificate, for HTTPS"),
+  tlsKey: path("--tls-key <file>", "the private key of the certificate"),
+  isBehindProxy: flag("--behind-proxy", "a proxy in front of the server ends TLS"),
+  allowHosts: list("--allow-host <names>", "names under which browsers may reach the server"),
+  basePath: word("--base-path <path>", "the path under which requests arrive, e.g. /redrive"),
+  publicPath: word("--public-path <path>", "the path that browsers see, if a proxy changes it"),
+};
+
+type ServeFlags = Given<typeof options>;
+
+const serve = command({
+  summary: "Serve the API, the metrics and the health of the store over HTTP.",
+  description:
+    "On loopback it prints a link that logs you in once. Elsewhere it needs tokens (redrive token create) and TLS.",
+  examples: [
+    "redrive serve",
+    "redrive serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host redrive.example",
+  ],
+  options,
+  run: async (context, flags) => {
+    const tls = tlsOf(flags);
+    const { createServer, isLoopbackName, listen, listTokens, pinoLog } = await import(
+      "../../server/serve.ts"
+    );
+    const isLocal = isLoopbackName(flags.host);
+    if (!isLocal) requireProtection(flags, tls !== undefined);
+    return context.withStore(
+      async (engine) => {
+        if (!isLocal && (await listTokens(engine)).length === 0) throw noTokens();
+        const app = createServer({
+          engine,
+          home: context.home,
+          version: context.terminal.version,
+          hosts: isLocal && !flags.isBehindProxy ? "loopback" : hostsOf(flags),
+          isSecure: tls !== undefined || flags.isBehindProxy,
+          config: () => context.config(),
+          log: pinoLog(context.terminal.stderr),
+          ...pathsOf(flags),
+        });
+        return untilInterrupted(async ({ signal }) => {
+          const { host, port, isBehindProxy } = flags;
+          const server = await listen(app, { host, port, isBehindProxy, ...(tls && { tls }) });
+          report(context, server.url, isLocal ? app.createLoginPath(context.author) : null);
+          if (!signal.aborted) await once(signal, "abort");
+          await server.close();
+          return EXIT.done;
+        });
+      },
+      { creates: true },
+    );
+  },
+});
+
+export const commands = { serve };
+
+function report(context: Context, url: string, loginPath: string | null): void {
+  const login = loginPath === null ? null : url + loginPath;
+  context.answer({ url, login_url: login }, () =>
+    login === null ? `Listening on ${url}\n` : `Listening on ${url}\nLog in once with this link: ${login}\n`,
+  );
+}
+
+function tlsOf({ tlsCert: cert, tlsKey: key }: ServeFlags): { cert: string; key: string } | undefined {
+  if (cert !== undefined && key !== undefined) return { cert, key };
+  if (cert === undefined && key === undefined) return undefined;
+  throw new RedriveError("usage", "--tls-cert and --tls-key are needed together.");
+}
+
+/** Beyond loopback, tokens would cross the network readably without TLS. */
+function requireProtection({ host, isBehindProxy }: ServeFlags, hasTls: boolean): void {
+  if (hasTls || isBehindProxy) return;
+  throw new RedriveError("usage", `${host} can be reached from other machines, so the server needs TLS.`, {
+    hint: "Give --tls-cert and --tls-key, or --behind-proxy if a proxy in front of it ends TLS.",
+  });
+}
+
+function noTokens(): RedriveError {
+  return new RedriveError("usage", "There is no token, so nobody could log in.", {
+    hint: "Create one: redrive token create --role admin --name me",
+  });
+}
+
+function hostsOf({ host, allowHosts = [] }: ServeFlags): readonly string[] {
+  return [hostname(), host, ...allowHosts].map((name) => name.toLowerCase());
+}
+
+function pathsOf({ basePath, publicPath }: ServeFlags): { basePath?: string; publicPath?: string } {
+  return {
+    ...(basePath !== undefined && { basePath: pathFrom("--base-path", basePath) }),
+    ...(publicPath !== undefined && { publicPath: pathFrom("--public-path", publicPath) }),
+  };
+}
+
+function pathFrom(option: string, given: string): string {
+  const trimmed = given.replace(/\/+$/, "");
+  if (trimmed === "" || /^(\/[\w.~-]+)+$/.test(trimmed)) return trimmed;
+  throw new RedriveError("usage", `${option}: "${given}" is not a path such as /redrive.`);
+}

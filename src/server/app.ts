@@ -1,0 +1,195 @@
+/** The server as a `fetch` handler: routes of the contract, health, metrics and login. It listens to no port by itself. */
+import { Hono } from "hono";
+import { type Config, DEFAULT_CONFIG } from "../config/settings.ts";
+import type { Engine } from "../engine.ts";
+import { metricsText } from "../service/metrics-text.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
+import { type AuthMode, Login } from "./auth/login.ts";
+import type { Connection, Seen, ServerContext } from "./context.ts";
+import { API_PREFIX } from "./contract.ts";
+import { type AllowedHosts, requireKnownHost, SECURITY_HEADERS } from "./guard.ts";
+import { type HandledRoute, handledRoutes } from "./handlers.ts";
+import { openApiDocument } from "./openapi.ts";
+import { DEFAULT_LIMITS, type Limits, Pipeline } from "./pipeline.ts";
+import { problemOf, problemResponse, RequestError } from "./problem.ts";
+import { type RequestLog, RequestMetrics, referenceFor } from "./request-log.ts";
+
+export interface ServerOptions {
+  readonly engine: Engine;
+  /** The folder with logs and evidence. */
+  readonly home: string;
+  readonly version: string;
+  /** Default: tokens and sessions. */
+  readonly auth?: AuthMode;
+  /** The prefix under which requests arrive, e.g. `/redrive`. Default: none. */
+  readonly basePath?: string;
+  /** The prefix that browsers see, if a proxy changes it. Default: `basePath`. */
+  readonly publicPath?: string;
+  /** Default `any`, for programs that mount the handler. `redrive serve` gives names. */
+  readonly hosts?: AllowedHosts;
+  /** Whether browsers use HTTPS. Default false. */
+  readonly isSecure?: boolean;
+  readonly config?: () => Promise<Config>;
+  readonly limits?: Partial<Limits>;
+  readonly log?: RequestLog;
+  readonly clock?: Clock;
+  /** Checks every response against the contract, for tests. Default false. */
+  readonly checksResponses?: boolean;
+}
+
+export interface RedriveServer {
+  /** Answers a request. The second argument names the caller's address, for limits and the log. */
+  fetch(request: Request, connection?: Connection): Promise<Response>;
+  /** Creates a one-time link's path, e.g. `/login?token=…`. */
+  createLoginPath(name: string): string;
+  /** Ends streams and work in the background. The store stays open. */
+  close(): Promise<void>;
+}
+
+export function createServer(options: ServerOptions): RedriveServer {
+  const { engine, home, basePath = "", log, clock = systemClock } = options;
+  const publicPath = options.publicPath ?? basePath;
+  const isSecure = options.isSecure ?? false;
+  const stop = new AbortController();
+  const mode = options.auth ?? { kind: "tokens" };
+  const login = new Login({ engine, mode, isSecure, cookiePath: publicPath || "/" });
+  const context: ServerContext = {
+    engine,
+    home,
+    clock,
+    login,
+    stopping: stop.signal,
+    config: options.config ?? (async () => DEFAULT_CONFIG),
+  };
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const hosts = options.hosts ?? "any";
+  const metrics = new RequestMetrics();
+  const checksResponses = options.checksResponses ?? false;
+  const pipeline = new Pipeline({ context, limits, hosts, checksResponses });
+  const app = buildApp({ context, pipeline, metrics, basePath, publicPath, version: options.version });
+
+  const fetch = async (request: Request, connection: Connection = {}): Promise<Response> => {
+    const started = performance.now();
+    const url = new URL(request.url);
+    const seen = { route: "unknown", principal: undefined as string | undefined };
+    let response: Response;
+    try {
+      requireKnownHost(request.headers, url, hosts);
+      response = await app.fetch(request, { connection, seen });
+    } catch (error) {
+      response = problemOf(error) ?? bug(error, log);
+    }
+    response = withHeaders(response);
+    const seconds = (performance.now() - started) / 1000;
+    metrics.observe({ route: seen.route, method: request.method, status: response.status, seconds });
+    log?.({
+      level: response.status >= 500 ? "error" : "info",
+      event: "request",
+      method: request.method,
+      path: url.pathname, // without the query, which may hold a login token
+      status: response.status,
+      duration_ms: Math.round(seconds * 10_000) / 10,
+      ...(connection.remoteAddress !== undefined && { address: connection.remoteAddress }),
+      ...(seen.principal !== undefined && { who: seen.principal }),
+    });
+    return response;
+  };
+  return {
+    fetch,
+    createLoginPath: (name) => `${publicPath}/login?token=${login.createLink(name)}`,
+    close: async () => stop.abort(),
+  };
+}
+
+/** Hides a bug from the client and logs it under a reference. */
+function bug(error: unknown, log: RequestLog | undefined): Response {
+  const reference = referenceFor();
+  const stack = error instanceof Error ? error.stack : String(error);
+  log?.({ level: "error", event: "bug", reference, stack });
+  return problemResponse({
+    code: "internal",
+    detail: "The server has a bug. Its log has the details under the reference.",
+    reference,
+  });
+}
+
+function withHeaders(response: Response): Response {
+  const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries(SECURITY_HEADERS))
+    if (!headers.has(name)) headers.set(name, value);
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+  return new Response(response.body, { status: response.status, headers });
+}
+
+interface Parts {
+  readonly context: ServerContext;
+  readonly pipeline: Pipeline;
+  readonly metrics: RequestMetrics;
+  readonly basePath: string;
+  readonly publicPath: string;
+  readonly version: string;
+}
+
+type Env = { Bindings: { readonly connection: Connection; readonly seen: Seen } };
+
+function buildApp(parts: Parts): Hono<Env> {
+  const { pipeline, basePath } = parts;
+  const app = new Hono<Env>().basePath(basePath);
+  app.onError((error) => {
+    throw error; // `createServer` answers
+  });
+  const routes = handledRoutes();
+  for (const handled of routes) {
+    const { method, path } = handled;
+    app.on(method, honoPath(path), (c) => {
+      c.env.seen.route = path;
+      return pipeline.run(handled, { request: c.req.raw, params: c.req.param(), ...c.env });
+    });
+  }
+  addPlainRoutes(app, parts);
+  for (const path of new Set(routes.map((one) => one.path)))
+    app.all(honoPath(path), () => {
+      throw wrongMethod(path, routes);
+    });
+  app.notFound(() => {
+    throw new RequestError("route_not_found", "There is no such route.", {
+      hint: "Read the list of routes: /api/v1/openapi.json",
+    });
+  });
+  return app;
+}
+
+function honoPath(path: string): string {
+  return API_PREFIX + path.replaceAll(/\{(\w+)\}/g, ":$1");
+}
+
+function wrongMethod(path: string, routes: readonly HandledRoute[]): RequestError {
+  const allow = routes.filter((one) => one.path === path).map(({ method }) => method);
+  const message = `This path accepts ${allow.join(", ")}.`;
+  return new RequestError("method_not_allowed", message, { headers: { allow: allow.join(", ") } });
+}
+
+/** Routes outside the contract: health for load balancers, metrics for Prometheus, and the page of a login link. */
+function addPlainRoutes(app: Hono<Env>, { context, pipeline, metrics, publicPath, version }: Parts): void {
+  const { engine, login } = context;
+  app.get("/healthz", (c) => c.json({ status: "ok" }));
+  app.get("/readyz", async (c) => {
+    await engine.requireUsable();
+    return c.json({ status: "ready" });
+  });
+  app.get("/metrics", async (c) => {
+    c.env.seen.route = "/metrics";
+    await pipeline.requireRole(c.req.raw.headers, "viewer", c.env);
+    await engine.requireUsable();
+    const text = (await metricsText(engine)) + (await metrics.text());
+    return c.body(text, 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
+  });
+  const document = openApiDocument(version);
+  app.get(`${API_PREFIX}/openapi.json`, (c) => c.json(document));
+  app.get("/login", async (c) => {
+    c.env.seen.route = "/login";
+    pipeline.limitGuesses(c.env.connection);
+    const { cookie } = await login.logIn(c.req.query("token") ?? "");
+    return c.body(null, 303, { location: `${publicPath}/`, "set-cookie": cookie });
+  });
+}

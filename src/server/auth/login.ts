@@ -1,0 +1,134 @@
+/** Logs in: finds out who makes a request, exchanges tokens for session cookies, and accepts one-time login links. */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import type { Engine } from "../../engine.ts";
+import type { Role } from "../contract/route.ts";
+import { RequestError } from "../problem.ts";
+import type { Principal } from "./principal.ts";
+import { createToken, hashOf, revokeToken, TokenCache, type TokenRecord } from "./tokens.ts";
+
+const SESSION_MS = 12 * 3_600_000;
+const COOKIE = "redrive_session";
+
+/** How a server knows who makes a request. */
+export type AuthMode =
+  | { readonly kind: "tokens" }
+  /** A program that mounts the handler does its own authentication. */
+  | { readonly kind: "open"; readonly role: Role; readonly name: string };
+
+export interface LoginOptions {
+  readonly engine: Engine;
+  readonly mode: AuthMode;
+  /** Whether browsers reach the server over TLS, directly or through a proxy. */
+  readonly isSecure: boolean;
+  /** The path of the server as browsers see it, e.g. `/` or `/redrive/`. */
+  readonly cookiePath: string;
+}
+
+export class Login {
+  readonly #options: LoginOptions;
+  readonly #cache: TokenCache;
+  /** The hashes of login links that nobody has used, with the name that each gives. */
+  readonly #links = new Map<string, string>();
+
+  constructor(options: LoginOptions) {
+    this.#options = options;
+    this.#cache = new TokenCache(options.engine);
+  }
+
+  /** The name of the cookie. The prefix makes browsers refuse one that another host or plain HTTP has set. */
+  get cookieName(): string {
+    const { isSecure, cookiePath } = this.#options;
+    if (!isSecure) return COOKIE;
+    return cookiePath === "/" ? `__Host-${COOKIE}` : `__Secure-${COOKIE}`;
+  }
+
+  /** Creates a login link's token, which works once in this process. */
+  createLink(name: string): string {
+    const secret = randomBytes(32).toString("base64url");
+    this.#links.set(hashOf(secret), name);
+    return secret;
+  }
+
+  /** Returns who makes the request; null without a token and a session. Throws for one that does not count. */
+  async identify(headers: Headers): Promise<Principal | null> {
+    const { mode } = this.#options;
+    if (mode.kind === "open") return { name: mode.name, role: mode.role, kind: "open", id: "open" };
+    const bearer = headers.get("authorization");
+    const secret = bearer === null ? this.#cookieOf(headers) : bearerOf(bearer);
+    if (secret === null) return null;
+    const record = await this.#cache.find(secret);
+    if (record === undefined || (bearer !== null) !== (record.kind === "token")) throw unauthorized();
+    return principalOf(record);
+  }
+
+  /** Exchanges a token or the token of a login link for a session. */
+  async logIn(secret: string): Promise<{ readonly principal: Principal; readonly cookie: string }> {
+    const { engine } = this.#options;
+    const hash = hashOf(secret);
+    const link = this.#takeLink(hash);
+    const token = link === undefined ? await this.#cache.find(secret) : undefined;
+    if (link === undefined && token?.kind !== "token") throw unauthorized();
+    const now = await engine.now();
+    const { secret: cookie, record } = await createToken(engine, {
+      kind: "session",
+      name: link ?? token?.name ?? "",
+      role: token?.role ?? "admin",
+      createdBy: link ?? token?.name ?? "",
+      lifetimeMs: Math.min(SESSION_MS, (token?.expiresAt ?? Number.POSITIVE_INFINITY) - now),
+    });
+    await this.#cache.refresh();
+    return { principal: principalOf(record), cookie: this.#setCookie(cookie, SESSION_MS / 1000) };
+  }
+
+  /** Ends the session of the cookie. Returns the header that removes the cookie. */
+  async logOut({ kind, id, name }: Principal): Promise<string> {
+    if (kind === "session") await revokeToken(this.#options.engine, id, name);
+    await this.#cache.refresh();
+    return this.#setCookie("", 0);
+  }
+
+  /** Makes a revocation by this server effective at once. */
+  forget(): Promise<void> {
+    return this.#cache.refresh();
+  }
+
+  #takeLink(hash: string): string | undefined {
+    for (const [known, name] of this.#links) {
+      if (!timingSafeEqual(Buffer.from(known), Buffer.from(hash))) continue;
+      this.#links.delete(known);
+      return name;
+    }
+    return undefined;
+  }
+
+  #cookieOf(headers: Headers): string | null {
+    for (const part of (headers.get("cookie") ?? "").split(";")) {
+      const [name, value] = part.trim().split("=", 2);
+      if (name === this.cookieName && value) return value;
+    }
+    return null;
+  }
+
+  #setCookie(value: string, seconds: number): string {
+    const { isSecure, cookiePath } = this.#options;
+    const secure = isSecure ? "; Secure" : "";
+    return `${this.cookieName}=${value}; Path=${cookiePath}; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`;
+  }
+}
+
+function principalOf({ id, kind, name, role, expiresAt }: TokenRecord): Principal {
+  return { id, kind, name, role, expiresAt };
+}
+
+function bearerOf(header: string): string {
+  const secret = /^Bearer ([A-Za-z0-9_-]{1,256})$/i.exec(header)?.[1];
+  if (secret === undefined) throw unauthorized();
+  return secret;
+}
+
+export function unauthorized(): RequestError {
+  return new RequestError("unauthorized", "The request needs a valid token or a session.", {
+    hint: "Send the header Authorization: Bearer TOKEN. Create a token: redrive token create",
+    headers: { "www-authenticate": 'Bearer realm="redrive"' },
+  });
+}

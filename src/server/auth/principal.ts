@@ -1,0 +1,18 @@
+/** Who makes a request, and what the role allows. Roles are compared in this file only. */
+import { ROLES, type Role } from "../contract/route.ts";
+
+export interface Principal {
+  /** The name in notes, operations and the audit. */
+  readonly name: string;
+  readonly role: Role;
+  /** `open`: the server was created without authentication by a program that does its own. */
+  readonly kind: "token" | "session" | "open";
+  /** The id of the token or session, for limits and for the keys of repeated requests. */
+  readonly id: string;
+  readonly expiresAt?: number;
+}
+
+/** Whether a role includes the rights of another one. */
+export function mayAct(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}

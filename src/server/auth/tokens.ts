@@ -1,0 +1,176 @@
+/**
+ * Tokens and sessions, stored as SHA-256 hashes in one document of the store, so that every server of the store knows them.
+ * A secret is returned once, when it is created.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import type { Engine } from "../../engine.ts";
+import { RedriveError } from "../../errors.ts";
+import { toRfc3339 } from "../../std/clock.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
+import { randomName } from "../../std/random.ts";
+import type { Role } from "../contract/route.ts";
+
+const DOCUMENT = "server/tokens";
+const SECRET_BYTES = 32;
+
+/** A token that a person created, or a session of a browser. */
+export interface TokenRecord {
+  readonly id: string;
+  readonly kind: "token" | "session";
+  readonly name: string;
+  readonly role: Role;
+  readonly hash: string;
+  readonly createdAt: number;
+  readonly createdBy: string;
+  readonly expiresAt: number;
+  readonly lastUsedAt?: number;
+  readonly revokedAt?: number;
+  readonly revokedBy?: string;
+}
+
+export interface NewToken {
+  readonly kind: TokenRecord["kind"];
+  readonly name: string;
+  readonly role: Role;
+  readonly createdBy: string;
+  readonly lifetimeMs: number;
+}
+
+/** The prefixes make leaked secrets easy to find by scanners. */
+const PREFIX = { token: "rdr_", session: "rds_" } as const;
+
+export function hashOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+/** Creates a token and returns its secret, which is not stored. */
+export async function createToken(
+  engine: Engine,
+  { kind, lifetimeMs, ...named }: NewToken,
+): Promise<{ readonly secret: string; readonly record: TokenRecord }> {
+  const secret = PREFIX[kind] + randomBytes(SECRET_BYTES).toString("base64url");
+  const now = await engine.now();
+  const times = { createdAt: now, expiresAt: now + lifetimeMs };
+  const record: TokenRecord = { id: `t-${randomName(8)}`, kind, ...named, hash: hashOf(secret), ...times };
+  await changeTokens(engine, (tokens) => [...tokens.filter((one) => isKept(one, now)), record]);
+  return { secret, record };
+}
+
+/** Ended sessions are of no use. Ended tokens stay in the list, because people look for them. */
+function isKept({ kind, revokedAt, expiresAt }: TokenRecord, now: number): boolean {
+  return kind === "token" || (revokedAt === undefined && expiresAt > now);
+}
+
+/** Lists tokens, newest first. Sessions are left out unless they are asked for. */
+export async function listTokens(
+  engine: Engine,
+  kind: TokenRecord["kind"] = "token",
+): Promise<TokenRecord[]> {
+  return (await readTokens(engine)).filter((one) => one.kind === kind).reverse();
+}
+
+/** Revokes a token or a session. Throws `item_not_found` if there is none. */
+export async function revokeToken(engine: Engine, id: string, revokedBy: string): Promise<TokenRecord> {
+  const revokedAt = await engine.now();
+  let revoked: TokenRecord | undefined;
+  await changeTokens(engine, (tokens) =>
+    tokens.map((one) => {
+      if (one.id !== id) return one;
+      revoked = one.revokedAt === undefined ? { ...one, revokedAt, revokedBy } : one;
+      return revoked;
+    }),
+  );
+  if (revoked !== undefined) return revoked;
+  throw new RedriveError("item_not_found", `There is no token ${id}.`, {
+    hint: "List them: redrive token list",
+  });
+}
+
+/** How long a server may act on a list of tokens that it has read. A revocation by another server takes as long to arrive. */
+const CACHE_MS = 1000;
+/** The time of the last use is only written this often, because every write costs a flush. */
+const USE_WRITTEN_MS = 60_000;
+
+/** Finds the record of a secret. Keeps the list for a moment, so that not every request reads the store. */
+export class TokenCache {
+  readonly #engine: Engine;
+  #tokens: ReadonlyMap<string, TokenRecord> = new Map();
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Returns undefined for an unknown, expired or revoked secret. */
+  async find(secret: string): Promise<TokenRecord | undefined> {
+    const now = performance.now();
+    if (now - this.#readAt > CACHE_MS) await this.refresh();
+    const hash = hashOf(secret);
+    let record = this.#tokens.get(hash);
+    if (record === undefined && now - this.#readAt > 0) {
+      await this.refresh(); // it may have been created a moment ago
+      record = this.#tokens.get(hash);
+    }
+    if (record === undefined || record.revokedAt !== undefined) return undefined;
+    const at = await this.#engine.now();
+    if (record.expiresAt <= at) return undefined;
+    if (at - (record.lastUsedAt ?? 0) > USE_WRITTEN_MS) await this.#writeUse(record, at);
+    return record;
+  }
+
+  async refresh(): Promise<void> {
+    this.#tokens = new Map((await readTokens(this.#engine)).map((one) => [one.hash, one]));
+    this.#readAt = performance.now();
+  }
+
+  /** A lost race means that another request has just written a use. */
+  async #writeUse({ id }: TokenRecord, at: number): Promise<void> {
+    const { version, tokens } = await readDocument(this.#engine);
+    const used = tokens.map((one) => (one.id === id ? { ...one, lastUsedAt: at } : one));
+    await this.#engine.writeDocument(DOCUMENT, { seen: version, body: toBody(used) });
+    this.#tokens = new Map(used.map((one) => [one.hash, one]));
+  }
+}
+
+/** The public form of a token; the hash stays inside. */
+export function tokenToJson(token: TokenRecord): JsonObject {
+  const time = (at: number | undefined) => (at === undefined ? null : toRfc3339(at));
+  return {
+    token_id: token.id,
+    name: token.name,
+    role: token.role,
+    created_at: toRfc3339(token.createdAt),
+    created_by: token.createdBy,
+    expires_at: time(token.expiresAt),
+    last_used_at: time(token.lastUsedAt),
+    revoked_at: time(token.revokedAt),
+  };
+}
+
+async function changeTokens(
+  engine: Engine,
+  change: (tokens: readonly TokenRecord[]) => readonly TokenRecord[],
+): Promise<void> {
+  for (;;) {
+    const { version, tokens } = await readDocument(engine);
+    const body = toBody(change(tokens));
+    if (await engine.writeDocument(DOCUMENT, { seen: version, body })) return;
+  }
+}
+
+async function readTokens(engine: Engine): Promise<readonly TokenRecord[]> {
+  return (await readDocument(engine)).tokens;
+}
+
+async function readDocument(
+  engine: Engine,
+): Promise<{ readonly version: number; readonly tokens: readonly TokenRecord[] }> {
+  const document = await engine.readDocument(DOCUMENT);
+  const list = isJsonObject(document?.body) ? document.body.tokens : [];
+  const tokens = Array.isArray(list) ? (list as unknown as readonly TokenRecord[]) : [];
+  return { version: document?.version ?? 0, tokens };
+}
+
+function toBody(tokens: readonly TokenRecord[]): Json {
+  return { tokens: tokens.map((one) => ({ ...one })) };
+}

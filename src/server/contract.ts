@@ -1,0 +1,52 @@
+/**
+ * The contract of the HTTP API: every route as data. Validation, roles, the OpenAPI document, the client and the contract
+ * tests are made from this table.
+ */
+import type * as z from "zod";
+import { groupRoutes } from "./contract/groups.ts";
+import { jobRoutes } from "./contract/jobs.ts";
+import { letterRoutes } from "./contract/letters.ts";
+import { queueRoutes } from "./contract/queues.ts";
+import type { RouteSpec } from "./contract/route.ts";
+import { sessionRoutes } from "./contract/session.ts";
+
+/** The prefix of every route of this version. */
+export const API_PREFIX = "/api/v1";
+
+export const ROUTES = {
+  ...letterRoutes,
+  ...groupRoutes,
+  ...jobRoutes,
+  ...queueRoutes,
+  ...sessionRoutes,
+} as const;
+
+/** A route by method and path, e.g. `GET /letters`. */
+export type RouteName = keyof typeof ROUTES;
+
+type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+type Given<Schema> = Schema extends z.ZodType ? z.input<Schema> : undefined;
+
+/** What a handler receives. */
+export interface RouteInput<Route extends RouteSpec> {
+  readonly params: Parsed<Route["params"]>;
+  readonly query: Parsed<Route["query"]>;
+  readonly body: Parsed<Route["body"]>;
+}
+
+/** The JSON document that a handler of the route returns. */
+export type RouteOutput<Route extends RouteSpec> = Route["response"] extends z.ZodType
+  ? z.input<Route["response"]>
+  : Response;
+
+/** What a caller of the route gives. */
+export interface RequestOf<Name extends RouteName> {
+  readonly params: Given<(typeof ROUTES)[Name] extends { params: infer Schema } ? Schema : undefined>;
+  readonly query: Given<(typeof ROUTES)[Name] extends { query: infer Schema } ? Schema : undefined>;
+  readonly body: Given<(typeof ROUTES)[Name] extends { body: infer Schema } ? Schema : undefined>;
+}
+
+/** The document that a caller of the route gets. */
+export type ResponseOf<Name extends RouteName> = (typeof ROUTES)[Name]["response"] extends z.ZodType
+  ? z.output<(typeof ROUTES)[Name]["response"]>
+  : Response;

@@ -1,0 +1,59 @@
+/** Routes of groups. */
+import * as z from "zod";
+import { GROUP_STATES } from "../../item/group.ts";
+import { count, explanation, group, groupDetails } from "./documents.ts";
+import { limit, name } from "./filter.ts";
+import type { Routes } from "./route.ts";
+
+const tag = "groups";
+const params = z.strictObject({ group: name });
+const found = ["group_not_found", "ambiguous"] as const;
+
+export const groupRoutes = {
+  "GET /groups": {
+    id: "listGroups",
+    tag,
+    summary: "List groups of letters with the same failure, largest first.",
+    role: "viewer",
+    query: z.strictObject({
+      job: name.optional(),
+      queue: name.optional(),
+      state: z
+        .array(z.enum([...GROUP_STATES, "all"]))
+        .min(1)
+        .optional()
+        .meta({ description: "default: open" }),
+      limit,
+      cursor: z
+        .string()
+        .regex(/^\d{1,9}$/)
+        .optional(),
+    }),
+    response: z.looseObject({
+      groups: z.array(group),
+      total: count,
+      next: z.string().nullable(),
+      left_out: z.looseObject({ open: count, resolved: count, ignored: count }),
+      algorithm: z.string(),
+    }),
+    errors: ["job_not_found"],
+  },
+  "GET /groups/{group}": {
+    id: "showGroup",
+    tag,
+    summary: "Show a group: letters, samples, notes, and what helped before.",
+    role: "viewer",
+    params,
+    response: groupDetails,
+    errors: found,
+  },
+  "GET /groups/{group}/explain": {
+    id: "explainGroup",
+    tag,
+    summary: "Explain why failures are in a group.",
+    role: "viewer",
+    params,
+    response: explanation,
+    errors: found,
+  },
+} as const satisfies Routes;

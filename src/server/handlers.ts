@@ -1,0 +1,36 @@
+/** The handler of every route. A route without a handler does not compile. */
+
+import type { Handler } from "./context.ts";
+import type { RouteSpec } from "./contract/route.ts";
+import { ROUTES, type RouteName } from "./contract.ts";
+import { groupHandlers } from "./routes/groups.ts";
+import { jobHandlers } from "./routes/jobs.ts";
+import { letterHandlers } from "./routes/letters.ts";
+import { queueHandlers } from "./routes/queues.ts";
+import { sessionHandlers } from "./routes/session.ts";
+
+const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> } = {
+  ...letterHandlers,
+  ...groupHandlers,
+  ...jobHandlers,
+  ...queueHandlers,
+  ...sessionHandlers,
+};
+
+export interface HandledRoute {
+  readonly name: RouteName;
+  readonly method: string;
+  /** The path of the contract, e.g. `/letters/{queue}/{item_id}`. */
+  readonly path: string;
+  readonly route: RouteSpec;
+  readonly handler: Handler<RouteSpec>;
+}
+
+/** All routes with their handlers. */
+export function handledRoutes(): readonly HandledRoute[] {
+  return (Object.keys(ROUTES) as RouteName[]).map((name) => {
+    const [method = "", path = ""] = name.split(" ");
+    // The input was checked by the schemas of the same route, which the types of HANDLERS are made of.
+    return { name, method, path, route: ROUTES[name], handler: HANDLERS[name] as Handler<RouteSpec> };
+  });
+}

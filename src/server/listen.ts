@@ -1,0 +1,94 @@
+/** Listens on a port, with or without TLS, and stops gracefully: no new connections, streams end, answers are sent. */
+import { readFileSync } from "node:fs";
+import {
+  createServer as createHttp,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createHttps } from "node:https";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { RedriveError } from "../errors.ts";
+import type { RedriveServer } from "./app.ts";
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 selects a free port. */
+  readonly port: number;
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Whether a proxy in front of the server names the caller's address. Default false. */
+  readonly isBehindProxy?: boolean;
+}
+
+export interface Listening {
+  /** The address, e.g. `http://127.0.0.1:4747`. */
+  readonly url: string;
+  /** Stops listening and resolves when all answers were sent, or after the grace period. */
+  close(): Promise<void>;
+}
+
+/** A client that sends its header or body more slowly is disconnected, so that it cannot keep connections busy. */
+const TIMEOUTS = {
+  headersTimeout: 10_000,
+  requestTimeout: 300_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 2_000,
+  maxHeaderSize: 16_384,
+} as const;
+
+const GRACE_MS = 5_000;
+
+export async function listen(app: RedriveServer, options: ListenOptions): Promise<Listening> {
+  const { host, port, tls, isBehindProxy = false } = options;
+  const listener = getRequestListener((request, { incoming }) =>
+    app.fetch(request, { remoteAddress: addressOf(incoming as IncomingMessage, isBehindProxy) }),
+  );
+  const answer = (request: IncomingMessage, response: ServerResponse) => void listener(request, response);
+  const server: Server =
+    tls === undefined ? createHttp(TIMEOUTS, answer) : createHttps({ ...TIMEOUTS, ...filesOf(tls) }, answer);
+  await listening(server, { host, port });
+  const { address, port: bound } = server.address() as AddressInfo;
+  const name = address.includes(":") ? `[${address}]` : address;
+  return { url: `${tls ? "https" : "http"}://${name}:${bound}`, close: () => closed(server, app) };
+}
+
+function filesOf({ cert, key }: NonNullable<ListenOptions["tls"]>) {
+  const read = (path: string, option: string) => {
+    try {
+      return readFileSync(path);
+    } catch (error) {
+      throw new RedriveError("usage", `${option}: ${path} cannot be read.`, { cause: error });
+    }
+  };
+  return { cert: read(cert, "--tls-cert"), key: read(key, "--tls-key") };
+}
+
+/** The last entry was added by the proxy itself; earlier ones could be forged. */
+function addressOf({ headers, socket }: IncomingMessage, isBehindProxy: boolean): string | undefined {
+  const forwarded = isBehindProxy ? String(headers["x-forwarded-for"] ?? "") : "";
+  return forwarded.split(",").at(-1)?.trim() || socket.remoteAddress;
+}
+
+function listening(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      reject(
+        new RedriveError("usage", `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`, {
+          cause: error,
+          hint: "Choose another port, or 0 for one that is free.",
+        }),
+      ),
+    );
+    server.listen({ host, port }, resolve);
+  });
+}
+
+async function closed(server: Server, app: RedriveServer): Promise<void> {
+  const over = new Promise<void>((resolve) => server.close(() => resolve()));
+  await app.close();
+  server.closeIdleConnections();
+  const grace = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+  await over;
+  clearTimeout(grace);
+}

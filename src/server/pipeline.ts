@@ -1,0 +1,143 @@
+/** What happens to every request of a route: origin, who, role, limits, input; then the handler; then the response. */
+import { stringifyJson } from "../std/json.ts";
+import { unauthorized } from "./auth/login.ts";
+import { mayAct, type Principal } from "./auth/principal.ts";
+import { type Connection, Reply, type RequestContext, type Seen, type ServerContext } from "./context.ts";
+import { isStream, type Role, type RouteSpec } from "./contract/route.ts";
+import {
+  type AllowedHosts,
+  limitedStream,
+  type Rate,
+  RateLimit,
+  readBody,
+  requireJsonType,
+  requireOwnOrigin,
+} from "./guard.ts";
+import type { HandledRoute } from "./handlers.ts";
+import { RequestError } from "./problem.ts";
+import { type ParsedInput, readInput } from "./read-input.ts";
+
+export interface Limits {
+  readonly bodyBytesMax: number;
+  /** The limit of bodies that are imported as streams. */
+  readonly streamBytesMax: number;
+  /** Requests of one token or session. */
+  readonly requests: Rate;
+  /** Requests of one address that had no valid token. */
+  readonly guesses: Rate;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  bodyBytesMax: 4 * 1024 * 1024,
+  streamBytesMax: 1024 * 1024 * 1024,
+  requests: { burst: 2000, perSecond: 500 },
+  guesses: { burst: 30, perSecond: 1 },
+};
+
+export interface PipelineOptions {
+  readonly context: ServerContext;
+  readonly limits: Limits;
+  readonly hosts: AllowedHosts;
+  readonly checksResponses: boolean;
+}
+
+interface Call {
+  readonly request: Request;
+  readonly params: Readonly<Record<string, string>>;
+  readonly connection: Connection;
+  readonly seen: Seen;
+}
+
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #requests: RateLimit;
+  readonly #guesses: RateLimit;
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    const { limits, context } = options;
+    this.#requests = new RateLimit(limits.requests, context.clock);
+    this.#guesses = new RateLimit(limits.guesses, context.clock);
+  }
+
+  async run(handled: HandledRoute, call: Call): Promise<Response> {
+    const { route, method } = handled;
+    const { request, connection, seen } = call;
+    const { context, hosts } = this.#options;
+    requireOwnOrigin(method, request.headers, hosts);
+    const principal = await this.requireRole(request.headers, route.role, { connection, seen });
+    const { text, stream } = await this.#bodyOf(route, request);
+    const query = new URL(request.url).searchParams;
+    const input = readInput(route, { params: call.params, query, body: text });
+    const signal = AbortSignal.any([request.signal, context.stopping]);
+    const own: RequestContext = {
+      ...context,
+      principal,
+      author: principal.name,
+      headers: request.headers,
+      signal,
+      stream,
+    };
+    return this.#answer(handled, own, input);
+  }
+
+  /** Returns who makes the request. Every role is checked here and nowhere else. */
+  async requireRole(
+    headers: Headers,
+    needed: Role | "public",
+    { connection, seen }: { readonly connection: Connection; readonly seen: Seen },
+  ): Promise<Principal> {
+    const { login } = this.#options.context;
+    if (needed === "public") {
+      this.limitGuesses(connection);
+      return NOBODY;
+    }
+    const principal = await login.identify(headers).catch((error) => {
+      this.limitGuesses(connection);
+      throw error;
+    });
+    if (principal === null) throw unauthorized();
+    seen.principal = principal.name;
+    this.#requests.take(principal.id);
+    if (mayAct(principal.role, needed)) return principal;
+    const message = `This needs the role ${needed}; ${principal.name} has the role ${principal.role}.`;
+    throw new RequestError("forbidden", message);
+  }
+
+  /** Slows down whoever guesses tokens. */
+  limitGuesses({ remoteAddress = "" }: Connection): void {
+    this.#guesses.take(remoteAddress);
+  }
+
+  async #bodyOf(
+    route: RouteSpec,
+    request: Request,
+  ): Promise<{ readonly text: string | undefined; readonly stream: ReadableStream<Uint8Array> | null }> {
+    const { limits } = this.#options;
+    if (route.bodyType !== undefined) {
+      requireJsonType(request.headers, route.bodyType);
+      return { text: undefined, stream: limitedStream(request, limits.streamBytesMax) };
+    }
+    if (route.body === undefined) return { text: undefined, stream: null };
+    requireJsonType(request.headers, "application/json");
+    return { text: await readBody(request, limits.bodyBytesMax), stream: null };
+  }
+
+  async #answer(
+    { route, handler }: HandledRoute,
+    context: RequestContext,
+    input: ParsedInput,
+  ): Promise<Response> {
+    const result = await handler(context, input as Parameters<typeof handler>[1]);
+    if (result instanceof Response) return result;
+    const { document, headers, status } = result instanceof Reply ? result : new Reply(result);
+    const text = `${stringifyJson(document)}\n`;
+    if (this.#options.checksResponses && !isStream(route.response)) route.response.parse(JSON.parse(text));
+    return new Response(text, {
+      status: status ?? route.status ?? 200,
+      headers: { "content-type": "application/json", ...headers },
+    });
+  }
+}
+
+const NOBODY: Principal = { name: "nobody", role: "viewer", kind: "open", id: "nobody" };

@@ -1,0 +1,50 @@
+/** Handlers of the routes of groups. */
+import { GROUP_STATES } from "../../item/group.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { explainGroup, explanationToJson } from "../../redrive/explain-group.ts";
+import {
+  groupToJson,
+  groupViewToJson,
+  listGroups,
+  requireLiveGroup,
+  sampleItems,
+  viewGroup,
+} from "../../redrive/groups.ts";
+import { ALGORITHM } from "../../triage/signature.ts";
+import type { Handler } from "../context.ts";
+import { PAGE_DEFAULT } from "../contract/filter.ts";
+import type { groupRoutes } from "../contract/groups.ts";
+
+type Routes = typeof groupRoutes;
+
+export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
+  "GET /groups": async ({ engine }, { query }) => {
+    const { state: given = ["open"], limit = PAGE_DEFAULT, cursor = "0" } = query;
+    const name = query.job ?? query.queue;
+    const queue = name === undefined ? {} : { queue: (await requireJob(engine, name)).id };
+    const states = GROUP_STATES.filter((state) => given.includes("all") || given.includes(state));
+    const { groups, leftOut } = await listGroups(engine, { ...queue, states });
+    const start = Number(cursor);
+    const page = groups.slice(start, start + limit);
+    const documents: object[] = [];
+    for (const group of page)
+      documents.push(groupToJson(group, await sampleItems(engine, group.signature, queue.queue)));
+    const end = start + page.length;
+    return {
+      groups: documents,
+      total: groups.length,
+      next: end < groups.length ? String(end) : null,
+      left_out: leftOut,
+      algorithm: ALGORITHM,
+    };
+  },
+
+  "GET /groups/{group}": async ({ engine }, { params }) =>
+    groupViewToJson(await viewGroup(engine, await requireLiveGroup(engine, params.group))),
+
+  "GET /groups/{group}/explain": async ({ engine, config }, { params }) => {
+    const { groups: rules } = await config();
+    const group = await requireLiveGroup(engine, params.group);
+    return explanationToJson(await explainGroup(engine, group, rules));
+  },
+};
