@@ -232,7 +232,7 @@ export type {
   RunResult,
   Waiting,
 } from "./runner/run-options.ts";
-export type { DirectoryPlace } from "./service/letter-directory.ts";
+export type { DirectoryOptions } from "./service/letter-directory.ts";
 export { letterMirror } from "./service/letter-mirror.ts";
 export type { Metrics, QueueMetrics } from "./service/metrics.ts";
 export type { MetricsTextOptions } from "./service/metrics-text.ts";

@@ -20,11 +20,11 @@ export async function readToken(
 ): Promise<Token | undefined> {
   if (source === undefined) return undefined;
   const value = ("env" in source ? fromEnvironment(source.env, env) : await fromFile(source.file)).trim();
-  const place = placeOf(source);
-  if (value === "") throw unusable(place, "it is empty");
+  const shown = describeSource(source);
+  if (value === "") throw unusable(shown, "it is empty");
   if (value.length < SECRET_CHARS_MIN)
-    throw unusable(place, `it has fewer than ${SECRET_CHARS_MIN} characters`);
-  if (!/^[\x21-\x7e]+$/.test(value)) throw unusable(place, "it has characters that a header cannot have");
+    throw unusable(shown, `it has fewer than ${SECRET_CHARS_MIN} characters`);
+  if (!/^[\x21-\x7e]+$/.test(value)) throw unusable(shown, "it has characters that a header cannot have");
   if (last?.value !== value) last = tokenOf(value);
   return last;
 }
@@ -55,7 +55,7 @@ export async function isStillToken(
 
 function fromEnvironment(name: string, env: Environment): string {
   const value = env[name];
-  if (value === undefined) throw unusable(placeOf({ env: name }), "it is not set");
+  if (value === undefined) throw unusable(describeSource({ env: name }), "it is not set");
   return value;
 }
 
@@ -64,16 +64,16 @@ async function fromFile(path: string): Promise<string> {
     return await readFile(path, "utf8");
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "it cannot be read";
-    throw unusable(placeOf({ file: path }), code);
+    throw unusable(describeSource({ file: path }), code);
   }
 }
 
-function placeOf(source: TokenSource): string {
+function describeSource(source: TokenSource): string {
   return "env" in source ? `the environment variable ${source.env}` : `the file ${source.file}`;
 }
 
-function unusable(place: string, why: string): RedriveError {
-  return new RedriveError("usage", `The token in ${place} cannot be used: ${why}.`, {
+function unusable(shown: string, why: string): RedriveError {
+  return new RedriveError("usage", `The token in ${shown} cannot be used: ${why}.`, {
     hint: "Put the token there; what waits is delivered then, without a restart where it is a file.",
   });
 }

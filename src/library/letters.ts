@@ -82,16 +82,16 @@ export const writeDirectory = checked("writeDirectory", directory.writeDirectory
 export const readDirectory = checkedNow("readDirectory", directoryReader.readDirectory, { folder: name });
 
 /** Rewrites the letter directory of a job. */
-export const mirrorJob = checked("mirrorJob", mirror.mirrorJob, { engine, job, place: s.directoryPlace });
+export const mirrorJob = checked("mirrorJob", mirror.mirrorJob, { engine, job, options: s.directoryOptions });
 
 /** Rewrites the letter directories of all jobs. */
-export const mirrorAll = checked("mirrorAll", mirror.mirrorAll, { engine, place: s.directoryPlace });
+export const mirrorAll = checked("mirrorAll", mirror.mirrorAll, { engine, options: s.directoryOptions });
 
 /** Updates an existing letter directory. */
 export const refreshDirectory = checked("refreshDirectory", mirror.refreshDirectory, {
   engine,
   job,
-  place: s.changedDirectory,
+  options: s.changedDirectory,
 });
 
 /** Collects everything needed to examine a letter on another machine. */

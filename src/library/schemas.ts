@@ -26,7 +26,7 @@ import type { MapOptions } from "../run/map.ts";
 import type { MapInput, MapSpec } from "../run/map-spec.ts";
 import type { ResumeOptions } from "../run/resume.ts";
 import type { RunOptions } from "../runner/run-options.ts";
-import type { DirectoryPlace } from "../service/letter-directory.ts";
+import type { DirectoryOptions } from "../service/letter-directory.ts";
 import type { MetricsTextOptions } from "../service/metrics-text.ts";
 import * as t from "../std/check-input.ts";
 import type { Clock } from "../std/clock.ts";
@@ -188,16 +188,16 @@ export const resumeOptions = t.objectOf<ResumeOptions>({
   ...t.optional(callback, "onJob", "onNotice", "onPhaseStep", "onPhaseWait", "onAgentStep", "askMerge"),
 });
 
-const PLACE = {
+const DIRECTORY = {
   home: t.name,
   ...t.optional(t.name, "dlqDir"),
   ...t.nullable(t.count, "itemsMax"),
   ...t.nullable(number, "retentionDays"),
 };
 
-export const directoryPlace = t.objectOf<DirectoryPlace>(PLACE);
-export const changedDirectory = t.objectOf<DirectoryPlace & { readonly changed?: readonly string[] }>({
-  ...PLACE,
+export const directoryOptions = t.objectOf<DirectoryOptions>(DIRECTORY);
+export const changedDirectory = t.objectOf<DirectoryOptions & { readonly changed?: readonly string[] }>({
+  ...DIRECTORY,
   ...t.optional(t.texts, "changed"),
 });
 

@@ -71,23 +71,23 @@ export function originOf({ type }: ErrorEntry): ErrorOrigin {
 /** Converts an error to its public JSON form. Unknown fields are null. */
 export function errorToJson(entry: ErrorEntry): JsonObject {
   const { failure } = entry;
-  const place = sourceWithDefaults({ ...knownOf(entry), source: failure?.source });
+  const source = sourceWithDefaults({ ...knownOf(entry), source: failure?.source });
   return {
     id: entry.id,
     timestamp: toRfc3339(entry.at),
-    name: `Error-${place.executionId}-${place.flow}`,
+    name: `Error-${source.executionId}-${source.flow}`,
     origin: originOf(entry),
     event: entry.type,
     queue: entry.queue ?? null,
     item_id: entry.itemId ?? null,
     attempt: entry.attempt ?? null,
     machine: machineFor(entry) ?? null,
-    execution_id: place.executionId,
-    flow: place.flow,
-    subflow: place.subflow,
+    execution_id: source.executionId,
+    flow: source.flow,
+    subflow: source.subflow,
     step: failure?.stepFailed ?? null,
-    action: place.action,
-    action_name: place.actionName,
+    action: source.action,
+    action_name: source.actionName,
     error_type: typeToJson(entry),
     error_class: failure?.errorClass ?? entry.errorClass ?? null,
     error_message: entry.message,

@@ -30,8 +30,8 @@ export async function* readRows(input: Input, { format, isTyped }: RowsOptions):
   } catch (error) {
     // After a line that is too long or not UTF-8, the start of the next line is unknown.
     if (!(error instanceof RedriveError) || error.code !== "input_invalid") throw error;
-    const place = placeIn(error.message, origin);
-    yield { ok: false, line: place ?? lines.last + 1, reason: reasonIn(error.message, origin), isEnd: true };
+    const line = lineIn(error.message, origin);
+    yield { ok: false, line: line ?? lines.last + 1, reason: reasonIn(error.message, origin), isEnd: true };
   }
 }
 
@@ -122,7 +122,7 @@ function reasonIn(message: string, { name }: Origin): string {
   return message.startsWith(`${name}:`) ? message.slice(name.length + 1).replace(/^[\d:]+\s*/, "") : message;
 }
 
-function placeIn(message: string, { name }: Origin): number | undefined {
+function lineIn(message: string, { name }: Origin): number | undefined {
   const line = /^(\d+)/.exec(message.slice(name.length + 1))?.[1];
   return message.startsWith(`${name}:`) && line !== undefined ? Number(line) : undefined;
 }

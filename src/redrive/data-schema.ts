@@ -77,18 +77,18 @@ function resolvePointer(root: Json, reference: Json): Json {
   if (typeof reference !== "string" || !/^#(\/|$)/.test(reference)) {
     throw schemaError(`$ref ${stringifyJson(reference)} does not point into the schema itself (#/…)`);
   }
-  let place: Json | undefined = root;
+  let node: Json | undefined = root;
   for (const step of reference.split("/").slice(1)) {
     const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    place = entryOf(place, name);
-    if (place === undefined) throw schemaError(`$ref ${reference} points to nothing`);
+    node = entryOf(node, name);
+    if (node === undefined) throw schemaError(`$ref ${reference} points to nothing`);
   }
-  return place;
+  return node;
 }
 
-function entryOf(place: Json | undefined, name: string): Json | undefined {
-  if (typeof place !== "object" || place === null || !Object.hasOwn(place, name)) return undefined;
-  return Reflect.get(place, name) as Json;
+function entryOf(node: Json | undefined, name: string): Json | undefined {
+  if (typeof node !== "object" || node === null || !Object.hasOwn(node, name)) return undefined;
+  return Reflect.get(node, name) as Json;
 }
 
 /** Returns the problem with the data at this path, or undefined if it is valid. */

@@ -16,34 +16,35 @@ export function requireCommand(
   const program = command[0] ?? "";
   const form = "redrive map --input FILE -- COMMAND [ARG…]";
   if (program === "") throw new RedriveError("usage", "No command was given.", { hint: form });
-  const hasPlaces = placesOf(program).length > 0;
-  if (isShellLine(program, hasPlaces) && !isInstalled(program, { cwd })) throw shellLine(command, usage);
-  if (hasPlaces || isInstalled(program, { cwd })) return;
+  const hasPlaceholders = placeholdersOf(program).length > 0;
+  if (isShellLine(program, hasPlaceholders) && !isInstalled(program, { cwd }))
+    throw shellLine(command, usage);
+  if (hasPlaceholders || isInstalled(program, { cwd })) return;
   const where = program.includes("/") ? ` or cannot be executed (in ${cwd})` : " in PATH";
   const hint =
     "Check the spelling, the path and the x permission. A shell line needs a shell: redrive map -- sh -c '…'.";
   throw new RedriveError("command_not_found", `The command ${program} was not found${where}.`, { hint });
 }
 
-function placesOf(text: string): readonly string[] {
+function placeholdersOf(text: string): readonly string[] {
   return templateParts(text, { braces: true }).flatMap((part) =>
     typeof part === "string" ? [] : part.written,
   );
 }
 
 /** A path to a program may contain spaces and variables; text that starts with a program's name is a shell command. */
-function isShellLine(program: string, hasPlaces: boolean): boolean {
+function isShellLine(program: string, hasPlaceholders: boolean): boolean {
   const [first = "", ...rest] = program.trim().split(/\s+/);
-  return rest.length > 0 && (!hasPlaces || !/[/{]/.test(first));
+  return rest.length > 0 && (!hasPlaceholders || !/[/{]/.test(first));
 }
 
 function shellLine(command: readonly string[], usage: string): RedriveError {
   const [program = "", ...rest] = command;
-  const line = program.trim().replaceAll(QUOTED_PLACE, "$2"); // the quotes would duplicate those of `"$1"`
-  const words = [...placesOf(line), ...rest];
+  const line = program.trim().replaceAll(QUOTED_PLACEHOLDER, "$2"); // the quotes would duplicate those of `"$1"`
+  const words = [...placeholdersOf(line), ...rest];
   let script = `${line}${" {}".repeat(rest.length)}`;
-  for (const [index, place] of [...placesOf(line), ...rest.map(() => "{}")].entries())
-    script = script.replace(place, () => `"$${index + 1}"`);
+  for (const [index, placeholder] of [...placeholdersOf(line), ...rest.map(() => "{}")].entries())
+    script = script.replace(placeholder, () => `"$${index + 1}"`);
   const shell = ["sh -c", quoteForShell(script), ...(words.length > 0 ? ["sh"] : []), ...words.map(asWord)];
   const hints = [
     // Without the quotes, the user's own shell would interpret the line.
@@ -57,7 +58,7 @@ function shellLine(command: readonly string[], usage: string): RedriveError {
   return new RedriveError("command_not_found", message, { hint });
 }
 
-const QUOTED_PLACE = /(["'])(\{\}|\$\{[^}]*\})\1/g;
+const QUOTED_PLACEHOLDER = /(["'])(\{\}|\$\{[^}]*\})\1/g;
 const SHELL_SYNTAX = /[;&|<>()$`*?~#"']/;
 
 function asWord(text: string): string {

@@ -203,9 +203,9 @@ async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<
   if (end.kind === "stopped") return false;
   if (end.kind === "failed") {
     const { errorMessage, log } = end.failure;
-    const place = `step ${end.stepIndex + 1} of ${steps.length}`;
+    const where = `step ${end.stepIndex + 1} of ${steps.length}`;
     const hint = `${log === undefined ? "" : `Its output is in ${log}. `}When the cause is mended, \`redrive resume\` goes on at this step.`;
-    throw new RedriveError("phase_failed", `The ${phase} phase failed at ${place}: ${errorMessage}`, {
+    throw new RedriveError("phase_failed", `The ${phase} phase failed at ${where}: ${errorMessage}`, {
       hint,
     });
   }

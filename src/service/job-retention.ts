@@ -157,8 +157,8 @@ export interface JobRetentionOptions {
 export function jobRetention({ limits, author, dlqDir }: JobRetentionOptions): StartService {
   return (job, { engine, home, onNotice }) => ({
     stop: async () => {
-      const place = { home, ...(dlqDir !== undefined && { dlqDir }) };
-      const tidied = await tidyJobs(engine, { ...place, limits, author, onNotice, except: job.id });
+      const directory = { home, ...(dlqDir !== undefined && { dlqDir }) };
+      const tidied = await tidyJobs(engine, { ...directory, limits, author, onNotice, except: job.id });
       if (tidied.jobs.length > 0) onNotice(`Retention deleted ${tidied.jobs.join(", ")}.`);
     },
   });

@@ -21,7 +21,7 @@ import { analysisToJson } from "../triage/analyse.ts";
 import { repositoryNameOf } from "../workspace/names.ts";
 
 /** The location and limits of letter directories. */
-export interface DirectoryPlace {
+export interface DirectoryOptions {
   /** Redrive's home folder. It contains the letter directories in `dlq`. */
   readonly home: string;
   /** A folder to use instead of `dlq` in the home folder: `{dlqDir}/{job_id}/`. */
@@ -33,13 +33,13 @@ export interface DirectoryPlace {
 }
 
 /** Returns the parent of the job's folder: `dlqDir`, or `{home}/dlq/{repo_name}/{job_id}/mapreduce/dlq`. */
-export function directoryRoot(job: Job, { home, dlqDir }: DirectoryPlace): string {
+export function directoryRoot(job: Job, { home, dlqDir }: DirectoryOptions): string {
   if (dlqDir !== undefined) return dlqDir;
   return join(home, "dlq", fileNameOf(repositoryName(job)), fileNameOf(job.id), "mapreduce", "dlq");
 }
 
 /** Returns the folder of the files that cover the letters of all jobs. */
-export function globalFolder({ home, dlqDir }: DirectoryPlace): string {
+export function globalFolder({ home, dlqDir }: DirectoryOptions): string {
   return join(dlqDir ?? join(home, "dlq"), "global");
 }
 
@@ -47,32 +47,32 @@ export function globalFolder({ home, dlqDir }: DirectoryPlace): string {
 export function openProjection(
   engine: Engine,
   job: Job,
-  { tellsAll = true, ...place }: DirectoryPlace & { readonly tellsAll?: boolean },
+  { tellsAll = true, ...options }: DirectoryOptions & { readonly tellsAll?: boolean },
 ): Projection {
   return new Projection({
     engine,
     jobId: job.id,
-    root: directoryRoot(job, place),
-    documents: () => letterDocuments(engine, job.id, place.itemsMax),
-    ...(tellsAll && { onChange: (changes) => appendChanges(engine, place, changes) }),
+    root: directoryRoot(job, options),
+    documents: () => letterDocuments(engine, job.id, options.itemsMax),
+    ...(tellsAll && { onChange: (changes) => appendChanges(engine, options, changes) }),
   });
 }
 
 /** Appends to the stream of all letters, and updates the retention policy file beside it. */
 async function appendChanges(
   engine: Engine,
-  place: DirectoryPlace,
+  options: DirectoryOptions,
   changes: readonly JsonObject[],
 ): Promise<void> {
-  await appendLetters(globalFolder(place), changes);
-  if (changes.length > 0) await writePlacePolicy(engine, place);
+  await appendLetters(globalFolder(options), changes);
+  if (changes.length > 0) await writeDirectoryPolicy(engine, options);
 }
 
 /** Writes `retention-policy.json` if it is missing or differs. */
-export async function writePlacePolicy(engine: Engine, place: DirectoryPlace): Promise<void> {
-  const { itemsMax = null, retentionDays = null } = place;
+export async function writeDirectoryPolicy(engine: Engine, options: DirectoryOptions): Promise<void> {
+  const { itemsMax = null, retentionDays = null } = options;
   const policy = { maxItems: itemsMax, retentionDays };
-  await updateRetentionPolicy(globalFolder(place), policy, () => engine.now());
+  await updateRetentionPolicy(globalFolder(options), policy, () => engine.now());
 }
 
 /** Returns the name of the git repository, else that of the job's folder. Imported letters have neither. */
@@ -97,19 +97,22 @@ export async function letterDocuments(
 }
 
 /** Rewrites the directory of one job. Creates no directory for a job without letters, but empties an existing one. */
-export async function mirrorJob(engine: Engine, job: Job, place: DirectoryPlace): Promise<WrittenFolder> {
-  await refreshReceipts(engine, job, place.home);
-  return rewrite(engine, job, { ...place, tellsAll: true });
+export async function mirrorJob(engine: Engine, job: Job, options: DirectoryOptions): Promise<WrittenFolder> {
+  await refreshReceipts(engine, job, options.home);
+  return rewrite(engine, job, { ...options, tellsAll: true });
 }
 
 /** Rewrites the directories of all jobs with letters or an existing directory, and the stream of all letters. */
-export async function mirrorAll(engine: Engine, place: DirectoryPlace): Promise<readonly WrittenFolder[]> {
+export async function mirrorAll(
+  engine: Engine,
+  options: DirectoryOptions,
+): Promise<readonly WrittenFolder[]> {
   const written: WrittenFolder[] = [];
-  await mirrorStream(engine, place);
+  await mirrorStream(engine, options);
   for await (const job of everyJob(engine)) {
-    const isThere = openProjection(engine, job, place).isThere;
-    await refreshReceipts(engine, job, place.home);
-    const one = await rewrite(engine, job, { ...place, tellsAll: false });
+    const isThere = openProjection(engine, job, options).isThere;
+    await refreshReceipts(engine, job, options.home);
+    const one = await rewrite(engine, job, { ...options, tellsAll: false });
     if (isThere || one.items > 0) written.push(one);
   }
   return written;
@@ -119,29 +122,29 @@ export async function mirrorAll(engine: Engine, place: DirectoryPlace): Promise<
 export async function refreshDirectory(
   engine: Engine,
   job: Job,
-  { changed = [], ...place }: DirectoryPlace & { readonly changed?: readonly string[] },
+  { changed = [], ...options }: DirectoryOptions & { readonly changed?: readonly string[] },
 ): Promise<void> {
-  await openProjection(engine, job, place).finish(changed);
+  await openProjection(engine, job, options).finish(changed);
 }
 
 async function rewrite(
   engine: Engine,
   job: Job,
-  place: DirectoryPlace & { readonly tellsAll: boolean },
+  options: DirectoryOptions & { readonly tellsAll: boolean },
 ): Promise<WrittenFolder> {
-  const projection = openProjection(engine, job, place);
+  const projection = openProjection(engine, job, options);
   await projection.rebuild();
   // Changes during the rewrite are always appended to the stream.
-  const { items } = await openProjection(engine, job, { ...place, tellsAll: true }).finish();
+  const { items } = await openProjection(engine, job, { ...options, tellsAll: true }).finish();
   return { jobId: job.id, folder: projection.folder, items };
 }
 
-async function mirrorStream(engine: Engine, place: DirectoryPlace): Promise<void> {
-  const folder = globalFolder(place);
+async function mirrorStream(engine: Engine, options: DirectoryOptions): Promise<void> {
+  const folder = globalFolder(options);
   const { total } = await engine.listLetters({ states: STATES, limit: 0 });
   if (total === 0 && !existsSync(folder)) return;
   await rewriteLetters(folder, allLetters(engine));
-  await writePlacePolicy(engine, place);
+  await writeDirectoryPolicy(engine, options);
 }
 
 const STATES: readonly ItemState[] = ["dead", "ready", "leased", "done", "discarded"];

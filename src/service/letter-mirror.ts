@@ -4,7 +4,7 @@ import type { Job } from "../item/job.ts";
 import { BackgroundTask } from "../std/background-task.ts";
 import { makeFolder } from "../std/files.ts";
 import {
-  type DirectoryPlace,
+  type DirectoryOptions,
   isReceiptsFileNeeded,
   openProjection,
   receiptsFile,
@@ -19,7 +19,7 @@ const PAUSE_MS_PER_ITEM = 1;
 const PAUSE_PER_WRITE = 9;
 
 /** Returns a service that writes a job's letter directory. */
-export function letterMirror(options: Omit<DirectoryPlace, "home"> = {}): StartService {
+export function letterMirror(options: Omit<DirectoryOptions, "home"> = {}): StartService {
   return (job, context) => {
     const { engine, home, clock } = context;
     const projection = openProjection(engine, job, { ...options, home });

@@ -64,8 +64,8 @@ async function copyMasked({ run }: At, { head, tail, droppedNote }: LogStream, p
 
 /** The JSON log is stored beside the attempt's log: `3.log` has `3.2.jsonl` for its second step. */
 function jsonLogPath({ run, path }: At): string {
-  const place = path.map((name) => name.replace(/^step /, "").replaceAll(/[^\w]+/g, "-")).join("-");
-  return `${run.context.logPath.replace(/\.log$/, "")}.${place}.jsonl`;
+  const stepPath = path.map((name) => name.replace(/^step /, "").replaceAll(/[^\w]+/g, "-")).join("-");
+  return `${run.context.logPath.replace(/\.log$/, "")}.${stepPath}.jsonl`;
 }
 
 export interface AgentSummary {

@@ -300,20 +300,20 @@ function elements(texts: unknown, path: Path): (readonly [string, Path])[] {
 
 /** A name without a path may be unknown if it has a default, because `--var` can set it. */
 function placeholderProblem(
-  place: Placeholder,
+  placeholder: Placeholder,
   known: KnownVariables,
 ): Pick<Finding, "message" | "suggestion"> | undefined {
-  const fields = known.get(place.name);
+  const fields = known.get(placeholder.name);
   if (fields === undefined) {
-    const isOptional = place.fallback !== undefined && place.path.length === 0;
-    return isOptional ? undefined : unknownVariable(place, [...known.keys()]);
+    const isOptional = placeholder.fallback !== undefined && placeholder.path.length === 0;
+    return isOptional ? undefined : unknownVariable(placeholder, [...known.keys()]);
   }
-  const [field] = place.path;
+  const [field] = placeholder.path;
   if (fields === "any" || field === undefined || fields.includes(String(field))) return undefined;
   const meant = nearest(String(field), fields);
   return {
-    message: `${place.written}: there is no "${field}" in ${place.name}`,
-    suggestion: meant && `\${${place.name}.${meant}}`,
+    message: `${placeholder.written}: there is no "${field}" in ${placeholder.name}`,
+    suggestion: meant && `\${${placeholder.name}.${meant}}`,
   };
 }
 

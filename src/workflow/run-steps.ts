@@ -87,7 +87,7 @@ async function runTop(
   const { run } = at;
   for (const [index, step] of steps.entries()) {
     if (index < from) continue;
-    const here = placeOf(step, index, steps.length, at);
+    const here = stepAt(step, index, steps.length, at);
     run.context.onStep?.(index, steps.length, here.label);
     const end = at.signal.aborted ? brokenOff(here) : await runStep(step, here);
     if (end.kind === "failed") {
@@ -106,7 +106,7 @@ async function runTop(
 async function runList(steps: readonly Step[], at: At): Promise<StepEnd> {
   let end: StepEnd = { kind: "done" };
   for (const [index, step] of steps.entries()) {
-    const here = placeOf(step, index, steps.length, at);
+    const here = stepAt(step, index, steps.length, at);
     end = at.signal.aborted ? brokenOff(here) : await runStep(step, here);
     if (end.kind !== "done") return end;
   }
@@ -114,7 +114,7 @@ async function runList(steps: readonly Step[], at: At): Promise<StepEnd> {
 }
 
 /** Returns the context of a step. A nested list with a single step is not numbered. */
-function placeOf(step: Step, index: number, total: number, at: At): At {
+function stepAt(step: Step, index: number, total: number, at: At): At {
   const { mask } = at.run.context;
   const label = stepLabel(step, at.scope.all(), mask);
   const id = step.id === undefined ? "" : ` (${step.id})`;

@@ -1,7 +1,7 @@
 /** Builds an `sh` script that reads values from variables, so that a quoting mistake never executes data. */
 import { type Placeholder, templateParts } from "../attempt/template.ts";
 import { RedriveError } from "../errors.ts";
-import { placesIn, type ShellPlace } from "./shell-place.ts";
+import { type QuotingContext, quotingContexts } from "./quoting-context.ts";
 import { fillPart, isValue, type Variables } from "./variables.ts";
 
 export interface ShellScript {
@@ -17,13 +17,13 @@ export function fillScript(template: string, variables: Variables): ShellScript 
   const written = parts.map((part) => (isValue(part) ? null : fillPart(part, variables)));
   const placeholders = parts.filter(isValue);
   const values = placeholders.map((placeholder) => fillPart(placeholder, variables));
-  const places = placesIn(written);
+  const contexts = quotingContexts(written);
   const withNul = placeholders[values.findIndex((value) => value.includes("\0"))];
   const problem = withNul
     ? `${withNul.written} has a NUL character, which no shell can hold.`
-    : problemsOf(placeholders, places)[0]?.message;
+    : problemsOf(placeholders, contexts)[0]?.message;
   if (problem !== undefined) throw new RedriveError("usage", problem);
-  return scriptOf(written, values, places);
+  return scriptOf(written, values, contexts);
 }
 
 interface TemplateProblem {
@@ -37,14 +37,14 @@ export function shellProblems(template: string): TemplateProblem[] {
     (part) => typeof part === "string" || part.kind === "placeholder",
   );
   const written = parts.map((part) => (typeof part === "string" ? part : isValue(part) ? null : "x"));
-  return problemsOf(parts.filter(isValue), placesIn(written));
+  return problemsOf(parts.filter(isValue), quotingContexts(written));
 }
 
-function problemsOf(values: readonly Placeholder[], places: readonly ShellPlace[]): TemplateProblem[] {
+function problemsOf(values: readonly Placeholder[], contexts: readonly QuotingContext[]): TemplateProblem[] {
   return values.flatMap(({ written }, index) => {
-    const place = places[index];
-    if (place?.kind !== "refused") return [];
-    const why = place.why.replaceAll(/\bIT\b/g, () => written);
+    const context = contexts[index];
+    if (context?.kind !== "refused") return [];
+    const why = context.why.replaceAll(/\bIT\b/g, () => written);
     return [{ written, message: `${written} cannot be put there: ${why}.` }];
   });
 }
@@ -56,7 +56,7 @@ const ALL_BYTES_MAX = 256 * 1024;
 function scriptOf(
   written: readonly (string | null)[],
   values: readonly string[],
-  places: readonly ShellPlace[],
+  contexts: readonly QuotingContext[],
 ): ShellScript {
   const prefix = prefixFor(written);
   const env: Record<string, string> = {};
@@ -77,7 +77,7 @@ function scriptOf(
     }
   }
   let count = 0;
-  const text = written.map((part) => part ?? reference(`${prefix}${count + 1}`, places[count++])).join("");
+  const text = written.map((part) => part ?? reference(`${prefix}${count + 1}`, contexts[count++])).join("");
   return { text: loading + text, env, files };
 }
 
@@ -88,8 +88,8 @@ function prefixFor(written: readonly (string | null)[]): string {
   return prefix;
 }
 
-function reference(name: string, place: ShellPlace | undefined): string {
+function reference(name: string, context: QuotingContext | undefined): string {
   const quoted = `"\${${name}}"`;
-  if (place?.kind === "double") return `\${${name}}`;
-  return place?.kind === "single" ? `'${quoted}'` : quoted;
+  if (context?.kind === "double") return `\${${name}}`;
+  return context?.kind === "single" ? `'${quoted}'` : quoted;
 }

@@ -9,7 +9,7 @@ import {
 import { RedriveError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
-import { placesIn } from "./shell-place.ts";
+import { quotingContexts } from "./quoting-context.ts";
 
 export type Variables = Readonly<Record<string, Json>>;
 /** `shell` is a script for `sh`; `plain` is text that no shell reads. */
@@ -52,14 +52,14 @@ export function isUsageError(error: unknown): error is RedriveError {
 /** For display only, never to run: variables without a value stay as written, and values in scripts are quoted. */
 export function expandKnown(template: string, variables: Variables, mode: ExpandMode): string {
   const parts = templateParts(template);
-  const places =
-    mode === "shell" ? placesIn(parts.map((part) => (isValue(part) ? null : writtenOf(part)))) : [];
+  const contexts =
+    mode === "shell" ? quotingContexts(parts.map((part) => (isValue(part) ? null : writtenOf(part)))) : [];
   let count = 0;
   let text = "";
   for (const part of parts) {
-    const place = isValue(part) ? places[count++] : undefined;
+    const context = isValue(part) ? contexts[count++] : undefined;
     const value = findValue(part, variables);
-    text += value === undefined ? writtenOf(part) : shownAt(place?.kind, value, writtenOf(part));
+    text += value === undefined ? writtenOf(part) : shownAt(context?.kind, value, writtenOf(part));
   }
   return text;
 }
@@ -103,13 +103,13 @@ export function unreadable(written: string): string {
 
 /** Returns the error for an unknown variable, with a suggestion if a known name is similar. */
 export function unknownVariable(
-  place: Placeholder,
+  placeholder: Placeholder,
   known: readonly string[],
 ): { readonly message: string; readonly suggestion?: string } {
-  const message = `${place.written}: there is no variable "${place.name}"`;
-  const meant = nearest(place.name, known);
+  const message = `${placeholder.written}: there is no variable "${placeholder.name}"`;
+  const meant = nearest(placeholder.name, known);
   return meant === undefined
-    ? { message: `${message}. ${shellHint(place)}` }
+    ? { message: `${message}. ${shellHint(placeholder)}` }
     : { message, suggestion: `\${${meant}}` };
 }
 
@@ -120,13 +120,13 @@ function shellHint({ name, path }: Placeholder): string {
   return "For a shell's own ${…} write $${…}";
 }
 
-function missing(place: Placeholder, variables: Variables): string {
-  if (!Object.hasOwn(variables, place.name)) {
-    const { message, suggestion } = unknownVariable(place, Object.keys(variables));
+function missing(placeholder: Placeholder, variables: Variables): string {
+  if (!Object.hasOwn(variables, placeholder.name)) {
+    const { message, suggestion } = unknownVariable(placeholder, Object.keys(variables));
     return suggestion === undefined ? `${message}.` : `${message}. Did you mean ${suggestion}?`;
   }
-  const way = variablePath(place);
+  const way = variablePath(placeholder);
   const { item_id: itemId } = variables;
-  const owner = place.name === "item" && typeof itemId === "string" ? `item ${itemId} has` : "there is";
-  return `${place.written}: ${owner} no value at ${way}. Give it one, or write \${${way}:-default}.`;
+  const owner = placeholder.name === "item" && typeof itemId === "string" ? `item ${itemId} has` : "there is";
+  return `${placeholder.written}: ${owner} no value at ${way}. Give it one, or write \${${way}:-default}.`;
 }

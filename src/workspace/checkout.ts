@@ -224,18 +224,18 @@ interface Modes {
 }
 
 function savePristine(path: string, gitDir: string): void {
-  const place = join(gitDir, "redrive");
-  if (!existsSync(place)) {
-    mkdirSync(place);
-    for (const name of SETTINGS) copyIfThere(join(gitDir, name), join(place, name));
+  const folder = join(gitDir, "redrive");
+  if (!existsSync(folder)) {
+    mkdirSync(folder);
+    for (const name of SETTINGS) copyIfThere(join(gitDir, name), join(folder, name));
     const modeOf = (one: string) => lstatSync(one).mode & 0o777;
     const modes: Modes = { file: modeOf(join(path, ".git")), folder: modeOf(path) }; // git has just created both
-    writeFileSync(join(place, "modes.json"), JSON.stringify(modes));
+    writeFileSync(join(folder, "modes.json"), JSON.stringify(modes));
   }
-  const draft = join(place, "index.draft");
+  const draft = join(folder, "index.draft");
   rmSync(draft, { force: true });
   twin(join(gitDir, "index"), draft);
-  renameSync(draft, join(place, "index"));
+  renameSync(draft, join(folder, "index"));
 }
 
 /** False when the checkout was never completed, so that no step has run in it. */
@@ -244,14 +244,14 @@ export function isFinished(gitDir: string): boolean {
 }
 
 function restorePristine(path: string, gitDir: string): void {
-  const place = join(gitDir, "redrive");
+  const folder = join(gitDir, "redrive");
   restorePointer(path, gitDir);
   const staying = existsSync(join(gitDir, "reftable")) ? new Set([...STAYING, "refs"]) : STAYING;
   for (const name of readdirSync(gitDir)) {
     if (!staying.has(name)) rmSync(join(gitDir, name), { recursive: true, force: true });
   }
-  twin(join(place, "index"), join(gitDir, "index"));
-  for (const name of SETTINGS) copyIfThere(join(place, name), join(gitDir, name));
+  twin(join(folder, "index"), join(gitDir, "index"));
+  for (const name of SETTINGS) copyIfThere(join(folder, name), join(gitDir, name));
 }
 
 /** Rewrites the worktree's `.git` file, which an item may have removed or replaced. */

@@ -68,8 +68,9 @@ async function tryMerge(
   if (mode === "leave") return left("asked", `The work is in the branch ${jobBranch}.`);
   const merged = await mergeTrees(git, tip, `refs/heads/${jobBranch}`);
   if (merged.kind === "conflict") return left("conflict", merged.detail, merged.files);
-  const place = (await listGitWorktrees(git)).find((worktree) => worktree.branch === start.ref);
-  if (place !== undefined) return mergeInCheckout(git.in(place.path), { ...request, startBranch }, isLast);
+  const worktree = (await listGitWorktrees(git)).find(({ branch }) => branch === start.ref);
+  if (worktree !== undefined)
+    return mergeInCheckout(git.in(worktree.path), { ...request, startBranch }, isLast);
   return mergeWithoutCheckout(git, request, { start, tip, tree: merged.tree });
 }
 

@@ -29,13 +29,13 @@ export async function openRepository(
 ): Promise<Repository> {
   const here = new Git(cwd, run);
   await checkVersion(here);
-  const { gitDir, ...place } = await findPlace(here);
-  const git = here.in(place.top);
+  const { gitDir, ...paths } = await findPaths(here);
+  const git = here.in(paths.top);
   const startCommit = await findCommit(git);
   const startBranch = await currentBranch(git);
   await refuseHalfDone(git, gitDir);
-  const notes = await notesOn(git, { ...place, gitDir, startBranch });
-  return { ...place, name: repositoryNameOf(place.top), startBranch, startCommit, notes, git };
+  const notes = await notesOn(git, { ...paths, gitDir, startBranch });
+  return { ...paths, name: repositoryNameOf(paths.top), startBranch, startCommit, notes, git };
 }
 
 export async function currentBranch(git: Git): Promise<string | null> {
@@ -52,9 +52,9 @@ async function checkVersion(git: Git): Promise<void> {
   });
 }
 
-type Place = Pick<Repository, "top" | "commonDir" | "prefix"> & { readonly gitDir: string };
+type RepositoryPaths = Pick<Repository, "top" | "commonDir" | "prefix"> & { readonly gitDir: string };
 
-async function findPlace(git: Git): Promise<Place> {
+async function findPaths(git: Git): Promise<RepositoryPaths> {
   const shown = ["--is-bare-repository", "--is-inside-work-tree", "--absolute-git-dir", "--git-common-dir"];
   const { exitCode, stdout, stderr } = await git.ask(["rev-parse", "--path-format=absolute", ...shown]);
   if (exitCode !== 0) throw noRepository(git.cwd, stderr.trim());
@@ -111,7 +111,7 @@ async function refuseHalfDone(git: Git, gitDir: string): Promise<void> {
 
 async function notesOn(
   git: Git,
-  { top, gitDir, commonDir, startBranch }: Place & { readonly startBranch: string | null },
+  { top, gitDir, commonDir, startBranch }: RepositoryPaths & { readonly startBranch: string | null },
 ): Promise<string[]> {
   const notes: string[] = [];
   const status = await git.must(["status", "--porcelain", "--ignore-submodules=dirty"]);

@@ -169,10 +169,10 @@ const mirror = command({
   run: async (context, { name, folder }) => {
     const { dlq } = await context.config();
     const dlqDir = folder === undefined ? dlq.dlqDir : resolve(context.terminal.cwd, folder);
-    const place = { home: context.home, ...directoryOf(dlq), ...compact({ dlqDir }) };
+    const directory = { home: context.home, ...directoryOf(dlq), ...compact({ dlqDir }) };
     const written = await context.withStore(async (engine) => {
-      if (name === undefined) return mirrorAll(engine, place);
-      return [await mirrorJob(engine, await requireJob(engine, name), place)];
+      if (name === undefined) return mirrorAll(engine, directory);
+      return [await mirrorJob(engine, await requireJob(engine, name), directory)];
     });
     const jobs = written.map(({ jobId, folder: own, items }) => ({ job_id: jobId, folder: own, items }));
     if (jobs.every(({ items }) => items === 0)) context.note("No letters.");

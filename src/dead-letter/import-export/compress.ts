@@ -100,10 +100,10 @@ async function load(): Promise<Zstd> {
 function copyWithSlice(zstd: Zstd): void {
   const heap: unknown = Reflect.get(zstd, "_mainModule");
   if (!isHeap(heap)) return;
-  heap.heapToUint8Array = (place) => heap.heapView(place).slice();
+  heap.heapToUint8Array = (handle) => heap.heapView(handle).slice();
 }
 
-type Heap = Record<"heapView" | "heapToUint8Array", (place: unknown) => Uint8Array>;
+type Heap = Record<"heapView" | "heapToUint8Array", (handle: unknown) => Uint8Array>;
 
 function isHeap(value: unknown): value is Heap {
   const has = (name: string) => typeof Reflect.get(Object(value), name) === "function";

@@ -140,11 +140,11 @@ function rowError({ error, line }: RowFailure, file: string): RedriveError {
 }
 
 function readingOf({ fields, line }: Row, header: readonly string[], file: string): Reading {
-  const place = { file, line };
+  const location = { file, line };
   if (fields.length !== header.length) {
-    return { place, why: `the row has ${fields.length} cells, the header has ${header.length}` };
+    return { location, why: `the row has ${fields.length} cells, the header has ${header.length}` };
   }
   const data = letterFromRow(header, fields);
-  if (typeof data === "string") return { place, why: data };
-  return { data, place, bytes: fields.reduce((sum, { length }) => sum + length, 0) };
+  if (typeof data === "string") return { location, why: data };
+  return { data, location, bytes: fields.reduce((sum, { length }) => sum + length, 0) };
 }

@@ -14,13 +14,13 @@ export interface ReportedError extends KnownSource {
 /** The seven standard fields, in order. */
 export function errorBodyOf({ message, failure, ...known }: ReportedError): JsonObject {
   const step = known.step ?? failure?.stepFailed;
-  const place = sourceWithDefaults({ ...known, step, source: known.source ?? failure?.source });
+  const source = sourceWithDefaults({ ...known, step, source: known.source ?? failure?.source });
   return {
-    ExecutionId: place.executionId,
-    DesktopFlow: place.flow,
-    Subflow: place.subflow,
-    Action: place.action,
-    "Action name": place.actionName,
+    ExecutionId: source.executionId,
+    DesktopFlow: source.flow,
+    Subflow: source.subflow,
+    Action: source.action,
+    "Action name": source.actionName,
     "Error Message": message,
     "Error Evidence": failure === undefined ? "" : evidenceOf(failure),
   };
@@ -88,11 +88,11 @@ function isOld(body: JsonObject): boolean {
   return isOurs(body) && !("Item Id" in body);
 }
 
-function failureOf(body: JsonObject, place: number, now: number): JsonObject {
+function failureOf(body: JsonObject, number: number, now: number): JsonObject {
   const evidence = textOf(body["Error Evidence"]);
   const source = isOld(body) ? {} : sourceOf(body);
   return {
-    attempt_number: isOurs(body) ? Number(body.Attempt ?? body.Action) || place : place,
+    attempt_number: isOurs(body) ? Number(body.Attempt ?? body.Action) || number : number,
     timestamp: timeOf(body, now),
     error_type: body["Error Type"] ?? "GenericException", // the framework's own default
     error_message: body["Error Message"] ?? "",

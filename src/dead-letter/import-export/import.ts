@@ -15,7 +15,7 @@ import type { ImportFormat } from "./format.ts";
 import { type FoundLetter, LetterReader } from "./imported-letters.ts";
 import { readFile } from "./read-file.ts";
 import { readFolder } from "./read-folder.ts";
-import { isRefusal, placeText, type Reading, type Refusal } from "./reading.ts";
+import { isRefusal, locationText, type Reading, type Refusal } from "./reading.ts";
 import { receiptsJobOf } from "./receipt.ts";
 
 /** The job and format of an import. */
@@ -136,9 +136,9 @@ class ImportRun {
     this.#options.onProgress?.(this.#letters);
   }
 
-  #refuse({ place, why }: Refusal): void {
+  #refuse({ location, why }: Refusal): void {
     this.#refusedCount += 1;
-    if (this.#refused.length < REFUSED_SHOWN_MAX) this.#refused.push({ where: placeText(place), why });
+    if (this.#refused.length < REFUSED_SHOWN_MAX) this.#refused.push({ where: locationText(location), why });
   }
 
   async #flush(): Promise<void> {

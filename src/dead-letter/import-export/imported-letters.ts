@@ -13,10 +13,14 @@ import { isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
 import { type Signature, signatureOf } from "../../triage/signature.ts";
 import { isErrorBody, isSameItem, letterOfBodies } from "./error-body.ts";
 import type { ImportFormat } from "./format.ts";
-import { originOf, type Place, type RawRecord, type Refusal } from "./reading.ts";
+import { originOf, type RawRecord, type RecordLocation, type Refusal } from "./reading.ts";
 import { isReceipt, letterOfReceipt } from "./receipt.ts";
 
-export type FoundLetter = { readonly letter: Letter; readonly place: Place; readonly bytes: number };
+export type FoundLetter = {
+  readonly letter: Letter;
+  readonly location: RecordLocation;
+  readonly bytes: number;
+};
 
 export interface LetterReaderOptions {
   readonly format?: ImportFormat;
@@ -46,9 +50,9 @@ export class LetterReader {
     const { data } = record;
     if (isJsonObject(data) && this.#kindOf(data) === "error-body") return yield* this.#takeBody(record, data);
     yield* this.rest();
-    if (!isJsonObject(data)) yield { place: record.place, why: "not an object" };
+    if (!isJsonObject(data)) yield { location: record.location, why: "not an object" };
     else if (this.#kindOf(data) !== "receipts") yield this.#letter(data, record);
-    else if (!("receipt" in data)) yield { place: record.place, why: "it has no receipt" };
+    else if (!("receipt" in data)) yield { location: record.location, why: "it has no receipt" };
     else yield this.#letter(letterOfReceipt(data, this.#options.receiptsJob), record);
   }
 
@@ -67,32 +71,33 @@ export class LetterReader {
   }
 
   *#takeBody(record: RawRecord, body: JsonObject): Generator<FoundLetter | Refusal> {
-    if (!("Error Message" in body)) return yield { place: record.place, why: "it has no Error Message" };
+    if (!("Error Message" in body))
+      return yield { location: record.location, why: "it has no Error Message" };
     const [first] = this.#bodies;
     if (first === undefined || !isSameItem(first, body)) yield* this.rest();
     this.#bodies.push(body);
     this.#bodiesFrom ??= record;
   }
 
-  #letter(given: JsonObject, { place, bytes, folderJob }: RawRecord): FoundLetter | Refusal {
+  #letter(given: JsonObject, { location, bytes, folderJob }: RawRecord): FoundLetter | Refusal {
     const json = withCurrentNames(given);
     const unknown: string[] = [];
     const why = shapeProblem(json, (field) => unknown.push(field));
-    if (why !== undefined) return { place, why };
+    if (why !== undefined) return { location, why };
     for (const field of unknown)
       if (this.unknownFields.size < UNKNOWN_FIELDS_MAX) this.unknownFields.add(field);
     const letter = completeLetter(json, this.#options.now);
     const jobId = this.#options.job ?? (letter.jobId || folderJob || this.#options.defaultJob);
     const problem = jobId === letter.jobId ? undefined : idProblem(jobId);
     if (problem !== undefined)
-      return { place, why: `the name of its folder or file, which would be the job name, ${problem}` };
+      return { location, why: `the name of its folder or file, which would be the job name, ${problem}` };
     if (letter.sourceSignature !== undefined && !json.source_signature) this.foreignSignatures += 1;
-    const itemId = letter.itemId || this.#nameFor(jobId, letter, place);
-    return { letter: { ...letter, itemId, jobId, queue: jobId }, place, bytes };
+    const itemId = letter.itemId || this.#nameFor(jobId, letter, location);
+    return { letter: { ...letter, itemId, jobId, queue: jobId }, location, bytes };
   }
 
   /** Derives an id from the content, never from the position. A second item with the same content gets the suffix `-2`. */
-  #nameFor(jobId: string, { itemData }: Letter, { file, line = 1 }: Place): string {
+  #nameFor(jobId: string, { itemData }: Letter, { file, line = 1 }: RecordLocation): string {
     const names = this.#names.get(jobId) ?? new Identity(originOf(file), {});
     this.#names.set(jobId, names);
     return names.itemOf({ data: itemData, line })?.itemId ?? "";

@@ -96,7 +96,7 @@ export async function* readJsonLines(chunks: AsyncIterable<Buffer>, file: string
 const TOO_LONG = Symbol("too long");
 
 function tooLong(file: string, line: number): Reading {
-  return { place: { file, line }, why: `longer than ${RECORD_BYTES_MAX / 1024 / 1024} MB` };
+  return { location: { file, line }, why: `longer than ${RECORD_BYTES_MAX / 1024 / 1024} MB` };
 }
 
 /** Complete lines, as many as a chunk contains. Lines that are too long are dropped. */
@@ -128,9 +128,9 @@ function readBlock(block: Buffer, file: string, firstLine: number): [Reading[], 
   const texts = isUtf8(bytes) ? decodeUtf8(bytes).split("\n") : [...textsOf(bytes)];
   const readings: Reading[] = [];
   for (const [index, text] of texts.entries()) {
-    const place = { file, line: firstLine + index };
-    if (text === undefined) readings.push({ place, why: "not valid UTF-8" });
-    else if (text.trim() !== "") readings.push(parseRecord(text, place, text.length));
+    const location = { file, line: firstLine + index };
+    if (text === undefined) readings.push({ location, why: "not valid UTF-8" });
+    else if (text.trim() !== "") readings.push(parseRecord(text, location, text.length));
   }
   return [readings, texts.length - 1];
 }

@@ -26,9 +26,9 @@ export async function* readDirectory(folder: string): AsyncGenerator<Letter> {
 }
 
 function letterOf(reading: Reading, job: string): Letter {
-  if (isRefusal(reading)) throw notALetter(reading.place.file, reading.why);
+  if (isRefusal(reading)) throw notALetter(reading.location.file, reading.why);
   if (!isJsonObject(reading.data) || typeof reading.data.item_id !== "string")
-    throw notALetter(reading.place.file, "it has no item_id");
+    throw notALetter(reading.location.file, "it has no item_id");
   const letter = letterFromJson(withCurrentNames(reading.data));
   const jobId = letter.jobId || job;
   return { ...letter, jobId, queue: letter.queue || jobId };
@@ -44,7 +44,7 @@ function notALetter(file: string, why: string): RedriveError {
 export async function* readFolder(folder: string): AsyncGenerator<Iterable<Reading>> {
   const parts = await partsOf(folder);
   if (parts.items.length === 0 && parts.streams.length === 0) throw noLetters(folder);
-  yield parts.links.map((file) => ({ place: { file }, why: LINK }));
+  yield parts.links.map((file) => ({ location: { file }, why: LINK }));
   const ids = new Set<string>();
   for (const part of parts.items) {
     for await (const run of readItems(part)) {
@@ -83,13 +83,13 @@ async function readItem(file: string): Promise<Reading | null> {
   try {
     handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const found = await handle.stat();
-    if (!found.isFile()) return { place: { file }, why: "not a file" };
-    if (found.size > RECORD_BYTES_MAX) return { place: { file }, why: "longer than 64 MB" };
+    if (!found.isFile()) return { location: { file }, why: "not a file" };
+    if (found.size > RECORD_BYTES_MAX) return { location: { file }, why: "longer than 64 MB" };
     return recordOf(await handle.readFile(), file);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return null;
-    return { place: { file }, why: code === "ELOOP" ? LINK : `cannot be read: ${message}` };
+    return { location: { file }, why: code === "ELOOP" ? LINK : `cannot be read: ${message}` };
   } finally {
     await handle?.close();
   }

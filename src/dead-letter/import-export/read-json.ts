@@ -40,24 +40,24 @@ export async function* readSingle(chunks: AsyncIterable<Buffer>, file: string): 
     pieces.push(chunk);
     bytes += chunk.length;
     if (bytes > RECORD_BYTES_MAX) {
-      return yield [{ place: { file }, why: `longer than ${RECORD_BYTES_MAX / 1024 / 1024} MB` }];
+      return yield [{ location: { file }, why: `longer than ${RECORD_BYTES_MAX / 1024 / 1024} MB` }];
     }
   }
   yield [recordOf(Buffer.concat(pieces), file)];
 }
 
 export function recordOf(given: Buffer, file: string): Reading {
-  if (!isUtf8(given)) return { place: { file }, why: "not valid UTF-8" };
+  if (!isUtf8(given)) return { location: { file }, why: "not valid UTF-8" };
   const bytes = blankComments(given);
   return parseRecord(decodeUtf8(bytes).replace(/^\uFEFF/, ""), { file }, bytes.length);
 }
 
 function* elementsOf(scanner: ArrayScanner, chunk: Buffer, file: string): Generator<Reading> {
   for (const { bytes, line } of scanner.push(chunk)) {
-    const place = { file, line };
+    const location = { file, line };
     yield isUtf8(bytes)
-      ? parseRecord(decodeUtf8(bytes), place, bytes.length)
-      : { place, why: "not valid UTF-8" };
+      ? parseRecord(decodeUtf8(bytes), location, bytes.length)
+      : { location, why: "not valid UTF-8" };
   }
 }
 

@@ -7,20 +7,20 @@ import type { Json } from "../../std/json.ts";
 
 export interface RawRecord {
   readonly data: Json;
-  readonly place: Place;
+  readonly location: RecordLocation;
   readonly bytes: number;
   readonly folderJob?: string;
   /** Whether another file already contained this letter with more details. */
   readonly isRepeated?: boolean;
 }
 
-export type Place = { readonly file: string; readonly line?: number };
-export type Refusal = { readonly place: Place; readonly why: string };
+export type RecordLocation = { readonly file: string; readonly line?: number };
+export type Refusal = { readonly location: RecordLocation; readonly why: string };
 
 export type Reading = RawRecord | Refusal;
 
 /** Formats a position as `file:line`. */
-export function placeText({ file, line }: Place): string {
+export function locationText({ file, line }: RecordLocation): string {
   return line === undefined ? file : `${file}:${line}`;
 }
 
@@ -28,12 +28,12 @@ export function isRefusal(reading: object): reading is Refusal {
   return "why" in reading;
 }
 
-export function parseRecord(text: string, place: Place, bytes: number): Reading {
+export function parseRecord(text: string, location: RecordLocation, bytes: number): Reading {
   try {
-    const data = parseInputJson(text, originOf(place.file), { line: place.line ?? 1 });
-    return { data, place, bytes };
+    const data = parseInputJson(text, originOf(location.file), { line: location.line ?? 1 });
+    return { data, location, bytes };
   } catch (error) {
-    return refusalOf(error, place);
+    return refusalOf(error, location);
   }
 }
 
@@ -42,13 +42,13 @@ export function originOf(file: string): Origin {
 }
 
 /** Turns a `RedriveError` into a refusal, and removes the location from the beginning of its message. */
-export function refusalOf(error: unknown, place: Place): Reading {
+export function refusalOf(error: unknown, location: RecordLocation): Reading {
   if (!(error instanceof RedriveError)) throw error;
-  const { file } = place;
+  const { file } = location;
   const line = error.message.startsWith(`${file}:`) ? /^:(\d+)/.exec(error.message.slice(file.length)) : null;
-  const at = line === null ? place : { file, line: Number(line[1]) };
+  const at = line === null ? location : { file, line: Number(line[1]) };
   const message = error.message.startsWith(file)
     ? error.message.slice(file.length).replace(/^(:\d+)*: /, "")
     : error.message;
-  return { place: at, why: message };
+  return { location: at, why: message };
 }

@@ -34,8 +34,8 @@ export async function buryAll(
   const numbers = await runAwaiting(
     groups.numbersOf(burials.map(({ queue, death }) => ({ queue, at, header: death }))),
   );
-  for (const [place, { ref, queue, firstAt }] of burials.entries()) {
-    const grp = numbers[place];
+  for (const [position, { ref, queue, firstAt }] of burials.entries()) {
+    const grp = numbers[position];
     assert(grp !== undefined, `the letter of item ${ref} has no group`);
     deltas.buried({ grp, buried_at: at, first_at: firstAt });
     deltas.queue(queue, "letters", 1);
@@ -68,9 +68,9 @@ const COLUMNS = BURIED.map(([column]) => column).join(", ");
 const BURY = `
   WITH taken AS (${TAKE})
   INSERT INTO letters (no, ref, grp, buried_at, ${COLUMNS})
-  SELECT t.last - ?1::bigint + b.place, b.ref, b.grp, ?2::bigint, ${BURIED.map(([column]) => `b.${column}`).join(", ")}
+  SELECT t.last - ?1::bigint + b.position, b.ref, b.grp, ?2::bigint, ${BURIED.map(([column]) => `b.${column}`).join(", ")}
     FROM taken t CROSS JOIN unnest(?3::bigint[], ?4::bigint[], ${BURIED.map(([, type], at) => `?${at + 5}::${type}[]`).join(", ")})
-                            WITH ORDINALITY AS b (ref, grp, ${COLUMNS}, place)`;
+                            WITH ORDINALITY AS b (ref, grp, ${COLUMNS}, position)`;
 
 /** Updates the message of letters in retry that failed again, because text search uses the last message. */
 export async function failedAgain(

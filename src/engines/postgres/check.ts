@@ -30,7 +30,7 @@ const POINTERS: readonly (readonly [from: string, column: string, to: string, ke
 ];
 
 /** Whether the row `n` of `ready_items` matches its item `i`. */
-const OWN_PLACE = `n.queue = i.queue AND n.priority = i.priority AND n.due_at = i.due_at AND n.ref = i.ref
+const IS_ITS_ROW = `n.queue = i.queue AND n.priority = i.priority AND n.due_at = i.due_at AND n.ref = i.ref
   AND n.operation IS NOT DISTINCT FROM i.operation`;
 
 /** Another item `o` with the same ordering key as `i` that must be processed first. */
@@ -59,10 +59,10 @@ const RULES: Rules = {
   ],
   "what is ready stands in line": [
     `SELECT 'item ' || i.item_id || ' is ready and not in line' AS detail FROM items i
-      WHERE i.state = 'ready' AND NOT EXISTS (SELECT 1 FROM ready_items n WHERE ${OWN_PLACE})
+      WHERE i.state = 'ready' AND NOT EXISTS (SELECT 1 FROM ready_items n WHERE ${IS_ITS_ROW})
         AND NOT EXISTS (SELECT 1 FROM ordered_items o WHERE ${FIRST})`,
     `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and stands in line at ' || n.due_at AS detail
-       FROM ready_items n JOIN items i ON i.ref = n.ref WHERE i.state <> 'ready' OR NOT (${OWN_PLACE})`,
+       FROM ready_items n JOIN items i ON i.ref = n.ref WHERE i.state <> 'ready' OR NOT (${IS_ITS_ROW})`,
   ],
   "an ordering key is worked one at a time": [
     `SELECT 'item ' || i.item_id || ' stands in line before others with its ordering key' AS detail

@@ -106,8 +106,8 @@ export async function listEvents(session: Session, query: EventQuery): Promise<E
                              AND (?4::text[] IS NULL OR type = ANY (?4::text[]))
                            ORDER BY id LIMIT ?5) e
                         ORDER BY e.id LIMIT ?5) e) e
-              CROSS JOIN LATERAL (SELECT e.id - e.span + r.place AS id, r.ref
-                FROM unnest(coalesce(e.refs, ARRAY[e.ref])) WITH ORDINALITY AS r (ref, place)) one
+              CROSS JOIN LATERAL (SELECT e.id - e.span + r.position AS id, r.ref
+                FROM unnest(coalesce(e.refs, ARRAY[e.ref])) WITH ORDINALITY AS r (ref, position)) one
               LEFT JOIN queues n ON n.no = e.queue LEFT JOIN items i ON i.ref = one.ref
         WHERE e.before < ?5 + ${RUN_MAX} AND one.id > ?1
         ORDER BY one.id LIMIT ?5`,

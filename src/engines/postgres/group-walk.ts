@@ -184,11 +184,11 @@ export async function survey(tx: Tx, source: Source, filter: LetterFilter): Prom
     ...values,
   );
   const { total = 0, in_retry: inRetry = 0 } = row ?? {};
-  const place = source === DEAD && inRetry === 0 ? WAITING : source;
-  if (!dependsOnAge(filter)) return { source: place, total };
-  if (place !== WAITING || filter.ageOf === "arrival") return null;
+  const from = source === DEAD && inRetry === 0 ? WAITING : source;
+  if (!dependsOnAge(filter)) return { source: from, total };
+  if (from !== WAITING || filter.ageOf === "arrival") return null;
   const count = filter.ageOf === "last" ? countByLastFailure : countByFirstFailure;
-  return { source: place, total: await count(tx, filter) };
+  return { source: from, total: await count(tx, filter) };
 }
 
 /** Letters buried by the end of the time span, minus those buried by its beginning. */

@@ -62,7 +62,7 @@ async function addMadeUp(
 async function addAtOnce(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
   const part = { items, skipped: 0, shard: tx.shard };
   const row = await insert(tx, INSERT_NEW, intake, part);
-  if (row === undefined) throw noPlace(intake);
+  if (row === undefined) throw queueMissing(intake);
   return { added: row.taken, existing: 0, changed: 0, changedIds: [], replaced: 0 };
 }
 
@@ -165,7 +165,7 @@ interface InsertedRow {
 async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Inserted> {
   const rows = await asConflict(() => (intake.expectNew ? insertNew : insertUnknown)(tx, intake, items));
   const [row] = rows;
-  if (row === undefined || rows.includes(undefined)) throw noPlace(intake);
+  if (row === undefined || rows.includes(undefined)) throw queueMissing(intake);
   const { queue, ids } = row;
   const keys = rows.flatMap((one) => JSON.parse(one?.keys ?? "[]") as string[]);
   await alignOrderingKeys(
@@ -180,7 +180,7 @@ async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): P
 }
 
 /** The queue does not exist, or its settings changed while items were being added. */
-function noPlace({ queueName, spec }: Intake): RedriveError {
+function queueMissing({ queueName, spec }: Intake): RedriveError {
   return spec === null ? noQueue(queueName) : settingsChanged(queueName);
 }
 

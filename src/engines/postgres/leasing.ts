@@ -208,9 +208,9 @@ const IS_OPEN = `(SELECT j.paused_at IS NULL AND (?5::bigint IS NULL OR coalesce
  WHERE q.no = ?1::bigint)`;
 
 /** Reads one priority after another, and locks no more rows than are leased. */
-const placesIn = (condition: string) => `
+const dueRows = (condition: string) => `
   ${RANKS} CROSS JOIN LATERAL
-     (SELECT l.ctid AS place FROM ready_items l
+     (SELECT l.ctid AS row_id FROM ready_items l
        WHERE ${IS_OPEN} AND l.queue = ?1::bigint AND l.priority = p.rank AND l.due_at <= ${timeIn("?2")} ${condition}
        ORDER BY l.due_at, l.ref LIMIT ?3::bigint FOR UPDATE SKIP LOCKED) d`;
 
@@ -224,10 +224,10 @@ const IS_HERE =
 /** A step without a transaction has a number and a shard: the statement updates counters and ordering keys itself. */
 const leaseSql = (condition: string) => `
   WITH found AS MATERIALIZED (
-         SELECT ARRAY(SELECT d.place FROM ${placesIn(condition)} LIMIT ?3::bigint) AS places),
+         SELECT ARRAY(SELECT d.row_id FROM ${dueRows(condition)} LIMIT ?3::bigint) AS row_ids),
        taken AS (
          DELETE FROM ready_items WHERE ctid = ANY (
-           (SELECT CASE WHEN cardinality(places) > 0 THEN CASE WHEN ${IS_HERE} AND ${EVENTS_LOCKED} THEN places END END FROM found)::tid[])
+           (SELECT CASE WHEN cardinality(row_ids) > 0 THEN CASE WHEN ${IS_HERE} AND ${EVENTS_LOCKED} THEN row_ids END END FROM found)::tid[])
          RETURNING ref),
        moved AS (
          UPDATE items i SET state = 'leased', holder = ?4::bigint, started_at = ${timeIn("?2")}, attempts = i.attempts + 1

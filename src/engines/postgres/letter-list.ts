@@ -55,19 +55,19 @@ function walksOf({ filter, order, after, limit }: Search): readonly Walk[] | nul
 
 /** Reads each source with one statement and merges the results. */
 async function walkLetters(tx: Tx, query: LetterQuery, walks: readonly Walk[]): Promise<LetterPage> {
-  const places = await Promise.all(walks.map((walk) => walkPlace(tx, walk, query.parts)));
-  const found = places
+  const walked = await Promise.all(walks.map((walk) => walkSource(tx, walk, query.parts)));
+  const found = walked
     .flatMap(({ rows }) => rows)
     .map((row) => ({ no: row.no, key: 0, row }))
     .sort(IN_ORDER[query.order ?? "newest"]);
   return {
     letters: found.slice(0, query.limit).map(({ row }) => letterFrom(row)),
-    total: places.reduce((sum, { total }) => sum + total, 0),
+    total: walked.reduce((sum, { total }) => sum + total, 0),
     next: nextAfter(query, found),
   };
 }
 
-async function walkPlace(
+async function walkSource(
   tx: Tx,
   walk: Walk,
   parts: LetterQuery["parts"],

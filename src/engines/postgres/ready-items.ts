@@ -6,14 +6,14 @@ import { alignOrderingKeys, type OrderingKey } from "./ordering-keys.ts";
 import type { Tx } from "./session.ts";
 
 /** The columns of `ready_items`. */
-const PLACE = "queue, priority, due_at, ref, operation";
+const READY_COLUMNS = "queue, priority, due_at, ref, operation";
 
 /** Inserts ready items and notifies the workers of their queues. */
 export async function joinLine(tx: Tx, refs: readonly number[]): Promise<void> {
   if (refs.length === 0) return;
   const joined = await tx.all<{ queue: number; name: string; ordering_key: string | null }>(
-    `WITH ready AS (SELECT ${PLACE}, ordering_key FROM items WHERE ref = ANY (?::bigint[]) AND state = 'ready'),
-          placed AS (INSERT INTO ready_items (${PLACE}) SELECT ${PLACE} FROM ready WHERE ordering_key IS NULL ON CONFLICT DO NOTHING),
+    `WITH ready AS (SELECT ${READY_COLUMNS}, ordering_key FROM items WHERE ref = ANY (?::bigint[]) AND state = 'ready'),
+          placed AS (INSERT INTO ready_items (${READY_COLUMNS}) SELECT ${READY_COLUMNS} FROM ready WHERE ordering_key IS NULL ON CONFLICT DO NOTHING),
           ordered AS (INSERT INTO ordered_items (queue, ordering_key, ref) SELECT queue, ordering_key, ref FROM ready WHERE ordering_key IS NOT NULL
                     ON CONFLICT (queue, ordering_key, ref) DO UPDATE SET leased = 0)
      SELECT DISTINCT r.queue, q.name, r.ordering_key FROM ready r JOIN queues q ON q.no = r.queue`,

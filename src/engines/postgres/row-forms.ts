@@ -89,8 +89,8 @@ function namesOf(table: string, without: readonly string[]): readonly string[] {
   return names.filter((name) => !without.includes(name));
 }
 
-function into(table: string, place: string, select: string, where = ""): string {
-  return `INSERT INTO ${place} SELECT ${select} FROM ${givenRows(table)} ${where} ON CONFLICT DO NOTHING`;
+function into(table: string, target: string, select: string, where = ""): string {
+  return `INSERT INTO ${target} SELECT ${select} FROM ${givenRows(table)} ${where} ON CONFLICT DO NOTHING`;
 }
 
 /** The given rows as a relation `r`, with one array parameter per column. */

@@ -259,10 +259,10 @@ function tellOfLate(events: EventLog, { settlement: { lease, outcome }, queue }:
 
 function tellOf({ deltas, events, groups }: Step, told: Told): void {
   const { settlement, row, to, wasLetter, returned } = told;
-  const place = { queue: row.queue, ref: row.ref, attempt: settlement.lease.attempt };
+  const item = { queue: row.queue, ref: row.ref, attempt: settlement.lease.attempt };
   deltas.move(row.queue, "leased", to);
   for (const name of countersOf(settlement, wasLetter)) deltas.counter(row.queue, name);
-  for (const event of eventsOf(settlement, wasLetter)) events.add(event, place);
+  for (const event of eventsOf(settlement, wasLetter)) events.add(event, item);
   if (settlement.death) groups.buried(settlement.death, { queue: row.queue, ref: row.ref });
   if (to === "ready" || row.operation === null) return;
   deltas.operation(row.operation, to === "done" ? "succeeded" : "failed");

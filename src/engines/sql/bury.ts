@@ -4,7 +4,7 @@ import { artifactsToJson } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
 import type { Db, Dialect, Scalar, Step } from "./db.ts";
-import type { Deltas, LetterPlace } from "./deltas.ts";
+import type { Deltas, NumberedLetter } from "./deltas.ts";
 import { EventLog } from "./event-log.ts";
 import { GroupCache } from "./group-cache.ts";
 
@@ -54,7 +54,7 @@ export function foldMessage(message: string): string {
 }
 
 /** A row that was deleted from `letters`, with the columns of its header. */
-export interface Unburied extends LetterPlace, Readonly<Record<string, Scalar>> {
+export interface Unburied extends NumberedLetter, Readonly<Record<string, Scalar>> {
   readonly no: number;
   readonly ref: number;
   readonly grp: number;

@@ -22,7 +22,7 @@ export function sharedRules(sql: Dialect, selections: string): readonly Rules[] 
 
 function itemRules(queueTotals: string): Rules {
   return {
-    "one state, one place": [
+    "one state, counted once": [
       ...ITEM_STATES.map(
         (state) => `
           SELECT q.name || ' counts ' || q.${state} || ' ${state} items, there are ' || coalesce(i.n, 0) AS detail

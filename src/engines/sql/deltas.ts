@@ -6,7 +6,7 @@ export type GroupCounter = "in_retry" | "resolved" | "discarded";
 export type OperationCounter = "succeeded" | "failed" | "returned";
 
 /** A letter's number and group, and when its item failed for the last and for the first time. */
-export interface LetterPlace {
+export interface NumberedLetter {
   readonly no: number;
   readonly grp: number;
   readonly buried_at: number;
@@ -14,7 +14,7 @@ export interface LetterPlace {
 }
 
 /** The fields of a letter that counters depend on. */
-export type CountedLetter = Omit<LetterPlace, "no">;
+export type CountedLetter = Omit<NumberedLetter, "no">;
 
 /** The net changes of a group's counters. */
 export interface GroupSum extends Record<GroupCounter | "count", number> {
@@ -39,7 +39,7 @@ export function minuteOf(at: number): number {
   return Math.floor(at / MINUTE_MS);
 }
 
-export class Deltas<Letter extends CountedLetter = LetterPlace> {
+export class Deltas<Letter extends CountedLetter = NumberedLetter> {
   protected readonly queues = new Map<number, Map<QueueCounter, number>>();
   protected readonly groups = new Map<number, GroupSum>();
   protected readonly arrivals = new Map<string, ArrivalSum>();

@@ -22,17 +22,17 @@ export function* countFixes(db: Db, fixes: readonly FixSum[]): Step<void> {
   const sums = db.sql.relation(
     "s",
     {
-      ...{ place: "bigint", signature: "text", operation: "bigint", kind: "text" },
+      ...{ position: "bigint", signature: "text", operation: "bigint", kind: "text" },
       ...{ count: "bigint", edit: "text", rule: "text", waited_ms: "bigint" },
     },
-    fixes.map(({ signature, operation, kind, count, edit, rule, waitedMs }, place) => [
-      ...[place, signature, operation, kind, count, edit, rule, waitedMs],
+    fixes.map(({ signature, operation, kind, count, edit, rule, waitedMs }, position) => [
+      ...[position, signature, operation, kind, count, edit, rule, waitedMs],
     ]),
   );
   yield* db.run(
     `INSERT INTO group_fixes AS f (signature, operation, kind, at, count, edit, rule, waited_ms, author)
      SELECT s.signature, coalesce(o.id, ''), s.kind, ${db.sql.typed("?", "bigint")}, s.count, s.edit, s.rule, s.waited_ms, o.author
-       FROM ${sums.sql} LEFT JOIN operations o ON o.no = s.operation WHERE true ORDER BY s.place
+       FROM ${sums.sql} LEFT JOIN operations o ON o.no = s.operation WHERE true ORDER BY s.position
      ON CONFLICT (signature, operation, kind) DO UPDATE SET at = excluded.at, count = f.count + excluded.count,
             edit = excluded.edit, rule = excluded.rule, waited_ms = ${db.sql.smaller("f.waited_ms", "excluded.waited_ms")}`,
     db.now,
@@ -61,9 +61,9 @@ export function* fixesOf(
 ): Step<ReadonlyMap<string, readonly GroupFix[]>> {
   const rows = yield* db.all<FixRow>(
     `SELECT signature, operation, kind, at, count, edit, rule, author, waited_ms
-       FROM (SELECT g.*, row_number() OVER (PARTITION BY signature ORDER BY at DESC, no DESC) AS place
+       FROM (SELECT g.*, row_number() OVER (PARTITION BY signature ORDER BY at DESC, no DESC) AS position
                FROM group_fixes g WHERE ${db.sql.among("signature", "?", "text")}) f
-      WHERE place <= ${FIXES_MAX} ORDER BY place`,
+      WHERE position <= ${FIXES_MAX} ORDER BY position`,
     signatures,
   );
   const found = new Map<string, GroupFix[]>();

@@ -167,7 +167,7 @@ export class GroupCache {
     if (unknown.size === 0) return [];
     const keys = [...unknown.keys()];
     const found = yield* findGroups(this.#db, [...unknown.values()]);
-    for (const { place, no } of found) this.#rows.set(keys[place] ?? "", no);
+    for (const { position, no } of found) this.#rows.set(keys[position] ?? "", no);
     return [...unknown].filter(([key]) => !this.#rows.has(key)).map(([, one]) => one);
   }
 
@@ -258,25 +258,25 @@ const GROUP_OF = `SELECT no FROM groups WHERE queue = ? AND signature = ? AND er
 function* findGroups(
   db: Db,
   asked: readonly AskedRow[],
-): Step<readonly { readonly place: number; readonly no: number }[]> {
+): Step<readonly { readonly position: number; readonly no: number }[]> {
   if (db.sql.isRowByRow) {
-    const found: { place: number; no: number }[] = [];
-    for (const [place, { queue, header }] of asked.entries()) {
+    const found: { position: number; no: number }[] = [];
+    for (const [position, { queue, header }] of asked.entries()) {
       const row = yield* db.get<{ no: number }>(GROUP_OF, ...keyOf(queue, header));
-      if (row !== undefined) found.push({ place, no: row.no });
+      if (row !== undefined) found.push({ position, no: row.no });
     }
     return found;
   }
   const rows = db.sql.relation(
     "a",
     {
-      ...{ place: "bigint", queue: "bigint", signature: "text", error_type: "text" },
+      ...{ position: "bigint", queue: "bigint", signature: "text", error_type: "text" },
       ...{ error_class: "text", eligible: "bigint", review: "bigint" },
     },
-    asked.map(({ queue, header }, place) => [place, ...keyOf(queue, header)]),
+    asked.map(({ queue, header }, position) => [position, ...keyOf(queue, header)]),
   );
   return yield* db.all(
-    `SELECT a.place, g.no FROM ${rows.sql}
+    `SELECT a.position, g.no FROM ${rows.sql}
        ${db.sql.joinInOrder} groups g ON g.queue = a.queue AND g.signature = a.signature AND g.error_type = a.error_type
             AND g.error_class = a.error_class AND g.eligible = a.eligible AND g.review = a.review`,
     ...rows.values,

@@ -28,7 +28,7 @@ export function* moveHeld(db: Db, { queue: name, itemIds, by, to }: HoldMove): S
     `UPDATE items SET state = ?1 WHERE ${db.sql.among("ref", "?2")} AND state = ?3 RETURNING ref, item_id, state`,
     ...[to, asked, from],
   );
-  const order = new Map(asked.map((ref, place) => [ref, place]));
+  const order = new Map(asked.map((ref, index) => [ref, index]));
   const moved = rows.sort((a, b) => (order.get(a.ref) ?? 0) - (order.get(b.ref) ?? 0));
   const refs = moved.map(({ ref }) => ref);
   yield* to === "held" ? db.realign(refs) : db.offer(refs);

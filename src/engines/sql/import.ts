@@ -14,7 +14,7 @@ import { stringifyJson } from "../../std/json.ts";
 import { insertAmendments } from "./amendments.ts";
 import { headerValues, type Ledger, letterColumns, newLedger, unburyAll, writeLedger } from "./bury.ts";
 import type { Db, Scalar, Step } from "./db.ts";
-import type { LetterPlace } from "./deltas.ts";
+import type { NumberedLetter } from "./deltas.ts";
 import { type Admission, Admissions, type KnownItem, type PlannedBurial } from "./import-plan.ts";
 import { nextPosition, queueNo } from "./jobs.ts";
 
@@ -163,7 +163,7 @@ function attemptRow(ref: number, holder: number, attempt: Attempt): Scalar[] {
 
 /** A burial with its number and its group. */
 interface Buried extends PlannedBurial {
-  readonly place: LetterPlace;
+  readonly numbered: NumberedLetter;
 }
 
 /** The rows of the items must exist, and new items must be numbered. */
@@ -180,7 +180,7 @@ function* buryAdmitted(ledger: Ledger, queue: number, plan: Admissions): Step<vo
   for (const burial of burials) {
     const earlier = last.get(burial.item);
     if (earlier !== undefined) {
-      deltas.unburied(earlier.place);
+      deltas.unburied(earlier.numbered);
       deltas.queue(queue, "letters", -1);
     }
     last.set(burial.item, burial);
@@ -205,13 +205,13 @@ function* numberBurials(
     const [death, grp] = [deaths[at], numbers[at]];
     assert(death !== undefined && grp !== undefined, `the letter of ${burial.item.itemId} has no group`);
     const { lastAt: buried_at, firstAt: first_at } = burial;
-    return { ...burial, death, place: { no: first + at, grp, buried_at, first_at } };
+    return { ...burial, death, numbered: { no: first + at, grp, buried_at, first_at } };
   });
 }
 
 /** A letter that is imported with a resolution is not a new failure of its group. */
 function buryOne({ deltas, groups, events }: Ledger, queue: number, burial: Buried): void {
-  const { item, death, place: at, resolution, news } = burial;
+  const { item, death, numbered: at, resolution, news } = burial;
   const where = { queue, ref: item.ref };
   for (const { attempt, event } of importedFailures(news)) events.add(event, { ...where, attempt });
   events.add({ type: "dlq_item_added", data: { reason: "imported", signature: death.signature } }, where);
@@ -229,7 +229,7 @@ function buryOne({ deltas, groups, events }: Ledger, queue: number, burial: Buri
 
 /** Inserts letters with their original times. Letters with a resolution are inserted as resolved. */
 function* writeDeaths(db: Db, burials: readonly Buried[]): Step<void> {
-  const rowOf = ({ item, death, message, place: { no, grp, buried_at, first_at } }: Buried) => [
+  const rowOf = ({ item, death, message, numbered: { no, grp, buried_at, first_at } }: Buried) => [
     ...[no, item.ref, grp, buried_at],
     ...headerValues(db.sql, death, { message, firstAt: first_at, arrivedAt: db.now }),
   ];

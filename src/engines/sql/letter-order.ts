@@ -6,15 +6,15 @@ import type { LetterOrder } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 
 /** A letter's number and its sort key. */
-export interface Place {
+export interface PageCursor {
   readonly no: number;
   readonly key: string | number;
 }
 
-const newestFirst = (a: Place, b: Place) => b.no - a.no;
-const byKey = (a: Place, b: Place) => compare(a.key, b.key) || newestFirst(a, b);
+const newestFirst = (a: PageCursor, b: PageCursor) => b.no - a.no;
+const byKey = (a: PageCursor, b: PageCursor) => compare(a.key, b.key) || newestFirst(a, b);
 
-export const IN_ORDER: Readonly<Record<LetterOrder, (a: Place, b: Place) => number>> = {
+export const IN_ORDER: Readonly<Record<LetterOrder, (a: PageCursor, b: PageCursor) => number>> = {
   newest: newestFirst,
   oldest: (a, b) => a.no - b.no,
   attempts: (a, b) => compare(b.key, a.key) || newestFirst(a, b),
@@ -29,15 +29,15 @@ function compare(a: string | number, b: string | number): number {
     : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
 }
 
-export function cursorOf(order: LetterOrder, { no, key }: Place): string {
+export function cursorOf(order: LetterOrder, { no, key }: PageCursor): string {
   return Buffer.from(JSON.stringify([order, key, no])).toString("base64url");
 }
 
-export function readCursor(order: LetterOrder, cursor: string): Place {
+export function readCursor(order: LetterOrder, cursor: string): PageCursor {
   const [of, key, no] = readList(cursor);
   const isKey = typeof key === (order === "item" || order === "type" ? "string" : "number");
   if (of === order && isKey && Number.isSafeInteger(no))
-    return { key: key as Place["key"], no: no as number };
+    return { key: key as PageCursor["key"], no: no as number };
   throw new RedriveError("usage", `"${cursor}" is not the cursor of a page in the order ${order}.`, {
     hint: "Take `next` of the page before, in the same order.",
   });
@@ -71,9 +71,9 @@ export const ROWS: Readonly<Record<LetterOrder, string>> = {
 };
 
 /** A page that begins after a position. */
-export interface PagePlace {
+export interface PageRequest {
   readonly order: LetterOrder;
-  readonly after: Place | undefined;
+  readonly after: PageCursor | undefined;
   readonly limit: number;
 }
 
@@ -83,14 +83,14 @@ interface PageSql {
 }
 
 /** Selects a page from a relation with the columns `no` and `key`. */
-export function pageOf({ order, after, limit }: PagePlace, from: string): PageSql {
-  const place = after === undefined ? { sql: "true", values: [] } : placeAfter(order, after);
-  const sql = `SELECT no, key FROM ${from} WHERE ${place.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
-  return { sql, values: [...place.values, limit] };
+export function pageOf({ order, after, limit }: PageRequest, from: string): PageSql {
+  const rest = after === undefined ? { sql: "true", values: [] } : conditionAfter(order, after);
+  const sql = `SELECT no, key FROM ${from} WHERE ${rest.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
+  return { sql, values: [...rest.values, limit] };
 }
 
 /** The first comparison uses the index; the second handles letters with the same key. */
-function placeAfter(order: LetterOrder, { no, key }: Place): PageSql {
+function conditionAfter(order: LetterOrder, { no, key }: PageCursor): PageSql {
   if (order === "newest") return { sql: "no < ?", values: [no] };
   if (order === "oldest") return { sql: "no > ?", values: [no] };
   const beyond = order === "attempts" ? "<" : ">";

@@ -6,7 +6,7 @@ import type { LetterFilter } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
 import { groupConditions } from "./conditions.ts";
 import type { Db, Fragment, Step } from "./db.ts";
-import { KEY, type PagePlace, type Place, pageOf } from "./letter-order.ts";
+import { KEY, type PageCursor, type PageRequest, pageOf } from "./letter-order.ts";
 import type { LetterTable } from "./letters.ts";
 
 /** A table and condition that select the letters of some states. */
@@ -85,11 +85,11 @@ export const TIME_OF = {
 } as const;
 
 /** A letter that was found, with its sort key. */
-export interface Found extends Place {
+export interface Found extends PageCursor {
   readonly table: LetterTable;
 }
 
-export interface Search extends PagePlace {
+export interface Search extends PageRequest {
   readonly filter: LetterFilter;
 }
 
@@ -138,7 +138,7 @@ export interface TypeWalk {
   readonly filter: LetterFilter;
   readonly limit: number;
   /** The last letter of the previous page. */
-  readonly after: Place | undefined;
+  readonly after: PageCursor | undefined;
 }
 
 /** Reads type by type, starting with the type of `after`; `walk` finds the newest letters of one type. */

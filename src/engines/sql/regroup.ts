@@ -4,7 +4,7 @@ import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
 import { assert } from "../../std/assert.ts";
 import { type Ledger, newLedger, writeLedger } from "./bury.ts";
 import { type Db, type Step, together } from "./db.ts";
-import type { GroupCounter, LetterPlace } from "./deltas.ts";
+import type { GroupCounter, NumberedLetter } from "./deltas.ts";
 
 /** Returns how many letters changed their group. If a letter is named twice, the first entry wins. */
 export function* regroup(db: Db, letters: readonly Regrouped[]): Step<number> {
@@ -25,7 +25,7 @@ interface Asked {
   readonly found: { readonly signature: string; readonly pattern: string };
 }
 
-interface Row extends LetterPlace {
+interface Row extends NumberedLetter {
   readonly ref: number;
   readonly queue: number;
   readonly signature: string;
@@ -61,8 +61,8 @@ function* groupsFor({ db, groups }: Ledger, letters: readonly Regrouped[]): Step
       message: message ?? "",
     })),
   );
-  return named.map(({ row, letter: { algorithm } }, place) => {
-    const group = found[place];
+  return named.map(({ row, letter: { algorithm } }, index) => {
+    const group = found[index];
     assert(group, `letter ${row.no} belongs nowhere`);
     return { row, algorithm, found: group };
   });
@@ -83,7 +83,7 @@ function* move({ db, groups, deltas }: Ledger, moving: readonly Asked[]): Step<v
       header: { ...judgementOf(row), ...found, algorithm },
     })),
   );
-  const moves = moving.map(({ row }, place) => ({ row, to: numbers[place] ?? 0 }));
+  const moves = moving.map(({ row }, index) => ({ row, to: numbers[index] ?? 0 }));
   for (const { row, to } of moves) {
     deltas.regrouped(row, { ...row, grp: to }, row.is_waiting === 1);
     if (row.counted === null) continue;

@@ -2,7 +2,7 @@
 import type { Resolution, ResolutionKind } from "../../item/letter.ts";
 import { type Ledger, letterColumns, type Unburied } from "./bury.ts";
 import { type Db, type Step, together } from "./db.ts";
-import type { Deltas, LetterPlace } from "./deltas.ts";
+import type { Deltas, NumberedLetter } from "./deltas.ts";
 
 /** A redriven letter whose item succeeded. */
 export interface LetterEnd {
@@ -90,7 +90,7 @@ function* insertResolved(
   );
 }
 
-export interface BulkLetter extends LetterPlace {
+export interface BulkLetter extends NumberedLetter {
   readonly ref: number;
 }
 
@@ -115,11 +115,11 @@ export function* discardLetters(
   const { db, deltas, queue, letters } = bulk;
   if (letters.length === 0) return;
   const { typed, relation, joinInOrder } = db.sql;
-  const reasonOf = (place: number) => (typeof reason === "object" ? reason[place] : reason) ?? null;
+  const reasonOf = (index: number) => (typeof reason === "object" ? reason[index] : reason) ?? null;
   const discarded = relation(
     "d",
     { no: "bigint", why: "text" },
-    letters.map(({ no }, place) => [no, reasonOf(place)]),
+    letters.map(({ no }, index) => [no, reasonOf(index)]),
   );
   yield* db.run(
     `INSERT INTO resolved_letters (${letterColumns(db.sql)}, kind, closed_at, author, operation, why)

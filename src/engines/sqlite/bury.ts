@@ -28,14 +28,14 @@ export function buryAll(
   );
   const { lastInsertRowid } = session.insert(
     `letters (ref, grp, buried_at, ${Object.keys(DIALECT.letterHeader).join(", ")})`,
-    burials.map(({ ref, at, firstAt, death }, place) => [
-      ...[ref, numbers[place] ?? 0, at],
+    burials.map(({ ref, at, firstAt, death }, index) => [
+      ...[ref, numbers[index] ?? 0, at],
       ...headerValues(DIALECT, death, { message: "", firstAt }),
     ]),
   );
   const first = Number(lastInsertRowid) - burials.length + 1; // SQLite assigns consecutive row numbers
-  for (const [place, { queue, at, firstAt }] of burials.entries()) {
-    deltas.buried({ no: first + place, grp: numbers[place] ?? 0, buried_at: at, first_at: firstAt });
+  for (const [index, { queue, at, firstAt }] of burials.entries()) {
+    deltas.buried({ no: first + index, grp: numbers[index] ?? 0, buried_at: at, first_at: firstAt });
     deltas.queue(queue, "letters", 1);
   }
 }

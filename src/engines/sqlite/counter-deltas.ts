@@ -1,5 +1,5 @@
 /** Writes the counter changes of one transaction at its end, including the counts by age. */
-import { type ArrivalSum, Deltas, entryOf, type GroupSum, type LetterPlace } from "../sql/deltas.ts";
+import { type ArrivalSum, Deltas, entryOf, type GroupSum, type NumberedLetter } from "../sql/deltas.ts";
 import { endRedrivesSql } from "../sql/operations.ts";
 import { DIALECT } from "./dialect.ts";
 import { countIntoRange, rangeOf } from "./letters-by-age.ts";
@@ -22,7 +22,7 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 export class CounterDeltas extends Deltas {
   readonly #ranges = new Map<string, RangeSum>();
 
-  override restored(letter: LetterPlace, arrivals = 0): void {
+  override restored(letter: NumberedLetter, arrivals = 0): void {
     super.restored(letter, arrivals);
     const { buried_at: at, first_at: first } = letter;
     const sum = this.#range(letter);
@@ -33,7 +33,7 @@ export class CounterDeltas extends Deltas {
     sum.firstMax = Math.max(sum.firstMax, first);
   }
 
-  override unburied(letter: LetterPlace): void {
+  override unburied(letter: NumberedLetter): void {
     super.unburied(letter);
     this.#range(letter).count -= 1;
   }
@@ -49,7 +49,7 @@ export class CounterDeltas extends Deltas {
     for (const [queue, counters] of this.counters) countUp(session, queue, counters);
   }
 
-  #range({ grp: group, no }: LetterPlace): RangeSum {
+  #range({ grp: group, no }: NumberedLetter): RangeSum {
     const range = rangeOf(no);
     const bounds = { firstAt: NEVER, lastAt: 0, firstMin: NEVER, firstMax: 0 };
     return entryOf(this.#ranges, `${group}/${range}`, { group, range, count: 0, ...bounds });

@@ -247,6 +247,6 @@ function keepLateResult({ session, now, events }: Step, { lease, outcome, failur
     outcome,
     failure?.errorMessage ?? "",
   );
-  const place = { queue: item.queue, ref: lease.ref, attempt: lease.attempt };
-  events.add({ type: "late_result", data: { outcome } }, place);
+  const target = { queue: item.queue, ref: lease.ref, attempt: lease.attempt };
+  events.add({ type: "late_result", data: { outcome } }, target);
 }

@@ -51,8 +51,8 @@ const ITEM = (id: string) => `(SELECT ref FROM items WHERE item_id = '${id}')`;
 it.each([
   ["an item of no queue", "UPDATE items SET queue = 99 WHERE item_id = 'g'", "integrity"],
   ["attempts of no item", `UPDATE attempts SET ref = 99 WHERE ref = ${ITEM("g")}`, "integrity"],
-  ["a count of items that is wrong", "UPDATE queue_counts SET done = done + 1", "one state, one place"],
-  ["an item without data", `DELETE FROM payloads WHERE ref = ${ITEM("g")}`, "one state, one place"],
+  ["a count of items that is wrong", "UPDATE queue_counts SET done = done + 1", "one state, counted once"],
+  ["an item without data", `DELETE FROM payloads WHERE ref = ${ITEM("g")}`, "one state, counted once"],
   [
     "an attempt without a record",
     `DELETE FROM attempts WHERE ref = ${ITEM("g")}`,

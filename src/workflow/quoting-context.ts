@@ -3,14 +3,14 @@ import { bodyEnd, type HereDocument, readDelimiter, ShellCommands } from "./shel
 import { SUBSTITUTION, VALUE } from "./shell-words.ts";
 
 /** The quoting context of a value. A here-document body counts as `double`: a reference needs no quotes of its own there. */
-export type ShellPlace =
+export type QuotingContext =
   | { readonly kind: "bare" | "double" | "single" | "comment" }
   /** In `why`, `IT` is a placeholder for the variable as written in the script. */
   | { readonly kind: "refused"; readonly why: string };
 
 /** Returns the quoting context of each value. A null in `parts` marks a value. */
-export function placesIn(parts: readonly (string | null)[]): ShellPlace[] {
-  return new Reader(parts).places();
+export function quotingContexts(parts: readonly (string | null)[]): QuotingContext[] {
+  return new Reader(parts).contexts();
 }
 
 interface Frame {
@@ -42,7 +42,7 @@ class Reader {
   readonly #text: string;
   /** Maps the position of each value in the text to its index. */
   readonly #valueAt = new Map<number, number>();
-  readonly #places: ShellPlace[] = [];
+  readonly #contexts: QuotingContext[] = [];
   #at = 0;
   readonly #frames: Frame[] = [this.#newFrame("command", 0)];
   #atWordStart = true;
@@ -57,11 +57,11 @@ class Reader {
     this.#text = text;
   }
 
-  places(): ShellPlace[] {
+  contexts(): QuotingContext[] {
     while (this.#at < this.#text.length && this.#refusal === undefined) this.#step();
     for (const { commands } of this.#frames) commands?.end();
     const why = this.#refusal ?? "it could not be read";
-    return [...this.#valueAt.values()].map((index) => this.#places[index] ?? { kind: "refused", why });
+    return [...this.#valueAt.values()].map((index) => this.#contexts[index] ?? { kind: "refused", why });
   }
 
   get #frame(): Frame {
@@ -86,7 +86,7 @@ class Reader {
 
   #value() {
     const index = this.#valueAt.get(this.#at) as number;
-    this.#places[index] = this.#placeHere();
+    this.#contexts[index] = this.#contextHere();
     const inner = this.#commands;
     for (const { commands } of this.#frames) if (commands !== inner) commands?.addNested(index);
     if (this.#frame.kind !== "body") inner?.addValue(index);
@@ -94,7 +94,7 @@ class Reader {
     this.#atWordStart = false;
   }
 
-  #placeHere(): ShellPlace {
+  #contextHere(): QuotingContext {
     const before = this.#text[this.#at - 1];
     const { kind } = this.#frame;
     if (kind === "backquote" || kind === "parameter" || kind === "arithmetic") {
@@ -193,7 +193,7 @@ class Reader {
   #refuseValues(values: readonly number[] | "all", why: string) {
     if (values === "all") this.#refusal ??= why;
     for (const index of values === "all" ? this.#valueAt.values() : values) {
-      if (this.#places[index]?.kind !== "refused") this.#places[index] = { kind: "refused", why };
+      if (this.#contexts[index]?.kind !== "refused") this.#contexts[index] = { kind: "refused", why };
     }
   }
 
@@ -257,7 +257,7 @@ class Reader {
     const stop = end < 0 ? this.#text.length : end;
     for (; this.#at < stop; this.#at++) {
       const value = this.#valueAt.get(this.#at);
-      if (value !== undefined) this.#places[value] = { kind: "comment" };
+      if (value !== undefined) this.#contexts[value] = { kind: "comment" };
     }
   }
 
