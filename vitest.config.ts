@@ -9,7 +9,7 @@ const NEEDS_SETUP = [
   "test/{engines,examples,journeys,package,simulation,torture}/**/*.test.ts",
   "test/cli/command-fuzz.test.ts",
   "test/cli/logs-on-terminal.test.ts",
-  "test/library/{bad-input,large-integers}.test.ts",
+  "test/library/**/*.test.ts",
 ];
 
 const shared = {

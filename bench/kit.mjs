@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 /** The built command line. */
 export const CLI = fileURLToPath(new URL("../dist/cli/main.cjs", import.meta.url));
 /** The built library. */
-export const LIBRARY = new URL("../dist/index.js", import.meta.url).href;
+export const LIBRARY = new URL("../dist/engine.js", import.meta.url).href;
 
 /** Runs every case once per round, so that a busy moment of the machine affects all alike. Returns the medians. */
 export async function interleave(cases, rounds) {

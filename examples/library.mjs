@@ -1,5 +1,5 @@
 /** Runs a function over items in parallel, and lists the ones that failed. */
-import { DEFAULT_POLICY, openStore, parseBackoff, runQueue } from "redrive";
+import { DEFAULT_POLICY, openStore, parseBackoff, runQueue } from "redrive/engine";
 
 const engine = await openStore(process.env.REDRIVE_STORE ?? "memory:");
 await engine.createJob({ id: "roots", name: "roots", kind: "map", spec: {} });

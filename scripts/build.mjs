@@ -30,7 +30,13 @@ await buildCli("dist/cli", {
 });
 await build({
   ...common,
-  entryPoints: { index: "src/index.ts", server: "src/server/index.ts", client: "src/server/client.ts" },
+  entryPoints: {
+    index: "src/index.ts",
+    engine: "src/exports/engine.ts",
+    triage: "src/exports/triage.ts",
+    server: "src/server/index.ts",
+    client: "src/server/client.ts",
+  },
   outdir: "dist",
   format: "esm",
   splitting: true,

@@ -11,6 +11,8 @@ export const ERROR_CODES = [
   "command_not_found", // the command to run does not exist or cannot be executed
   "job_not_found",
   "item_not_found",
+  "item_exists", // the queue has an item with this key and refuses a second one
+  "item_dead", // the awaited item became a letter, or was skipped or discarded
   "log_not_found",
   "operation_not_found",
   "group_not_found",
@@ -23,6 +25,7 @@ export const ERROR_CODES = [
   "copy_refused", // the target of a copy contains other data
   "copy_differs", // a copy is not equal to its source
   "lease_lost", // the fencing token is stale; nothing was changed
+  "wait_timeout", // what was awaited did not happen in the given time
   "interrupted", // stopped by a signal before anything was changed
   "illegal_move", // the item's state does not allow this
   "receipt_conflict", // a receipt with the same key and another body was sent before
@@ -42,6 +45,8 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 export interface RedriveErrorOptions extends ErrorOptions {
   /** What the user can do next. */
   readonly hint?: string;
+  /** The path of the invalid option or field, for example `retries` or `items[3].priority`. */
+  readonly field?: string;
   /** Whether the opened store was removed or replaced. Default false. */
   readonly isStoreGone?: boolean;
 }
@@ -51,6 +56,8 @@ export class RedriveError extends Error {
   override readonly name = "RedriveError";
   readonly code: ErrorCode;
   readonly hint: string | undefined;
+  /** The path of the invalid option or field, for example `retries` or `items[3].priority`. */
+  readonly field: string | undefined;
   /** Whether the opened store was removed or replaced. A retry cannot succeed until a person restores the store. */
   readonly isStoreGone: boolean;
 
@@ -58,6 +65,7 @@ export class RedriveError extends Error {
     super(message, options);
     this.code = code;
     this.hint = options.hint;
+    this.field = options.field;
     this.isStoreGone = options.isStoreGone ?? false;
   }
 }

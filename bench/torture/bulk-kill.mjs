@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openStore } from "../../dist/index.js";
+import { openStore } from "../../dist/engine.js";
 import { CLI } from "./crowd.mjs";
 
 const JOB = "bulk";

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { openStore } from "../../dist/index.js";
+import { openStore } from "../../dist/engine.js";
 import { hasBash } from "./arena.mjs";
 import { CLI } from "./crowd.mjs";
 import { workerCommand } from "./items.mjs";

@@ -3,7 +3,7 @@
  * given. At the end the copies have the same letters and items, and `store copy` has verified that they are equal.
  */
 import { join } from "node:path";
-import { openStore } from "../../dist/index.js";
+import { openStore } from "../../dist/engine.js";
 import { chanceOf } from "./chance.mjs";
 import { KilledCommands } from "./killed-command.mjs";
 import { writeItems, writeLetters } from "./letters-file.mjs";

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openStore } from "../../dist/index.js";
+import { openStore } from "../../dist/engine.js";
 import { chanceOf } from "./chance.mjs";
 import { KilledCommands } from "./killed-command.mjs";
 import { writeItems, writeLetters } from "./letters-file.mjs";

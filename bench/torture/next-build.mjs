@@ -41,7 +41,7 @@ export function buildNextVersion(folder) {
   const script = join(folder, "scripts/build.mjs");
   writeFileSync(script, readFileSync(script, "utf8").replace(/^execFileSync\(.*tsc.*$/m, "")); // types are not needed
   execFileSync(process.execPath, ["scripts/build.mjs"], { cwd: folder, stdio: "pipe" });
-  return { cli: join(folder, "dist/cli/main.cjs"), library: join(folder, "dist/index.js") };
+  return { cli: join(folder, "dist/cli/main.cjs"), library: join(folder, "dist/engine.js") };
 }
 
 function addMigration(path, sql) {

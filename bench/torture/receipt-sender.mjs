@@ -3,7 +3,7 @@
  * until all are delivered or it is killed.
  */
 import { appendFileSync } from "node:fs";
-import { openStore } from "../../dist/index.js";
+import { openStore } from "../../dist/engine.js";
 
 const { store: url, target: settings, first, last, acks } = JSON.parse(process.argv[2]);
 const store = await openStore(url);

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { metricsText, openStore } from "../../dist/index.js";
+import { metricsText, openStore } from "../../dist/engine.js";
 import { chanceOf } from "./chance.mjs";
 import { openFlakyTarget } from "./flaky-target.mjs";
 

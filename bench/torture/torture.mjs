@@ -3,7 +3,7 @@
  * commands wrote. The command is `bench/torture.mjs`; the short form is in `test/torture/`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { openStore } from "../../dist/index.js";
+import { openStore } from "../../dist/engine.js";
 import { Arena, JOB } from "./arena.mjs";
 import { chanceOf } from "./chance.mjs";
 import { end } from "./faults.mjs";

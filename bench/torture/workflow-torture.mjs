@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openStore } from "../../dist/index.js";
+import { openStore } from "../../dist/engine.js";
 import { Arena } from "./arena.mjs";
 import { chanceOf } from "./chance.mjs";
 import { end } from "./faults.mjs";

@@ -1,5 +1,5 @@
 /** Records the failures of a program in a dead letter queue, groups them by cause, and retries them. */
-import { DlqManager, openStore } from "redrive";
+import { DlqManager, openStore } from "redrive/engine";
 
 const engine = await openStore(process.env.REDRIVE_STORE ?? "memory:");
 let isShopOpen = false;

@@ -1,5 +1,5 @@
 /** A queue with two workers in one program: some items succeed, some are retried, some become letters. */
-import { BusinessException, ITException, openStore, parseBackoff } from "redrive";
+import { BusinessException, ITException, openStore, parseBackoff } from "redrive/engine";
 
 const store = await openStore(process.env.REDRIVE_STORE ?? "memory:");
 const queue = store.queue("invoices");

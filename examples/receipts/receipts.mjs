@@ -1,6 +1,6 @@
 /** Sends receipts to a service that is closed at first and rejects some: each one is delivered or kept. */
 import { createServer } from "node:http";
-import { openStore } from "redrive";
+import { openStore } from "redrive/engine";
 
 // The other side. It is closed at first, and refuses receipts without a status.
 let isOpen = false;

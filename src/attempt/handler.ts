@@ -50,10 +50,12 @@ function failureOf(
   { startedAt, now }: { readonly startedAt: number; readonly now: number },
 ): Outcome {
   const { stackTrace, context: trail, ...facts } = describeThrown(thrown);
-  const { type, step = "handler", source, evidence = [], retryAfterMs } = readException(thrown);
+  const read = readException(thrown);
+  const { type, step = "handler", source, evidence = [], retryAfterMs } = read;
   for (const path of evidence) attempt.evidence(path);
-  const reported = type === undefined ? {} : { reported: { type: { name: type } } };
-  const { errorType, errorClass, message } = classify({ ...facts, ...reported });
+  const { class: errorClassOf, message: reportedMessage } = read;
+  const reported = compact({ type: type && { name: type }, class: errorClassOf, message: reportedMessage });
+  const { errorType, errorClass, message } = classify({ ...facts, reported });
   const failure = compact({
     attemptNumber: item.attempt,
     timestamp: now,

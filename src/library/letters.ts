@@ -1,195 +1,177 @@
-/** Library functions for letters and their groups, with argument checks. */
+/** A selection of dead letters. Nothing is read before it is iterated or asked. */
+import * as z from "zod";
+import { RedriveError } from "../errors.ts";
+import { ERROR_CLASSES, ERROR_TYPE_NAMES, type ErrorClass, type ErrorTypeName } from "../item/error-type.ts";
+import {
+  LETTER_AGES,
+  LETTER_ORDERS,
+  type LetterAge,
+  type LetterOrder,
+  type LetterFilter as StoredFilter,
+} from "../item/letter-query.ts";
+import { ITEM_STATES, type ItemState } from "../item/state.ts";
+import { mergedInto, requireGroup } from "../redrive/groups.ts";
+import { countSelected, type Selection, selectLetters, selectPage } from "../redrive/select.ts";
+import * as t from "../std/check-input.ts";
+import { compact } from "../std/json.ts";
+import type { Context } from "./context.ts";
+import { type Letter, letterOf } from "./letter.ts";
+import type { Duration, Shape } from "./values.ts";
+import * as v from "./values.ts";
 
-import * as capsules from "../dead-letter/capsule.ts";
-import * as directory from "../dead-letter/directory.ts";
-import * as exports from "../dead-letter/import-export/export.ts";
-import * as imports from "../dead-letter/import-export/import.ts";
-import * as directoryReader from "../dead-letter/import-export/read-folder.ts";
-import * as capsuleMaker from "../dead-letter/make-capsule.ts";
-import * as agents from "../dead-letter/reported-letter.ts";
-import * as stats from "../dead-letter/stats.ts";
-import * as amend from "../redrive/amend.ts";
-import * as analyse from "../redrive/analyse-selected.ts";
-import * as correct from "../redrive/correct-groups.ts";
-import * as discard from "../redrive/discard.ts";
-import * as explain from "../redrive/explain-group.ts";
-import * as groups from "../redrive/groups.ts";
-import * as purge from "../redrive/purge.ts";
-import * as select from "../redrive/select.ts";
-import * as undo from "../redrive/undo.ts";
-import * as mirror from "../service/letter-directory.ts";
-import { name, objectOf, optional, positive, text, time } from "../std/check-input.ts";
-import { checked, checkedNow } from "./checked.ts";
-import * as l from "./letter-schemas.ts";
-import * as s from "./schemas.ts";
+/** Selects letters. All given conditions must hold; a list matches if any entry does. */
+export interface LetterFilter {
+  readonly ids?: string | readonly string[];
+  /** The signature of a group, its beginning, or the name of a group. An unknown group has no letters. */
+  readonly group?: string | readonly string[];
+  readonly type?: ErrorTypeName | readonly ErrorTypeName[];
+  readonly class?: ErrorClass | readonly ErrorClass[];
+  /** A CEL expression over `letter`, `item` (its data) and `failure` (its last failure). */
+  readonly filter?: string;
+  readonly olderThan?: Duration;
+  readonly newerThan?: Duration;
+  /** The event from which the age counts. Default `first`: the first failure. */
+  readonly ageOf?: LetterAge;
+  /** Whether the letter is retried without `force`. */
+  readonly eligible?: boolean;
+  /** Default: waiting letters, which are dead or on their way again. */
+  readonly states?: ItemState | readonly ItemState[];
+  /** A part of the last failure's message, in any case. */
+  readonly text?: string;
+  readonly attemptsMin?: number;
+  readonly attemptsMax?: number;
+  /** The order of iteration. Default `newest`. */
+  readonly order?: LetterOrder;
+}
 
-const { engine, operation, job, json, signal } = s;
-const { selection, letters } = l;
-const continuing = {
-  engine,
-  operation,
-  options: objectOf<{ signal?: AbortSignal }>(optional(signal, "signal")).optional(),
-};
+function words<Word extends string>(all: readonly Word[]) {
+  const error = `expected one of ${all.join(", ")}, or a list of them`;
+  return z
+    .custom<Word | readonly Word[]>(
+      (value) => [value].flat().every((one) => (all as readonly unknown[]).includes(one)),
+      { error },
+    )
+    .transform((value) => [value].flat() as Word[]);
+}
 
-/** Converts an agent's result into a letter; null if it succeeded. */
-export const agentResultToDlqItem = checkedNow("agentResultToDlqItem", agents.agentResultToDlqItem, {
-  result: l.agentResult,
-  item: json,
-  attempt: positive,
-});
+const names = z
+  .custom<string | readonly string[]>(
+    (value) => [value].flat().every((one) => typeof one === "string" && one !== ""),
+    { error: "expected a text that is not empty, or a list of them" },
+  )
+  .transform((value) => [value].flat());
 
-/** Reads the letters of a selection, one at a time. */
-export const selectLetters = checkedNow("selectLetters", select.selectLetters, {
-  engine,
-  selection,
-  options: l.selectOptions.optional(),
-});
+export const letterFilter = z.strictObject({
+  ids: names.optional(),
+  group: names.optional(),
+  type: words(ERROR_TYPE_NAMES).optional(),
+  class: words(ERROR_CLASSES).optional(),
+  filter: t.name.optional(),
+  olderThan: v.duration.optional(),
+  newerThan: v.duration.optional(),
+  ageOf: t.oneOf(LETTER_AGES).optional(),
+  eligible: t.flag.optional(),
+  states: words(ITEM_STATES).optional(),
+  text: t.text.optional(),
+  attemptsMin: t.count.optional(),
+  attemptsMax: t.count.optional(),
+  order: t.oneOf(LETTER_ORDERS).optional(),
+} satisfies Shape<LetterFilter>);
 
-/** Counts the letters of a selection. */
-export const countSelected = checked("countSelected", select.countSelected, { engine, selection });
+type ReadFilter = z.output<typeof letterFilter>;
 
-/** Analyses why the letters of a selection died: groups, error types and times. */
-export const analyseSelected = checked("analyseSelected", analyse.analyseSelected, {
-  engine,
-  selection,
-  options: objectOf<{ sampledGroupsMax?: number }>(optional(positive, "sampledGroupsMax")).optional(),
-});
+/** A page of letters. */
+export interface LetterPage<Data> {
+  readonly letters: readonly Letter<Data>[];
+  readonly total: number;
+  /** The cursor of the next page; null on the last one. */
+  readonly next: string | null;
+}
 
-/** The statistics of a queue's letters. */
-export const readLetterStats = checked("readLetterStats", stats.readLetterStats, { engine, queue: name });
+/** The queue or job whose letters are selected. */
+export interface LetterScope {
+  readonly queue?: string;
+  /** Creates the queue if it does not exist. */
+  readonly ready?: () => Promise<void>;
+}
 
-/** Exports letters to a file. */
-export const exportLetters = checked("exportLetters", exports.exportLetters, {
-  letters,
-  options: l.exportOptions,
-});
+/** A selection of dead letters. */
+export class Letters<Data> implements AsyncIterable<Letter<Data>> {
+  readonly #context: Context;
+  readonly #scope: LetterScope;
+  readonly #filter: ReadFilter;
 
-/** Imports letters from a file or a folder. */
-export const importLetters = checked("importLetters", imports.importLetters, {
-  engine,
-  path: name,
-  options: l.importOptions.optional(),
-});
+  /** @internal */
+  constructor(context: Context, scope: LetterScope, filter: LetterFilter) {
+    this.#context = context;
+    this.#scope = scope;
+    this.#filter = t.parseInput(letterFilter, filter, { caller: "letters", name: "filter" });
+  }
 
-/** Writes letters as a folder of files. */
-export const writeDirectory = checked("writeDirectory", directory.writeDirectory, {
-  root: name,
-  letters,
-  options: objectOf<{ now: number }>({ now: time }),
-});
+  async *[Symbol.asyncIterator](): AsyncIterator<Letter<Data>> {
+    const { order } = this.#filter;
+    const options = order === undefined ? {} : { order };
+    const selection = await this.#selection();
+    for await (const letter of selectLetters(this.#context.engine, selection, options))
+      yield letterOf<Data>(letter);
+  }
 
-/** Reads the letters of a folder written by `writeDirectory`. */
-export const readDirectory = checkedNow("readDirectory", directoryReader.readDirectory, { folder: name });
+  async count(): Promise<number> {
+    return countSelected(this.#context.engine, await this.#selection());
+  }
 
-/** Rewrites the letter directory of a job. */
-export const mirrorJob = checked("mirrorJob", mirror.mirrorJob, { engine, job, options: s.directoryOptions });
+  /** The first letter in the order of the selection, or null. */
+  async first(): Promise<Letter<Data> | null> {
+    const { letters } = await this.#page({ limit: 1 }, false);
+    return letters[0] ?? null;
+  }
 
-/** Rewrites the letter directories of all jobs. */
-export const mirrorAll = checked("mirrorAll", mirror.mirrorAll, { engine, options: s.directoryOptions });
+  /** One page with the exact total. */
+  async page(options: { readonly limit?: number; readonly cursor?: string } = {}): Promise<LetterPage<Data>> {
+    const given = t.parseInput(pageOptions, options, { caller: "letters.page", name: "options" });
+    return this.#page({ limit: given.limit ?? PAGE_MAX, ...compact({ cursor: given.cursor }) }, true);
+  }
 
-/** Updates an existing letter directory. */
-export const refreshDirectory = checked("refreshDirectory", mirror.refreshDirectory, {
-  engine,
-  job,
-  options: s.changedDirectory,
-});
+  async #page(page: { readonly limit: number; readonly cursor?: string }, counted: boolean) {
+    const { order } = this.#filter;
+    const selection = await this.#selection();
+    const request = { ...page, counted, ...compact({ order }) };
+    const { letters, total, next } = await selectPage(this.#context.engine, selection, request);
+    return { letters: letters.map((letter) => letterOf<Data>(letter)), total, next };
+  }
 
-/** Collects everything needed to examine a letter on another machine. */
-export const makeCapsule = checked("makeCapsule", capsuleMaker.makeCapsule, {
-  engine,
-  letter: s.thing,
-  options: s.capsuleOptions,
-});
+  async #selection(): Promise<Selection> {
+    const { group, filter: where, order: _, ids, type, class: classes, ...others } = this.#filter;
+    await this.#scope.ready?.();
+    const { olderThan, newerThan, ...same } = others;
+    const filter: StoredFilter = compact({
+      ...same,
+      queue: this.#scope.queue,
+      itemIds: ids,
+      types: type,
+      classes,
+      olderThanMs: olderThan,
+      newerThanMs: newerThan,
+      signatures: group && (await this.#signatures(group)),
+    });
+    return { filter, ...(where !== undefined && { where }) };
+  }
 
-/** Writes a capsule to a file; returns its size in bytes. */
-export const writeCapsule = checked("writeCapsule", capsules.writeCapsule, { path: name, capsule: s.thing });
+  /** An unknown group selects nothing, which an empty list means. */
+  async #signatures(groups: readonly string[]): Promise<readonly string[]> {
+    const { engine } = this.#context;
+    const corrections = await engine.listCorrections();
+    const found: string[] = [];
+    for (const group of groups) {
+      try {
+        found.push(mergedInto((await requireGroup(engine, group)).signature, corrections));
+      } catch (error) {
+        if (!(error instanceof RedriveError) || error.code !== "group_not_found") throw error;
+      }
+    }
+    return found;
+  }
+}
 
-/** Reads a capsule from a file. */
-export const readCapsule = checked("readCapsule", capsules.readCapsule, { path: name });
-
-/** Edits the data of letters. Earlier revisions are kept. */
-export const editLetters = checked("editLetters", amend.editLetters, { engine, request: l.editRequest });
-
-/** Resumes an edit. */
-export const continueEdit = checked("continueEdit", amend.continueEdit, continuing);
-
-/** Discards letters with a reason. They can be restored. */
-export const discardLetters = checked("discardLetters", discard.discardLetters, {
-  engine,
-  request: l.discardRequest,
-});
-
-/** Makes discarded letters dead again. */
-export const restoreLetters = checked("restoreLetters", discard.restoreLetters, {
-  engine,
-  request: l.restoreRequest,
-});
-
-/** Resumes a discard or a restore. */
-export const continueDiscard = checked("continueDiscard", discard.continueDiscard, continuing);
-
-/** Archives letters, then deletes them. */
-export const purgeLetters = checked("purgeLetters", purge.purgeLetters, { engine, request: l.purgeRequest });
-
-/** Resumes a purge. */
-export const continuePurge = checked("continuePurge", purge.continuePurge, {
-  engine,
-  operation,
-  options: objectOf<{ home: string; signal?: AbortSignal }>({ home: name, ...optional(signal, "signal") }),
-});
-
-/** Requeues letters as new items. */
-export const requeueLetters = checked("requeueLetters", amend.requeueLetters, {
-  engine,
-  request: l.requeueRequest,
-});
-
-/** Undoes an edit, a discard, a restore or a purge. */
-export const undoOperation = checked("undoOperation", undo.undoOperation, {
-  engine,
-  operation,
-  options: objectOf<{ author: string; signal?: AbortSignal }>({
-    author: name,
-    ...optional(signal, "signal"),
-  }),
-});
-
-/** Merges groups, also for later failures. */
-export const mergeGroups = checked("mergeGroups", correct.mergeGroups, {
-  engine,
-  request: s.mergeRequest,
-  options: s.correctOptions,
-});
-
-/** Moves failures whose message contains a text into a group of their own, also later ones. */
-export const splitGroup = checked("splitGroup", correct.splitGroup, {
-  engine,
-  group: s.namedGroup,
-  options: s.splitOptions,
-});
-
-/** Finds a group by its signature, the beginning of it, or its name. */
-export const requireGroup = checked("requireGroup", groups.requireGroup, { engine, word: text });
-
-/** Lists the groups of all queues, or of one. */
-export const listGroups = checked("listGroups", groups.listGroups, { engine, query: s.groupQuery });
-
-/** Explains how a group was formed. */
-export const explainGroup = checked("explainGroup", explain.explainGroup, {
-  engine,
-  group: s.namedGroup,
-  rules: s.groupRules,
-});
-
-/** Explains why a letter is in its group. */
-export const explainLetter = checked("explainLetter", explain.explainLetter, {
-  engine,
-  letter: s.thing,
-  rules: s.groupRules,
-});
-
-/** Recomputes the groups of all letters. */
-export const rebuildGroups = checked("rebuildGroups", correct.rebuildGroups, {
-  engine,
-  options: s.rebuildOptions,
-});
+const PAGE_MAX = 50;
+const pageOptions = z.strictObject({ limit: t.wholeNumber(1, 10_000).optional(), cursor: t.text.optional() });

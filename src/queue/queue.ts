@@ -69,7 +69,8 @@ export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOp
       return outcome === "late" ? timedOut(item, attempt, { timeoutMs, now: now() }) : outcome;
     } catch (thrown) {
       // After a stop, a generic error says nothing about the item, so the item is released.
-      if (!signal.aborted || readException(thrown).type !== undefined) throw thrown;
+      const { type, class: errorClass } = readException(thrown);
+      if (!signal.aborted || type !== undefined || errorClass !== undefined) throw thrown;
       return { kind: "released", why: "the worker stopped" };
     }
   };

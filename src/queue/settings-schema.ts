@@ -23,7 +23,7 @@ function curve<Kind extends Backoff["kind"]>(
 }
 
 /** Checked strictly, because an invalid backoff would make items wait forever. */
-const backoff = z.discriminatedUnion(
+export const backoff = z.discriminatedUnion(
   "kind",
   [
     curve("exponential", { initialMs: t.delayMs, factor: t.above0, maxMs: t.delayMs }),

@@ -2,9 +2,10 @@
  * Reads any value that a handler threw, without throwing: null, a symbol, a proxy, circular causes. Exceptions of this
  * library are recognized by name, so that exceptions from a second installed copy work too.
  */
-import type { ErrorTypeName } from "../item/error-type.ts";
+import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import type { FailureSource } from "../item/failure.ts";
 import { compact, stringifyJson } from "../std/json.ts";
+import { issuesText, type SchemaIssue } from "../std/schema-issues.ts";
 import { oneLine } from "../triage/clean.ts";
 import { clampDelayMs } from "./backoff.ts";
 
@@ -92,11 +93,12 @@ function errnoOf(value: unknown): string | undefined {
 }
 
 function httpStatusOf(value: unknown): number | undefined {
-  const status = read(value, "status") ?? read(value, "statusCode");
+  const response = read(value, "response");
+  const status = read(value, "status") ?? read(value, "statusCode") ?? read(response, "status");
   return typeof status === "number" && status >= 400 && status <= 599 ? status : undefined;
 }
 
-/** Options of `BusinessException`, `ITException` and `GenericException`. */
+/** Options of `PermanentError`, `BusinessException`, `ITException` and `GenericException`. */
 export interface ExceptionOptions extends ErrorOptions, FailureSource {
   /** The step that failed. Default: `handler`. */
   readonly step?: string;
@@ -113,6 +115,16 @@ export abstract class WorkException extends Error {
     super(message, options);
     this.options = options;
   }
+}
+
+/** The item can never succeed: it is not retried, and becomes a letter at once. */
+export class PermanentError extends WorkException {
+  override readonly name = "PermanentError";
+}
+
+/** The data of an item, or the result of its handler, does not match its schema. It is not retried. */
+export class ValidationFailed extends WorkException {
+  override readonly name = "ValidationFailed";
 }
 
 /** The item itself is invalid: it is not retried, and a person has to review it. */
@@ -132,37 +144,40 @@ export class GenericException extends WorkException {
 
 export interface ReadException {
   readonly type?: ErrorTypeName;
+  /** Default: the class of the type. */
+  readonly class?: ErrorClass;
+  /** Default: the message of the thrown value. */
+  readonly message?: string;
   readonly step?: string;
   readonly source?: FailureSource;
   readonly evidence?: readonly string[];
   readonly retryAfterMs?: number;
 }
 
-const NAMES = ["BusinessException", "ITException", "GenericException"] as const satisfies ErrorTypeName[];
+const TYPES = ["BusinessException", "ITException", "GenericException"] as const satisfies ErrorTypeName[];
+const NAMES: readonly unknown[] = [...TYPES, "PermanentError", "ValidationFailed"];
 
-/** Reads the fields of an exception of this library. Never throws. */
+/** Reads the fields of an exception of this library, and the issues of a schema library. Never throws. */
 export function readException(value: unknown): ReadException {
   if (typeof value !== "object" || value === null) return {};
   try {
-    return readOptions(value as { name?: unknown; options?: unknown; retryAfterMs?: unknown });
+    return readOptions(value as ThrownFields);
   } catch {
     return {}; // a getter threw
   }
 }
 
-function readOptions({
-  name,
-  options,
-  retryAfterMs,
-}: {
-  name?: unknown;
-  options?: unknown;
-  retryAfterMs?: unknown;
-}) {
-  const type = NAMES.find((known) => known === name);
-  const given = (
-    type !== undefined && typeof options === "object" ? options : null
-  ) as ExceptionOptions | null;
+interface ThrownFields {
+  readonly name?: unknown;
+  readonly options?: unknown;
+  readonly issues?: unknown;
+  readonly retryAfterMs?: unknown;
+}
+
+function readOptions(thrown: ThrownFields): ReadException {
+  const { name, options, retryAfterMs } = thrown;
+  const hasOptions = NAMES.includes(name) && typeof options === "object";
+  const given = (hasOptions ? options : null) as ExceptionOptions | null;
   const source = compact({
     executionId: textOf(given?.executionId),
     flow: textOf(given?.flow),
@@ -174,12 +189,26 @@ function readOptions({
     ? given.evidence.filter((path) => typeof path === "string")
     : [];
   return compact({
-    type,
+    ...kindOf(thrown),
     step: textOf(given?.step),
     source: Object.keys(source).length > 0 ? source : undefined,
     evidence: evidence.length > 0 ? evidence : undefined,
     retryAfterMs: delayOf(given?.retryAfterMs ?? retryAfterMs),
   });
+}
+
+/** The same data fails again in the same way, so a mismatch with a schema is permanent, wherever the schema is. */
+function kindOf({ name, issues }: ThrownFields): Pick<ReadException, "type" | "class" | "message"> {
+  if (name === "PermanentError") return { class: "permanent" };
+  if (name === "ValidationFailed") return { type: "ValidationFailed", class: "permanent" };
+  if (isIssues(issues)) return { type: "ValidationFailed", class: "permanent", message: issuesText(issues) };
+  const type = TYPES.find((known) => known === name);
+  return type === undefined ? {} : { type };
+}
+
+function isIssues(value: unknown): value is readonly SchemaIssue[] {
+  if (!Array.isArray(value) || value.length === 0) return false;
+  return value.every((issue) => typeof read(issue, "message") === "string");
 }
 
 function textOf(value: unknown): string | undefined {

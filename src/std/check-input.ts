@@ -7,11 +7,16 @@ import { RedriveError } from "../errors.ts";
 import { nearest } from "./nearest.ts";
 
 /** Throws a `usage` error with every problem: `queue.create: settings.maxRetries: expected a number, …`. */
-export function checkInput(schema: z.ZodType, value: unknown, { caller, name }: InputName): void {
+export function checkInput(schema: z.ZodType, value: unknown, name: InputName): void {
+  parseInput(schema, value, name);
+}
+
+/** Like `checkInput`, but returns the value as the schema converts it. */
+export function parseInput<Out>(schema: z.ZodType<Out>, value: unknown, { caller, name }: InputName): Out {
   const result = schema.safeParse(value, { error: knownKeys });
-  if (result.success) return;
+  if (result.success) return result.data;
   const problems = result.error.issues.flatMap((issue) => explain(issue, { name, value }));
-  throw invalidInput(caller, problems.join("; "));
+  throw invalidInput(caller, problems);
 }
 
 export interface InputName {
@@ -19,8 +24,21 @@ export interface InputName {
   readonly name: string;
 }
 
-export function invalidInput(caller: string, problem: string): RedriveError {
-  return new RedriveError("usage", `${caller}: ${problem}.`);
+/** One problem of an argument, with its path and a suggestion. */
+export interface InputProblem {
+  readonly text: string;
+  readonly field?: string;
+  readonly hint?: string;
+}
+
+/** The error for invalid arguments. The field is that of the first problem. */
+export function invalidInput(caller: string, problems: readonly InputProblem[]): RedriveError {
+  const hint = problems.flatMap((problem) => problem.hint ?? []).join(" ");
+  const [{ field } = { field: undefined }] = problems;
+  return new RedriveError("usage", `${caller}: ${problems.map(({ text }) => text).join("; ")}.`, {
+    ...(hint !== "" && { hint }),
+    ...(field !== undefined && { field }),
+  });
 }
 
 /** Describes a value for a message. Shows the content only of numbers and short strings. */
@@ -43,17 +61,57 @@ function knownKeys(issue: z.core.$ZodRawIssue): string | undefined {
   return Object.keys(shape).join(" ");
 }
 
-function explain(issue: z.core.$ZodIssue, { name, value }: { name: string; value: unknown }): string[] {
+function explain(
+  issue: z.core.$ZodIssue,
+  { name, value }: { name: string; value: unknown },
+): readonly InputProblem[] {
   const path = pathText(name, issue.path);
+  const field = pathText("", issue.path) || name;
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
-      const meant = nearest(key, issue.message.split(" "));
-      return `${path}: unknown option "${key}"${meant === undefined ? "" : `, did you mean ${meant}?`}`;
+      const hint = suggestion(key, issue.message.split(" "));
+      const unknown = pathText("", [...issue.path, key]);
+      return { text: `${path}: unknown option "${key}"`, field: unknown, ...(hint && { hint }) };
     });
   }
   const given = valueAt(value, issue.path);
-  if (given === undefined) return [`${path} is missing: ${expected(issue)}`];
-  return [`${path}: ${expected(issue)}, but this is ${describeValue(given)}`];
+  if (given === undefined) return [{ text: `${path} is missing: ${expected(issue)}`, field }];
+  return [{ text: `${path}: ${expected(issue)}, but this is ${describeValue(given)}`, field }];
+}
+
+/** Names that other libraries and the stored settings use for the same options. */
+const ALIASES: readonly (readonly [alias: string, option: string])[] = [
+  ["maxRetries", "retries"],
+  ["retryLimit", "retries"],
+  ["attempts", "retries"],
+  ["maxAttempts", "retries"],
+  ["retryBackoff", "backoff"],
+  ["retryDelay", "backoff"],
+  ["timeoutMs", "timeout"],
+  ["leaseMs", "lease"],
+  ["delayMs", "delay"],
+  ["dueAt", "at"],
+  ["runAt", "at"],
+  ["startAfter", "at"],
+  ["jobId", "key"],
+  ["jobKey", "key"],
+  ["singletonKey", "key"],
+  ["lane", "orderingKey"],
+  ["groupId", "orderingKey"],
+  ["slots", "concurrency"],
+  ["parallel", "concurrency"],
+  ["onItemFailure", "onFailure"],
+  ["lossesMax", "maxLosses"],
+  ["outageMsMax", "maxOutage"],
+  ["limiter", "rate"],
+];
+
+/** Suggests the option that was probably meant, or lists all of them. */
+export function suggestion(word: string, known: readonly string[]): string | undefined {
+  const aliases = ALIASES.filter(([alias, option]) => known.includes(option) && !known.includes(alias));
+  const meant = nearest(word, [...known, ...aliases.map(([alias]) => alias)]);
+  if (meant === undefined) return known.length === 0 ? undefined : `Known options: ${known.join(", ")}.`;
+  return `Did you mean ${aliases.find(([alias]) => alias === meant)?.[1] ?? meant}?`;
 }
 
 function expected(issue: z.core.$ZodIssue): string {
@@ -74,10 +132,10 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** Formats a path, for example `settings.breaker.timeoutMs` or `items[3].priority`. */
 function pathText(name: string, path: readonly PropertyKey[]): string {
-  return path.reduce<string>(
-    (text, step) => (typeof step === "number" ? `${text}[${step}]` : `${text}.${String(step)}`),
-    name,
-  );
+  return path.reduce<string>((text, step) => {
+    if (typeof step === "number") return `${text}[${step}]`;
+    return text === "" ? String(step) : `${text}.${String(step)}`;
+  }, name);
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

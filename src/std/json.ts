@@ -5,6 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 
+/** A value of JSON. Integers that a number cannot represent are bigints. */
 export type Json = null | boolean | number | bigint | string | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json;

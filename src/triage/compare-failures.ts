@@ -9,6 +9,7 @@ export interface ChangedFact {
   readonly after: string;
 }
 
+/** The facts in which two failures differ. */
 export interface FailureDifference {
   readonly facts: readonly ChangedFact[];
   /** Output lines that only one attempt printed. Lines that differ only in numbers and times are equal. */
@@ -16,6 +17,7 @@ export interface FailureDifference {
   readonly newLines: readonly string[];
 }
 
+/** Lists the facts in which two failures differ. */
 export function compareFailures(before: Failure, after: Failure): FailureDifference {
   const facts = FACTS.map(([name, read]) => ({ name, before: read(before), after: read(after) }));
   const [old, now] = [linesOf(before), linesOf(after)];

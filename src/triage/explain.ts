@@ -21,6 +21,7 @@ export interface MaskHit {
   readonly after: string;
 }
 
+/** Why a failure has its signature: the chosen text, and what was masked in it. */
 export interface Explanation extends Signature {
   readonly algorithm: string;
   readonly source: Source;
@@ -37,6 +38,7 @@ export interface Explanation extends Signature {
 
 const HITS_MAX = 200;
 
+/** Explains the signature of a failure. */
 export function explainFailure(failure: SignedFailure): Explanation {
   const read = readFailure(failure);
   const reading = read.source === "message" ? { ...read, ...pickedFor(failure) } : read;

@@ -3,6 +3,7 @@ import type { Failure } from "../item/failure.ts";
 import { type RuleMatch, ruleFinders } from "./rule-match.ts";
 import { ALGORITHM, hashOf, type Signature, signatureOf } from "./signature.ts";
 
+/** The group of a failure, and the rule that named it. */
 export interface FailureGroup extends Signature {
   readonly algorithm: string;
   readonly rule?: string;

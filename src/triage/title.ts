@@ -14,6 +14,7 @@ export interface Location {
   readonly frames: string;
 }
 
+/** The title of a failure and its location, for people. */
 export interface FailureTitle {
   /** For example `CommandFailed`; empty for a group that a person named. */
   readonly type: string;
@@ -22,6 +23,7 @@ export interface FailureTitle {
   readonly location: Location;
 }
 
+/** Returns the title and location of a group, from its pattern. */
 export function groupTitle(pattern: string): FailureTitle {
   const end = pattern.indexOf("::");
   const type = end > 0 && isErrorTypeName(pattern.slice(0, end)) ? pattern.slice(0, end) : "";

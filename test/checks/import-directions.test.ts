@@ -87,8 +87,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...[...GROUND, "engine.ts", "engines", "intake", "attempt", "retry", "dead-letter", "triage"],
     ...["redrive", "runner", "run", "queue", "delivery", "service", "store"],
   ],
-  // The surface names what a library's user needs: the stages and the jobs.
-  "index.ts": [
+  // What most programs need: the objects of the library.
+  "index.ts": [...GROUND, "library", "retry"],
+  // The low-level parts: the stages and the jobs.
+  exports: [
     ...[...GROUND, "engine.ts", "library", "intake", "attempt", "retry", "dead-letter", "triage"],
     ...["redrive", "runner", "run", "queue", "delivery", "service", "store"],
   ],

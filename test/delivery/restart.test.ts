@@ -1,7 +1,7 @@
 /** Receipts on disk: kept before the first try, and delivered by whoever opens the target next. */
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openStore, type Store } from "../../src/library/stores.ts";
+import { openStore, type Store } from "../../src/library/checked/stores.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { until } from "../support/until.ts";
 import { RECEIPT } from "./delivery-kit.ts";

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { openStore, readItems } from "../../src/index.ts";
+import { openStore, readItems } from "../../src/exports/engine.ts";
 import { asJsonLines, openWorkshop, SOUND, type Summary, upTo } from "./workshop.ts";
 
 const NOTE = 'echo "$1" >> $L';

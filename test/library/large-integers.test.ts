@@ -12,7 +12,7 @@ import {
   requireJob,
   type Store,
   stringifyJson,
-} from "../../src/index.ts";
+} from "../../src/exports/engine.ts";
 import type { Json } from "../../src/std/json.ts";
 import { randomName } from "../../src/std/random.ts";
 import { dropSchema, postgresUrl } from "../support/postgres-stores.ts";

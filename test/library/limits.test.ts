@@ -11,7 +11,7 @@ import {
   type Store,
   startMap,
   Worker,
-} from "../../src/index.ts";
+} from "../../src/exports/engine.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { TestClock } from "../support/test-clock.ts";
 

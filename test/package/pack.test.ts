@@ -121,12 +121,12 @@ describe("the packed package", () => {
 
   it("is a library", () => {
     const script =
-      'import { openStore } from "redrive"; const e = await openStore("memory:"); console.log((await e.info()).items);';
+      'import { openStore } from "redrive/engine"; const e = await openStore("memory:"); console.log((await e.info()).items);';
     expect(must(process.execPath, ["--input-type=module", "-e", script], folder).trim()).toBe("0");
   });
 
   it("has types that a strict project compiles against, and that refuse what is wrong", () => {
-    const right = `import { type Letter, openStore } from "redrive";
+    const right = `import { type Letter, openStore } from "redrive/engine";
 const engine = await openStore("memory:");
 const { letters }: { letters: readonly Letter[] } = await engine.listLetters({ limit: 10 });
 export const first: string | undefined = letters[0]?.errorPattern;

@@ -1,6 +1,6 @@
 /** Items come into a queue by its rules, and each has an answer. */
 import { describe, expect, it } from "vitest";
-import { Queue } from "../../src/library/queues.ts";
+import { Queue } from "../../src/library/checked/queues.ts";
 import { addItems } from "../../src/queue/add-items.ts";
 import { changeQueue } from "../../src/queue/queue-settings.ts";
 import { openQueueBench, QUEUE } from "./queue-kit.ts";

@@ -7,7 +7,13 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SOURCES = ["src", "launcher", "scripts", "package.json", "tsconfig.build.json"];
 /** Every build writes these files, one in each of its steps. */
-const PRODUCTS = ["dist/cli/main.cjs", "dist/cli/program.cjs", "dist/index.js"];
+const PRODUCTS = [
+  "dist/cli/main.cjs",
+  "dist/cli/program.cjs",
+  "dist/index.js",
+  "dist/engine.js",
+  "dist/triage.js",
+];
 
 /** Called by Vitest before the first test file. */
 export function setup(): void {

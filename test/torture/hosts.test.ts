@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openStore, type Store } from "../../src/library/stores.ts";
+import { openStore, type Store } from "../../src/library/checked/stores.ts";
 import { type RunningCli, startRedrive } from "../support/cli.ts";
 import { type NetworkHost, NetworkHosts, whyNoHosts } from "../support/network-hosts.ts";
 import { PostgresServer } from "../support/postgres-server.ts";

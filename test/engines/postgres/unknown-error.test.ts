@@ -8,7 +8,7 @@ import { setTarget } from "../../../src/delivery/target-settings.ts";
 import type { Engine } from "../../../src/engine.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
 import { RedriveError } from "../../../src/errors.ts";
-import { Queue } from "../../../src/library/queues.ts";
+import { Queue } from "../../../src/library/checked/queues.ts";
 import { createQueue } from "../../../src/queue/queue-settings.ts";
 import { DEFAULT_POLICY } from "../../../src/retry/policy.ts";
 import { deliverTarget } from "../../../src/run/deliver.ts";

@@ -1,8 +1,8 @@
 /** Validates the outcome that a caller's handler returns. An invalid outcome fails the attempt, not the runner. */
 import * as z from "zod";
-import type { Handler } from "../attempt/handler.ts";
-import type { Outcome } from "../item/settlement.ts";
-import { checkInput, durationMs, text, texts } from "../std/check-input.ts";
+import type { Handler } from "../../attempt/handler.ts";
+import type { Outcome } from "../../item/settlement.ts";
+import { checkInput, durationMs, text, texts } from "../../std/check-input.ts";
 import { failure } from "./letter-schemas.ts";
 import { json, thing } from "./schemas.ts";
 

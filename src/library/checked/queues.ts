@@ -1,22 +1,22 @@
 /** Named queues of the library, as an object and as functions, with argument checks. */
-import type { Engine, HoldReport } from "../engine.ts";
-import type { Job } from "../item/job.ts";
-import * as add from "../queue/add-items.ts";
-import { requireQueue } from "../queue/find-job.ts";
-import * as imports from "../queue/import-items.ts";
+import type { Engine, HoldReport } from "../../engine.ts";
+import type { Job } from "../../item/job.ts";
+import * as add from "../../queue/add-items.ts";
+import { requireQueue } from "../../queue/find-job.ts";
+import * as imports from "../../queue/import-items.ts";
 import {
   failureHandler,
   type ItemHandler,
   itemHandler,
   type QueueAct,
   StandingQueue,
-} from "../queue/queue.ts";
-import * as settings from "../queue/queue-settings.ts";
-import { type QueueSpec, queueSpecOf } from "../queue/queue-spec.ts";
-import * as status from "../queue/queue-status.ts";
-import { Worker as UncheckedWorker } from "../queue/worker.ts";
-import { anyThat, checkInput, name, texts } from "../std/check-input.ts";
-import { systemClock } from "../std/clock.ts";
+} from "../../queue/queue.ts";
+import * as settings from "../../queue/queue-settings.ts";
+import { type QueueSpec, queueSpecOf } from "../../queue/queue-spec.ts";
+import * as status from "../../queue/queue-status.ts";
+import { Worker as UncheckedWorker } from "../../queue/worker.ts";
+import { anyThat, checkInput, name, texts } from "../../std/check-input.ts";
+import { systemClock } from "../../std/clock.ts";
 import { checkArguments, checked, checkMethods } from "./checked.ts";
 import { checkedHandler } from "./checked-handler.ts";
 import { checkQueueItems } from "./item-check.ts";

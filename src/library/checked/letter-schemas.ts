@@ -1,24 +1,24 @@
 /** Argument schemas of the library functions for letters: selections, changes and reported failures. */
 import * as z from "zod";
-import type { ExportOptions } from "../dead-letter/import-export/export.ts";
-import { EXPORT_FORMATS, IMPORT_FORMATS } from "../dead-letter/import-export/format.ts";
-import type { ImportOptions } from "../dead-letter/import-export/import.ts";
-import type { AgentResult, FailureReport } from "../dead-letter/reported-letter.ts";
-import { LETTER_ORDERS } from "../engine.ts";
-import type { ErrorType } from "../item/error-type.ts";
-import type { EvidenceFile, Failure, FailureSource } from "../item/failure.ts";
-import { PRIORITIES } from "../item/item.ts";
-import { LETTER_AGES, type LetterFilter } from "../item/letter-query.ts";
-import { ITEM_STATES } from "../item/state.ts";
-import type { EditRequest, RequeueRequest } from "../redrive/amend.ts";
-import type { DiscardRequest } from "../redrive/discard.ts";
-import type { RedrivePlan } from "../redrive/plan.ts";
-import type { PurgeRequest } from "../redrive/purge.ts";
-import type { Recipe, Setting } from "../redrive/recipe.ts";
-import type { Selection, SelectOptions } from "../redrive/select.ts";
-import type { DlqManagerOptions, ListRequest, ReprocessRequest } from "../run/dlq-manager.ts";
-import type { RetryOptions } from "../run/retry.ts";
-import * as t from "../std/check-input.ts";
+import type { ExportOptions } from "../../dead-letter/import-export/export.ts";
+import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../dead-letter/import-export/format.ts";
+import type { ImportOptions } from "../../dead-letter/import-export/import.ts";
+import type { AgentResult, FailureReport } from "../../dead-letter/reported-letter.ts";
+import { LETTER_ORDERS } from "../../engine.ts";
+import type { ErrorType } from "../../item/error-type.ts";
+import type { EvidenceFile, Failure, FailureSource } from "../../item/failure.ts";
+import { PRIORITIES } from "../../item/item.ts";
+import { LETTER_AGES, type LetterFilter } from "../../item/letter-query.ts";
+import { ITEM_STATES } from "../../item/state.ts";
+import type { EditRequest, RequeueRequest } from "../../redrive/amend.ts";
+import type { DiscardRequest } from "../../redrive/discard.ts";
+import type { RedrivePlan } from "../../redrive/plan.ts";
+import type { PurgeRequest } from "../../redrive/purge.ts";
+import type { Recipe, Setting } from "../../redrive/recipe.ts";
+import type { Selection, SelectOptions } from "../../redrive/select.ts";
+import type { DlqManagerOptions, ListRequest, ReprocessRequest } from "../../run/dlq-manager.ts";
+import type { RetryOptions } from "../../run/retry.ts";
+import * as t from "../../std/check-input.ts";
 import * as s from "./schemas.ts";
 
 /** The conditions of a letter filter, except the queue. */

@@ -1,16 +1,16 @@
 /** The dead letter queue of one job, with argument checks. */
-import type { FailureReport } from "../dead-letter/reported-letter.ts";
-import type { Engine } from "../engine.ts";
-import type { NewItem } from "../item/item.ts";
-import type { Job } from "../item/job.ts";
-import type { Letter } from "../item/letter.ts";
+import type { FailureReport } from "../../dead-letter/reported-letter.ts";
+import type { Engine } from "../../engine.ts";
+import type { NewItem } from "../../item/item.ts";
+import type { Job } from "../../item/job.ts";
+import type { Letter } from "../../item/letter.ts";
 import {
   type DlqManagerOptions,
   findOrMakeJob,
   type ListRequest,
   DlqManager as UncheckedManager,
-} from "../run/dlq-manager.ts";
-import { checkInput, name } from "../std/check-input.ts";
+} from "../../run/dlq-manager.ts";
+import { checkInput, name } from "../../std/check-input.ts";
 import { checkArguments, checkMethods } from "./checked.ts";
 import { checkedHandler } from "./checked-handler.ts";
 import { checkNewItems } from "./item-check.ts";

@@ -1,12 +1,18 @@
 /** An engine that validates the arguments of library callers. Methods that runners call for each attempt are not checked. */
 import * as z from "zod";
-import { type Engine, type EventQuery, type ItemQuery, LETTER_PARTS, type LetterQuery } from "../engine.ts";
-import type { ErrorQuery } from "../item/error-log.ts";
-import { EVENT_TYPES } from "../item/event.ts";
-import type { HoldBy, NewNote } from "../item/item.ts";
-import { JOB_KINDS, JOB_STATUSES, type NewJob } from "../item/job.ts";
-import { ITEM_STATES } from "../item/state.ts";
-import * as t from "../std/check-input.ts";
+import {
+  type Engine,
+  type EventQuery,
+  type ItemQuery,
+  LETTER_PARTS,
+  type LetterQuery,
+} from "../../engine.ts";
+import type { ErrorQuery } from "../../item/error-log.ts";
+import { EVENT_TYPES } from "../../item/event.ts";
+import type { HoldBy, NewNote } from "../../item/item.ts";
+import { JOB_KINDS, JOB_STATUSES, type NewJob } from "../../item/job.ts";
+import { ITEM_STATES } from "../../item/state.ts";
+import * as t from "../../std/check-input.ts";
 import { checked } from "./checked.ts";
 import { checkNewItems } from "./item-check.ts";
 import { FILTER, ORDER } from "./letter-schemas.ts";

@@ -1,9 +1,9 @@
 /** Opens stores for library callers: an engine with its queues and receipt targets. */
-import type { Engine } from "../engine.ts";
-import { type OpenOptions, openStore as openEngine } from "../engines/open.ts";
-import { RedriveError } from "../errors.ts";
-import { name } from "../std/check-input.ts";
-import { copyStore as copyUnchecked } from "../store/copy.ts";
+import type { Engine } from "../../engine.ts";
+import { type OpenOptions, openStore as openEngine } from "../../engines/open.ts";
+import { RedriveError } from "../../errors.ts";
+import { name } from "../../std/check-input.ts";
+import { copyStore as copyUnchecked } from "../../store/copy.ts";
 import { checkArguments, checked } from "./checked.ts";
 import { checkedEngine } from "./checked-engine.ts";
 import type { TargetOptions } from "./letter-limits.ts";

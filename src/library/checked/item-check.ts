@@ -1,8 +1,7 @@
 /** Validates items before they are added. Does not use a schema, which is too slow for thousands of items per call. */
-import { type NewItem, PRIORITIES } from "../item/item.ts";
-import type { QueueItem } from "../queue/add-items.ts";
-import { describeValue, invalidInput } from "../std/check-input.ts";
-import { nearest } from "../std/nearest.ts";
+import { type NewItem, PRIORITIES } from "../../item/item.ts";
+import type { QueueItem } from "../../queue/add-items.ts";
+import { describeValue, invalidInput, suggestion } from "../../std/check-input.ts";
 import { jsonProblem, toJsonData } from "./json-data.ts";
 
 /** Returns the problem with a field's value, or undefined. */
@@ -43,7 +42,9 @@ function checkItems<T extends { readonly data: NewItem["data"] }>(
   check: Check<T>,
 ): readonly T[] {
   if (!Array.isArray(items))
-    throw invalidInput(check.caller, `items: expected a list, but this is ${describeValue(items)}`);
+    throw invalidInput(check.caller, [
+      { text: `items: expected a list, but this is ${describeValue(items)}`, field: "items" },
+    ]);
   return items.map((item: T, index) => {
     checkItem(item, `items[${index}]`, check);
     const json = toJsonData(item.data);
@@ -52,25 +53,22 @@ function checkItems<T extends { readonly data: NewItem["data"] }>(
 }
 
 function checkItem<T>(item: T, name: string, { caller, fields, required }: Check<T>): void {
+  const invalid = (field: string, text: string, hint?: string) =>
+    invalidInput(caller, [{ text, field, ...(hint && { hint }) }]);
   if (typeof item !== "object" || item === null || Array.isArray(item))
-    throw invalidInput(caller, `${name}: expected an object with data, but this is ${describeValue(item)}`);
+    throw invalid(name, `${name}: expected an object with data, but this is ${describeValue(item)}`);
   for (const key of required) {
-    if (item[key] === undefined) throw invalidInput(caller, `${name}.${key} is missing`);
+    if (item[key] === undefined) throw invalid(`${name}.${key}`, `${name}.${key} is missing`);
   }
   for (const [key, value] of Object.entries(item)) {
     if (value === undefined) continue;
-    const isKnown = Object.hasOwn(fields, key);
-    if (!isKnown) throw invalidInput(caller, `${name}: ${unknownField(key, Object.keys(fields))}`);
+    const field = `${name}.${key}`;
+    if (!Object.hasOwn(fields, key))
+      throw invalid(field, `${name}: unknown field "${key}"`, suggestion(key, Object.keys(fields)));
     const problem = fields[key as keyof T](value);
     if (problem !== undefined)
-      throw invalidInput(caller, `${name}.${key}: ${problem}, but this is ${describeValue(value)}`);
+      throw invalid(field, `${field}: ${problem}, but this is ${describeValue(value)}`);
   }
-}
-
-function unknownField(key: string, known: readonly string[]): string {
-  const meant = nearest(key, known);
-  const hint = meant === undefined ? `an item has ${known.join(", ")}` : `did you mean ${meant}?`;
-  return `unknown field "${key}", ${hint}`;
 }
 
 function text(value: unknown): string | undefined {

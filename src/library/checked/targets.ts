@@ -1,8 +1,8 @@
 /** Receipt targets of the library, with argument checks. */
-import { Target as UncheckedTarget } from "../delivery/target.ts";
-import { setTarget as setUnchecked } from "../delivery/target-settings.ts";
-import type { Engine } from "../engine.ts";
-import { durationMs, name } from "../std/check-input.ts";
+import { Target as UncheckedTarget } from "../../delivery/target.ts";
+import { setTarget as setUnchecked } from "../../delivery/target-settings.ts";
+import type { Engine } from "../../engine.ts";
+import { durationMs, name } from "../../std/check-input.ts";
 import { checkArguments, checked, checkMethods } from "./checked.ts";
 import { type TargetOptions, withLetterService } from "./letter-limits.ts";
 import * as s from "./schemas.ts";

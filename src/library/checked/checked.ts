@@ -1,6 +1,6 @@
 /** Adds argument checks to functions and methods of the library: invalid arguments are a `usage` error before the call. */
 import type * as z from "zod";
-import { checkInput } from "../std/check-input.ts";
+import { checkInput } from "../../std/check-input.ts";
 
 /** The schema of each argument by its name, in order. */
 export type ArgumentSchemas = Readonly<Record<string, z.ZodType>>;

@@ -1,5 +1,5 @@
 /** Checks that data can be stored as JSON. Refuses values that JSON would change silently, such as NaN or a Map. Pure. */
-import { copyJson, type Json } from "../std/json.ts";
+import { copyJson, type Json } from "../../std/json.ts";
 
 /** The maximum nesting depth. The limit also detects cycles. */
 const DEPTH_MAX = 1000;

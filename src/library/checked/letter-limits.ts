@@ -1,15 +1,15 @@
 /** Enforces the limits of dead letter queues for workers and jobs of library callers, as the CLI does for its own. */
-import type { TargetOptions as DeliveryOptions } from "../delivery/target.ts";
-import type { Engine } from "../engine.ts";
-import type { LeasedItem, Settlement } from "../item/item.ts";
-import type { WorkPlan as QueuePlan, WorkerOptions } from "../queue/worker.ts";
-import { type LimitSettings, limitsOf } from "../redrive/limits.ts";
-import type { RunDeps as JobDeps } from "../run/run-job.ts";
-import { letterRetention } from "../service/letter-retention.ts";
-import { queueMaintainer } from "../service/queue-maintainer.ts";
-import { type StartService, startServices } from "../service/service.ts";
-import { type Clock, systemClock } from "../std/clock.ts";
-import { homeOf } from "../store/home.ts";
+import type { TargetOptions as DeliveryOptions } from "../../delivery/target.ts";
+import type { Engine } from "../../engine.ts";
+import type { LeasedItem, Settlement } from "../../item/item.ts";
+import type { WorkPlan as QueuePlan, WorkerOptions } from "../../queue/worker.ts";
+import { type LimitSettings, limitsOf } from "../../redrive/limits.ts";
+import type { RunDeps as JobDeps } from "../../run/run-job.ts";
+import { letterRetention } from "../../service/letter-retention.ts";
+import { queueMaintainer } from "../../service/queue-maintainer.ts";
+import { type StartService, startServices } from "../../service/service.ts";
+import { type Clock, systemClock } from "../../std/clock.ts";
+import { homeOf } from "../../store/home.ts";
 
 /** The limits that a worker enforces on its dead letter queue. All options are optional. */
 export interface LetterLimitOptions {

@@ -1,0 +1,67 @@
+/** Opens a store and returns the entry object of the library. */
+import * as z from "zod";
+import { openStore } from "../engines/open.ts";
+import type { LimitSettings } from "../redrive/limits.ts";
+import * as t from "../std/check-input.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
+import { homeOf, storeUrlOf } from "../store/home.ts";
+import { clock, limitSettings } from "./checked/schemas.ts";
+import { Listeners } from "./listeners.ts";
+import type { Middleware } from "./middleware.ts";
+import { middlewares } from "./queue-options.ts";
+import { Redrive } from "./redrive.ts";
+import { ResultWaiters } from "./results.ts";
+import { callback, type Shape } from "./values.ts";
+import type { WorkerEvents } from "./worker.ts";
+
+/** The options of `open`. */
+export interface OpenOptions {
+  /** The folder for the embedded store, archives and logs. Default: `REDRIVE_HOME`, or `~/.redrive`. */
+  readonly home?: string;
+  /** The author of changes that this program makes. Default `library`. */
+  readonly author?: string;
+  /** Middleware around each attempt of this program's workers, outermost first. */
+  readonly use?: readonly Middleware[];
+  /** How many letters a queue keeps and for how long; older ones are archived. Default: 10,000 letters, 30 days. */
+  readonly limits?: LimitSettings;
+  /** Refuses a store that does not exist instead of creating it. Default false. */
+  readonly mustExist?: boolean;
+  /** Called with messages for people, for example about a full dead letter queue. Default: a Node warning. */
+  readonly onNotice?: (notice: string) => void;
+  /** The clock, which tests replace. Default: the system clock. */
+  readonly clock?: Clock;
+}
+
+const openOptions = z.strictObject({
+  home: t.name.optional(),
+  author: t.name.optional(),
+  use: middlewares.optional(),
+  limits: limitSettings.optional(),
+  mustExist: t.flag.optional(),
+  onNotice: callback.optional(),
+  clock: clock.optional(),
+} satisfies Shape<OpenOptions>);
+
+/**
+ * Opens a store: `memory:`, `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. Default: `REDRIVE_STORE`, or the embedded store
+ * of the home folder.
+ */
+export async function open(store?: string, options: OpenOptions = {}): Promise<Redrive> {
+  t.checkInput(t.name.optional(), store, { caller: "open", name: "store" });
+  t.checkInput(openOptions, options, { caller: "open", name: "options" });
+  const { home = homeOf(process.env), author = "library", use = [], limits = {} } = options;
+  const { clock: time = systemClock, mustExist, onNotice = warn } = options;
+  const env = { ...process.env, REDRIVE_HOME: home };
+  const given = { ...(options.clock && { clock: time }), ...(mustExist !== undefined && { mustExist }) };
+  const engine = await openStore(storeUrlOf(env, store), given);
+  return new Redrive({
+    ...{ engine, home, author, use, limits, onNotice, clock: time },
+    listeners: new Listeners<WorkerEvents<unknown, unknown>>(),
+    workers: new Set(),
+    results: new ResultWaiters(engine, time),
+  });
+}
+
+function warn(notice: string): void {
+  process.emitWarning(notice, "RedriveWarning");
+}

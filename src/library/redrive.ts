@@ -1,0 +1,90 @@
+/** The entry object of the library: one open store with its queues, letters, jobs and events. */
+
+import * as z from "zod";
+import type { Engine } from "../engine.ts";
+import * as t from "../std/check-input.ts";
+import { parseInput } from "../std/check-input.ts";
+import type { Json } from "../std/json.ts";
+import { checkedEngine } from "./checked/checked-engine.ts";
+import type { Context } from "./context.ts";
+import { type LetterFilter, Letters } from "./letters.ts";
+import { Queue } from "./queue.ts";
+import type { QueueOptions } from "./queue-options.ts";
+import type { InputOf, OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
+import { type Duration, duration } from "./values.ts";
+import type { WorkerEvents } from "./worker.ts";
+
+/** An open store. Close it, or declare it with `await using`. */
+export class Redrive implements AsyncDisposable {
+  /** The store itself, for the functions of `redrive/engine`. */
+  readonly engine: Engine;
+  readonly #context: Context;
+  #closing: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(context: Context) {
+    this.#context = context;
+    this.engine = checkedEngine(context.engine);
+  }
+
+  /** Declares a queue. It is created at its first use; given settings that differ are applied. */
+  queue<S extends StandardSchemaV1, R extends StandardSchemaV1>(
+    name: string,
+    options: QueueOptions & { readonly schema: S; readonly result: R },
+  ): Queue<InputOf<S>, OutputOf<S>, OutputOf<R>>;
+  queue<S extends StandardSchemaV1>(
+    name: string,
+    options: QueueOptions & { readonly schema: S },
+  ): Queue<InputOf<S>, OutputOf<S>, unknown>;
+  queue<Data = Json, Result = unknown>(name: string, options?: QueueOptions): Queue<Data, Data, Result>;
+  queue(name: string, options: QueueOptions = {}): unknown {
+    parseInput(t.name, name, { caller: "redrive.queue", name: "name" });
+    return new Queue<unknown, unknown, unknown>(this.#context, name, options);
+  }
+
+  /** The letters of all queues and jobs. */
+  letters(filter: LetterFilter = {}): Letters<Json> {
+    return new Letters<Json>(this.#context, {}, filter);
+  }
+
+  /** Calls the listener for each event of this kind of all workers of this program. */
+  on<Name extends keyof WorkerEvents<unknown, unknown>>(
+    name: Name,
+    listener: (event: WorkerEvents<unknown, unknown>[Name]) => unknown,
+  ): this {
+    this.#context.listeners.on(name, listener);
+    return this;
+  }
+
+  off<Name extends keyof WorkerEvents<unknown, unknown>>(
+    name: Name,
+    listener: (event: WorkerEvents<unknown, unknown>[Name]) => unknown,
+  ): this {
+    this.#context.listeners.off(name, listener);
+    return this;
+  }
+
+  /**
+   * Shuts down: drains the workers of this program, then closes the store. Attempts that exceed the timeout are aborted, and
+   * their items are released.
+   */
+  async close(options: { readonly timeout?: Duration } = {}): Promise<void> {
+    const { timeout } = parseInput(closeOptions, options, { caller: "redrive.close", name: "options" });
+    this.#closing ??= this.#close(timeout);
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(timeoutMs: number | undefined): Promise<void> {
+    const { workers, results, engine } = this.#context;
+    const ends = await Promise.allSettled([...workers].map((worker) => worker.drain(timeoutMs)));
+    results.close();
+    await engine.close();
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+  }
+}
+
+const closeOptions = z.strictObject({ timeout: duration.optional() });
