@@ -49,6 +49,7 @@ import type {
   SharedDocument,
   StoreInfo,
 } from "./item/store-queries.ts";
+import type { TransactionConnection } from "./item/transaction.ts";
 import type { Json, JsonObject } from "./std/json.ts";
 
 export type { AddOptions, AddReport, HoldBy, HoldReport } from "./item/item.ts";
@@ -56,6 +57,7 @@ export type { DeleteJobStep, JobChange } from "./item/job.ts";
 export * from "./item/letter-query.ts";
 export type * from "./item/settle-and-lease.ts";
 export type * from "./item/store-queries.ts";
+export type { TransactionConnection } from "./item/transaction.ts";
 
 /** A store. All engines pass the same conformance suite. */
 export interface Engine {
@@ -104,6 +106,12 @@ export interface Engine {
    * time and expiry, but keeps its ordering key; event `item_replaced` with `revision` and `author`.
    */
   add(queue: string, items: readonly NewItem[], options?: AddOptions): Promise<AddReport>;
+  /**
+   * The methods that add items inside a transaction of the caller, over the caller's own connection to the database of the
+   * store. The items become visible and wake workers when the caller commits; a rollback leaves nothing. Throws `usage` for
+   * a connection that leads elsewhere or has no open transaction. After an error of the database the transaction is aborted.
+   */
+  within(connection: TransactionConnection): EngineWithin;
   /**
    * Holds ready items and refuses others. Event for each: `item_held` with `author` and `reason`. A redriven letter can be
    * held too; cancelling its operation does not affect it until it is released.
@@ -323,6 +331,9 @@ export interface Engine {
   info(): Promise<StoreInfo>;
   close(): Promise<void>;
 }
+
+/** What can be done inside a transaction of the caller; see `Engine.within`. */
+export type EngineWithin = Pick<Engine, "add" | "listItems" | "findJob" | "now">;
 
 /** Optional features of an engine. Code checks these, never the name of an engine. */
 export interface Capabilities {

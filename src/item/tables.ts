@@ -49,7 +49,8 @@ export const TABLES: readonly Table[] = [
     int: "ref queue position priority due_at expires_at attempts attempts_counted lost_count revision redrives holder operation origin purged",
     text: "item_id state ordering_key",
   }),
-  table("payloads", "ref", { int: "ref", text: "data name" }),
+  table("payloads", "ref", { int: "ref", text: "data name options" }),
+  table("progress", "ref", { int: "ref attempt at", text: "value" }),
   table("attempts", "ref number", {
     int: "ref number holder started_at ended_at",
     text: "outcome failure log result",

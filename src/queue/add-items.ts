@@ -1,6 +1,6 @@
 /** Adds items to a named queue by its settings. Each item gets a result; a refused item does not affect the others. */
 import { createHash } from "node:crypto";
-import type { Engine } from "../engine.ts";
+import type { Engine, EngineWithin, TransactionConnection } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { idProblem } from "../intake/identity.ts";
 import { KEY_BYTES, SeenTable } from "../intake/seen-table.ts";
@@ -43,6 +43,11 @@ export interface AddedItem {
 export interface AddItemsOptions {
   /** Recorded as the author when an item replaces the data of another. Default `redrive`. */
   readonly author?: string;
+  /**
+   * The caller's own connection with an open transaction, in which the items are added. Default: they are added and durable
+   * when the call returns.
+   */
+  readonly transaction?: TransactionConnection;
 }
 
 /** Adds the items and returns their results in the same order. */
@@ -84,6 +89,20 @@ interface Entry {
   readonly stored: Pick<Item, "state" | "data"> | null;
 }
 
+interface AddedBy {
+  readonly author: string;
+  /** The engine, or the part of it that works inside the caller's transaction. */
+  readonly store: EngineWithin;
+}
+
+/** Items that were given to the store, and how many it added as new. */
+interface Addition {
+  readonly going: readonly Entry[];
+  readonly answers: (AddedItem | undefined)[];
+  readonly added: number;
+  readonly store: EngineWithin;
+}
+
 /** After this many tries, items are added even if the settings changed again. */
 const TRIES_MAX = 3;
 
@@ -104,17 +123,18 @@ export class QueueIntake {
   /** Splits the items into batches without repeated keys, so that the second item with a key finds the first. */
   async add(
     items: readonly QueueItem[],
-    { author = "redrive" }: AddItemsOptions = {},
+    { author = "redrive", transaction }: AddItemsOptions = {},
   ): Promise<readonly AddedItem[]> {
+    const by = { author, store: transaction === undefined ? this.#engine : this.#engine.within(transaction) };
     const answers: AddedItem[] = [];
-    for (const run of runsOf(items)) answers.push(...(await this.#addRun(run, author)));
+    for (const run of runsOf(items)) answers.push(...(await this.#addRun(run, by)));
     return answers;
   }
 
   async preview(items: readonly QueueItem[]): Promise<readonly AddedItem[]> {
     const answers: AddedItem[] = [];
     for (const run of runsOf(items)) {
-      const { answers: refused, entries } = await this.#look(run);
+      const { answers: refused, entries } = await this.#look(run, this.#engine);
       for (const entry of entries) refused[entry.position] = this.#foreseen(this.#afterPreviewed(entry));
       answers.push(...refused.filter((one) => one !== undefined));
     }
@@ -129,10 +149,10 @@ export class QueueIntake {
   }
 
   /** The store adds nothing if the settings have changed. The batch is then repeated with the new settings. */
-  async #addRun(items: readonly QueueItem[], author: string): Promise<readonly AddedItem[]> {
+  async #addRun(items: readonly QueueItem[], by: AddedBy): Promise<readonly AddedItem[]> {
     for (let tries = 1; ; tries += 1) {
       try {
-        const answers = await this.#tryRun(items, { author, isLast: tries === TRIES_MAX });
+        const answers = await this.#tryRun(items, { ...by, isLast: tries === TRIES_MAX });
         if (answers !== "outdated") return answers;
       } catch (error) {
         if (!(error instanceof RedriveError) || error.code !== "job_changed") throw error;
@@ -143,10 +163,10 @@ export class QueueIntake {
 
   async #tryRun(
     items: readonly QueueItem[],
-    { author, isLast }: { readonly author: string; readonly isLast: boolean },
+    { author, store, isLast }: AddedBy & { readonly isLast: boolean },
   ): Promise<readonly AddedItem[] | "outdated"> {
     const { job, spec } = this.#rules;
-    const { answers, entries } = await this.#look(items);
+    const { answers, entries } = await this.#look(items, store);
     const going: Entry[] = [];
     const batch: NewItem[] = [];
     let wanted = 0;
@@ -161,14 +181,14 @@ export class QueueIntake {
     // The store checks the settings only for items that it gets, so they are checked here when some are left out.
     if (going.length < items.length && !isLast && (await this.#readRules())) return "outdated";
     if (going.length > 0) {
-      const { added, replaced } = await this.#engine.add(this.#queue, batch, {
+      const { added, replaced } = await store.add(this.#queue, batch, {
         ...(spec.unique === "replace" && { replace: { author } }),
         expectNew: wanted === going.length,
         generatedIds: items.every(({ key }) => key === undefined),
         ...(!isLast && { spec: job.spec }),
       });
       if (added !== wanted || replaced !== going.length - wanted)
-        await this.#lookAgain(going, answers, added);
+        await this.#lookAgain({ going, answers, added, store });
     }
     return answers.filter((one) => one !== undefined);
   }
@@ -181,7 +201,7 @@ export class QueueIntake {
   }
 
   /** Refuses invalid items, and looks up the stored items with the keys of the others. */
-  async #look(items: readonly QueueItem[]) {
+  async #look(items: readonly QueueItem[], store: EngineWithin) {
     const { spec } = this.#rules;
     const answers: (AddedItem | undefined)[] = new Array(items.length).fill(undefined);
     const entries: Entry[] = [];
@@ -191,8 +211,8 @@ export class QueueIntake {
       if (key !== undefined && !idProblem(key)) keys.push(key);
       if (expiresAt !== undefined) needsTime = true;
     }
-    const storedOf = await this.#find(keys);
-    const now = needsTime ? await this.#engine.now() : 0;
+    const storedOf = await this.#find(keys, store);
+    const now = needsTime ? await store.now() : 0;
     let position = 0;
     for (const given of items) {
       const reason = this.#problemOf(given, now);
@@ -227,9 +247,9 @@ export class QueueIntake {
   }
 
   /** Finds the stored items in one query, because the database may be remote. */
-  async #find(itemIds: readonly string[]): Promise<ReadonlyMap<string, Item>> {
+  async #find(itemIds: readonly string[], store: EngineWithin): Promise<ReadonlyMap<string, Item>> {
     if (itemIds.length === 0) return new Map();
-    const found = await this.#engine.listItems({ queue: this.#queue, itemIds, limit: itemIds.length });
+    const found = await store.listItems({ queue: this.#queue, itemIds, limit: itemIds.length });
     return new Map(found.map((item) => [item.itemId, item]));
   }
 
@@ -249,13 +269,12 @@ export class QueueIntake {
    * Corrects the predicted results after another process added or removed some of the items. If it added the same key with
    * the same data, the item counts as ours, because the two cannot be told apart.
    */
-  async #lookAgain(
-    going: readonly Entry[],
-    answers: (AddedItem | undefined)[],
-    added: number,
-  ): Promise<void> {
+  async #lookAgain({ going, answers, added, store }: Addition): Promise<void> {
     let left = added;
-    const storedOf = await this.#find(going.map(({ item }) => item.itemId));
+    const storedOf = await this.#find(
+      going.map(({ item }) => item.itemId),
+      store,
+    );
     for (const entry of going) {
       const { position, item } = entry;
       const now = storedOf.get(item.itemId) ?? null;

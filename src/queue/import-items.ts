@@ -12,7 +12,7 @@ import { type ItemFormat, readRows } from "./read-rows.ts";
 import { parseTimeOption, TIME_OPTION_FORMS } from "./time-option.ts";
 
 /** The options for importing items from a file. */
-export interface ImportItemsOptions extends AddItemsOptions {
+export interface ImportItemsOptions extends Omit<AddItemsOptions, "transaction"> {
   /** Default: from the file name, else JSON Lines. */
   readonly format?: ItemFormat;
   /** The fields of a record that contain the settings of its item. Default: none. */

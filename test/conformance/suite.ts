@@ -44,6 +44,7 @@ import { requeueTests } from "./requeue.ts";
 import { selectionTests } from "./selection.ts";
 import { settleTests } from "./settle.ts";
 import { sharedTests } from "./shared.ts";
+import { type ConnectCaller, transactionTests } from "./transactions.ts";
 import { type Declare, QUEUE, Workbench } from "./workbench.ts";
 
 export interface EngineUnderTest {
@@ -53,6 +54,8 @@ export interface EngineUnderTest {
   reopen?(engine: Engine): Promise<Engine>;
   /** Opens the store of the engine a second time. Without it, the tests of sharing are left out. */
   join?(engine: Engine): Promise<Engine>;
+  /** Opens a connection of a caller's own to the store's database. Without it, the tests of transactions are left out. */
+  readonly connect?: ConnectCaller;
   /** Titles of tests that this engine cannot pass, with the reason. */
   readonly skip?: readonly { readonly test: string; readonly why: string }[];
 }
@@ -112,6 +115,8 @@ export function engineSuite(name: string, engine: EngineUnderTest): void {
       describe("durability", () => durabilityTests(test));
       describe("clock after a restart", () => clockRestartTests(test));
     }
+    const connect = engine.connect;
+    if (connect) describe("transactions of callers", () => transactionTests(test, connect));
     const join = engine.join;
     if (join) {
       describe("sharing", () => sharedTests(test, join));

@@ -85,6 +85,18 @@ export function postgresStores() {
       await engine.close();
       return next;
     },
+    /** A client as any program has one: it knows nothing of the store's schema. */
+    connect: async (_: Engine) => {
+      const connection = new pg.Client({ connectionString: postgresServerUrl() });
+      await connection.connect();
+      return {
+        connection,
+        execute: async (sql: string) => {
+          await connection.query(sql);
+        },
+        close: () => connection.end(),
+      };
+    },
     schemaOf: (engine: Engine) => places.get(engine)?.schema ?? "",
     remove: async () => {
       await connections?.end();

@@ -1,4 +1,5 @@
 /** SQLite stores for tests, each in its own file. A store can be reopened or opened twice. */
+import { DatabaseSync } from "@photostructure/sqlite";
 import type { Engine } from "../../src/engine.ts";
 import { openSqliteEngine } from "../../src/engines/sqlite/open.ts";
 import { assert } from "../../src/std/assert.ts";
@@ -32,6 +33,16 @@ export function sqliteStores(directory: TemporaryDirectory) {
     reopen: async (engine) => {
       await engine.close();
       return join(engine);
+    },
+    connect: async (engine) => {
+      const place = places.get(engine);
+      assert(place, "the engine was not opened here");
+      const connection = new DatabaseSync(place.path);
+      return {
+        connection,
+        execute: async (sql) => connection.exec(sql),
+        close: async () => connection.close(),
+      };
     },
   } satisfies EngineUnderTest;
 }

@@ -13,6 +13,7 @@ const POINTERS: readonly (readonly [from: string, column: string, to: string, ke
   ["items", "operation", "operations", "no"],
   ["items", "origin", "items", "ref"],
   ["payloads", "ref", "items", "ref"],
+  ["progress", "ref", "items", "ref"],
   ["attempts", "ref", "items", "ref"],
   ["attempts", "holder", "holders", "no"],
   ["letters", "ref", "items", "ref"],

@@ -28,18 +28,36 @@ export async function addItems(
   assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
   const spec = options.spec === undefined ? null : stringifyJson(options.spec);
   const intake = { queueName, replacer: options.replace?.author, spec };
-  if (
-    options.generatedIds &&
-    items.length <= PART_MAX &&
-    items.every(({ orderingKey }) => orderingKey === undefined)
-  )
-    return addMadeUp(session, intake, items);
+  if (isAddedAtOnce(items, options)) return addMadeUp(session, intake, items);
   let expectNew = options.expectNew === true;
   return session.writePipelined((tx) => {
     const asFound = { ...intake, expectNew };
     expectNew = false; // the second try looks for existing ids first
     return addTo(tx, asFound, items);
   });
+}
+
+/**
+ * Adds items inside the transaction of a caller, which cannot be repeated: a conflict with another transaction is resolved
+ * by the statement that meets it.
+ */
+export async function addItemsWithin(
+  tx: Tx,
+  queueName: string,
+  items: readonly NewItem[],
+  options: AddOptions = {},
+): Promise<AddReport> {
+  assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
+  const spec = options.spec === undefined ? null : stringifyJson(options.spec);
+  const intake = { queueName, replacer: options.replace?.author, spec, isWithin: true };
+  if (isAddedAtOnce(items, options)) return addAtOnce(tx, { ...intake, expectNew: true }, items);
+  return addTo(tx, { ...intake, expectNew: false }, items);
+}
+
+function isAddedAtOnce(items: readonly NewItem[], { generatedIds = false }: AddOptions): boolean {
+  return (
+    generatedIds && items.length <= PART_MAX && items.every(({ orderingKey }) => orderingKey === undefined)
+  );
 }
 
 /** Adds items with generated ids in one round trip. If the answer is lost, the ids show what was added. */
@@ -74,6 +92,8 @@ interface Intake {
   readonly expectNew: boolean;
   /** The settings that the queue must have. */
   readonly spec: string | null;
+  /** Whether the items are added inside the transaction of a caller. */
+  readonly isWithin?: boolean;
 }
 
 /** May be called before BEGIN is answered. */
@@ -163,7 +183,8 @@ interface InsertedRow {
 
 /** Inserts the new items as ready, records their events and notifies waiting workers. */
 async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Inserted> {
-  const rows = await asConflict(() => (intake.expectNew ? insertNew : insertUnknown)(tx, intake, items));
+  const send = () => (intake.expectNew ? insertNew : insertUnknown)(tx, intake, items);
+  const rows = await (intake.isWithin ? untilUndisturbed(send) : asConflict(send));
   const [row] = rows;
   if (row === undefined || rows.includes(undefined)) throw queueMissing(intake);
   const { queue, ids } = row;
@@ -178,6 +199,19 @@ async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): P
   tx.part(deltas.write(tx));
   return { queue, taken, takenIds: ids === null ? null : new Set(JSON.parse(ids) as string[]) };
 }
+
+/** A violated unique index undoes only its own statement there; the next one finds the item of the other transaction. */
+async function untilUndisturbed<T>(send: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!isTaken(error) || tries === CONFLICTS_MAX) throw error;
+    }
+  }
+}
+
+const CONFLICTS_MAX = 5;
 
 /** The queue does not exist, or its settings changed while items were being added. */
 function queueMissing({ queueName, spec }: Intake): RedriveError {

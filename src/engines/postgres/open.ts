@@ -17,6 +17,7 @@ import { Listener } from "./listener.ts";
 import { migrate, requireVersion } from "./migrate.ts";
 import { deleteRows, readRows, writeRows } from "./rows.ts";
 import { type Limits, Session, type SessionOptions, type Tx } from "./session.ts";
+import { CallerTransactions } from "./within.ts";
 
 /** A longer wait for the letter lock is reported to `onWait`. */
 const SILENCE_MS_MAX = 1_000;
@@ -36,6 +37,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const steps = new SettleAndLeaseSteps(session);
   const heartbeats = new Heartbeats(session);
   const listener = new Listener(session);
+  const callers = new CallerTransactions(session);
   const { readSnapshot, readPipelined, writeLocked } = waysOf(session, options);
   const { shown } = session.address;
   return {
@@ -46,6 +48,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     watchClock: (report) => heartbeats.watch.on(report),
     requireUsable: () => requireVersion(session),
     add: (queue, items, how) => addItems(session, queue, items, how),
+    within: (connection) => callers.over(connection),
     registerHolder: (holder) => heartbeats.registerHolder(holder),
     heartbeat: (holderId) => heartbeats.heartbeat(holderId),
     revoke: (holderId, options) => heartbeats.revoke(holderId, options),

@@ -14,6 +14,7 @@ import { ITEM_STATES, LETTER_STATES } from "../../item/state.ts";
 import { ERRORS, VERSION_2 } from "./migrations/version-2.ts";
 import { VERSION_3 } from "./migrations/version-3.ts";
 import { VERSION_4 } from "./migrations/version-4.ts";
+import { VERSION_5 } from "./migrations/version-5.ts";
 
 const listOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(", ");
 const isOneOf = (column: string, values: readonly string[]) => `${column} IN (${listOf(values)})`;
@@ -395,4 +396,5 @@ export const MIGRATIONS: readonly string[] = [
   VERSION_2,
   VERSION_3,
   VERSION_4,
+  VERSION_5,
 ];

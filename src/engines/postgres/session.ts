@@ -14,7 +14,7 @@ import { afterStart, Outbox, send, within } from "./pipelining.ts";
 import { type Statement, Statements } from "./statements.ts";
 import { type TransactionStart, TransactionStarts } from "./transaction-settings.ts";
 import { isConflict, isConnectionLoss, storeError } from "./trouble.ts";
-import { BEGAN_AT, Tx } from "./tx.ts";
+import { type AnswerForm, BEGAN_AT, Tx } from "./tx.ts";
 
 export { CommitInDoubt } from "./commit-status.ts";
 export { Tx, timeIn, type Value } from "./tx.ts";
@@ -272,8 +272,11 @@ export class Session {
     timeoutMs: number,
     { begun, outbox }: { readonly begun?: Promise<number>; readonly outbox?: Outbox },
   ): Tx {
-    const speak = (sql: string, values: readonly Scalar[], asTuples: boolean) =>
-      send(client, this.#query({ sql, values, asTuples, timeoutMs: timeoutMs + GRACE_MS }));
+    const speak = (sql: string, values: readonly Scalar[], form: AnswerForm) =>
+      send(
+        client,
+        this.#query({ sql, values, asTuples: form === "tuples", timeoutMs: timeoutMs + GRACE_MS }),
+      );
     return new Tx({
       send: outbox ? (...statement) => outbox.hold(() => speak(...statement)) : speak,
       script: (sql) => client.query(sql),

@@ -30,7 +30,8 @@ function nameOf(text: string): string {
   return `redrive_${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
 }
 
-function numbered(sql: string): string {
+/** The text with numbered parameters: `?` takes the next value, `?3` the third. */
+export function numbered(sql: string): string {
   let last = 0;
   return sql.replace(/\?(\d+)?/g, (_, given: string | undefined) => {
     if (given !== undefined) return `$${given}`;

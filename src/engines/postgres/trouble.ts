@@ -227,7 +227,7 @@ function isClientSideLoss(error: unknown): boolean {
   );
 }
 
-function codeOf(error: unknown): string | undefined {
+export function codeOf(error: unknown): string | undefined {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   return typeof code === "string" ? code : undefined;
 }

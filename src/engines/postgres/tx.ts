@@ -6,13 +6,16 @@ import { versionHoldsIn } from "./schema-version.ts";
 
 export type { Value } from "./arrays.ts";
 
-interface Answer {
+/** What is read of an answer: its rows as objects or as lists of their columns, or only how many rows were written. */
+export type AnswerForm = "rows" | "tuples" | "count";
+
+export interface Answer {
   readonly rows: readonly unknown[];
   readonly rowCount: number | null;
 }
 
 export interface TxOptions {
-  readonly send: (sql: string, values: readonly Scalar[], asTuples: boolean) => Promise<Answer>;
+  readonly send: (sql: string, values: readonly Scalar[], form: AnswerForm) => Promise<Answer>;
   /** Sends several statements without values in one text. */
   readonly script: (sql: string) => Promise<unknown>;
   /** Resolves to the server's time when BEGIN is answered; undefined if no step needs it. */
@@ -22,10 +25,14 @@ export interface TxOptions {
   /** The LISTEN channel of the store. */
   readonly channel: string;
   readonly connection: number;
+  /** The counter shard. Default: derived from the connection. */
+  readonly shard?: number;
+  /** The transaction id, if it is known or not needed. Default: read when it is asked for. */
+  readonly number?: string;
 }
 
 /** The server's time, in milliseconds. */
-const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+export const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /** The server's time when the transaction began, in milliseconds. */
 export const BEGAN_AT = "(extract(epoch FROM now()) * 1000)::bigint";
 
@@ -60,7 +67,7 @@ export const EVENTS_LOCKED = takesEventsLock({
 });
 
 /** Workers update different counter rows, so that none waits for another's transaction. */
-const SHARDS = 16;
+export const SHARDS = 16;
 /** PostgreSQL refuses longer payloads; an empty one means every queue. */
 const RING_BYTES_MAX = 7000;
 
@@ -77,7 +84,8 @@ export class Tx {
 
   constructor(options: TxOptions) {
     this.schema = options.schema;
-    this.shard = options.connection % SHARDS;
+    this.shard = options.shard ?? options.connection % SHARDS;
+    this.#number = options.number ?? null;
     this.#options = options;
   }
 
@@ -126,7 +134,7 @@ export class Tx {
 
   /** Each row as the list of its columns. */
   async tuples<Tuple extends readonly unknown[]>(sql: string, ...values: Value[]): Promise<Tuple[]> {
-    return (await this.#send(sql, values, true)).rows as Tuple[];
+    return (await this.#send(sql, values, "tuples")).rows as Tuple[];
   }
 
   async get<Row>(sql: string, ...values: Value[]): Promise<Row | undefined> {
@@ -135,7 +143,7 @@ export class Tx {
 
   /** Returns how many rows were written. */
   async run(sql: string, ...values: Value[]): Promise<number> {
-    return (await this.#send(sql, values)).rowCount ?? 0;
+    return (await this.#send(sql, values, "count")).rowCount ?? 0;
   }
 
   /** Runs several statements without values. */
@@ -201,9 +209,9 @@ export class Tx {
     return this.#number;
   }
 
-  #send(sql: string, values: readonly Value[], asTuples = false): Promise<Answer> {
+  #send(sql: string, values: readonly Value[], form: AnswerForm = "rows"): Promise<Answer> {
     assert(!this.#isOver, "a statement is sent after the end of its transaction");
-    return this.#options.send(sql, values.map(storable), asTuples);
+    return this.#options.send(sql, values.map(storable), form);
   }
 }
 

@@ -75,7 +75,7 @@ const LETTER_RULES: Rules = {
         SELECT 'letter of item ' || i.item_id || ' has no failure' AS detail FROM ${table} l JOIN items i ON i.ref = l.ref
          WHERE NOT EXISTS (SELECT 1 FROM attempts a WHERE a.ref = l.ref AND a.outcome IN ('failed', 'lost'))`,
     ),
-    ...["payloads", "attempts", "amendments", "letters", "resolved_letters", "notes"].map(
+    ...["payloads", "attempts", "amendments", "letters", "resolved_letters", "notes", "progress"].map(
       (table) => `
         SELECT 'item ' || i.item_id || ' was purged and has ${table}' AS detail FROM items i
          WHERE i.purged = 1 AND EXISTS (SELECT 1 FROM ${table} t WHERE t.ref = i.ref)`,

@@ -86,7 +86,7 @@ function deletedEvent({ job, counts, author }: Deletion): EventDraft {
   };
 }
 
-const OF_ITEMS = ["payloads", "attempts", "late_results", "amendments", "notes"] as const;
+const OF_ITEMS = ["payloads", "attempts", "late_results", "amendments", "notes", "progress"] as const;
 
 function* deleteItems(db: Db, queue: number, where: string, max: number): Step<number> {
   const rows = yield* db.all<{ ref: number; state: ItemState; attempts: number }>(

@@ -201,7 +201,7 @@ function deleteRows({ db, letters }: Bulk, table: "letters" | "resolved_letters"
 }
 
 /** The tables with the data of an item besides its bare row. */
-const HELD = ["payloads", "attempts", "late_results", "notes", "amendments"] as const;
+const HELD = ["payloads", "attempts", "late_results", "notes", "amendments", "progress"] as const;
 
 /** Updates the items first, which locks them: a concurrent note is either deleted here or refused. */
 function* empty({ db, letters }: Bulk): Step<void> {

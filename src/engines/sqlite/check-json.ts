@@ -14,6 +14,8 @@ interface JsonColumn {
 const ITEM = "'item ' || (SELECT i.item_id FROM items i WHERE i.ref = t.ref)";
 const COLUMNS: readonly JsonColumn[] = [
   { table: "payloads", column: "data", name: ITEM, mustBeObject: false },
+  { table: "payloads", column: "options", name: ITEM, mustBeObject: true },
+  { table: "progress", column: "value", name: ITEM, mustBeObject: false },
   { table: "attempts", column: "failure", name: `${ITEM} || ' attempt ' || t.number`, mustBeObject: true },
   { table: "attempts", column: "result", name: `${ITEM} || ' attempt ' || t.number`, mustBeObject: false },
   { table: "letters", column: "artifacts", name: ITEM, mustBeObject: true },

@@ -16,6 +16,7 @@ import { deleteRows, readRows, writeRows } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { settleAndLease } from "./settle-and-lease.ts";
 import { catchUp } from "./text-index.ts";
+import { engineWithin } from "./within.ts";
 
 /** Creates the engine for a prepared session. Closing the engine closes the session. */
 export function engineOf(session: Session): Engine {
@@ -39,6 +40,7 @@ export function engineOf(session: Session): Engine {
     watchClock: (report) => session.clock.watch.on(report),
     requireUsable: async () => session.requireSound(),
     add: (queue, items, how) => session.write(() => addItems(session, queue, items, how)),
+    within: (connection) => engineWithin(session, connection),
     heartbeat: async (holderId) => {
       session.requireSound();
       return write((db) => heartbeat(db, holderId));

@@ -47,7 +47,17 @@ export interface SessionOptions {
   readonly url?: string;
   /** Called with the reason when an operation has waited for more than a second. */
   readonly onWait?: (reason: string) => void;
+  /** The connection of a caller, which the session neither configures nor closes. Default: opens its own. */
+  readonly connection?: Connection;
+  /** Default: the notifier of the file. */
+  readonly notifier?: Pick<Notifier, "notify" | "on">;
 }
+
+type Connection = Pick<InstanceType<typeof DatabaseSync>, "exec" | "isTransaction"> & {
+  prepare(sql: string): Statement;
+};
+
+export type Statement = Pick<StatementSyncInstance, "run" | "get" | "all" | "setReturnArrays">;
 
 export class Session {
   readonly path: string;
@@ -56,13 +66,15 @@ export class Session {
   readonly inMemory: boolean;
   /** The version of the store when it was opened; 0 if it was created. */
   foundVersion = 0;
-  readonly #notifier: Notifier;
+  readonly #notifier: Pick<Notifier, "notify" | "on">;
   readonly #watches = new Set<() => void>();
-  readonly #db: InstanceType<typeof DatabaseSync>;
+  readonly #db: Connection;
+  /** The connection that this session opened itself. */
+  readonly #own: InstanceType<typeof DatabaseSync> | undefined;
   readonly #busyMsMax: number;
   readonly #onWait: ((reason: string) => void) | undefined;
-  readonly #statements = new Map<string, StatementSyncInstance>();
-  readonly #tupleStatements = new Map<string, StatementSyncInstance>();
+  readonly #statements = new Map<string, Statement>();
+  readonly #tupleStatements = new Map<string, Statement>();
   /** The SQL of INSERT statements by table and number of rows. */
   readonly #inserts = new Map<string, string>();
   #closed = false;
@@ -81,15 +93,64 @@ export class Session {
     this.path = options.path;
     this.clock = new StoreClock(options.clock);
     this.inMemory = options.url === IN_MEMORY;
-    this.#notifier = this.inMemory ? new Notifier() : notifierOf(options.path);
+    this.#notifier = options.notifier ?? (this.inMemory ? new Notifier() : notifierOf(options.path));
     this.#busyMsMax = options.busyMsMax;
     this.#onWait = options.onWait;
-    this.#db = this.guard(
+    if (options.connection !== undefined) {
+      this.#db = options.connection;
+      return;
+    }
+    const own = this.guard(
       () => new DatabaseSync(options.url ?? options.path, { readOnly: options.readOnly }),
     );
+    [this.#own, this.#db] = [own, own];
     // Waits only briefly inside SQLite, which blocks the process; `write` waits longer, between tries.
     this.exec("PRAGMA busy_timeout = 5");
-    this.#db.function("has_text", { deterministic: true }, hasText);
+    own.function("has_text", { deterministic: true }, hasText);
+  }
+
+  /**
+   * A session over the connection of a caller, for `runWithin`. It shares the clock and the schema version of this one.
+   * `notifyLater` is called instead of notifying watchers, because the caller has not yet committed.
+   */
+  over(connection: Connection, notifyLater: (notify: () => void) => void): Session {
+    const made = new Session({
+      path: this.path,
+      clock: this.clock,
+      busyMsMax: this.#busyMsMax,
+      readOnly: false,
+      connection,
+      notifier: {
+        notify: (name) => notifyLater(() => this.#notifier.notify(name)),
+        on: () => () => {}, // nobody watches a queue over it
+      },
+    });
+    const { version = 0 } = this.#prepared ?? {};
+    made.#prepared = { file: undefined, version, followClock: () => () => {} };
+    return made;
+  }
+
+  /** Whether the path leads to the file of this store. */
+  isFile(path: string): boolean {
+    return this.#prepared?.file?.isAt(path) ?? false;
+  }
+
+  /** Runs the steps inside the open transaction of a caller. An error undoes the steps and leaves the transaction open. */
+  runWithin<T>(steps: () => T): T {
+    this.exec("SAVEPOINT redrive_within");
+    this.#began = this.clock.now();
+    try {
+      this.#requireVersion();
+      const result = steps();
+      this.exec("RELEASE redrive_within");
+      return result;
+    } catch (error) {
+      // After some errors SQLite has already rolled back the whole transaction.
+      if (this.#db.isTransaction) this.exec("ROLLBACK TO redrive_within; RELEASE redrive_within");
+      throw error;
+    } finally {
+      this.#began = undefined;
+    }
   }
 
   /** Call when the store is open at this schema version: from then on, every write checks the file and the version. */
@@ -148,11 +209,11 @@ export class Session {
 
   /** Lets the steps change the schema itself, for migrations. */
   changingSchema(steps: () => void): void {
-    this.guard(() => this.#db.enableDefensive(false));
+    this.guard(() => this.#own?.enableDefensive(false));
     try {
       steps();
     } finally {
-      this.guard(() => this.#db.enableDefensive(true));
+      this.guard(() => this.#own?.enableDefensive(true));
     }
   }
 
@@ -252,7 +313,7 @@ export class Session {
     this.#watches.clear();
     this.#statements.clear();
     this.#tupleStatements.clear();
-    this.guard(() => this.#db.close());
+    this.guard(() => this.#own?.close());
     this.#closed = true;
   }
 
@@ -266,7 +327,7 @@ export class Session {
     }
   }
 
-  #statement(sql: string): StatementSyncInstance {
+  #statement(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       statement = this.#db.prepare(sql);
@@ -275,7 +336,7 @@ export class Session {
     return statement;
   }
 
-  #tupleStatement(sql: string): StatementSyncInstance {
+  #tupleStatement(sql: string): Statement {
     let statement = this.#tupleStatements.get(sql);
     if (statement === undefined) {
       statement = this.#db.prepare(sql);

@@ -27,14 +27,20 @@ export class StoreFile {
 
   /** Throws `store_unavailable` when the path leads to no file or to another one. */
   requireSame(): void {
+    if (this.isAt(this.#path)) return;
     const found = identityOf(this.#path);
-    const opened = this.#opened;
-    if (opened !== undefined && found?.ino === opened.ino && found.dev === opened.dev) return;
     const what = found === undefined ? "was removed" : "was replaced by another file";
     throw new RedriveError("store_unavailable", `The store ${this.#path} ${what} while it was open.`, {
       hint: "Nothing more was acknowledged. Put the file back, or start again with the store that is there.",
       isStoreGone: true,
     });
+  }
+
+  /** Whether the path leads to the file that was opened. */
+  isAt(path: string): boolean {
+    const found = identityOf(path);
+    const opened = this.#opened;
+    return opened !== undefined && found?.ino === opened.ino && found.dev === opened.dev;
   }
 
   /** Records the length of the journal after a commit. */

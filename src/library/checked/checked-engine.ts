@@ -79,6 +79,15 @@ export function checkedEngine(engine: Engine): Engine {
     listJobs: checked("store.listJobs", engine.listJobs, { page: jobPage }),
     changeJob: checked("store.changeJob", engine.changeJob, { id: t.name, change: jobChange }),
     add: async (queue, items, options) => engine.add(queue, checkNewItems(items, "store.add"), options),
+    within: (connection) => {
+      const within = engine.within(connection);
+      return {
+        ...within,
+        add: async (queue, items, options) => within.add(queue, checkNewItems(items, "store.add"), options),
+        listItems: checked("store.listItems", within.listItems, { query: itemQuery }),
+        findJob: checked("store.findJob", within.findJob, { idOrName: t.text }),
+      };
+    },
     hold: checked("store.hold", engine.hold, held),
     unhold: checked("store.unhold", engine.unhold, held),
     count: checked("store.count", engine.count, { queue: t.name }),

@@ -251,7 +251,10 @@ export const metricsTextOptions = t.objectOf<MetricsTextOptions>(t.optional(t.te
 
 // Queues and targets
 
-export const addItemsOptions = t.objectOf<AddItemsOptions>(t.optional(t.text, "author"));
+export const addItemsOptions = t.objectOf<AddItemsOptions>({
+  ...t.optional(t.text, "author"),
+  ...t.optional(thing, "transaction"),
+});
 export const queueAct = t.objectOf<QueueAct>(t.optional(t.text, "author", "reason"));
 
 export const importItemsOptions = t.objectOf<ImportItemsOptions>({

@@ -44,6 +44,7 @@ export type Simulated = Omit<
   | "listJobs"
   | "deleteJob"
   | "watch"
+  | "within"
   | "listResults"
   | "earliestFailure"
   | "readGroup"

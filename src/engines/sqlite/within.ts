@@ -1,0 +1,139 @@
+/** Adds items inside the transaction of a caller, over the caller's own connection to the file of the store. */
+import type { EngineWithin } from "../../engine.ts";
+import { RedriveError } from "../../errors.ts";
+import { isSqliteConnection, type SqliteConnection } from "../../item/transaction.ts";
+import { listItems } from "../sql/items.ts";
+import { findJob } from "../sql/jobs.ts";
+import { runOn } from "./db.ts";
+import { addItems } from "./intake.ts";
+import type { Session, Statement } from "./session.ts";
+
+export function engineWithin(session: Session, connection: unknown): EngineWithin {
+  if (!isSqliteConnection(connection)) throw noConnection();
+  requireSameFile(session, connection);
+  const over = session.over(
+    {
+      exec: (sql) => connection.exec(sql),
+      prepare: (sql) => prepared(connection, sql),
+      get isTransaction() {
+        return isInTransaction(connection);
+      },
+    },
+    (notify) => afterTransaction(connection, notify),
+  );
+  const within = async <T>(steps: () => T): Promise<T> => {
+    session.requireSound();
+    if (!isInTransaction(connection)) throw noTransaction();
+    try {
+      return over.runWithin(steps);
+    } catch (error) {
+      throw isInTransaction(connection) ? error : rolledBack(error);
+    }
+  };
+  return {
+    now: async () => session.clock.now(),
+    add: (queue, items, options) => within(() => addItems(over, queue, items, options)),
+    listItems: (query) => within(() => runOn(over, (db) => listItems(db, query))),
+    findJob: (idOrName) => within(() => runOn(over, (db) => findJob(db, idOrName))),
+  };
+}
+
+function requireSameFile(session: Session, connection: SqliteConnection): void {
+  if (session.inMemory) {
+    throw new RedriveError(
+      "usage",
+      "A store in memory takes no part in the transactions of other connections.",
+      {
+        hint: "Use a store in a file, and open the same file.",
+      },
+    );
+  }
+  const files = connection.prepare("PRAGMA database_list").all() as readonly {
+    name?: unknown;
+    file?: unknown;
+  }[];
+  const main = files.find(({ name }) => name === "main")?.file;
+  if (typeof main === "string" && main !== "" && session.isFile(main)) return;
+  throw new RedriveError(
+    "usage",
+    `The given connection has ${main ? `the file ${String(main)}` : "a database in memory"} open, not the store ${session.path}.`,
+    { hint: "Open the store with the same file as your own connection." },
+  );
+}
+
+/**
+ * Reads rows as objects with plain numbers, whatever the caller has chosen for its own statements. Older versions of
+ * `node:sqlite` cannot return arrays.
+ */
+function prepared(connection: SqliteConnection, sql: string): Statement {
+  const statement = connection.prepare(sql) as Statement & {
+    setReadBigInts?(isOn: boolean): void;
+    setReturnArrays?(isOn: boolean): void;
+  };
+  statement.setReadBigInts?.(false);
+  statement.setReturnArrays?.(false);
+  if (statement.setReturnArrays !== undefined) return statement;
+  let isTuple = false;
+  return {
+    run: (...values) => statement.run(...values),
+    get: (...values) => statement.get(...values),
+    all: (...values) => {
+      const rows = statement.all(...values);
+      return isTuple ? rows.map((row) => Object.values(row as object)) : rows;
+    },
+    setReturnArrays: (isOn) => {
+      isTuple = isOn;
+    },
+  };
+}
+
+/** Older versions of `node:sqlite` do not show it; there, a second BEGIN is refused inside a transaction. */
+function isInTransaction(connection: SqliteConnection): boolean {
+  if (typeof connection.isTransaction === "boolean") return connection.isTransaction;
+  try {
+    connection.exec("BEGIN");
+  } catch {
+    return true;
+  }
+  connection.exec("ROLLBACK");
+  return false;
+}
+
+/** SQLite tells nobody of a commit, so the end of the transaction is polled for, at most this often and this long. */
+const POLL_MS = 5;
+const POLLS_MAX = 12_000;
+
+/** Calls back when the transaction has ended. It does not keep the process alive. */
+function afterTransaction(connection: SqliteConnection, notify: () => void, polls = 0): void {
+  if (polls === POLLS_MAX) return; // workers still find the items when they poll
+  const poll = () => (isOver(connection) ? notify() : afterTransaction(connection, notify, polls + 1));
+  setTimeout(poll, POLL_MS).unref();
+}
+
+function isOver(connection: SqliteConnection): boolean {
+  try {
+    return !isInTransaction(connection);
+  } catch {
+    return true; // the connection was closed, which ended the transaction
+  }
+}
+
+function noConnection(): RedriveError {
+  return new RedriveError("usage", "The given transaction is not a connection to SQLite.", {
+    hint: "Give a DatabaseSync of node:sqlite or of @photostructure/sqlite.",
+  });
+}
+
+function noTransaction(): RedriveError {
+  return new RedriveError("usage", "The given connection has no open transaction.", {
+    hint: "Run BEGIN IMMEDIATE on it, then add the items, then COMMIT.",
+  });
+}
+
+function rolledBack(error: unknown): unknown {
+  if (!(error instanceof RedriveError)) return error;
+  return new RedriveError(error.code, `${error.message} SQLite rolled back the given transaction.`, {
+    ...(error.hint !== undefined && { hint: error.hint }),
+    cause: error,
+  });
+}

@@ -1,0 +1,41 @@
+/** The database connections of callers, over which items are added inside the caller's own transaction. */
+
+/**
+ * A connection to PostgreSQL with an open transaction: a client of `pg`, or an object whose `query` sends a statement with
+ * `$1` parameters over the connection of another library.
+ */
+export interface PostgresConnection {
+  query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
+}
+
+/** A connection to SQLite with an open transaction: a `DatabaseSync` of `node:sqlite` or of `@photostructure/sqlite`. */
+export interface SqliteConnection {
+  exec(sql: string): void;
+  prepare(sql: string): SqliteStatement;
+  readonly isTransaction?: boolean;
+}
+
+export interface SqliteStatement {
+  run(...values: (string | number | null)[]): {
+    readonly changes: number | bigint;
+    readonly lastInsertRowid: number | bigint;
+  };
+  get(...values: (string | number | null)[]): unknown;
+  all(...values: (string | number | null)[]): unknown[];
+}
+
+/** The caller's connection; see `Engine.within`. */
+export type TransactionConnection = PostgresConnection | SqliteConnection;
+
+export function isPostgresConnection(value: unknown): value is PostgresConnection {
+  return hasMethods(value, "query");
+}
+
+export function isSqliteConnection(value: unknown): value is SqliteConnection {
+  return hasMethods(value, "prepare", "exec");
+}
+
+function hasMethods(value: unknown, ...names: readonly string[]): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return names.every((name) => typeof Reflect.get(value, name) === "function");
+}
