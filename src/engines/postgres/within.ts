@@ -127,7 +127,8 @@ class Caller {
   async #call(sql: string, values: readonly Scalar[], form: AnswerForm): Promise<Answer> {
     const schema = pg.escapeIdentifier(this.#session.address.schema);
     const text = `SELECT ${schema}.run_within($1::text, $2::text, $3::boolean) AS answer`;
-    const given = [schema, withValues(sql, values), form !== "count"];
+    // The caller's temporary tables come last; otherwise they would come first.
+    const given = [`${schema}, pg_temp`, withValues(sql, values), form !== "count"];
     let rows: readonly unknown[];
     try {
       ({ rows } = await this.#connection.query(text, given));
@@ -222,6 +223,7 @@ const NO_STORE = new Set(["3F000", "42883"]);
 
 function aborted(error: unknown, session: Session): unknown {
   if (NO_STORE.has(codeOf(error) ?? "")) return otherStore(session);
+  if (codeOf(error) === "25P02") return abortedBefore(error);
   const ours = storeError(error, session.address.shown);
   const { code, message, hint } =
     ours instanceof RedriveError

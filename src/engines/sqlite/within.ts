@@ -1,6 +1,7 @@
 /** Adds items inside the transaction of a caller, over the caller's own connection to the file of the store. */
 import type { EngineWithin } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
+import { TABLES } from "../../item/tables.ts";
 import { isSqliteConnection, type SqliteConnection } from "../../item/transaction.ts";
 import { listItems } from "../sql/items.ts";
 import { findJob } from "../sql/jobs.ts";
@@ -11,6 +12,7 @@ import type { Session, Statement } from "./session.ts";
 export function engineWithin(session: Session, connection: unknown): EngineWithin {
   if (!isSqliteConnection(connection)) throw noConnection();
   requireSameFile(session, connection);
+  requireOwnTables(connection);
   const over = session.over(
     {
       exec: (sql) => connection.exec(sql),
@@ -58,6 +60,20 @@ function requireSameFile(session: Session, connection: SqliteConnection): void {
     "usage",
     `The given connection has ${main ? `the file ${String(main)}` : "a database in memory"} open, not the store ${session.path}.`,
     { hint: "Open the store with the same file as your own connection." },
+  );
+}
+
+/** A temporary table would be written instead of the table of the store with the same name. */
+function requireOwnTables(connection: SqliteConnection): void {
+  const names = TABLES.map(({ name }) => name);
+  const row = connection
+    .prepare("SELECT name FROM temp.sqlite_master WHERE name IN (SELECT value FROM json_each(?)) LIMIT 1")
+    .get(JSON.stringify(names)) as { readonly name?: unknown } | undefined;
+  if (row === undefined) return;
+  throw new RedriveError(
+    "usage",
+    `The given connection has a temporary table ${String(row.name)}, which hides that of the store.`,
+    { hint: "Give the temporary table another name." },
   );
 }
 

@@ -1,0 +1,2 @@
+/** The names of the built library that torture runs use. */
+export { openStore, Queue } from "../../dist/index.js";
