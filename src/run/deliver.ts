@@ -14,7 +14,7 @@ export const DELIVERY_SLOTS = 10;
 /** Time after which a function that ignores the stop signal is abandoned. */
 const ABANDON_AFTER_MS = 5000;
 
-export interface DeliverOptions {
+interface DeliverOptions {
   readonly slots: number;
   /** Rate limit of this process alone. */
   readonly rate?: Rate;
@@ -81,21 +81,21 @@ async function untilRecovered(recovery: AutoRecovery, work: () => Promise<RunRes
   }
 }
 
-export interface Redelivery {
-  readonly job: Job;
-  readonly onNotice?: (notice: string) => void;
-}
-
 /** Redelivers the letters of a target. If it is paused, running deliveries finish, and the rest stays ready. */
 export async function redeliver(
   deps: RunDeps,
-  { job, onNotice = () => undefined }: Redelivery,
+  { job, onNotice = () => undefined }: { readonly job: Job; readonly onNotice?: (notice: string) => void },
   run: (deps: RunDeps, work: JobHandler) => Promise<void>,
 ): Promise<void> {
   const paused = new AbortController();
   const drain = deps.drain ? AbortSignal.any([deps.drain, paused.signal]) : paused.signal;
   const observer = reportingOutages(job.id, deps.observer, onNotice);
-  const work = await openTargetHandler(deps, job);
+  const { engine, clock = systemClock } = deps;
+  const delivery = await openDelivery(engine, job, { clock });
+  const { handler, settings } = delivery;
+  const { policy } = settings.now();
+  const close = () => delivery.close();
+  const work = { handler, policy, slots: DELIVERY_SLOTS, settings: settings.now, close };
   const heeding: RunObserver = {
     ...observer,
     paused: (isPaused) => {
@@ -105,13 +105,6 @@ export async function redeliver(
   };
   await run({ ...deps, drain, observer: heeding }, work);
   if (paused.signal.aborted) onNotice(await pausedText(deps.engine, job));
-}
-
-async function openTargetHandler({ engine, clock = systemClock }: RunDeps, job: Job): Promise<JobHandler> {
-  const delivery = await openDelivery(engine, job, { clock });
-  const { handler, settings } = delivery;
-  const { policy } = settings.now();
-  return { handler, policy, slots: DELIVERY_SLOTS, settings: settings.now, close: () => delivery.close() };
 }
 
 async function pausedText(engine: Engine, { id }: Job): Promise<string> {

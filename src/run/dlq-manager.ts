@@ -82,15 +82,9 @@ export class DlqManager {
     this.#engine = engine;
     this.job = job;
     this.#options = options;
-    this.#guard = new LimitGuard({
-      engine,
-      queue: job.id,
-      limits: limitsOf(options.limits ?? {}),
-      home: this.#home,
-      author: this.#author,
-      clock: this.#clock,
-      onNotice: this.#notify,
-    });
+    const { limits = {} } = options;
+    const shared = { home: this.#home, author: this.#author, clock: this.#clock, onNotice: this.#notify };
+    this.#guard = new LimitGuard({ engine, queue: job.id, limits: limitsOf(limits), ...shared });
   }
 
   /** Finds or creates the job. The caller closes the engine. */
@@ -233,9 +227,10 @@ export class DlqManager {
     for (const itemId of itemIds) {
       const letter = await this.getItem(itemId);
       if (letter?.state === "dead") continue;
+      const state = letter === null ? "" : `: it is ${letter.state}`;
       throw new RedriveError(
         "item_not_found",
-        `There is no dead letter ${itemId} in ${this.job.id}${letter === null ? "" : `: it is ${letter.state}`}.`,
+        `There is no dead letter ${itemId} in ${this.job.id}${state}.`,
       );
     }
   }
@@ -278,7 +273,8 @@ export async function findOrMakeJob(engine: Engine, name: string): Promise<Job> 
 }
 
 function atWork({ itemId }: NewItem): RedriveError {
-  const message = `The failure of ${itemId} was not kept: the item is at work, or was done or given up.`;
-  const hint = "A runner of the job keeps the failures of its own work; a discarded letter can be restored.";
+  const message = `The failure of ${itemId} was not recorded: the item is running, done or discarded.`;
+  const hint =
+    "A runner of the job records the failures of its own attempts. A discarded letter can be restored.";
   return new RedriveError("illegal_move", message, { hint });
 }

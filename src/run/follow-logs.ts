@@ -18,7 +18,7 @@ export interface Followed {
   readonly part: OutputPart | { readonly outcome: string };
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly home: string;
   readonly job: Job;
   readonly item?: Item;
@@ -82,11 +82,8 @@ class Following {
     for (const phase of PHASES_WITH_LOG) {
       const log = this.logs.phase(phase);
       const from = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
-      this.#open.set(log, {
-        of: phase,
-        output: new GrowingOutput(log, { isExact: this.#isExact, from }),
-        polls: 0,
-      });
+      const output = new GrowingOutput(log, { isExact: this.#isExact, from });
+      this.#open.set(log, { of: phase, output, polls: 0 });
     }
   }
 

@@ -68,19 +68,15 @@ export async function runMap(
 async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unknown> {
   if (!(error instanceof RedriveError) || error.code !== "input_invalid") return error;
   const { total, done, dead } = await engine.count(job.id);
-  const left = total - done - dead;
-  const facts = [
-    `${done} done`,
-    ...(dead > 0 ? [`${dead} dead`] : []),
-    ...(left > 0 ? [`${left} left`] : []),
-  ];
+  const counts = Object.entries({ done, dead, left: total - done - dead });
+  const facts = counts
+    .filter(([name, count]) => name === "done" || count > 0)
+    .map((one) => one.reverse().join(" "));
   const isStdin = specOf(job).input.path === "-";
   const again = isStdin ? `the same command with --name ${job.name}` : `redrive resume ${job.id}`;
-  return new RedriveError(
-    error.code,
-    `${error.message}\nThe job ${job.id} has the ${total} items before it: ${facts.join(", ")}.`,
-    { cause: error, hint: `Correct the input; items that are done are not repeated. Then: ${again}` },
-  );
+  const message = `${error.message}\nThe job ${job.id} has the ${total} items before it: ${facts.join(", ")}.`;
+  const hint = `Correct the input; items that are done are not repeated. Then: ${again}`;
+  return new RedriveError(error.code, message, { cause: error, hint });
 }
 
 /** Adds the input to the queue in batches; items that the queue already has are skipped. */
@@ -105,8 +101,8 @@ export function inputFeed(deps: RunDeps, job: Job, options: Pick<MapOptions, "st
 }
 
 function changedNotice(ids: readonly string[]): string {
-  const shown = ids.slice(0, 3).join(", ");
-  return `Items with the same id but other data were met (${shown}${ids.length > 3 ? ", …" : ""}); the data that came first is kept.`;
+  const shown = `${ids.slice(0, 3).join(", ")}${ids.length > 3 ? ", …" : ""}`;
+  return `The input has items with an existing id but other data (${shown}). The data that was read first is kept.`;
 }
 
 async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
@@ -136,7 +132,7 @@ async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapO
     canonicalJson([...before.command]) === canonicalJson([...spec.command]) && before.cwd === spec.cwd;
   if (!same && !acceptChanges) {
     const message = `The job ${job.name} runs another command: ${before.command.join(" ")} (in ${before.cwd}).`;
-    const hint = "Choose another --name, or give --accept-changes to go on with the new command.";
+    const hint = "Choose another --name, or add --accept-changes to continue with the new command.";
     throw new RedriveError("job_changed", message, { hint });
   }
   return engine.changeJob(job.id, {

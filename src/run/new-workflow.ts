@@ -16,16 +16,14 @@ import {
 } from "../workflow/workflow-spec.ts";
 import { checkStart } from "./workflow-runtime.ts";
 
-export interface NewWorkflow {
-  readonly file: string;
-  readonly cwd: string;
-}
-
 /** Returns the job change with the new workflow. Reports all errors before anything is changed. */
-export async function readNewWorkflow(job: Job, { file, cwd }: NewWorkflow): Promise<JobChange> {
+export async function readNewWorkflow(
+  job: Job,
+  { file, cwd }: { readonly file: string; readonly cwd: string },
+): Promise<JobChange> {
   if (isStanding(job)) {
-    throw new RedriveError("usage", `${job.id} is a ${job.kind}: workers do its work, not a workflow.`, {
-      hint: "Leave --workflow out: the letters go back to the workers.",
+    throw new RedriveError("usage", `${job.id} is a ${job.kind}: workers process it, not a workflow.`, {
+      hint: "Leave out --workflow: the letters go back to the workers.",
     });
   }
   if (job.kind === "map") {
@@ -59,9 +57,13 @@ function afterItsPhases(job: Job, spec: JsonObject): JobChange {
 
 export async function giveWorkflow(engine: Engine, job: Job, change: JobChange): Promise<Job> {
   if (await hasOtherRunner(engine, job.id)) {
-    throw new RedriveError("job_running", `A runner is at the job ${job.id} with the workflow that it had.`, {
-      hint: `\`redrive status ${job.id} --watch\` follows it.`,
-    });
+    throw new RedriveError(
+      "job_running",
+      `A process is running the job ${job.id} with its previous workflow.`,
+      {
+        hint: `Follow it with \`redrive status ${job.id} --watch\`.`,
+      },
+    );
   }
   return engine.changeJob(job.id, change);
 }
@@ -69,7 +71,12 @@ export async function giveWorkflow(engine: Engine, job: Job, change: JobChange):
 async function specWith(job: Job, path: string, cwd: string): Promise<WorkflowSpec> {
   const { requireWorkflow } = await import("../workflow/read-workflow.ts");
   const before = job.kind === "workflow" ? workflowSpecOf(job) : null;
-  const text = readWorkflow(path);
+  let text: string;
+  try {
+    text = readText(path);
+  } catch (error) {
+    throw new RedriveError("usage", `The workflow ${path} cannot be read.`, { cause: error });
+  }
   const variables = before?.variables ?? {};
   return {
     cwd: before?.cwd ?? cwd,
@@ -80,12 +87,4 @@ async function specWith(job: Job, path: string, cwd: string): Promise<WorkflowSp
     file: path,
     digest: digestOf(text),
   };
-}
-
-function readWorkflow(path: string): string {
-  try {
-    return readText(path);
-  } catch (error) {
-    throw new RedriveError("usage", `The workflow ${path} cannot be read.`, { cause: error });
-  }
 }

@@ -46,15 +46,10 @@ function shellLine(command: readonly string[], usage: string): RedriveError {
   for (const [index, placeholder] of [...placeholdersOf(line), ...rest.map(() => "{}")].entries())
     script = script.replace(placeholder, () => `"$${index + 1}"`);
   const shell = ["sh -c", quoteForShell(script), ...(words.length > 0 ? ["sh"] : []), ...words.map(asWord)];
-  const hints = [
-    // Without the quotes, the user's own shell would interpret the line.
-    ...(SHELL_SYNTAX.test(line)
-      ? []
-      : [`Leave out the quotes: ${usage} -- ${[line, ...rest.map(asWord)].join(" ")}`]),
-    `Use a shell: ${usage} -- ${shell.join(" ")}`,
-  ];
+  // Without the quotes, the user's own shell would interpret the line.
+  const unquoted = `Leave out the quotes: ${usage} -- ${[line, ...rest.map(asWord)].join(" ")}\n  `;
+  const hint = `${SHELL_SYNTAX.test(line) ? "" : unquoted}Use a shell: ${usage} -- ${shell.join(" ")}`;
   const message = `The command "${program}" is one quoted text, and no program has that name.`;
-  const hint = hints.join("\n  ");
   return new RedriveError("command_not_found", message, { hint });
 }
 
@@ -68,9 +63,8 @@ function asWord(text: string): string {
 /** Checks the phases of a workflow. Programs of conditional steps, or of steps that handle their failure, may be missing. */
 export function requirePrograms(spec: WorkflowSpec, phases: readonly ProgramPhase[]): void {
   const { workflow, cwd } = spec;
-  const needed = missingPrograms(workflow, { phases, cwd, env: environmentOf(spec) }).filter(
-    ({ isNeeded }) => isNeeded,
-  );
+  const found = missingPrograms(workflow, { phases, cwd, env: environmentOf(spec) });
+  const needed = found.filter(({ isNeeded }) => isNeeded);
   if (needed.length === 0) return;
   const list = needed.map(({ program, where }) => `${program} (${where})`).join(", ");
   const one = `The program ${list} was not found in PATH.`;

@@ -32,10 +32,9 @@ export interface ResumeOptions extends Omit<WorkflowRunOptions, "withLetters"> {
 /** Resumes a job and runs it to its end. */
 export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<WorkflowResult> {
   const { engine } = deps;
-  const found =
-    options.job === undefined
-      ? await latestUnfinished(engine, options)
-      : await requireJob(engine, options.job);
+  const found = await (options.job === undefined
+    ? latestUnfinished(engine, options)
+    : requireJob(engine, options.job));
   requireHandler(found);
   if (isStanding(found)) refuseStanding(found);
   if (options.withLetters) await noteUneligible(engine, found, options);
@@ -44,7 +43,10 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
     return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
   }
   if (await hasWork(engine, found, options)) requireInstalled(found);
-  return resumeMap(deps, await engine.changeJob(found.id, restart(options)), options);
+  const job = await engine.changeJob(found.id, restart(options));
+  const { onJob, onNotice, slots } = options;
+  onJob?.(job);
+  return runMap(deps, job, { feed: mapFeed(deps, job, options), onNotice, slots });
 }
 
 async function hasWork(engine: Engine, job: Job, { withLetters }: ResumeOptions): Promise<boolean> {
@@ -57,10 +59,9 @@ async function hasWork(engine: Engine, job: Job, { withLetters }: ResumeOptions)
 async function noteUneligible(engine: Engine, job: Job, { onNotice }: ResumeOptions): Promise<void> {
   const { dead } = await engine.count(job.id);
   if (dead === 0 || (await countEligible(engine, job)) > 0) return;
-  const subject = dead === 1 ? "1 letter needs a person" : `${dead} letters need a person`;
-  onNotice?.(
-    `${subject} and ${dead === 1 ? "is" : "are"} not run again. Correct the data (redrive dlq edit ITEM) or the cause, then: redrive dlq retry ${job.id} --force`,
-  );
+  const subject = dead === 1 ? "1 letter needs a person and is" : `${dead} letters need a person and are`;
+  const advice = `Correct the data (redrive dlq edit ITEM) or the cause, then: redrive dlq retry ${job.id} --force`;
+  onNotice?.(`${subject} not retried. ${advice}`);
 }
 
 function restart({ withLetters }: ResumeOptions): JobChange {
@@ -79,22 +80,16 @@ async function resumeWorkflow(deps: RunDeps, jobId: string, options: ResumeOptio
   return runWorkflow(deps, job, options);
 }
 
-async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promise<WorkflowResult> {
-  const { onJob, onNotice, slots } = options;
-  onJob?.(job);
-  return runMap(deps, job, { feed: mapFeed(deps, job, options), onNotice, slots });
-}
-
 /** Yields unfinished redrives first, then letters, then the rest of the input. */
 function mapFeed(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
   return async function* (storeRetry, signal) {
     yield* redriveOnResume(deps.engine, job.id, { ...redriving(deps, options), storeRetry, signal });
     if (job.intakeComplete) return;
     if (specOf(job).input.path !== "-") yield* inputFeed(deps, job, options)(storeRetry, signal);
-    else
-      options.onNotice?.(
-        `Standard input was not read to its end. Run the map again with --name ${job.name} to add the rest.`,
-      );
+    else {
+      const again = `Run the map again with --name ${job.name} to add the rest.`;
+      options.onNotice?.(`Standard input was not read to its end. ${again}`);
+    }
   };
 }
 
@@ -105,22 +100,19 @@ async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Prom
   if (text === undefined || digestOf(text) === spec.digest) return null;
   if (!acceptChanges) {
     const message = `The workflow ${spec.file} has changed since the job ${job.id} was started.`;
-    const hint = "Give --accept-changes to go on with the new one, or start it anew with `redrive run`.";
+    const hint = "Add --accept-changes to continue with the new one, or start a new job with `redrive run`.";
     throw new RedriveError("job_changed", message, { hint });
   }
   const { requireWorkflow } = await import("../workflow/read-workflow.ts");
-  return plain({
-    ...spec,
-    workflow: requireWorkflow(text, spec.file, { variables: Object.keys(spec.variables) }),
-    digest: digestOf(text),
-  });
+  const workflow = requireWorkflow(text, spec.file, { variables: Object.keys(spec.variables) });
+  return plain({ ...spec, workflow, digest: digestOf(text) });
 }
 
 /** A job that has passed its map phase returns to it when items are left, or when reduce has not processed all successes. */
 async function progressNow(
   engine: Engine,
   job: Job,
-  { withLetters, isChanged }: Pick<ResumeOptions, "withLetters"> & { readonly isChanged: boolean },
+  { withLetters, isChanged }: { readonly withLetters: boolean; readonly isChanged: boolean },
 ): Promise<JsonObject> {
   const { succeededAtEnd, ...rest } = workflowProgressOf(job);
   // A changed workflow has not been reduced yet.

@@ -13,7 +13,7 @@ import { planOf, planToJson, type RedrivePlan, watchPause } from "../redrive/pla
 import type { Selection } from "../redrive/select.ts";
 import { sendAhead, sendLetters } from "../redrive/send.ts";
 import { WakeSignal } from "../runner/poll-schedule.ts";
-import { StoreRetry } from "../runner/store-retry.ts";
+import { STORE_WAIT_MS, StoreRetry } from "../runner/store-retry.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import type { JsonObject } from "../std/json.ts";
 import type { Finish } from "../workspace/workspace.ts";
@@ -25,6 +25,7 @@ import {
   type RunDeps,
   requireHandler,
   runJob,
+  storeRetryOf,
 } from "./run-job.ts";
 
 /** Which letters are retried, and how. */
@@ -38,7 +39,7 @@ export interface RetryOptions extends ContinueOptions {
   readonly plan?: RedrivePlan;
 }
 
-export interface ContinueOptions {
+interface ContinueOptions {
   /** Called when the letters are selected. */
   readonly onOperation?: (operation: Operation, job: Job) => void;
   /** Called with notices for a person, e.g. into which branch the commits were merged. */
@@ -87,13 +88,16 @@ async function workRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
   const isOver = operation.endedAt !== undefined && job.kind !== "workflow";
   if (operation.selected === 0 || isOver) return {};
   if (!isStanding(job)) return runRedrive(deps, redrive);
-  if (isDeliverable(job)) await deliverAgain(deps, redrive);
-  else await followRedrive(deps, redrive);
+  if (isDeliverable(job)) {
+    // Delivers the receipts in this process. Other processes may deliver at the same time.
+    const { redeliver } = await import("./deliver.ts");
+    await redeliver(deps, redrive, async (own, work) => void (await runRedrive(own, { ...redrive, work })));
+  } else await followRedrive(deps, redrive);
   return {};
 }
 
 function requireMerged({ note, isRefused }: Finish): void {
-  if (isRefused) throw new RedriveError("git_refused", note ?? "The work was not merged.");
+  if (isRefused) throw new RedriveError("git_refused", note ?? "The commits were not merged.");
 }
 
 /** Makes the letters ready and returns. A runner of the job, or a process that continues the operation, runs them. */
@@ -104,19 +108,11 @@ export async function detachLetters(engine: Engine, options: RetryOptions): Prom
   return readOperation(engine, begun.id);
 }
 
-const STORE_WAIT_MS = 30_000;
-
 interface Redrive extends Pick<ContinueOptions, "onNotice" | "askMerge"> {
   readonly job: Job;
   readonly operation: Operation;
   /** The handler of the letters. Default: the job's own. */
   readonly work?: JobHandler;
-}
-
-/** Delivers the receipts in this process. Other processes may deliver at the same time. */
-async function deliverAgain(deps: RunDeps, redrive: Redrive): Promise<void> {
-  const { redeliver } = await import("./deliver.ts");
-  await redeliver(deps, redrive, async (own, work) => void (await runRedrive(own, { ...redrive, work })));
 }
 
 async function runRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
@@ -161,15 +157,12 @@ interface Following {
 
 /** Follows a redrive until all its letters have ended, it is stopped, or no worker is left. */
 async function followRedrive(deps: RunDeps, { job, operation, onNotice }: Redrive): Promise<void> {
-  const { engine, clock = systemClock, stop, observer } = deps;
+  const { engine, clock = systemClock, stop } = deps;
   const notify = onNotice ?? (() => undefined);
   const over = new AbortController();
   const end = () => over.abort();
   stop.addEventListener("abort", end, { once: true });
-  const storeRetry = new StoreRetry(deps.storeWaitMs ?? STORE_WAIT_MS, clock, {
-    trouble: (error) => observer?.trouble?.(error),
-    recovered: () => observer?.recovered?.(),
-  });
+  const storeRetry = storeRetryOf(deps);
   const watching = watchPause(operation, { engine, clock, signal: over.signal, onNotice: notify });
   const following = { engine, clock, storeRetry, job, operation, notify, over };
   try {
@@ -214,10 +207,8 @@ async function untilEnded(following: Following): Promise<FollowEnd> {
     else if (clock.now() - seenAt >= AWAY_MS_MAX) return "alone";
     const isPaused = (await storeRetry.run(() => engine.findJob(job.id)))?.pause !== undefined;
     const command = `redrive ${job.kind === "target" ? "receipts" : "queue"} resume ${job.id}`;
-    if (isPaused && !wasPaused)
-      notify(
-        `${job.id} is paused: its workers get nothing. \`${command}\` goes on; Ctrl-C leaves the letters in line.`,
-      );
+    const notice = `${job.id} is paused, so its workers get no items. Continue with \`${command}\`, or press Ctrl-C to leave the letters waiting.`;
+    if (isPaused && !wasPaused) notify(notice);
     wasPaused = isPaused;
     await clock.sleep(LOOK_MS, over.signal);
   }
@@ -237,22 +228,22 @@ async function sendAll({ engine, clock, storeRetry, operation, notify, over }: F
 
 /** Without workers, sends all remaining letters. A canary stops sending, because it needs the results of its first letters. */
 async function leaveToWorkers({ engine, storeRetry, job, operation, notify }: Following): Promise<void> {
-  const now = (await storeRetry.run(() => engine.findOperation(operation.id))) ?? operation;
   const worker = `redrive worker --queue ${job.id} -- COMMAND`;
   const start = job.kind === "target" ? "the service that has its function" : worker;
+  const none = `No worker is running for ${job.id}`;
   if (planOf(operation).canary) {
+    const resume = `Start one (${start}), then continue: redrive ops resume ${operation.id}`;
     notify(
-      `No worker is running for ${job.id}, and a canary waits for the outcome of its first letters. Nothing more is sent: start one (${start}), then continue: redrive ops resume ${operation.id}`,
+      `${none}, and a canary waits for the outcome of its first letters. Nothing more is sent. ${resume}`,
     );
     return;
   }
+  const now = (await storeRetry.run(() => engine.findOperation(operation.id))) ?? operation;
   await sendAhead(now, engine, storeRetry);
-  notify(
-    `No worker is running for ${job.id}: the letters are ready, and the next worker runs them. Start one: ${start}`,
-  );
+  notify(`${none}: the letters are ready, and the next worker runs them. Start one: ${start}`);
 }
 
-export interface FixLettersOptions extends ContinueOptions {
+interface FixLettersOptions extends ContinueOptions {
   readonly job: Job;
   readonly rules: readonly FixRule[];
   readonly within: Selection;

@@ -2,7 +2,6 @@
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { type CommandSpec, commandHandler } from "../attempt/command.ts";
-import type { Handler } from "../attempt/handler.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import { openLauncher } from "../attempt/launcher.ts";
 import { endOrphans } from "../attempt/process-tree.ts";
@@ -14,8 +13,6 @@ import { refuseStanding } from "../queue/find-job.ts";
 import { hasLetters, hasOtherRunner, isNamedByLetter, type JobSummary } from "../queue/job-summary.ts";
 import type { FixRule } from "../redrive/fix.ts";
 import { recallCancelled } from "../redrive/operation.ts";
-import type { RedriveOnResume } from "../redrive/send.ts";
-import type { Policy } from "../retry/policy.ts";
 import {
   type Feed,
   type RunnerSettings,
@@ -29,7 +26,7 @@ import { STORE_WAIT_MS, StoreRetry } from "../runner/store-retry.ts";
 import { type StartService, startServices } from "../service/service.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { makeFolder } from "../std/files.ts";
-import type { JsonObject } from "../std/json.ts";
+import { compact, type JsonObject } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 import { evidenceFolder, type JobLogs, jobLogs } from "../store/home.ts";
 import type { Finish, KeptCheckout } from "../workspace/workspace.ts";
@@ -56,13 +53,8 @@ export interface RunDeps extends RunnerSettings {
   readonly services?: readonly StartService[];
 }
 
-export interface JobHandler {
-  readonly handler: Handler;
-  readonly policy: Policy;
-  readonly slots: number;
-  readonly askHandler?: RunOptions["askHandler"];
-  /** Settings that may change during the run. Default: `policy`. */
-  readonly settings?: RunOptions["settings"];
+export interface JobHandler
+  extends Pick<RunOptions, "handler" | "policy" | "slots" | "askHandler" | "settings"> {
   /** Called at the end of a redrive. Merges its commits, or returns why they are not merged. */
   readonly finish?: ((redrive: RedriveEnd) => Promise<Finish>) | undefined;
   /** Called after the store has the settlement, before any other observer. */
@@ -143,8 +135,8 @@ export function openCommand(job: Job, spec: CommandSpec, jobRuntime: JobRuntime)
 /** Throws for imported letters, which have no handler and can only run with a workflow given by the user. */
 export function requireHandler(job: Job): void {
   if (job.kind === "imported") {
-    const message = `The letters of ${job.id} came from elsewhere: they have no work of their own.`;
-    const hint = `Say what is to be run: redrive dlq retry ${job.id} --workflow FILE. A queue or a target named ${job.id}, or a workflow of that name that was run once, does it too.`;
+    const message = `The letters of ${job.id} were imported, so there is no command or workflow to run them with.`;
+    const hint = `Name a workflow: redrive dlq retry ${job.id} --workflow FILE. A queue or target named ${job.id}, or a workflow of that name that ran once, works too.`;
     throw new RedriveError("usage", message, { hint });
   }
   if (job.kind !== "deleting") return;
@@ -181,12 +173,11 @@ export interface RunJobOptions {
   readonly askMerge?: AskMerge | undefined;
 }
 
-export interface JobRunResult extends RunResult {
-  readonly finish?: Finish;
-}
-
 /** Runs the job's queue to its end and records it. A redrive does not change the job's status; its operation has its own. */
-export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<JobRunResult> {
+export async function runJob(
+  deps: RunDeps,
+  options: RunJobOptions,
+): Promise<RunResult & { readonly finish?: Finish }> {
   const { job, work, onNotice, isPhase = false } = options;
   const isRedrive = options.operationId !== undefined;
   try {
@@ -224,11 +215,11 @@ export function storeRetryOf({ storeWaitMs, clock = systemClock, observer }: Run
 export function redriving(
   { clock = systemClock, author = "redrive" }: RunDeps,
   { withLetters = false, onNotice }: { withLetters?: boolean; onNotice?: (notice: string) => void },
-): Pick<RedriveOnResume, "clock" | "author" | "withLetters" | "onNotice"> {
-  return { clock, author, withLetters, ...(onNotice && { onNotice }) };
+) {
+  return compact({ clock, author, withLetters, onNotice });
 }
 
-async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOptions): Promise<JobRunResult> {
+async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOptions) {
   const { job, slots, operationId, onNotice, askMerge } = options;
   const { maxAttempts = work.policy.maxAttempts } = options;
   const { engine, clock, stop, drain } = deps;
@@ -253,7 +244,10 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
       fixed = await fixedLetters(result, deps, options);
     }
     if (operationId === undefined || work.finish === undefined) return result;
-    const status = await statusBeside(engine, (await engine.findJob(job.id)) ?? job);
+    // A redrive that runs in this process does not count as running the job.
+    const { id, status: recorded } = (await engine.findJob(job.id)) ?? job;
+    const isLeft = recorded === "running" && !(await hasOtherRunner(engine, id));
+    const status = isLeft ? "interrupted" : recorded;
     const finish = await work.finish({ end: result.end, status, askMerge });
     if (finish.note !== undefined) onNotice?.(finish.note);
     return { ...result, finish };
@@ -261,12 +255,6 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
     await services.stop();
     await work.close();
   }
-}
-
-/** Returns the status of a job whose redrive runs in this process, which does not count as running the job. */
-async function statusBeside(engine: Engine, { id, status }: Job): Promise<JobStatus> {
-  if (status !== "running") return status;
-  return (await hasOtherRunner(engine, id)) ? "running" : "interrupted";
 }
 
 /** Returns null if there is nothing to fix, for a redrive, or if the run did not finish. */
@@ -304,19 +292,20 @@ export function observing(
   };
 }
 
-interface End {
-  readonly status: JobStatus;
-  readonly event: EventType;
-}
-
-const END_OF: Readonly<Record<RunResult["end"], End>> = {
-  finished: { status: "completed", event: "job_completed" },
-  stopped: { status: "stopped", event: "job_stopped" },
-  interrupted: { status: "interrupted", event: "job_interrupted" },
-};
+const END_OF: Readonly<Record<RunResult["end"], { readonly status: JobStatus; readonly event: EventType }>> =
+  {
+    finished: { status: "completed", event: "job_completed" },
+    stopped: { status: "stopped", event: "job_stopped" },
+    interrupted: { status: "interrupted", event: "job_interrupted" },
+  };
 
 /** Records the end of the job unless another runner is still working on it. */
-async function writeEnd(engine: Engine, job: Job, end: End, reason?: string): Promise<void> {
+async function writeEnd(
+  engine: Engine,
+  job: Job,
+  end: (typeof END_OF)[RunResult["end"]],
+  reason?: string,
+): Promise<void> {
   const isItsOwn = end.status === "failed" || end.status === "stopped"; // recorded even while other runners are active
   if (!isItsOwn && (await hasOtherRunner(engine, job.id))) return;
   const event = { type: end.event, ...(reason !== undefined && { data: { reason } }) };

@@ -25,7 +25,7 @@ import {
 } from "./run-job.ts";
 
 /** The command and options of a worker. */
-export interface QueueCommand extends CommandSpec {
+interface QueueCommand extends CommandSpec {
   readonly slots: number;
   /** Rate limit of this worker alone. */
   readonly rate?: Rate;
@@ -57,24 +57,18 @@ export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): 
   return recordingErrors(engine, queue.id, work);
 }
 
-export interface HelpOptions {
-  readonly slots?: number;
-  readonly onNotice: (notice: string) => void;
-}
-
 /** Runs items of a job together with the process that started it, with the job's own command or steps, until all are done. */
-export async function helpJob(deps: RunDeps, job: Job, options: HelpOptions): Promise<RunResult> {
+export async function helpJob(
+  deps: RunDeps,
+  job: Job,
+  { slots, onNotice }: { readonly slots?: number; readonly onNotice: (notice: string) => void },
+): Promise<RunResult> {
   requireHelpable(job);
   const begun = await untilItems(deps, job);
   if (begun === null) return { end: "interrupted" };
   requireFolder(begun);
-  const result = await runJob(deps, {
-    job: begun,
-    isPhase: true,
-    feed: untilTakenIn(deps, begun),
-    onNotice: options.onNotice,
-    slots: options.slots,
-  });
+  const feed = untilTakenIn(deps, begun);
+  const result = await runJob(deps, { job: begun, isPhase: true, feed, onNotice, slots });
   if (result.end === "finished") await endMap(deps.engine, begun.id);
   return result;
 }
@@ -92,17 +86,16 @@ export function requireHelpable(job: Job): void {
   if (job.kind === "queue" || job.kind === "target") refuseStanding(job);
   requireHandler(job);
   if (job.kind !== "workflow" || workflowSpecOf(job).workflow.map.isolation === "none") return;
-  const message = `The agents of ${job.id} work in git worktrees of one repository: no other process can help with them.`;
-  const hint =
-    "Only maps, and workflows with `isolation: none` in `map`, can be worked by several processes.";
+  const message = `The agents of ${job.id} work in git worktrees of one repository, so no other process can help.`;
+  const hint = "Several processes can work on maps, and on workflows with `isolation: none` in `map`.";
   throw new RedriveError("usage", message, { hint });
 }
 
 function requireFolder(job: Job): void {
   const { cwd } = job.kind === "workflow" ? workflowSpecOf(job) : specOf(job);
   if (existsSync(cwd)) return;
-  const message = `The job ${job.id} works in ${cwd}, and there is no such folder on this machine.`;
-  const hint = "Make it, or mount it: the command runs in the same folder on every machine.";
+  const message = `The job ${job.id} works in ${cwd}, which does not exist on this machine.`;
+  const hint = "Create or mount the folder: the command runs in the same folder on every machine.";
   throw new RedriveError("usage", message, { hint });
 }
 

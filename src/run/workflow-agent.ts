@@ -7,7 +7,6 @@ import { classOfType, type ErrorType } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { itemName, type LeasedItem, type Verdict } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
-import type { WorktreeArtifacts } from "../item/letter.ts";
 import type { Outcome } from "../item/settlement.ts";
 import type { HandlerReport } from "../retry/decide.ts";
 import { compact, type Json, parseJson, stringifyJson } from "../std/json.ts";
@@ -48,13 +47,13 @@ async function finishRedrive({ job, workspace }: WorkflowRuntime, redrive: Redri
   }
   const { branch } = await workspace.finish("leave");
   if (branch === undefined) return {};
-  const work = `The work is in the branch ${branch} and not merged:`;
-  const note =
+  const rest =
     status === "completed"
-      ? `${work} the retry was interrupted. To merge it: redrive resume ${job.id} --no-dlq`
+      ? `the retry was interrupted. To merge it: redrive resume ${job.id} --no-dlq`
       : status === "running"
-        ? `${work} another process is running the job ${job.id} and merges at its end. Follow it: redrive status ${job.id} --watch`
-        : `${work} the job ${job.id} is ${status}. Finish it: redrive resume ${job.id}`;
+        ? `another process is running the job ${job.id} and merges at its end. Follow it: redrive status ${job.id} --watch`
+        : `the job ${job.id} is ${status}. Finish it: redrive resume ${job.id}`;
+  const note = `The commits are in the branch ${branch} and not merged: ${rest}`;
   return { note, branch, isRefused: true };
 }
 
@@ -97,7 +96,11 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   if ("kind" in checkout) return checkout;
   pool.checkouts.set(keyOf(item), checkout);
   const agentId = checkout.name ?? attempt.agentId;
-  if (checkout.head) await recordWorktree(runtime, item, checkout);
+  const created = { item_id: item.itemId, worktree_path: checkout.root };
+  if (checkout.head)
+    await runtime.jobRuntime.recordEvent("worktree_created", created).catch((error: unknown) => {
+      if (!isStoreTrouble(error)) throw error; // the runner itself waits until the store can be written
+    });
   const variables: Record<string, Json> = { ...jobVariables(runtime), ...itemVariables(item) };
   const before = new Set(Object.keys(variables));
   const { signal, mayStart } = attempt;
@@ -140,29 +143,16 @@ async function acquire(
   }
 }
 
-/** Ignores store errors here: the runner itself waits until the store can be written. */
-async function recordWorktree(
-  { jobRuntime }: WorkflowRuntime,
-  item: LeasedItem,
-  checkout: Checkout,
-): Promise<void> {
-  const data = { item_id: item.itemId, worktree_path: checkout.root };
-  await jobRuntime.recordEvent("worktree_created", data).catch((error: unknown) => {
-    if (!isStoreTrouble(error)) throw error;
-  });
-}
-
 type Ended<K extends StepsEnd["kind"]> = Extract<StepsEnd, { kind: K }>;
-
 /** Keeps the checkout before the letter is stored, so that a crash in between cannot lose it. */
 async function failed(
   { runtime, item, checkout }: AgentWork,
   { failure, retryAfterMs, isAgent }: Omit<Ended<"failed">, "kind" | "stepIndex">,
 ): Promise<Outcome> {
+  const { stderrTail, stdoutTail, errorMessage, log } = failure;
   const found = keepWorktreesOf(runtime.spec) === "never" ? undefined : await checkout.artifacts();
-  const artifacts = found && withErrorLogs(found, failure);
+  const artifacts = found && { ...found, errorLogs: stderrTail || stdoutTail || errorMessage };
   if (artifacts) await checkout.keep(`attempt ${item.attempt} of ${item.itemId} failed`);
-  const { log } = failure;
   return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, artifacts, log });
 }
 
@@ -263,12 +253,6 @@ function agentFailure({ runtime, item, agentId }: Omit<AgentWork, "checkout">, f
 function worktreeFault(error: unknown, step: string): AgentFault {
   if (!(error instanceof RedriveError)) throw error;
   return { errorType: { name: "WorktreeError" }, message: oneLine(error.message, MESSAGE_CHARS_MAX), step };
-}
-
-/** Adds what the failed attempt printed: its error output, else its output, else the message. */
-function withErrorLogs(artifacts: WorktreeArtifacts, failure: Failure): WorktreeArtifacts {
-  const { stderrTail, stdoutTail, errorMessage } = failure;
-  return { ...artifacts, errorLogs: stderrTail || stdoutTail || errorMessage };
 }
 
 /** Runs the steps of `on_item_failure`. Success means handled, exit code 75 means retry, any other failure buries the item. */

@@ -9,7 +9,7 @@ import type { Job } from "../item/job.ts";
 import { type Json, stringifyJson } from "../std/json.ts";
 import { secretScript } from "../workflow/program.ts";
 import { removeValueFiles, writeValueFiles } from "../workflow/run-program.ts";
-import { type Selection, type SelectionInput, selectFrom } from "../workflow/select-items.ts";
+import { type Selection, selectFrom } from "../workflow/select-items.ts";
 import { expand, naming } from "../workflow/variables.ts";
 import { jobVariables, type WorkflowRuntime } from "./workflow-runtime.ts";
 
@@ -18,15 +18,12 @@ export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortS
   if ("command" in input) return selectFromCommand(runtime, input.command, stop);
   const path = naming("map.input", () => expand(input.file, jobVariables(runtime)));
   const file = resolve(runtime.workspace.root, path);
-  if (runtime.workspace.head && !existsSync(file)) throw notInCommit(path);
+  if (runtime.workspace.head && !existsSync(file)) {
+    // The file may exist in the user's folder without being committed.
+    const message = `The input ${path} is not in the commit that the agents start from.`;
+    throw new RedriveError("input_invalid", message, { hint: "Commit it, or let a step of setup write it." });
+  }
   return selectFrom({ file }, runtime.spec.workflow.map);
-}
-
-/** The file may exist in the user's folder without being committed. */
-function notInCommit(path: string): RedriveError {
-  const message = `The input ${path} is not in the commit that the agents start from.`;
-  const hint = "Commit it, or let a step of setup write it.";
-  return new RedriveError("input_invalid", message, { hint });
 }
 
 async function selectFromCommand(
@@ -37,40 +34,35 @@ async function selectFromCommand(
   const { text, env, files } = naming("map.input.command", () =>
     secretScript(command, jobVariables(runtime), runtime.secretValues),
   );
-  const prefix = `${runtime.jobRuntime.scratch}/input`;
-  const stdoutPath = `${prefix}.out`;
-  const stderrPath = `${prefix}.err`;
-  const launched = runtime.jobRuntime.launcher.launch({
-    argv: ["sh", "-c", text],
-    cwd: runtime.workspace.root,
-    env: { ...runtime.env, ...env, ...writeValueFiles(files, prefix) },
-    stdin: "",
-    stdoutPath,
-    stderrPath,
-  });
-  const onStop = () => void launched.end(0);
-  stop.addEventListener("abort", onStop, { once: true });
-  const ended = await launched.ended;
-  stop.removeEventListener("abort", onStop);
-  removeValueFiles(Object.keys(files), prefix);
-  if (ended.exitCode !== 0) {
-    const said = runtime.masker.mask(ended.stderr.inline?.toString("utf8").trim() ?? "");
-    throw new RedriveError(
-      "input_invalid",
-      `The command of map.input failed (${ended.exitCode ?? ended.signal ?? ended.startError}): ${said}`,
-    );
-  }
-  const stream = ended.stdout.inline
-    ? Readable.from([ended.stdout.inline])
-    : ended.stdout.bytes === 0
-      ? Readable.from([])
-      : createReadStream(stdoutPath);
-  const source: SelectionInput = { stream, name: "map.input.command" };
+  const { scratch, launcher } = runtime.jobRuntime;
+  const prefix = `${scratch}/input`;
+  const [stdoutPath, stderrPath] = [`${prefix}.out`, `${prefix}.err`];
   try {
-    return await selectFrom(source, runtime.spec.workflow.map);
+    const launched = launcher.launch({
+      argv: ["sh", "-c", text],
+      cwd: runtime.workspace.root,
+      env: { ...runtime.env, ...env, ...writeValueFiles(files, prefix) },
+      stdin: "",
+      stdoutPath,
+      stderrPath,
+    });
+    const onStop = () => void launched.end(0);
+    stop.addEventListener("abort", onStop, { once: true });
+    const { exitCode, signal, startError, stdout, stderr } = await launched.ended;
+    stop.removeEventListener("abort", onStop);
+    if (exitCode !== 0) {
+      const said = runtime.masker.mask(stderr.inline?.toString("utf8").trim() ?? "");
+      const message = `The command of map.input failed (${exitCode ?? signal ?? startError}): ${said}`;
+      throw new RedriveError("input_invalid", message);
+    }
+    const isInFile = stdout.inline === undefined && stdout.bytes > 0;
+    const stream = isInFile
+      ? createReadStream(stdoutPath)
+      : Readable.from(stdout.inline ? [stdout.inline] : []);
+    return await selectFrom({ stream, name: "map.input.command" }, runtime.spec.workflow.map);
   } finally {
-    rmSync(stdoutPath, { force: true });
-    rmSync(stderrPath, { force: true });
+    removeValueFiles(Object.keys(files), prefix);
+    for (const path of [stdoutPath, stderrPath]) rmSync(path, { force: true });
   }
 }
 
@@ -78,12 +70,8 @@ const PAGE_MAX = 500;
 /** The size limit of `${map.results}`. The results file has all results. */
 const RESULTS_BYTES_MAX = 1024 * 1024;
 
-export interface MapResults {
-  readonly file: string;
-  readonly results: Json;
-}
-
-export async function writeResults(engine: Engine, job: Job, folder: string): Promise<MapResults> {
+/** Writes all results to a file and returns its path, with as many results as fit into `${map.results}`. */
+export async function writeResults(engine: Engine, job: Job, folder: string) {
   const file = `${folder}/results.json`;
   const kept: Json[] = [];
   let bytes = 0;
@@ -110,11 +98,8 @@ async function* entriesOf(engine: Engine, job: Job): AsyncGenerator<Json> {
     after = last.ref;
   }
   for (let cursor: string | undefined; ; ) {
-    const page = await engine.listLetters({
-      queue: job.id,
-      limit: PAGE_MAX,
-      ...(cursor !== undefined && { cursor }),
-    });
+    const query = { queue: job.id, limit: PAGE_MAX, ...(cursor !== undefined && { cursor }) };
+    const page = await engine.listLetters(query);
     for (const letter of page.letters) {
       const error = letter.failureHistory.at(-1)?.errorMessage ?? "";
       yield { item_id: letter.itemId, status: "failed", error, signature: letter.errorSignature };

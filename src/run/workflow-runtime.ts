@@ -30,17 +30,12 @@ export async function openWorkflowRuntime(job: Job, jobRuntime: JobRuntime): Pro
   const secrets = secretsOf(spec, env);
   const secretValues = secrets.map(({ value }) => value);
   const masker = maskerOf(secretValues);
-  const workspace = await openWorkspace(job, spec, jobRuntime);
-  return {
-    job,
-    spec,
-    workspace,
-    jobRuntime,
-    env,
-    masker,
-    secretValues,
-    sealer: sealerOf(secrets, masker.mask),
-  };
+  const workspace =
+    spec.workflow.map.isolation === "none"
+      ? openPlainWorkspace(spec.cwd)
+      : await (await import("../workspace/git-workspace.ts")).openGitWorkspace(job, spec, jobRuntime);
+  const sealer = sealerOf(secrets, masker.mask);
+  return { job, spec, workspace, jobRuntime, env, masker, secretValues, sealer };
 }
 
 /** Runs all checks before a job is created, so that a run that cannot start leaves no job behind. */
@@ -53,16 +48,7 @@ export async function checkStart(spec: WorkflowSpec): Promise<void> {
   await openRepository(spec.cwd);
 }
 
-async function openWorkspace(job: Job, spec: WorkflowSpec, jobRuntime: JobRuntime): Promise<Workspace> {
-  if (spec.workflow.map.isolation === "none") return openPlainWorkspace(spec.cwd);
-  const { openGitWorkspace } = await import("../workspace/git-workspace.ts");
-  return openGitWorkspace(job, spec, jobRuntime);
-}
-
-function secretsOf(
-  { workflow }: WorkflowSpec,
-  env: Readonly<Record<string, string>>,
-): { readonly name: string; readonly value: string }[] {
+function secretsOf({ workflow }: WorkflowSpec, env: Readonly<Record<string, string>>) {
   return workflow.secrets.map((name) => {
     const value = env[name] ?? process.env[name];
     if (value !== undefined) return { name, value };
@@ -74,38 +60,34 @@ function secretsOf(
 
 type PlannedKeys = "variables" | "logPath" | "scratch" | "signal" | "agentId" | "attempt" | "onStep";
 
-export interface StepContextPlan extends Pick<StepContext, PlannedKeys> {
-  readonly checkout: Pick<Checkout, "root" | "head">;
-  /** Default: always true, because phases have no lease that could expire. */
-  readonly mayStart?: StepContext["mayStart"];
-}
-
-export function stepContextOf(runtime: WorkflowRuntime, plan: StepContextPlan): StepContext {
+/** Phases have no lease that could expire, so by default a step may always start. */
+export function stepContextOf(
+  runtime: WorkflowRuntime,
+  plan: Pick<StepContext, PlannedKeys> &
+    Partial<Pick<StepContext, "mayStart">> & { readonly checkout: Pick<Checkout, "root" | "head"> },
+): StepContext {
   const { checkout, mayStart = () => true, ...rest } = plan;
+  const { jobRuntime, workspace, env, masker, secretValues, spec } = runtime;
   return {
     ...rest,
     mayStart,
+    secretValues,
     root: checkout.root,
     head: checkout.head,
-    launcher: runtime.jobRuntime.launcher,
-    env: { ...runtime.workspace.env, ...runtime.env },
-    mask: runtime.masker.mask,
-    secretValues: runtime.secretValues,
+    launcher: jobRuntime.launcher,
+    env: { ...workspace.env, ...env },
+    mask: masker.mask,
     graceMs: DEFAULT_GRACE_MS,
-    evidenceFolder: runtime.spec.keepEvidence ? runtime.jobRuntime.evidence : undefined,
-    clock: runtime.jobRuntime.clock,
+    evidenceFolder: spec.keepEvidence ? jobRuntime.evidence : undefined,
+    clock: jobRuntime.clock,
     random: Math.random,
   };
 }
 
 /** Returns the variables that steps captured. `shell` is excluded, because it is only the output of the last step. */
-export function capturedSince(
-  before: ReadonlySet<string>,
-  variables: Readonly<Record<string, Json>>,
-): Record<string, Json> {
-  return Object.fromEntries(
-    Object.entries(variables).filter(([name]) => !before.has(name) && name !== "shell"),
-  );
+export function capturedSince(before: ReadonlySet<string>, variables: Readonly<Record<string, Json>>) {
+  const captured = Object.entries(variables).filter(([name]) => !before.has(name) && name !== "shell");
+  return Object.fromEntries(captured);
 }
 
 export function itemVariables(item: LeasedItem): Record<string, Json> {

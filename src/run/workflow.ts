@@ -1,9 +1,7 @@
 /** `redrive run`: runs the phases setup, map, reduce and merge, starting where the last run of the job stopped. */
 import { mkdirSync } from "node:fs";
-import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Failure } from "../item/failure.ts";
-import type { NewItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { runExclusively } from "../lease/holder.ts";
 import { slugOf } from "../queue/find-job.ts";
@@ -42,14 +40,14 @@ import {
 } from "./workflow-runtime.ts";
 
 export interface WorkflowRunOptions {
-  /** Retry the eligible letters too, like `resume`. */
+  /** Retry the eligible letters too, like `resume`. Default false. */
   readonly withLetters?: boolean;
   readonly slots?: number;
   readonly onJob?: (job: Job) => void;
   readonly onNotice?: (notice: string) => void;
   /** Called when a step of setup, reduce or merge begins. */
   readonly onPhaseStep?: (phase: Phase, index: number, total: number, label: string) => void;
-  /** Called when setup, reduce or merge waits for a limit or an outage to end. */
+  /** Called when setup, reduce or merge starts to wait for a limit or an outage to end. */
   readonly onPhaseWait?: OnPhaseWait;
   readonly onAgentStep?: OnAgentStep;
   /** Called after the job has completed, if it asks before it merges. Default: the commits stay in their branch. */
@@ -96,7 +94,10 @@ export async function runWorkflow(
       }
     });
   } catch (error) {
-    await writeFailure(deps.engine, begun, error);
+    const reason = error instanceof Error ? error.message : String(error);
+    const change = { status: "failed", event: { type: "job_failed", data: { reason } } } as const;
+    // An error while recording the failure must not hide the failure itself.
+    await deps.engine.changeJob(begun.id, change).catch(() => undefined);
     throw error;
   }
 }
@@ -111,36 +112,35 @@ interface Run {
 async function runPhases(run: Run): Promise<WorkflowResult> {
   const { workspace } = run.runtime;
   if (phaseOf(run) === "setup") {
-    if (!(await runPhase(run, "setup"))) return interrupted(run);
+    if (!(await runPhase(run, "setup"))) return { summary: await endRun(run, "interrupted") };
     await enterPhase(run, "map");
   }
   if (phaseOf(run) === "map") {
     const ended = await runMap(run);
     if (ended !== null) return ended;
     await workspace.refresh();
-    await leaveMap(run);
+    const { done } = await run.deps.engine.count(run.job.id);
+    // Reduce is skipped if no item has succeeded since it last ran completely.
+    const isReduced = workflowProgressOf(run.job).succeededAtEnd === done;
+    await enterPhase(run, isReduced ? "ended" : "reduce", { succeededAtReduce: done });
   }
   if (phaseOf(run) === "reduce") {
-    if (!(await runPhase(run, "reduce"))) return interrupted(run);
+    if (!(await runPhase(run, "reduce"))) return { summary: await endRun(run, "interrupted") };
     await enterPhase(run, "merge");
   }
-  if (phaseOf(run) === "merge" && !(await runPhase(run, "merge"))) return interrupted(run);
+  if (phaseOf(run) === "merge" && !(await runPhase(run, "merge")))
+    return { summary: await endRun(run, "interrupted") };
   const finish = await workspace.finish();
   await tidy(run);
   if (phaseOf(run) !== "ended") await enterPhase(run, "ended");
-  run.job = await run.deps.engine.changeJob(run.job.id, {
-    status: "completed",
-    event: { type: "job_completed" },
-  });
-  const summary = await summarise(run.deps.engine, run.job);
+  const summary = await endRun(run, "completed");
   return { summary, finish: await mergeIfAgreed(run, finish, summary) };
 }
 
-/** Skips reduce if no item has succeeded since it last ran completely. */
-async function leaveMap(run: Run): Promise<void> {
-  const { done } = await run.deps.engine.count(run.job.id);
-  const isReduced = workflowProgressOf(run.job).succeededAtEnd === done;
-  await enterPhase(run, isReduced ? "ended" : "reduce", { succeededAtReduce: done });
+async function endRun(run: Run, status: "completed" | "interrupted"): Promise<JobSummary> {
+  const { engine } = run.deps;
+  run.job = await engine.changeJob(run.job.id, { status, event: { type: `job_${status}` } });
+  return summarise(engine, run.job);
 }
 
 /** The job has already completed; if the user does not agree, the commits stay in their branch. */
@@ -158,9 +158,8 @@ async function tidy({ runtime, options }: Run): Promise<void> {
     await runtime.workspace.tidy();
   } catch (error) {
     if (!(error instanceof RedriveError)) throw error;
-    options.onNotice?.(
-      `Not everything could be tidied up: ${error.message} \`redrive worktrees clean\` tries again.`,
-    );
+    const notice = `Some files could not be cleaned up: ${error.message} Try again with \`redrive worktrees clean\`.`;
+    options.onNotice?.(notice);
   }
 }
 
@@ -203,11 +202,10 @@ async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<
   if (end.kind === "stopped") return false;
   if (end.kind === "failed") {
     const { errorMessage, log } = end.failure;
-    const where = `step ${end.stepIndex + 1} of ${steps.length}`;
-    const hint = `${log === undefined ? "" : `Its output is in ${log}. `}When the cause is mended, \`redrive resume\` goes on at this step.`;
-    throw new RedriveError("phase_failed", `The ${phase} phase failed at ${where}: ${errorMessage}`, {
-      hint,
-    });
+    const message = `The ${phase} phase failed at step ${end.stepIndex + 1} of ${steps.length}: ${errorMessage}`;
+    const output = log === undefined ? "" : `Its output is in ${log}. `;
+    const hint = `${output}When the cause is fixed, \`redrive resume\` continues at this step.`;
+    throw new RedriveError("phase_failed", message, { hint });
   }
   await runtime.workspace.commitPhase();
   return true;
@@ -241,8 +239,12 @@ function mapFeed(run: Run): Feed {
   return async function* (storeRetry, signal) {
     yield* redriveOnResume(deps.engine, run.job.id, { ...redriving(deps, options), storeRetry, signal });
     if (run.job.intakeComplete) return;
-    const items = await itemsUnlessStopped(runtime, deps.stop);
-    if (items === null) return;
+    const selected = await selectWorkflowItems(runtime, deps.stop).catch((error: unknown) => {
+      if (deps.stop.aborted) return null; // an input command that was killed has not failed
+      throw error;
+    });
+    if (selected === null) return;
+    const { items } = selected;
     for (let from = 0; from < items.length; from += BATCH_MAX) {
       const batch = items.slice(from, from + BATCH_MAX);
       yield (await storeRetry.run(() => deps.engine.add(run.job.id, batch))).added;
@@ -251,30 +253,14 @@ function mapFeed(run: Run): Feed {
   };
 }
 
-/** Returns null when the run is stopped, because an input command that was killed has not failed. */
-async function itemsUnlessStopped(
-  runtime: WorkflowRuntime,
-  stop: AbortSignal,
-): Promise<readonly NewItem[] | null> {
-  try {
-    return (await selectWorkflowItems(runtime, stop)).items;
-  } catch (error) {
-    if (stop.aborted) return null;
-    throw error;
-  }
-}
-
 /** Returns `${map.*}` for the phases after map. */
 async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json>> {
   if (phase === "setup") return {};
   const { deps, runtime, job } = run;
   const { total, done, dead, skipped } = await deps.engine.count(job.id);
   const { file, results } = await writeResults(deps.engine, job, runtime.jobRuntime.logs.folder);
-  return {
-    map: { total, successful: done, failed: dead, skipped, results, results_file: file },
-  };
+  return { map: { total, successful: done, failed: dead, skipped, results, results_file: file } };
 }
-
 /** Records the phase change. After setup, its captures become available as `${setup.x}`. */
 async function enterPhase(run: Run, phase: Phase, more: Partial<WorkflowProgress> = {}): Promise<void> {
   const progress = workflowProgressOf(run.job);
@@ -297,32 +283,16 @@ async function saveProgress(run: Run, change: Partial<WorkflowProgress>): Promis
   run.job = await run.deps.engine.changeJob(run.job.id, { progress });
 }
 
-async function interrupted(run: Run): Promise<WorkflowResult> {
-  const event = { type: "job_interrupted" } as const;
-  run.job = await run.deps.engine.changeJob(run.job.id, { status: "interrupted", event });
-  return { summary: await summarise(run.deps.engine, run.job) };
-}
-
-/** An error while recording the failure must not hide the failure itself. */
-async function writeFailure(engine: Engine, job: Job, error: unknown): Promise<void> {
-  const reason = error instanceof Error ? error.message : String(error);
-  const change = { status: "failed", event: { type: "job_failed", data: { reason } } } as const;
-  await engine.changeJob(job.id, change).catch(() => undefined);
-}
-
-/** Called when a phase starts to wait for a limit or an outage to end. */
 export type OnPhaseWait = (failure: Failure, delayMs: number) => void;
 
-export interface OutageWait {
-  readonly policy: Policy;
-  readonly clock: Clock;
-  readonly stop: AbortSignal;
-  readonly onWait?: OnPhaseWait | undefined;
-}
-
 /** Runs the steps again after each wait, until they end for another reason or the outage has lasted too long. */
-export async function waitThroughOutages(
-  { policy, clock, stop, onWait }: OutageWait,
+async function waitThroughOutages(
+  {
+    policy,
+    clock,
+    stop,
+    onWait,
+  }: { policy: Policy; clock: Clock; stop: AbortSignal; onWait: OnPhaseWait | undefined },
   run: () => Promise<StepsEnd>,
 ): Promise<StepsEnd> {
   const outage = new OutageClock();

@@ -32,7 +32,7 @@ describe("a phase whose changes a hook refuses", () => {
       ["--json"],
     );
     expect(code).toBe(5);
-    expect(json<ErrorJson>().error.message).toBe("What the phase changed could not be committed: no");
+    expect(json<ErrorJson>().error.message).toBe("The changes of the phase could not be committed: no");
     project.hook("pre-commit", "");
     expect((await project.do("resume")).code).toBe(0);
     expect(project.get("all.txt")).toBe("a\nb\n");

@@ -227,7 +227,7 @@ describe("a redrive of a queue", () => {
     const refusals: readonly (readonly [string[], RegExp])[] = [
       [["--parallel", "2"], /its workers/],
       [["--max-retries", "5"], /queue set invoices --retries 5/],
-      [["--workflow", "w.yml"], /workers do its work/],
+      [["--workflow", "w.yml"], /workers process it/],
       [["--set", "amount=1"], /--as-new/],
       [["--as-new", "--canary"], /cannot be used together/],
       [["--as-new", "--rate", "1/s"], /cannot be used together/],

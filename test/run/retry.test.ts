@@ -104,7 +104,7 @@ it("resume leaves a paused redrive paused", async () => {
 
 it("letters from elsewhere have no work of their own: nothing is begun", async () => {
   const job = await engine.createJob({ id: "old", name: "old", kind: "imported", spec: {} });
-  const refusal = { code: "usage", message: expect.stringContaining("came from elsewhere") };
+  const refusal = { code: "usage", message: expect.stringContaining("were imported") };
   await expect(retry(job)).rejects.toMatchObject(refusal);
   await expect(resumeJob(deps(), { job: "old", withLetters: true })).rejects.toMatchObject(refusal);
   expect(await engine.listOperations({})).toEqual([]);
