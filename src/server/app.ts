@@ -10,6 +10,7 @@ import { API_PREFIX } from "./contract.ts";
 import { type AllowedHosts, requireKnownHost, SECURITY_HEADERS } from "./guard.ts";
 import { type HandledRoute, handledRoutes } from "./handlers.ts";
 import { openApiDocument } from "./openapi.ts";
+import { OperationRunner } from "./operation-runner.ts";
 import { DEFAULT_LIMITS, type Limits, Pipeline } from "./pipeline.ts";
 import { problemOf, problemResponse, RequestError } from "./problem.ts";
 import { type RequestLog, RequestMetrics, referenceFor } from "./request-log.ts";
@@ -30,6 +31,8 @@ export interface ServerOptions {
   /** Whether browsers use HTTPS. Default false. */
   readonly isSecure?: boolean;
   readonly config?: () => Promise<Config>;
+  /** Whether retries of maps and workflows may run their commands in this process. Default false. */
+  readonly allowsRuns?: boolean;
   readonly limits?: Partial<Limits>;
   readonly log?: RequestLog;
   readonly clock?: Clock;
@@ -42,6 +45,8 @@ export interface RedriveServer {
   fetch(request: Request, connection?: Connection): Promise<Response>;
   /** Creates a one-time link's path, e.g. `/login?token=…`. */
   createLoginPath(name: string): string;
+  /** Continues bulk operations that a crash of this server left open. */
+  resume(): Promise<void>;
   /** Ends streams and work in the background. The store stays open. */
   close(): Promise<void>;
 }
@@ -53,11 +58,16 @@ export function createServer(options: ServerOptions): RedriveServer {
   const stop = new AbortController();
   const mode = options.auth ?? { kind: "tokens" };
   const login = new Login({ engine, mode, isSecure, cookiePath: publicPath || "/" });
+  const allowsRuns = options.allowsRuns ?? false;
+  const runner = new OperationRunner({ engine, home, clock, allowsRuns, stopping: stop.signal, log });
   const context: ServerContext = {
     engine,
     home,
     clock,
     login,
+    runner,
+    allowsRuns,
+    version: options.version,
     stopping: stop.signal,
     config: options.config ?? (async () => DEFAULT_CONFIG),
   };
@@ -97,7 +107,11 @@ export function createServer(options: ServerOptions): RedriveServer {
   return {
     fetch,
     createLoginPath: (name) => `${publicPath}/login?token=${login.createLink(name)}`,
-    close: async () => stop.abort(),
+    resume: () => runner.resume(),
+    close: async () => {
+      stop.abort();
+      await runner.ended();
+    },
   };
 }
 

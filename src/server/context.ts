@@ -6,6 +6,7 @@ import type { Login } from "./auth/login.ts";
 import type { Principal } from "./auth/principal.ts";
 import type { RouteSpec } from "./contract/route.ts";
 import type { RouteInput } from "./contract.ts";
+import type { OperationRunner } from "./operation-runner.ts";
 
 /** What all requests of one server share. */
 export interface ServerContext {
@@ -15,6 +16,10 @@ export interface ServerContext {
   readonly clock: Clock;
   readonly config: () => Promise<Config>;
   readonly login: Login;
+  readonly runner: OperationRunner;
+  /** Whether commands of maps and workflows may run on this server. */
+  readonly allowsRuns: boolean;
+  readonly version: string;
   /** Aborted when the server stops, so that streams end. */
   readonly stopping: AbortSignal;
 }

@@ -6,6 +6,7 @@ import type * as z from "zod";
 import { groupRoutes } from "./contract/groups.ts";
 import { jobRoutes } from "./contract/jobs.ts";
 import { letterRoutes } from "./contract/letters.ts";
+import { operationRoutes } from "./contract/operations.ts";
 import { queueRoutes } from "./contract/queues.ts";
 import type { RouteSpec } from "./contract/route.ts";
 import { sessionRoutes } from "./contract/session.ts";
@@ -16,6 +17,7 @@ export const API_PREFIX = "/api/v1";
 export const ROUTES = {
   ...letterRoutes,
   ...groupRoutes,
+  ...operationRoutes,
   ...jobRoutes,
   ...queueRoutes,
   ...sessionRoutes,

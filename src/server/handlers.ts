@@ -6,12 +6,14 @@ import { ROUTES, type RouteName } from "./contract.ts";
 import { groupHandlers } from "./routes/groups.ts";
 import { jobHandlers } from "./routes/jobs.ts";
 import { letterHandlers } from "./routes/letters.ts";
+import { operationHandlers } from "./routes/operations.ts";
 import { queueHandlers } from "./routes/queues.ts";
 import { sessionHandlers } from "./routes/session.ts";
 
 const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> } = {
   ...letterHandlers,
   ...groupHandlers,
+  ...operationHandlers,
   ...jobHandlers,
   ...queueHandlers,
   ...sessionHandlers,

@@ -14,7 +14,8 @@ import {
   requireOwnOrigin,
 } from "./guard.ts";
 import type { HandledRoute } from "./handlers.ts";
-import { RequestError } from "./problem.ts";
+import { once } from "./idempotency.ts";
+import { problemOf, RequestError } from "./problem.ts";
 import { type ParsedInput, readInput } from "./read-input.ts";
 
 export interface Limits {
@@ -78,7 +79,13 @@ export class Pipeline {
       signal,
       stream,
     };
-    return this.#answer(handled, own, input);
+    const key = method === "POST" ? request.headers.get("idempotency-key") : null;
+    if (key === null) return this.#answer(handled, own, input);
+    const { pathname, search } = new URL(request.url);
+    const asked = `${pathname}${search}\n${text ?? ""}`;
+    return once(context.engine, { principal, key, route, request: asked }, () =>
+      this.#answer(handled, own, input).catch((error: unknown) => problemOf(error) ?? Promise.reject(error)),
+    );
   }
 
   /** Returns who makes the request. Every role is checked here and nowhere else. */

@@ -98,6 +98,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   server: [
     ...[...GROUND, "engine.ts", "redrive", "queue", "service", "config"],
     ...["dead-letter", "triage"], // a letter's history, the algorithm of the groups
+    ...["run", "runner"], // a redrive is continued as `ops resume` does
   ],
   // The command line imports modules instead of index.ts, because a command loads only what it needs.
   cli: [

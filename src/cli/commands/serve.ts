@@ -16,6 +16,10 @@ const options = {
   isBehindProxy: flag("--behind-proxy", "a proxy in front of the server ends TLS"),
   allowHosts: list("--allow-host <names>", "names under which browsers may reach the server"),
   basePath: word("--base-path <path>", "the path under which requests arrive, e.g. /redrive"),
+  allowsRuns: flag(
+    "--allow-runs",
+    "run the commands of maps and workflows on this machine when their letters are retried",
+  ),
   publicPath: word("--public-path <path>", "the path that browsers see, if a proxy changes it"),
 };
 
@@ -46,6 +50,7 @@ const serve = command({
           version: context.terminal.version,
           hosts: isLocal && !flags.isBehindProxy ? "loopback" : hostsOf(flags),
           isSecure: tls !== undefined || flags.isBehindProxy,
+          allowsRuns: flags.allowsRuns,
           config: () => context.config(),
           log: pinoLog(context.terminal.stderr),
           ...pathsOf(flags),
@@ -54,6 +59,7 @@ const serve = command({
           const { host, port, isBehindProxy } = flags;
           const server = await listen(app, { host, port, isBehindProxy, ...(tls && { tls }) });
           report(context, server.url, isLocal ? app.createLoginPath(context.author) : null);
+          await app.resume();
           if (!signal.aborted) await once(signal, "abort");
           await server.close();
           return EXIT.done;

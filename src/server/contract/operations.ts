@@ -1,0 +1,151 @@
+/** Routes of selections and operations: preview first, then start what was seen. */
+import * as z from "zod";
+import { PRIORITIES } from "../../item/item.ts";
+import { count, data, operation, operationDetails, refusal, time } from "./documents.ts";
+import { duration, letterFilter, limit, name, sentence } from "./filter.ts";
+import { edit } from "./letters.ts";
+import type { Routes } from "./route.ts";
+
+const params = z.strictObject({ operation_id: name });
+const known = ["operation_not_found", "ambiguous"] as const;
+
+export const ACTION_NAMES = ["retry", "requeue", "edit", "discard", "restore", "purge", "clear"] as const;
+
+export const selectionRequest = z.strictObject({
+  action: z.enum(ACTION_NAMES),
+  filter: letterFilter.meta({ description: "needs a job or a queue" }),
+  all_of_queue: z
+    .literal(true)
+    .optional()
+    .meta({ description: "every letter of the queue is meant, because the filter has no other condition" }),
+  reason: sentence.optional().meta({ description: "needed for a discard" }),
+  force: z.boolean().optional().meta({ description: "also retry letters that are not eligible" }),
+  canary: z.boolean().optional().meta({ description: "retry one of each group first, then 1 %, 10 %, all" }),
+  rate: z.string().max(32).optional().meta({ description: "at most this many: 5/s, 100/m" }),
+  delay: duration.optional(),
+  priority: z.enum(PRIORITIES).optional(),
+  edit: z
+    .strictObject({ patch: edit.patch, set: edit.set })
+    .optional()
+    .meta({ description: "the change of an edit or of requeued items" }),
+  note: sentence.optional().meta({ description: "kept with each edit" }),
+});
+
+const group = z.looseObject({ signature: z.string(), title: z.string(), pattern: z.string(), count });
+
+export const heldSelection = z
+  .looseObject({
+    selection_id: z.string(),
+    action: z.enum(ACTION_NAMES),
+    job_id: z.string(),
+    count: count.meta({ description: "how many letters were selected; starting needs this number" }),
+    refused: count.meta({ description: "how many of them the action would refuse now" }),
+    refusals: z.array(refusal),
+    groups: z.array(group),
+    samples: z.array(
+      z.looseObject({
+        item_id: z.string(),
+        error_signature: z.string(),
+        error_message: z.string(),
+        changes: z
+          .array(z.looseObject({ path: z.string(), before: data.optional(), after: data.optional() }))
+          .optional(),
+      }),
+    ),
+    expires_at: time,
+  })
+  .meta({ id: "Selection" });
+
+export const operationRoutes = {
+  "POST /selections": {
+    id: "createSelection",
+    tag: "operations",
+    summary: "Preview a bulk change: freeze its letters and say what would happen.",
+    description:
+      "Nothing is changed. The selection can be started for 15 minutes with `POST /operations`, its id and its count.",
+    role: "operator",
+    body: selectionRequest,
+    response: heldSelection,
+    status: 201,
+    errors: ["job_not_found", "filter_invalid", "usage", "illegal_move", "selection_unbounded", "disabled"],
+    isRepeatable: true,
+  },
+  "POST /operations": {
+    id: "startOperation",
+    tag: "operations",
+    summary: "Start the bulk change of a selection.",
+    description: "If a letter of the selection has changed since, the answer is 409 and nothing is started.",
+    role: "operator",
+    body: z.strictObject({ selection_id: name, count }),
+    response: operation,
+    status: 202,
+    errors: [...known, "selection_changed", "selection_used"],
+    isRepeatable: true,
+  },
+  "GET /operations": {
+    id: "listOperations",
+    tag: "operations",
+    summary: "List operations, newest first.",
+    role: "viewer",
+    query: z.strictObject({
+      job: name.optional(),
+      open: z.boolean().optional().meta({ description: "only those that have not ended" }),
+      limit,
+      cursor: z
+        .string()
+        .regex(/^\d{1,9}$/)
+        .optional(),
+    }),
+    response: z.looseObject({ operations: z.array(operation), next: z.string().nullable() }),
+    errors: ["job_not_found"],
+  },
+  "GET /operations/{operation_id}": {
+    id: "showOperation",
+    tag: "operations",
+    summary: "Show an operation: what it selected, did, refused and why.",
+    role: "viewer",
+    params,
+    response: operationDetails,
+    errors: known,
+  },
+  "POST /operations/{operation_id}/pause": {
+    id: "pauseOperation",
+    tag: "operations",
+    summary: "Pause an operation; attempts that are running finish.",
+    role: "operator",
+    params,
+    response: operation,
+    errors: [...known, "illegal_move"],
+    isRepeatable: true,
+  },
+  "POST /operations/{operation_id}/resume": {
+    id: "resumeOperation",
+    tag: "operations",
+    summary: "Resume an operation that was paused or interrupted.",
+    role: "operator",
+    params,
+    response: operation,
+    status: 202,
+    errors: [...known, "illegal_move", "disabled"],
+    isRepeatable: true,
+  },
+  "POST /operations/{operation_id}/cancel": {
+    id: "cancelOperation",
+    tag: "operations",
+    summary: "Cancel an operation; letters that it has not sent stay as they are.",
+    role: "operator",
+    params,
+    response: operation,
+    errors: [...known, "illegal_move"],
+    isRepeatable: true,
+  },
+  "POST /operations/{operation_id}/undo": {
+    id: "undoOperation",
+    tag: "operations",
+    summary: "Undo an edit, a discard, a restore, or a deletion that was archived.",
+    role: "operator",
+    params,
+    response: z.looseObject({ undoes: z.string(), done: count, refused: count }),
+    errors: [...known, "illegal_move"],
+  },
+} as const satisfies Routes;

@@ -1,0 +1,154 @@
+/**
+ * Freezes the letters of a bulk change before it starts. A held selection is an operation that is paused while it selects:
+ * its letters are written down, nothing is changed, and no runner continues it. Starting it needs its id and its count; if
+ * one of its letters has changed since, nothing is started.
+ */
+import { createHash } from "node:crypto";
+import type { Engine } from "../engine.ts";
+import { RedriveError } from "../errors.ts";
+import { KIND_RULES, type NewOperation, type Operation, type OperationKind } from "../item/operation.ts";
+import { LETTER_STATES } from "../item/state.ts";
+import { type Selection, selectionFor, selectPages } from "../redrive/select.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import type { JsonObject } from "../std/json.ts";
+import { thisHost } from "../std/process-identity.ts";
+import { randomName } from "../std/random.ts";
+import { RequestError } from "./problem.ts";
+
+export interface HoldRequest extends Pick<NewOperation, "kind" | "queue" | "author" | "force" | "plan"> {
+  readonly selection: Selection;
+  readonly reason?: string;
+  /** The filter as the request gave it, for people who look at the operation. */
+  readonly asked: JsonObject;
+}
+
+/** How long a selection can be started. */
+const HELD_MS = 15 * 60_000;
+const CURSOR = "held";
+const PAGE_MAX = 500;
+
+/** Selects the letters that match now and holds them. */
+export async function holdSelection(engine: Engine, request: HoldRequest): Promise<Operation> {
+  const { kind, queue, author, force, plan, reason, asked } = request;
+  const now = await engine.now();
+  await cancelExpired(engine, queue, now);
+  const { filter, ...selection } = selectionFor(kind, request.selection);
+  const { id } = await engine.beginOperation({
+    id: `op-${randomName(8)}`,
+    ...{ kind, queue, author, force },
+    plan: { ...plan, asked, held_until: now + HELD_MS, host: thisHost() },
+    filter: { queue, itemIds: [] }, // a runner that continues the operation selects nothing more
+    selection: "enlisted",
+    ...(reason !== undefined && { reason }),
+  });
+  const pages = selectPages(engine, { ...selection, filter: { ...filter, queue } }, { order: "oldest" });
+  for await (const { letters } of pages) {
+    const letterSequences = letters.map(({ letterSequence }) => letterSequence);
+    await engine.enlist(id, { letterSequences, cursor: CURSOR });
+  }
+  await engine.changeOperation(id, { status: "paused" });
+  const digest = await digestOf(engine, { id, queue });
+  return engine.changeOperation(id, { progress: { digest } });
+}
+
+/** Whether the operation is a selection that nobody has started. */
+export function isHeld({ plan, progress, status }: Operation): boolean {
+  return status === "paused" && typeof plan.held_until === "number" && typeof progress.digest === "string";
+}
+
+/** Whether the operation is a selection that expired or was given up, and so never was an operation. */
+export function wasNeverStarted({ plan, progress, done }: Operation): boolean {
+  return typeof plan.held_until === "number" && typeof progress.digest === "string" && done === 0;
+}
+
+export function heldUntil({ plan }: Operation): string {
+  return toRfc3339(Number(plan.held_until));
+}
+
+/** Opens a held selection as an operation, if its letters are still those that were seen. */
+export async function startHeld(
+  engine: Engine,
+  { id, count, author }: { readonly id: string; readonly count: number; readonly author: string },
+): Promise<Operation> {
+  const held = await requireHeld(engine, id);
+  if (held.author !== author)
+    throw new RequestError("forbidden", `The selection ${id} was made by ${held.author}.`);
+  if (!isHeld(held)) throw used(id, "was started or cancelled already");
+  if (Number(held.plan.held_until) <= (await engine.now())) throw used(id, "has expired");
+  if (held.selected !== count)
+    throw changed(`The selection ${id} has ${held.selected} letters, not ${count}.`);
+  if ((await digestOf(engine, held)) !== held.progress.digest) {
+    await engine.changeOperation(id, { status: "cancelled" });
+    throw changed(`Letters of the selection ${id} changed after they were selected.`);
+  }
+  await engine.changeOperation(id, { status: "open", progress: {} });
+  return engine.enlist(id, { letterSequences: [], cursor: null });
+}
+
+async function requireHeld(engine: Engine, id: string): Promise<Operation> {
+  const operation = await engine.findOperation(id);
+  if (operation !== null && typeof operation.plan.held_until === "number") return operation;
+  throw new RedriveError("operation_not_found", `There is no selection ${id}.`);
+}
+
+/** Whether the operation was started from a held selection on this machine and has not ended. */
+export function isLeftOpen({ plan, status }: Operation): boolean {
+  return typeof plan.held_until === "number" && plan.host === thisHost() && status === "open";
+}
+
+function used(id: string, how: string): RequestError {
+  return new RequestError("selection_used", `The selection ${id} ${how}.`, { hint: "Make a new selection." });
+}
+
+function changed(message: string): RequestError {
+  return new RequestError("selection_changed", `${message} Nothing was started.`, {
+    hint: "Make a new selection, look at it, and start it with its count.",
+  });
+}
+
+/** The state of every selected letter in one value: its burial, its revision and whether the kind still accepts it. */
+async function digestOf(engine: Engine, { id, queue }: Pick<Operation, "id" | "queue">): Promise<string> {
+  const hash = createHash("sha256");
+  let after = 0;
+  for (;;) {
+    const page = await engine.listSelected(id, { after, limit: PAGE_MAX });
+    const last = page.at(-1);
+    if (last === undefined) return hash.digest("hex");
+    const itemIds = page.map(({ itemId }) => itemId);
+    const { letters } = await engine.listLetters({
+      ...{ queue, itemIds, states: LETTER_STATES, limit: PAGE_MAX },
+      ...{ parts: ["record"], counted: false },
+    });
+    const known = new Map(letters.map((letter) => [letter.letterSequence, letter]));
+    for (const { letterSequence } of page) {
+      const letter = known.get(letterSequence);
+      hash.update(letter ? `${letterSequence}.${letter.revision}.${letter.state};` : `${letterSequence};`);
+    }
+    after = last.letterSequence;
+  }
+}
+
+/** Cancelled selections are not shown, but their rows would count as open operations forever. */
+async function cancelExpired(engine: Engine, queue: string, now: number): Promise<void> {
+  for (const operation of await engine.listOperations({ queue, open: true }))
+    if (isHeld(operation) && Number(operation.plan.held_until) <= now)
+      await engine.changeOperation(operation.id, { status: "cancelled" });
+}
+
+/** The kinds that a request can ask for, with the words of the API. */
+export const ACTIONS = {
+  retry: "redrive",
+  requeue: "requeue",
+  edit: "edit",
+  discard: "discard",
+  restore: "restore",
+  purge: "purge",
+  clear: "clear",
+} as const satisfies Readonly<Record<string, OperationKind>>;
+
+export type Action = keyof typeof ACTIONS;
+
+/** The states of letters that an action accepts. */
+export function statesFor(action: Action) {
+  return KIND_RULES[ACTIONS[action]].states;
+}

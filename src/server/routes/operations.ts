@@ -1,0 +1,79 @@
+/** Handlers of the routes of selections and operations. */
+import { RedriveError } from "../../errors.ts";
+import { operationToJson } from "../../item/operation.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { editToJson } from "../../redrive/amend.ts";
+import { cancelOperation, pauseOperation, reopen } from "../../redrive/change-operation.ts";
+import { requireOperation } from "../../redrive/operation.ts";
+import { operationViewToJson, viewOperation } from "../../redrive/operation-view.ts";
+import { undoOperation } from "../../redrive/undo.ts";
+import type { Handler } from "../context.ts";
+import { PAGE_DEFAULT } from "../contract/filter.ts";
+import type { operationRoutes } from "../contract/operations.ts";
+import { isHeld, startHeld, wasNeverStarted } from "../held-selection.ts";
+import { requireRunnable } from "../operation-runner.ts";
+import { previewSelection } from "../preview.ts";
+
+type Routes = typeof operationRoutes;
+
+export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
+  "POST /selections": async (context, { body }) => previewSelection(context, body),
+
+  "POST /operations": async ({ engine, author, runner }, { body }) => {
+    const operation = await startHeld(engine, { id: body.selection_id, count: body.count, author });
+    runner.start(operation);
+    return operationToJson(operation);
+  },
+
+  "GET /operations": async ({ engine }, { query }) => {
+    const { job, open, limit = PAGE_DEFAULT, cursor = "0" } = query;
+    const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
+    const all = await engine.listOperations({ ...queue, ...(open && { open }) });
+    const started = all.filter((one) => !isHeld(one) && !wasNeverStarted(one)).reverse();
+    const start = Number(cursor);
+    const page = started.slice(start, start + limit);
+    const end = start + page.length;
+    return { operations: page.map(operationToJson), next: end < started.length ? String(end) : null };
+  },
+
+  "GET /operations/{operation_id}": async ({ engine }, { params }) =>
+    operationViewToJson(await viewOperation(engine, params.operation_id)),
+
+  "POST /operations/{operation_id}/pause": async ({ engine }, { params }) =>
+    operationToJson(await pauseOperation(engine, await requireStarted(engine, params.operation_id))),
+
+  "POST /operations/{operation_id}/resume": async (context, { params }) => {
+    const { engine, runner } = context;
+    const found = await requireStarted(engine, params.operation_id);
+    requireRunnable(context, await requireJob(engine, found.queue), found.plan.canary === true);
+    const operation = await reopen(engine, found);
+    if (operation.endedAt !== undefined)
+      throw new RedriveError("illegal_move", `${operation.id} has ended already.`);
+    runner.start(operation);
+    return operationToJson(operation);
+  },
+
+  "POST /operations/{operation_id}/cancel": async ({ engine }, { params }) =>
+    operationToJson(await cancelOperation(engine, await requireOperation(engine, params.operation_id))),
+
+  "POST /operations/{operation_id}/undo": async ({ engine, author, stopping }, { params }) => {
+    const operation = await requireStarted(engine, params.operation_id);
+    const undone = await undoOperation(engine, operation, { author, signal: stopping });
+    if (undone.by === "operation") {
+      const toJson = undone.operation.kind === "edit" ? editToJson : operationToJson;
+      return { ...toJson(undone.operation), undoes: operation.id };
+    }
+    const { imported, extended, existing } = undone.report;
+    const counts = { selected: operation.done, done: imported + extended, refused: existing };
+    return { undoes: operation.id, job_id: operation.queue, ...counts };
+  },
+};
+
+/** Refuses held selections, which only `POST /operations` may open. */
+async function requireStarted(engine: Parameters<typeof requireOperation>[0], id: string) {
+  const operation = await requireOperation(engine, id);
+  if (!isHeld(operation)) return operation;
+  throw new RedriveError("operation_not_found", `${id} is a selection that was not started.`, {
+    hint: "Start it with POST /operations, its id and its count.",
+  });
+}
