@@ -3,7 +3,7 @@
  * letters until Ctrl-C, update the letter directory of the job, and print the result.
  */
 import type { Engine } from "../engine.ts";
-import { isError, RedriveError } from "../errors.ts";
+import { isError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import {
   KIND_RULES,
@@ -18,30 +18,14 @@ import { type Selection, selectionFor, stateWord } from "../redrive/select.ts";
 import { formatDuration } from "../std/duration.ts";
 import type { JsonObject } from "../std/json.ts";
 import type { Context, StoreOptions } from "./context.ts";
-import { EXIT } from "./exit-code.ts";
+import { EXIT, userError } from "./exit-code.ts";
 import { refreshDirectories } from "./maintenance.ts";
 import { noMatchText, resultText, selectedGroupsText, undoHint } from "./render/operation.ts";
 import { lettersText } from "./render/text.ts";
-import { checkSelection, resolveBulk, type SelectionFlags } from "./selection.ts";
+import { checkSelection, type LetterWords, resolveBulk } from "./selection.ts";
 import { untilInterrupted } from "./signals.ts";
 
-export interface BulkWords {
-  readonly job?: string | undefined;
-  readonly items?: readonly string[];
-  readonly flags: SelectionFlags & BulkFlags;
-}
-
-export interface BulkFlags {
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-}
-
-export function wordsFrom({
-  items,
-  ...flags
-}: BulkWords["flags"] & { readonly items: readonly string[] }): BulkWords {
-  return { items, flags };
-}
+export type BulkWords = LetterWords & { readonly dryRun?: boolean; readonly yes?: boolean };
 
 export interface SelectedLetters {
   readonly job: Job;
@@ -52,17 +36,18 @@ export interface SelectedLetters {
 export async function findLetters(
   engine: Engine,
   kind: OperationKind,
-  { items, flags, job: word }: BulkWords,
+  words: BulkWords,
 ): Promise<SelectedLetters | null> {
-  const isNamed = (items ?? []).length > 0 || (word ?? flags.job ?? flags.queue) !== undefined;
-  selectionFor(kind, checkSelection(flags)); // refuses contradictory options even if there are no letters
+  const { items = [], name, job: jobName, queue } = words;
+  selectionFor(kind, checkSelection(words)); // refuses contradictory options even if there are no letters
   const states = kind === "restore" || kind === "clear" ? { states: KIND_RULES[kind].states } : {};
   try {
-    const { job, selection } = await resolveBulk(engine, { job: word, items, flags, ...states });
+    const { job, selection } = await resolveBulk(engine, words, states);
     const found = { job, selection: selectionFor(kind, selection) };
     await refuseOtherStates(engine, kind, found);
     return found;
   } catch (error) {
+    const isNamed = items.length > 0 || (name ?? jobName ?? queue) !== undefined;
     if (!isNamed && isError(error, "item_not_found")) return null;
     throw error;
   }
@@ -83,10 +68,8 @@ export async function refuseOtherStates(
     const found = await engine.findItems(itemId, { queue: job.id, limit: SAME_BEGINNING_MAX });
     const state = found.find((item) => item.itemId === itemId)?.state;
     const is = state === undefined ? "gone" : stateWord(state);
-    const needed = states.map(stateWord).join(" or ");
-    throw new RedriveError("illegal_move", `${itemId} is ${is}; ${kind} needs a letter that is ${needed}.`, {
-      hint: `Show it: redrive dlq inspect ${itemId} --job ${job.id}`,
-    });
+    const message = `${itemId} is ${is}; ${kind} needs a letter that is ${states.map(stateWord).join(" or ")}.`;
+    throw userError("illegal_move", message, `Show it: redrive dlq inspect ${itemId} --job ${job.id}`);
   }
 }
 
@@ -115,7 +98,8 @@ export async function interruptible<T>(
           result: await work(engine, interrupt.signal),
           interrupted: interrupt.exitCode,
         }),
-        () => context.note("Stopping after this step; finished changes stay. Press Ctrl-C again to force."),
+        () =>
+          context.note("Stopping after this step; finished changes are kept. Press Ctrl-C again to force."),
         () => context.note("\nStopped."),
       ),
     options,
@@ -143,43 +127,33 @@ export function changeExitCode({ result, interrupted }: Ended<Operation>): numbe
 /** Asks for confirmation on a terminal if there is more than one letter. Elsewhere the letters are not even counted. */
 export async function confirmCount(
   context: Context,
-  {
-    flags,
-    question,
-    count,
-  }: {
-    readonly flags: { readonly yes?: boolean };
-    readonly question: (letters: string) => string;
-    readonly count: (engine: Engine) => Promise<number>;
-  },
+  isAgreed: boolean,
+  count: (engine: Engine) => Promise<number>,
+  question: (letters: string) => string,
 ): Promise<void> {
-  if (flags.yes || !context.canAnswer) return;
+  if (isAgreed || !context.canAnswer) return;
   const letters = await context.withStore(count);
   if (letters > 1) await context.confirm(question(lettersText(letters)));
 }
 
 /** A bulk command: discard, restore, clear or purge. */
-export interface Decision {
+interface Decision {
   readonly kind: OperationKind;
   readonly verb: "Discard" | "Restore" | "Delete";
   /** The change cannot be undone, so it needs a confirmation; without a terminal, `--yes`. */
   readonly mustAsk?: boolean;
-  readonly run: (engine: Engine, scope: Scope) => Promise<Operation>;
+  readonly run: (
+    engine: Engine,
+    scope: { queue: string; selection: Selection; author: string; signal: AbortSignal },
+  ) => Promise<Operation>;
   /** Default: the JSON of the operation. */
   readonly toJson?: (operation: Operation) => JsonObject;
   /** A line to print after the result. Default: how to undo the operation. */
   readonly more?: (operation: Operation) => string;
 }
 
-export interface Scope {
-  readonly queue: string;
-  readonly selection: Selection;
-  readonly author: string;
-  readonly signal: AbortSignal;
-}
-
 export async function decide(context: Context, words: BulkWords, decision: Decision): Promise<number> {
-  const { kind, verb, run, toJson = operationToJson, more = undoHint } = decision;
+  const { kind, verb, mustAsk = false, run, toJson = operationToJson, more = undoHint } = decision;
   const found = await context.withStore(async (engine) => {
     const letters = await findLetters(engine, kind, words);
     return (
@@ -189,12 +163,18 @@ export async function decide(context: Context, words: BulkWords, decision: Decis
   if (found === null || found.preview.total === 0)
     return context.answer(emptyCounts(kind, found?.job.id ?? null), () => noMatchText(found?.job.id));
   const { job, selection, preview } = found;
-  if (words.flags.dryRun) {
+  const what = `${lettersText(preview.total)} of ${job.id}`;
+  if (words.dryRun) {
     const counts = { dry_run: true, selected: preview.total, ...surveyToJson(preview) };
-    const would = `Would ${verb.toLowerCase()} ${lettersText(preview.total)} of ${job.id}.\n`;
-    return context.answer(emptyCounts(kind, job.id, counts), () => `${would}\n${surveyText(context, found)}`);
+    const text = () => `Would ${verb.toLowerCase()} ${what}.\n\n${surveyText(context, found)}`;
+    return context.answer(emptyCounts(kind, job.id, counts), text);
   }
-  if (!words.flags.yes) await confirmDecision(context, decision, found);
+  if (!words.yes && (mustAsk || preview.total > 1)) {
+    const question = `${verb} ${what}?`;
+    if (context.canAnswer) context.note(surveyText(context, found));
+    else if (mustAsk) throw unanswered(question);
+    await context.confirm(question);
+  }
   const changed = await changeLetters(context, (engine, signal) =>
     run(engine, { queue: job.id, selection, author: context.author, signal }),
   );
@@ -204,25 +184,12 @@ export async function decide(context: Context, words: BulkWords, decision: Decis
   return context.answer(toJson(result), text, changeExitCode(changed));
 }
 
-interface Found extends SelectedLetters {
-  readonly preview: Survey;
-  readonly now: number;
+function unanswered(question: string) {
+  const hint = "Add --yes to confirm, or --dry-run to see the letters.";
+  return userError("usage", `This needs --yes, because there is no terminal to ask on: ${question}`, hint);
 }
 
-async function confirmDecision(context: Context, decision: Decision, found: Found): Promise<void> {
-  const { verb, mustAsk = false } = decision;
-  const question = `${verb} ${lettersText(found.preview.total)} of ${found.job.id}?`;
-  if (!mustAsk && found.preview.total === 1) return;
-  if (mustAsk && !context.canAnswer) {
-    throw new RedriveError("usage", `There is no terminal to ask on, so this needs --yes: ${question}`, {
-      hint: "Add --yes to confirm, or --dry-run to see the letters.",
-    });
-  }
-  if (context.canAnswer) context.note(surveyText(context, found));
-  await context.confirm(question);
-}
-
-function surveyText(context: Context, { preview, now }: Found): string {
+function surveyText(context: Context, { preview, now }: { preview: Survey; now: number }): string {
   const { groups, oldestAt = now, newestAt = now } = preview;
   const ages = `The oldest died ${formatDuration(now - oldestAt)} ago, the newest ${formatDuration(now - newestAt)} ago.`;
   return `${selectedGroupsText(groups, context)}${ages}\n`;

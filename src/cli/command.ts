@@ -90,7 +90,6 @@ export interface Command extends Omit<CommandDefinition, "run" | "arguments" | "
   run(context: Context, given: Readonly<Record<string, unknown>>): Promise<number>;
 }
 
-/** The commands of one module by name. */
 export type Commands = Readonly<Record<string, Omit<Command, "name">>>;
 
 /** Infers and checks the types of a command definition. */

@@ -11,7 +11,7 @@ import { AssertionError } from "../std/assert.ts";
 import { makePrivate } from "../std/files.ts";
 import { stringifyJson } from "../std/json.ts";
 import { homeOf, storeUrlOf } from "../store/home.ts";
-import { EXIT } from "./exit-code.ts";
+import { damagedStore, EXIT } from "./exit-code.ts";
 import { type Paint, paintFor } from "./render/text.ts";
 
 export interface Terminal {
@@ -67,7 +67,6 @@ export class Context {
     this.paintNotes = paintFor({ isTty: stderr.isTTY ?? false, env });
   }
 
-  /** Opens the store, runs the action, and closes the store. */
   async withStore<T>(action: (engine: Engine) => Promise<T>, options: StoreOptions = {}): Promise<T> {
     const engine = await this.openStore(options);
     try {
@@ -101,9 +100,7 @@ export class Context {
     const paths = HOME_FOLDERS.map((name) => join(this.home, name));
     const open = [...paths, ...(store === undefined ? [] : [store])].filter((path) => !makePrivate(path));
     if (!warns || open.length === 0) return;
-    this.note(
-      `redrive: other users of this machine can read ${open.join(", ")}: their rights cannot be removed.`,
-    );
+    this.note(`redrive: other users can read ${open.join(", ")}, and the permissions cannot be changed.`);
   }
 
   #reportWait(reason: string): void {
@@ -127,7 +124,6 @@ export class Context {
     return { cwd, env, ...(this.#configFile !== undefined && { file: this.#configFile }) };
   }
 
-  /** Whether stdout is a terminal. */
   get isTerminal(): boolean {
     return this.terminal.stdout.columns !== undefined;
   }
@@ -149,7 +145,6 @@ export class Context {
     return env.REDRIVE_AUTHOR?.trim() || `${userOf(env)}@${hostname()}`;
   }
 
-  /** Prints a message to stderr. */
   note(text: string): void {
     this.terminal.stderr.write(`${text}\n`);
   }
@@ -204,9 +199,5 @@ async function damageBehind(error: unknown, engine: Engine): Promise<unknown> {
     (problems) => problems.length > 0,
     () => true,
   );
-  if (!broken) return error;
-  return new RedriveError("store_corrupt", "The store breaks its own rules: rows in it cannot be read.", {
-    hint: "List what is wrong: redrive store check",
-    cause: error,
-  });
+  return broken ? damagedStore("some of its rows cannot be read", error) : error;
 }

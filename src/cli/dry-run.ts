@@ -47,10 +47,8 @@ interface Outlook {
 
 /** Resolves the input and the steps in the project's folder, because a dry run creates no worktree. */
 async function lookAhead(context: Context, spec: WorkflowSpec): Promise<Outlook> {
-  const plainSpec = {
-    ...spec,
-    workflow: { ...spec.workflow, map: { ...spec.workflow.map, isolation: "none" as const } },
-  };
+  const map = { ...spec.workflow.map, isolation: "none" as const };
+  const plainSpec = { ...spec, workflow: { ...spec.workflow, map } };
   const now = systemClock.now();
   const job: Job = {
     id: "dry-run",
@@ -81,7 +79,7 @@ async function lookAhead(context: Context, spec: WorkflowSpec): Promise<Outlook>
 function dryRunText(
   { paint, columns }: Context,
   { map, setup, reduce }: Workflow,
-  { items, counts, steps, policy }: Outlook & { readonly policy: readonly string[] },
+  { items, counts, steps, policy }: Outlook & { policy: readonly string[] },
 ): string {
   const read = listed([
     `${paint.bold(counted(counts.selected, "item"))} of ${counts.read} read`,

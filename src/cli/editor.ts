@@ -10,6 +10,7 @@ import { compileRecipe, type Recipe } from "../redrive/recipe.ts";
 import { type Json, stringifyJson } from "../std/json.ts";
 import type { SelectedLetters } from "./bulk.ts";
 import type { Context } from "./context.ts";
+import { userError } from "./exit-code.ts";
 import { readJsonText } from "./json-input.ts";
 
 interface EditorTask {
@@ -36,9 +37,9 @@ async function editJson(context: Context, task: EditorTask): Promise<Json> {
     }
     context.note(answer.problem);
     if (context.canAnswer && (await context.ask("Edit it again?"))) continue;
-    throw new RedriveError("input_invalid", `${answer.problem} Nothing was changed.`, {
-      hint: `Your text is kept in ${file}. Correct it there, then: EDITOR='cp ${file}' redrive dlq edit ${task.itemId}`,
-    });
+    const again = `EDITOR='cp ${file}' redrive dlq edit ${task.itemId}`;
+    const hint = `Your text is kept in ${file}. Correct it there, then: ${again}`;
+    throw userError("input_invalid", `${answer.problem} Nothing was changed.`, hint);
   }
 }
 
@@ -47,9 +48,8 @@ function editorOf(context: Context): string {
   const { VISUAL, EDITOR } = context.terminal.env;
   const editor = VISUAL?.trim() || EDITOR?.trim() || (context.canAnswer ? "vi" : "");
   if (editor !== "") return editor;
-  throw new RedriveError("usage", "There is no editor to open: neither VISUAL nor EDITOR is set.", {
-    hint: "Set one of them, or use --set path=CEL or --patch JSON.",
-  });
+  const hint = "Set one of them, or use --set path=CEL or --patch JSON.";
+  throw userError("usage", "There is no editor to open: neither VISUAL nor EDITOR is set.", hint);
 }
 
 /** Runs the editor on stderr if stdout is not a terminal, because stdout is reserved for the result. */
@@ -67,9 +67,8 @@ async function runEditor({ terminal }: Context, editor: string, file: string): P
     }),
   );
   if (ended === "0") return;
-  throw new RedriveError("usage", `The editor (${editor}) ended with ${ended}. Nothing was changed.`, {
-    hint: `What you wrote is in ${file}.`,
-  });
+  const message = `The editor (${editor}) ended with ${ended}. Nothing was changed.`;
+  throw userError("usage", message, `Your text is kept in ${file}.`);
 }
 
 /** Ignores Ctrl-C while the editor runs: the signal reaches all processes of the terminal but is meant for the editor. */
@@ -107,15 +106,15 @@ export async function editByHand(
 ): Promise<Recipe | null> {
   const { itemIds = [] } = selection.filter;
   if (itemIds.length !== 1) {
-    throw new RedriveError("usage", "Only one letter can be opened in an editor.", {
-      hint: "Name one item, or change all with --set path=CEL or --patch JSON.",
-    });
+    const hint = "Name one item, or change all with --set path=CEL or --patch JSON.";
+    throw userError("usage", "Only one letter can be opened in an editor.", hint);
   }
-  const [letter] = (
-    await context.withStore((engine) => engine.listLetters({ ...selection.filter, limit: 1 }))
-  ).letters;
-  if (letter === undefined)
-    throw new RedriveError("item_not_found", `${itemIds[0]} does not match the other options.`);
+  const query = { ...selection.filter, limit: 1 };
+  const [letter] = (await context.withStore((engine) => engine.listLetters(query))).letters;
+  if (letter === undefined) {
+    const message = `${itemIds[0]} does not match the other options.`;
+    throw userError("item_not_found", message, `Name only the item: redrive dlq edit ${itemIds[0]}`);
+  }
   const { itemId, itemData, revision } = letter;
   const check = async (data: typeof itemData) => {
     const amended = (await compileRecipe({ replace: { data, revision }, schemas }))(letter);

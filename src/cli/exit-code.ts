@@ -53,17 +53,34 @@ export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
   store_unavailable: EXIT.storeUnavailable,
 };
 
-/** The exit code for a job that has ended. */
+/** An error that the user can resolve: what happened, and what to do next. */
+export function userError(code: ErrorCode, message: string, hint: string, cause?: unknown): RedriveError {
+  return new RedriveError(code, message, { hint, cause });
+}
+
+/** The hint for a file that cannot be written. */
+export const WRITABLE_FILE = "Name a file in an existing folder that you may write to.";
+
+/** The error for two options that exclude each other. */
+export function conflict(one: string, other: string, hint = "Leave one of them out."): RedriveError {
+  return userError("usage", `${one} and ${other} cannot be used together.`, hint);
+}
+
+/** The error for a store whose rows contradict each other. */
+export function damagedStore(why: string, cause: unknown): RedriveError {
+  const hint = "List what is wrong: redrive store check";
+  return userError("store_corrupt", `The store is damaged: ${why}.`, hint, cause);
+}
+
 export function exitCodeOf(summary: JobSummary): number {
   if (summary.status === "failed" || summary.status === "stopped") return EXIT.failed;
   return summary.dead > 0 ? EXIT.lettersLeft : EXIT.done;
 }
 
-/** Prints an error as text or JSON, and returns its exit code. */
 export function reportError(error: unknown, { stdout, stderr }: Terminal, isJson: boolean): number {
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done; // help and version were printed
   if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage; // printed for a missing command
-  const failure = asWorkError(error);
+  const failure = asRedriveError(error);
   const { code, message, hint } = failure;
   if (isJson)
     stdout.write(`${JSON.stringify({ error: { code, message, ...(hint && { hint }) } }, null, 2)}\n`);
@@ -71,43 +88,21 @@ export function reportError(error: unknown, { stdout, stderr }: Terminal, isJson
   return EXIT_CODE[code];
 }
 
-function asWorkError(error: unknown): RedriveError {
+function asRedriveError(error: unknown): RedriveError {
   if (error instanceof RedriveError) return error;
   if (error instanceof CommanderError) {
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
-    return new RedriveError("usage", message, { hint: more.join(" ") || usageHint(error.code) });
+    return userError("usage", message, more.join(" ") || usageHint(error.code));
   }
-  if (isSqliteError(error)) {
-    return new RedriveError("store_corrupt", `The store breaks its own rules: ${error.message}.`, {
-      hint: "List what is wrong: redrive store check",
-      cause: error,
-    });
-  }
-  const ofSystem = systemError(error);
-  if (ofSystem !== undefined) return ofSystem;
-  throw error; // a bug: crash with the stack trace
-}
-
-/** Whether SQLite threw an error that the engine does not translate, such as a constraint violation by damaged rows. */
-function isSqliteError(error: unknown): error is Error {
-  return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
-}
-
-/** Converts an error of the file system, such as a missing file, a wrong file type or a full disk. */
-function systemError(error: unknown): RedriveError | undefined {
-  if (!(error instanceof Error)) return undefined;
+  if (!(error instanceof Error)) throw error;
   const { code, syscall, path } = error as NodeJS.ErrnoException;
-  if (typeof code !== "string" || typeof syscall !== "string" || !/^E[A-Z0-9]+$/.test(code)) return undefined;
-  const said = error.message.replace(/^E[A-Z0-9]+: /, "").replace(/, .*$/s, "");
-  const what = path === undefined ? syscall : `${syscall} of ${path}`;
-  return new RedriveError(
-    SYSTEM_CODES[code] ?? "store_unavailable",
-    `The system refuses ${what}: ${said} (${code}).`,
-    {
-      hint: "Check that path and its folders: their type, their owner, and the free space.",
-      cause: error,
-    },
-  );
+  // The engine does not translate every error of SQLite, such as a constraint violation by damaged rows.
+  if (code === "ERR_SQLITE_ERROR") return damagedStore(error.message, error);
+  if (typeof code !== "string" || typeof syscall !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error; // a bug
+  const why = error.message.replace(/^E[A-Z0-9]+: /, "").replace(/, .*$/s, "");
+  const message = `Cannot ${syscall}${path === undefined ? "" : ` ${path}`}: ${why} (${code}).`;
+  const hint = "Check that path and its folders: their type, their owner, and the free space.";
+  return userError(SYSTEM_CODES[code] ?? "store_unavailable", message, hint, error);
 }
 
 const SYSTEM_CODES: Readonly<Record<string, ErrorCode>> = {
@@ -120,6 +115,6 @@ function usageHint(code: string): string {
   if (code === "commander.unknownOption")
     return "Options come after the command they belong to. List them: redrive COMMAND --help";
   if (code === "commander.excessArguments")
-    return "There is no command of that name, or it takes fewer words. List both: redrive COMMAND --help";
+    return "The command takes fewer arguments. List them: redrive COMMAND --help";
   return "List all commands: redrive --help. List the options of one: redrive COMMAND --help";
 }

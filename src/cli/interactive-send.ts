@@ -68,9 +68,8 @@ export async function sendReceipts(
     onPaused: async (isPaused) => {
       if (!isPaused) return;
       const reason = (await engine.findJob(name).catch(() => null))?.pause?.reason;
-      onNotice(
-        `${name} is paused${reason ? `: ${clean(reason)}` : ""}. To resume: redrive receipts resume ${name}`,
-      );
+      const why = reason ? `: ${clean(reason)}` : "";
+      onNotice(`${name} is paused${why}. To resume: redrive receipts resume ${name}`);
       giveUp.abort(); // a paused target delivers nothing, so waiting is pointless
     },
     ...compact({ concurrency, poisonAfter, groupRules }),

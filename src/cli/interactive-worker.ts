@@ -1,7 +1,7 @@
 /** Runs a worker: waits for the store, shows progress, drains on a signal, and prints a summary. */
 import { isDeliverable, requireDeliverable } from "../delivery/target-settings.ts";
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, RedriveError } from "../errors.ts";
+import { isStoreTrouble, type RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
 import { requireJob, requireQueue, requireTarget } from "../queue/find-job.ts";
@@ -13,7 +13,7 @@ import { StoreRetry, type StoreRetryObserver } from "../runner/store-retry.ts";
 import { systemClock } from "../std/clock.ts";
 import { compact } from "../std/json.ts";
 import type { Context } from "./context.ts";
-import { EXIT } from "./exit-code.ts";
+import { EXIT, userError } from "./exit-code.ts";
 import { maintenanceOf, queueMaintenanceOf } from "./maintenance.ts";
 import { DueBound, WorkerScreen } from "./render/worker-screen.ts";
 import { listenForWorker, type WorkerInterrupt } from "./signals.ts";
@@ -95,11 +95,7 @@ export async function runWorker(context: Context, plan: WorkerPlan): Promise<num
 }
 
 /** Returns null if a signal arrives before the store is open: nothing was started, so there is nothing to drain. */
-async function openWithRetry(
-  context: Context,
-  waitMs: number,
-  observer: StoreRetryObserver,
-): Promise<Engine | null> {
+async function openWithRetry(context: Context, waitMs: number, observer: StoreRetryObserver) {
   const opening = Number.isFinite(waitMs) ? { busyMsMax: waitMs } : {};
   const storeRetry = new StoreRetry(waitMs, systemClock, { ...observer, endingWaitMs: 0 });
   try {
@@ -147,9 +143,8 @@ async function findQueues(engine: Engine, plan: WorkerPlan): Promise<readonly Jo
 async function allTargets(engine: Engine): Promise<readonly Job[]> {
   const targets = (await engine.listJobs({ limit: TARGETS_MAX, kinds: ["target"] })).filter(isDeliverable);
   if (targets.length > 0) return targets;
-  throw new RedriveError("job_not_found", "There is no target of receipts to deliver.", {
-    hint: "Create one: redrive receipts target NAME --url URL",
-  });
+  const hint = "Create one: redrive receipts target NAME --url URL";
+  throw userError("job_not_found", "There is no target to deliver receipts to.", hint);
 }
 
 const TARGETS_MAX = 1000;
@@ -163,9 +158,8 @@ function requireFitting(
   const target = queues.find(({ kind }) => kind === "target");
   if (queue !== undefined && command.length === 0) throw noCommand(queue.id);
   if (mirror !== undefined && queues.length > 1) {
-    throw new RedriveError("usage", "--mirror is for one target, and there are several.", {
-      hint: `Name one: redrive receipts deliver ${target?.id} --mirror FILE`,
-    });
+    const hint = `Name one: redrive receipts deliver ${target?.id} --mirror FILE`;
+    throw userError("usage", "--mirror is for one target, and there are several.", hint);
   }
   if (queue !== undefined || target === undefined) return;
   requireDeliverable(target);
@@ -177,27 +171,22 @@ function requireFitting(
     name !== undefined && "--name",
   ].filter((word) => word !== false);
   if (idle === undefined) return;
-  throw new RedriveError("usage", `${idle} has no effect on ${target.id}: it is a target of receipts.`, {
-    hint: `Receipts are delivered with the settings of the target: redrive worker --queue ${target.id}`,
-  });
+  const hint = `The settings of the target apply: redrive worker --queue ${target.id}`;
+  throw userError("usage", `${idle} has no effect on ${target.id}: it is a target of receipts.`, hint);
 }
 
 export function noCommand(queue = "QUEUE"): RedriveError {
-  return new RedriveError("usage", "No command was given.", {
-    hint: `redrive worker --queue ${queue} -- COMMAND [ARG…]`,
-  });
+  return userError("usage", "No command was given.", `redrive worker --queue ${queue} -- COMMAND [ARG…]`);
 }
 
 async function namesOf(engine: Engine, { queues }: WorkerPlan): Promise<readonly string[]> {
   if (queues !== "the only one") return queues;
   const names = (await engine.listJobs({ limit: 10, kinds: ["queue"] })).map(({ id }) => id).sort();
   if (names.length === 1) return names;
-  const isNone = names.length === 0;
-  throw new RedriveError("usage", isNone ? "There are no queues." : "There are several queues.", {
-    hint: isNone
-      ? "Create one: redrive queue create NAME"
-      : `Name one: redrive worker --queue ${names[0]} -- COMMAND`,
-  });
+  if (names.length === 0)
+    throw userError("usage", "There are no queues.", "Create one: redrive queue create NAME");
+  const message = `There are several queues: ${names.join(", ")}.`;
+  throw userError("usage", message, `Name one: redrive worker --queue ${names[0]} -- COMMAND`);
 }
 
 interface Working extends Found {

@@ -59,7 +59,6 @@ async function otherServices({ author }: Context, { dlq, jobs }: Config): Promis
   return services;
 }
 
-/** Returns the settings of the letter directory. */
 export function directoryOf({
   dlqDir,
   maxItems: itemsMax,
@@ -72,7 +71,6 @@ export interface ChangedLetters {
   readonly jobIds: readonly string[];
   /** Items whose letters changed without an event. Default: none. */
   readonly itemIds?: readonly string[];
-  /** How many letters changed. */
   readonly count: number;
   /** The limits that the command applied. Default: those of the settings. */
   readonly limits?: Pick<LetterSettings, "maxItems" | "retentionDays">;
@@ -101,7 +99,7 @@ export async function refreshDirectories(
       if (job === null || !openProjection(engine, job, directory).isThere) continue;
       if (count > COUNT_MAX) {
         context.note(
-          "The letter directory is updated by the next run of the job. To update it now: redrive dlq mirror",
+          "The next run of the job updates the letter directory. To update it now: redrive dlq mirror",
         );
         return;
       }

@@ -7,7 +7,9 @@ import { parseBackoff } from "../retry/backoff.ts";
 import { type OnItemFailure, OUTAGE_ACTIONS } from "../retry/policy.ts";
 import { DEFAULT_GRACE_MS } from "../run/map-spec.ts";
 import { parseDuration } from "../std/duration.ts";
+import { nearest } from "../std/nearest.ts";
 import type { OptionSpec, RawValue } from "./command.ts";
+import { userError } from "./exit-code.ts";
 
 type Read<Value> = (text: string, name: string) => Value;
 type More = Pick<OptionSpec, "aliases" | "conflicts" | "isRequired">;
@@ -36,9 +38,13 @@ export function required<Value>(spec: OptionSpec<Value | undefined>): OptionSpec
   return { ...spec, isRequired: true, read: (raw, name) => spec.read(raw, name) as Value };
 }
 
-/** Sets a default and adds it to the help. */
-export function withDefault<Value>(spec: OptionSpec<Value | undefined>, fallback: Value): OptionSpec<Value> {
-  const help = `${spec.help} (default: ${fallback})`;
+/** Sets a default and adds it to the help, where it may be written differently. */
+export function withDefault<Value>(
+  spec: OptionSpec<Value | undefined>,
+  fallback: Value,
+  shown = String(fallback),
+): OptionSpec<Value> {
+  const help = `${spec.help} (default: ${shown})`;
   return { ...spec, help, read: (raw, name) => spec.read(raw, name) ?? fallback };
 }
 
@@ -49,19 +55,19 @@ export function under<const Set extends Readonly<Record<string, OptionSpec>>>(
   return Object.fromEntries(Object.entries(options).map(([key, spec]) => [key, { ...spec, heading }])) as Set;
 }
 
-/** An option with any text. */
 export function word(flags: string, help: string, more?: More): OptionSpec<string | undefined> {
   return value(flags, help, (text) => text, more);
 }
 
-/** An option with a non-blank text. */
 export function text(flags: string, help: string, more?: More): OptionSpec<string | undefined> {
   return value(flags, help, (given, name) => requireText(name, given), more);
 }
 
+const UNSET_VARIABLE = "Check that the shell variable you used is set.";
+
 export function requireText(name: string, given: string): string {
   if (given.trim() !== "") return given.trim();
-  throw new RedriveError("usage", `${name}: the text is empty.`);
+  throw userError("usage", `${name}: the text is empty.`, UNSET_VARIABLE);
 }
 
 /** An option with a path. Refuses an empty path, which would mean the current folder. */
@@ -71,9 +77,7 @@ export function path(flags: string, help: string, more?: More): OptionSpec<strin
 
 export function requirePath(name: string, given: string): string {
   if (given !== "") return given;
-  throw new RedriveError("usage", `${name} is empty.`, {
-    hint: "Check that the shell variable you used is set.",
-  });
+  throw userError("usage", `${name} is empty.`, UNSET_VARIABLE);
 }
 
 export function absolute(cwd: string, given: string, name = "The path"): string {
@@ -84,18 +88,21 @@ export function count(flags: string, help: string, min: number, more?: More): Op
   return value(flags, help, (given, name) => readCount(name, given, min), more);
 }
 
-/** Parses a whole number of at least `min`. */
 export function readCount(name: string, given: string, min: number): number {
   const number = /^\d+$/.test(given) ? Number(given) : Number.NaN;
   if (Number.isSafeInteger(number) && number >= min) return number;
-  throw new RedriveError("usage", `${name}: "${given}" is not a whole number of at least ${min}.`);
+  throw userError(
+    "usage",
+    `${name}: "${given}" is not a whole number of at least ${min}.`,
+    `Example: ${name} 10`,
+  );
 }
 
 export function share(flags: string, help: string): OptionSpec<number | undefined> {
   return value(flags, help, (given, name) => {
     const number = /^\d*\.?\d+$/.test(given) ? Number(given) : Number.NaN;
     if (number >= 0 && number <= 1) return number;
-    throw new RedriveError("usage", `${name}: "${given}" is not a share from 0 to 1, such as 0.2.`);
+    throw userError("usage", `${name}: "${given}" is not a share from 0 to 1.`, `Example: ${name} 0.2`);
   });
 }
 
@@ -121,7 +128,7 @@ function readOrMentionNone<Value>(spec: OptionSpec<Value>, raw: RawValue, name: 
     return spec.read(raw, name);
   } catch (error) {
     if (!(error instanceof RedriveError)) throw error;
-    throw new RedriveError(error.code, error.message, { hint: `To remove the setting: ${name} none` });
+    throw userError(error.code, error.message, `To remove the setting: ${name} none`);
   }
 }
 
@@ -134,7 +141,6 @@ export function choice<const Choice extends string>(
   return { ...value(flags, help, (given) => given as Choice, more), choices };
 }
 
-/** An option that may be repeated. */
 export function repeated(flags: string, help: string): OptionSpec<readonly string[] | undefined> {
   return { flags, help, isRepeated: true, read: (raw) => (Array.isArray(raw) ? raw : undefined) };
 }
@@ -153,15 +159,32 @@ export function listOf<const Known extends string>(
   flags: string,
   help: string,
   known: readonly Known[],
-  code: ErrorCode = "filter_invalid",
+  code?: ErrorCode,
 ): OptionSpec<readonly Known[] | undefined> {
-  return mapped(list(flags, help), (given, name) => {
-    const found = known.find((one) => one.toLowerCase() === given.toLowerCase());
-    if (found !== undefined) return found;
-    throw new RedriveError(code, `${name}: unknown value "${given}".`, {
-      hint: `Valid values: ${known.join(", ")}.`,
-    });
-  });
+  return mapped(list(flags, help), (given, name) => readKnown(given, name, known, code));
+}
+
+export function readKnown<const Known extends string>(
+  given: string,
+  name: string,
+  known: readonly Known[],
+  code: ErrorCode = "filter_invalid",
+): Known {
+  const found = known.find((one) => one.toLowerCase() === given.toLowerCase());
+  if (found !== undefined) return found;
+  throw unknownValue(name, given, known, { code });
+}
+
+/** The error for an unknown value, with the most similar known one. */
+export function unknownValue(
+  name: string,
+  given: string,
+  known: readonly string[],
+  { code = "usage", noun = "value" }: { code?: ErrorCode; noun?: string } = {},
+): RedriveError {
+  const meant = nearest(given, known);
+  const message = `${name}: unknown ${noun} "${given}"${meant ? `; did you mean ${meant}?` : "."}`;
+  return userError(code, message, `Valid ${noun}s: ${known.join(", ")}.`);
 }
 
 /** A list of item states, including their names in Power Automate. */
@@ -169,9 +192,8 @@ export function itemStates(help: string): OptionSpec<readonly ItemState[] | unde
   return mapped(list("--state <states>", help), (given) => {
     const state = parseItemState(given);
     if (state !== undefined) return state;
-    throw new RedriveError("filter_invalid", `--state: unknown state "${given}".`, {
-      hint: `Valid states: ${ITEM_STATES.join(", ")}; also Queued, Processing, OnHold, Processed, Failed.`,
-    });
+    const hint = `Valid states: ${ITEM_STATES.join(", ")}; also Queued, Processing, OnHold, Processed, Failed.`;
+    throw userError("filter_invalid", `--state: unknown state "${given}".`, hint);
   });
 }
 
@@ -191,13 +213,14 @@ export const limit = withDefault(count("-l, --limit <n>", "print at most this ma
 export const cursor = word("--cursor <cursor>", "continue after this cursor: the `next` of the page before");
 export const reason = text("--reason <text>", "why");
 export const note = text("--note <text>", "a note that is kept with the change");
+export const acceptChanges = (help: string) => flag("--accept-changes", help);
 export const storeWaitMs = duration(
   "--store-wait <duration>",
   "how long to wait for a store that cannot be written (default: 30s)",
 );
 export const storeWaitForeverMs = duration(
   "--store-wait <duration>",
-  "how long to wait for a store that does not answer (default: until it answers)",
+  "how long to wait for a store that does not answer (default: forever)",
 );
 export const keepEvidence = flag(
   "--keep-evidence",
@@ -213,46 +236,35 @@ export const canary = flag(
   "--canary",
   "retry one letter of each group first, then 1 %, 10 %, all; stop when the same failure returns",
 );
+export const timeoutMs = duration(
+  "-t, --timeout <duration>",
+  "stop an attempt that takes longer, with all its processes (default: none)",
+);
 
 export function concurrency(help: string): OptionSpec<number | undefined> {
   const old = ["--jobs <n>", "--parallel <n>", "--max-parallel <n>"];
   return count("-j, --concurrency <n>", help, 1, { aliases: old.map((flags) => ({ flags })) });
 }
 
-export const untilEmpty = flag(
-  "--until-empty",
-  "end when the queue has nothing left that is due, or due soon",
-  {
+/** When a worker ends. */
+export const endingOptions = {
+  untilEmpty: flag("--until-empty", "end when the queue has nothing left that is due, or due soon", {
     aliases: [{ flags: "--drain" }],
-  },
-);
-export const dueWithinMs = duration(
-  "--due-within <duration>",
-  "with --until-empty: leave items that are due later than this (default: 5m)",
-);
-export const drainMs = withDefaultText(
-  duration(
-    "--drain-timeout <duration>",
-    "after a signal, how long running attempts may take before they are stopped and released",
+  }),
+  dueWithinMs: duration(
+    "--due-within <duration>",
+    "with --until-empty: leave items that are due later than this (default: 5m)",
   ),
-  30_000,
-  "30s",
-);
-
-export const endingOptions = { untilEmpty, dueWithinMs, drainMs };
-
-/** Sets a default that the help shows as other text. */
-export function withDefaultText<Value>(
-  spec: OptionSpec<Value | undefined>,
-  fallback: Value,
-  shown: string,
-): OptionSpec<Value> {
-  return { ...withDefault(spec, fallback), help: `${spec.help} (default: ${shown})` };
-}
+  drainMs: withDefault(
+    duration("--drain-timeout <duration>", "after a signal, how long running attempts may continue"),
+    30_000,
+    "30s",
+  ),
+};
 
 export const backoff = value(
   "--backoff <spec>",
-  "how long to wait before a retry: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s or none; :nojitter at the end turns off randomness (default: exponential:1s:30s)",
+  "wait between retries: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s or none; :nojitter at the end turns off randomness (default: exponential:1s:30s)",
   (given) => parseBackoff(given),
 );
 export const breaker = count(
@@ -260,10 +272,7 @@ export const breaker = count(
   "pause after this many failures in a row, then try a few items (default: none)",
   1,
 );
-export const breakerTimeoutMs = duration(
-  "--breaker-timeout <duration>",
-  "how long the breaker pauses (default: 30s)",
-);
+export const breakerTimeoutMs = duration("--breaker-timeout <duration>", "how long it pauses (default: 30s)");
 export const onOutage = choice(
   "--on-outage <action>",
   "when the service that the work needs is down or throttles: retry uses up attempts like any failure, wait pauses the queue and uses up none (default: retry)",
@@ -280,9 +289,8 @@ export const onFailureCommand = word(
 
 /** Defines `--job` with the alias `--queue`. */
 export function ofJob(help: string): OptionSpec<string | undefined> {
-  return word("--job <job>", help, {
-    aliases: [{ flags: "--queue <queue>", help: "the same for a named queue" }],
-  });
+  const aliases = [{ flags: "--queue <queue>", help: "the same for a named queue" }];
+  return word("--job <job>", help, { aliases });
 }
 
 export const FAILURE_CHOICES = ["dlq", "retry", "skip", "stop"] as const satisfies readonly OnItemFailure[];
@@ -295,12 +303,11 @@ export function readDueWithin(flags: {
   readonly dueWithinMs?: number;
 }): number {
   if (flags.dueWithinMs === undefined || flags.untilEmpty) return flags.dueWithinMs ?? DUE_WITHIN_MS;
-  throw new RedriveError("usage", "--due-within needs --until-empty.", {
-    hint: "Without --until-empty a worker waits for every item, however late it is due.",
-  });
+  const hint = "Add --until-empty. Without it a worker waits for every item, however late it is due.";
+  throw userError("usage", "--due-within needs --until-empty.", hint);
 }
 
-export const graceMs = withDefaultText(
+export const graceMs = withDefault(
   duration("--grace <duration>", "the time between the signals TERM and KILL"),
   DEFAULT_GRACE_MS,
   "5s",

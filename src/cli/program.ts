@@ -1,116 +1,99 @@
 /** The index of all commands, and the function that runs a command line. Commands are loaded on demand. */
 import { Command as Parser } from "commander";
-import { RedriveError } from "../errors.ts";
+import type { RedriveError } from "../errors.ts";
 import { nearest } from "../std/nearest.ts";
 import { addCommand, argument, type Command, type Commands, command, type Program } from "./command.ts";
 import type { Terminal } from "./context.ts";
-import { EXIT, reportError } from "./exit-code.ts";
+import { EXIT, reportError, userError } from "./exit-code.ts";
 
-/** Commands that are loaded together from one module. */
-interface Part {
-  /** The names and aliases of the commands. */
-  readonly names: readonly string[];
-  readonly load: () => Promise<{ readonly commands: Commands }>;
-  /** Summaries of commands without a family, so that the program's help need not load any command. */
-  readonly summaries?: Readonly<Record<string, string>>;
+type Load = () => Promise<{ readonly commands: Commands }>;
+
+/** Commands without a family. Their summaries are repeated here, so that the program's help need not load them. */
+interface Single {
+  readonly summaries: Readonly<Record<string, string>>;
+  readonly load: Load;
 }
 
-/** Commands of one family, such as `redrive dlq …`. */
+/** Commands of one family, such as `redrive dlq …`: one module, or several by the names and aliases of their commands. */
 interface Family {
-  readonly name: string;
+  readonly family: string;
   readonly summary: string;
-  readonly parts: readonly Part[];
+  readonly load: Load | Readonly<Record<string, Load>>;
 }
 
-function alone(load: Part["load"], summaries: NonNullable<Part["summaries"]>): Part {
-  return { names: Object.keys(summaries), load, summaries };
+function single(load: Load, summaries: Single["summaries"]): Single {
+  return { summaries, load };
 }
 
-function family(name: string, summary: string, parts: readonly Part[]): Family {
-  return { name, summary, parts };
-}
-
-function part(names: string, load: Part["load"]): Part {
-  return { names: names.split(" "), load };
+function family(name: string, summary: string, load: Family["load"]): Family {
+  return { family: name, summary, load };
 }
 
 /** All commands in the order of the help. */
-const INDEX: readonly (Part | Family)[] = [
-  alone(() => import("./commands/map.ts"), {
+const INDEX: readonly (Single | Family)[] = [
+  single(() => import("./commands/map.ts"), {
     map: "Run a command once for each item, in parallel.",
     resume: "Resume a job: finish pending items and retry eligible letters.",
     demo: "Run a small map over real files, some of which fail, to try Redrive out.",
   }),
-  alone(() => import("./commands/workflow.ts"), {
+  single(() => import("./commands/workflow.ts"), {
     run: "Run a workflow: setup, an agent for each item, reduce, merge.",
     validate: "Check a workflow and print every problem with its line.",
     init: "Write a commented workflow that runs as it is.",
   }),
-  family("jobs", "Manage jobs: runs of maps and workflows.", [
-    part("list dismiss delete", () => import("./commands/jobs.ts")),
-  ]),
-  alone(() => import("./commands/status.ts"), {
+  family("jobs", "Manage jobs: runs of maps and workflows.", () => import("./commands/jobs.ts")),
+  single(() => import("./commands/status.ts"), {
     status: "Show the status of a job.",
     events: "Print what happened, oldest first.",
   }),
-  alone(() => import("./commands/logs.ts"), {
+  single(() => import("./commands/logs.ts"), {
     logs: "Print the output of an item's attempt or of a workflow's phase, also while it runs.",
   }),
-  alone(() => import("./commands/errors.ts"), {
+  single(() => import("./commands/errors.ts"), {
     errors: "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
   }),
-  family("dlq", "Manage the dead letter queue: inspect, fix and retry what failed.", [
-    part("list inspect show", () => import("./commands/dlq-list.ts")),
-    part("analyze analyse stats", () => import("./commands/dlq-analyze.ts")),
-    part("retry reprocess redrive", () => import("./commands/dlq-retry.ts")),
-    part("edit fix note", () => import("./commands/dlq-edit.ts")),
-    part("discard restore clear purge maintain", () => import("./commands/dlq-change.ts")),
-    part("export import mirror capsule evidence", () => import("./commands/dlq-files.ts")),
-  ]),
-  family("groups", "Manage groups of letters: the same failure is one group.", [
-    part("list show explain preview", () => import("./commands/groups.ts")),
-    part(
-      "merge split corrections rebuild resolve ignore open note",
-      () => import("./commands/groups-change.ts"),
-    ),
-  ]),
-  family("ops", "Manage operations on many letters: retries, edits, discards, purges.", [
-    part("list show pause resume cancel undo", () => import("./commands/ops.ts")),
-  ]),
-  alone(() => import("./commands/watch.ts"), {
-    metrics: "Print the numbers of all queues in the Prometheus format, or serve them over HTTP.",
-    watch: "Check the queues by a schedule and when letters arrive, and send alerts.",
+  family("dlq", "Manage the dead letter queue: inspect, fix and retry what failed.", {
+    "list inspect show": () => import("./commands/dlq-list.ts"),
+    "analyze analyse stats": () => import("./commands/dlq-analyze.ts"),
+    "retry reprocess redrive": () => import("./commands/dlq-retry.ts"),
+    "edit fix note": () => import("./commands/dlq-edit.ts"),
+    "discard restore clear purge maintain": () => import("./commands/dlq-change.ts"),
+    "export import mirror capsule evidence": () => import("./commands/dlq-files.ts"),
   }),
-  alone(() => import("./commands/worker.ts"), {
-    worker: "Process queues with a command until a signal comes; several workers may share a queue.",
+  family("groups", "Manage groups of letters: the same failure is one group.", {
+    "list show explain preview": () => import("./commands/groups.ts"),
+    "merge split corrections rebuild resolve ignore open note": () => import("./commands/groups-change.ts"),
   }),
-  family("queue", "Manage named queues of work for workers.", [
-    part("create set list show pause resume", () => import("./commands/queue.ts")),
-    part("items add import hold unhold release", () => import("./commands/queue-items.ts")),
-  ]),
-  family("receipts", "Deliver receipts to other services, through outages.", [
-    part("target list inspect pause resume", () => import("./commands/receipts.ts")),
-    part("send deliver recover", () => import("./commands/receipts-send.ts")),
-  ]),
-  family("worktrees", "Manage the git worktrees of workflows.", [
-    part("list clean", () => import("./commands/worktrees.ts")),
-  ]),
-  family("store", "Check, copy, migrate and salvage the store.", [
-    part("info check copy salvage migrate", () => import("./commands/store.ts")),
-  ]),
-  alone(() => import("./commands/serve.ts"), {
+  family(
+    "ops",
+    "Manage operations on many letters: retries, edits, discards, purges.",
+    () => import("./commands/ops.ts"),
+  ),
+  single(() => import("./commands/watch.ts"), {
+    metrics: "Print metrics of all queues in the Prometheus format, or serve them over HTTP.",
+    watch: "Check the queues on a schedule and when letters arrive, and send alerts.",
+  }),
+  single(() => import("./commands/worker.ts"), {
+    worker: "Process the items of queues with a command until it is stopped.",
+  }),
+  family("queue", "Manage named queues of work for workers.", () => import("./commands/queue.ts")),
+  family("receipts", "Deliver receipts to other services, through outages.", {
+    "target list inspect pause resume": () => import("./commands/receipts.ts"),
+    "send deliver recover": () => import("./commands/receipts-send.ts"),
+  }),
+  family("worktrees", "Manage the git worktrees of workflows.", () => import("./commands/worktrees.ts")),
+  family("store", "Check, copy, migrate and salvage the store.", () => import("./commands/store.ts")),
+  single(() => import("./commands/serve.ts"), {
     serve: "Serve the API, the metrics and the health of the store over HTTP.",
   }),
-  family("token", "Manage the tokens of the HTTP API.", [
-    part("create list revoke", () => import("./commands/token.ts")),
-  ]),
-  alone(() => import("./commands/trust.ts"), {
-    trust: "Allow the redrive.yml of this folder, as it is now, to run commands by itself.",
+  family("token", "Manage the tokens of the HTTP API.", () => import("./commands/token.ts")),
+  single(() => import("./commands/trust.ts"), {
+    trust: "Allow the redrive.yml of this folder to run commands automatically.",
   }),
-  alone(() => import("./commands/completion.ts"), {
+  single(() => import("./commands/completion.ts"), {
     completion: "Print a script that completes commands, options, jobs, queues and items in a shell.",
   }),
-  part("complete-words", async () => ({ commands: { "complete-words": completeWords } })),
+  single(async () => ({ commands: { "complete-words": completeWords } }), { "complete-words": "" }),
 ];
 
 /** The hidden command that completion scripts call. It is defined here because it needs all other commands. */
@@ -128,7 +111,6 @@ const completeWords = command({
   },
 });
 
-/** Runs one command line and returns the exit code. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.done;
   const words = helpLast(argv);
@@ -173,14 +155,13 @@ export async function buildParser(words: readonly string[], program: Program): P
     .showSuggestionAfterError()
     .addHelpText("after", EXAMPLES);
   const [first = "", second = ""] = words;
-  const meant = INDEX.filter((one) => ("name" in one ? one.name === first : one.names.includes(first)));
-  if (meant.length === 0) addNames(parser);
-  for (const one of meant) {
-    if (!("name" in one)) await addPart(parser, one, program);
-    else {
-      const family = parser.command(one.name).description(one.summary);
-      for (const part of partsFor(one, second)) await addPart(family, part, program);
-    }
+  const meant = INDEX.find((one) =>
+    "family" in one ? one.family === first : Object.hasOwn(one.summaries, first),
+  );
+  if (meant === undefined) addNames(parser);
+  else {
+    const parent = "family" in meant ? parser.command(meant.family).description(meant.summary) : parser;
+    for (const one of await commandsOf(meant, second)) addCommand(parent, one, program);
   }
   return parser;
 }
@@ -188,31 +169,29 @@ export async function buildParser(words: readonly string[], program: Program): P
 /** Adds names and summaries without loading commands, for the program's help and for suggestions. */
 function addNames(parser: Parser): void {
   for (const one of INDEX) {
-    const summaries = "name" in one ? { [one.name]: one.summary } : (one.summaries ?? {});
-    for (const [name, summary] of Object.entries(summaries)) parser.command(name).description(summary);
+    const summaries = "family" in one ? { [one.family]: one.summary } : one.summaries;
+    for (const [name, summary] of Object.entries(summaries))
+      if (summary !== "") parser.command(name).description(summary);
   }
 }
 
-function partsFor({ parts }: Family, name: string): readonly Part[] {
-  const meant = parts.filter(({ names }) => names.includes(name));
-  return meant.length > 0 ? meant : parts;
-}
-
-async function addPart(parser: Parser, part: Part, program: Program): Promise<void> {
-  for (const one of await commandsOf(part)) addCommand(parser, one, program);
-}
-
-async function commandsOf({ load }: Part): Promise<readonly Command[]> {
-  return Object.entries((await load()).commands).map(([name, one]) => ({ name, ...one }));
+/** Loads the commands of an entry; of a family with several modules, only the module that has the named command. */
+async function commandsOf({ load }: Single | Family, name?: string): Promise<readonly Command[]> {
+  const modules = typeof load === "function" ? { "": load } : load;
+  const meant = Object.keys(modules).filter((names) => names.split(" ").includes(name ?? ""));
+  const loads = Object.entries(modules).flatMap(([names, one]) =>
+    meant.length === 0 || meant.includes(names) ? [one()] : [],
+  );
+  return (await Promise.all(loads)).flatMap(({ commands }) =>
+    Object.entries(commands).map(([own, one]) => ({ name: own, ...one })),
+  );
 }
 
 export async function everyCommand(): Promise<readonly { words: string; command: Command }[]> {
-  const found = INDEX.flatMap((one) =>
-    ("name" in one ? one.parts : [one]).map(async (own) => {
-      const before = "name" in one ? `${one.name} ` : "";
-      return (await commandsOf(own)).map((command) => ({ words: `${before}${command.name}`, command }));
-    }),
-  );
+  const found = INDEX.map(async (one) => {
+    const before = "family" in one ? `${one.family} ` : "";
+    return (await commandsOf(one)).map((command) => ({ words: `${before}${command.name}`, command }));
+  });
   return (await Promise.all(found)).flat();
 }
 
@@ -252,7 +231,7 @@ function unknownCommand(parser: Parser, word: string): RedriveError {
   const names = parser.commands.flatMap((one) => [one.name(), ...one.aliases()]);
   const path = parser.parent === null ? "redrive" : `redrive ${parser.name()}`;
   const meant = nearest(word, names);
-  return new RedriveError("usage", `Unknown command "${word}" of ${path}.`, {
-    hint: meant === undefined ? `List all commands: ${path} --help` : `Did you mean \`${path} ${meant}\`?`,
-  });
+  const hint =
+    meant === undefined ? `List all commands: ${path} --help` : `Did you mean \`${path} ${meant}\`?`;
+  return userError("usage", `Unknown command "${word}" of ${path}.`, hint);
 }

@@ -1,12 +1,12 @@
 /** Options for the settings of queues and targets. Invalid values are refused before the store is opened. */
 import type { DeliverySettings, TargetSettings } from "../delivery/target-settings.ts";
-import { RedriveError } from "../errors.ts";
 import { PRIORITIES } from "../item/item.ts";
 import type { QueueSettings } from "../queue/queue-settings.ts";
 import { UNIQUE_RULES } from "../queue/queue-spec.ts";
 import { compact } from "../std/json.ts";
 import type { Given } from "./command.ts";
 import type { Context } from "./context.ts";
+import { conflict, userError } from "./exit-code.ts";
 import { readJsonFile } from "./json-input.ts";
 import * as option from "./options.ts";
 
@@ -15,7 +15,7 @@ const sharedOptions = {
   backoff: option.backoff,
   lossesMax: option.count(
     "--max-losses <n>",
-    "how often its worker may vanish before an item dies (default: 3; of receipts: 20)",
+    "how many lost workers kill an item (default: 3; receipts: 20)",
     1,
   ),
   breaker: option.orNone(
@@ -27,13 +27,8 @@ const sharedOptions = {
 };
 
 const workerOptions = {
-  leaseMs: option.duration(
-    "--lease <duration>",
-    "how long a worker may be silent before it loses its items (default: 8s)",
-  ),
-  rate: option.orNone(
-    option.rate("what all workers together may start: 5/s, 100/m, 1000/h or none (default: none)"),
-  ),
+  leaseMs: option.duration("--lease <duration>", "how long a silent worker keeps its items (default: 8s)"),
+  rate: option.orNone(option.rate("what all workers together may start: 5/s, 100/m or none (default: none)")),
 };
 
 const description = option.word("--description <text>", "what it is for");
@@ -49,24 +44,15 @@ export const queueOptions = {
     ...sharedOptions,
   }),
   ...option.under("Items", {
-    priority: option.choice(
-      "--priority <priority>",
-      "of items that come without one (default: normal)",
-      PRIORITIES,
-    ),
+    priority: option.choice("--priority <priority>", "of items without one (default: normal)", PRIORITIES),
     unique: option.choice(
       "--unique <rule>",
       "an item whose key exists: reject it, return the existing one, or replace that one while it waits (default: reject)",
       UNIQUE_RULES,
     ),
-    schema: option.orNone(
-      option.word("--schema <file>", "a JSON Schema that the data of every item must match, or none"),
-    ),
+    schema: option.orNone(option.word("--schema <file>", "a JSON Schema for the data of all items, or none")),
     expiresAfterMs: option.orNone(
-      option.duration(
-        "--expires-after <duration>",
-        "how long after it is due an item expires, or none (default: none)",
-      ),
+      option.duration("--expires-after <duration>", "how long after its due time an item expires, or none"),
     ),
   }),
   ...option.under("Workers", workerOptions),
@@ -88,7 +74,7 @@ type SharedFlags = Given<typeof sharedOptions & typeof workerOptions>;
 function sharedSettings<Flags extends SharedFlags>(flags: Flags) {
   const { breaker: failureThreshold, breakerTimeoutMs: timeoutMs, rate, ...settings } = flags;
   if (failureThreshold === null && timeoutMs !== undefined)
-    throw new RedriveError("usage", "--breaker none and --breaker-timeout cannot be used together.");
+    throw conflict("--breaker none", "--breaker-timeout");
   const isKept = failureThreshold === undefined && timeoutMs === undefined;
   const breaker = failureThreshold === null ? null : compact({ failureThreshold, timeoutMs });
   return {
@@ -101,40 +87,37 @@ function sharedSettings<Flags extends SharedFlags>(flags: Flags) {
 export const targetOptions = {
   ...option.under("Where receipts go", {
     url: option.word("--url <url>", "the address, http or https"),
-    protocol: option.choice("--protocol <protocol>", "a POST of JSON, or an MCP tool call (default: http)", [
+    protocol: option.choice("--protocol <protocol>", "POST JSON, or call an MCP tool (default: http)", [
       "http",
       "mcp",
     ]),
     tool: option.word("--tool <name>", "the tool that mcp calls (default: asyncgate.complete)"),
     keyArgument: option.orNone(
-      option.word(
-        "--key-argument <name>",
-        "the argument of the tool that takes the idempotency key, or none",
-      ),
+      option.word("--key-argument <name>", "the tool's argument for the idempotency key, or none"),
     ),
     headers: option.repeated("--header <name:value>", "send this header, nothing secret; or none"),
     idHeader: option.word(
       "--id-header <name>",
-      "the header with the idempotency key (default: Idempotency-Key)",
+      "the header of the idempotency key (default: Idempotency-Key)",
     ),
-    tokenEnv: option.text("--token-env <name>", "send the bearer token of this environment variable", {
+    tokenEnv: option.text("--token-env <name>", "send the bearer token in this environment variable", {
       conflicts: ["tokenFile"],
     }),
     tokenFile: option.path(
       "--token-file <file>",
-      "send the bearer token of this file; a new one needs no restart",
+      "send the bearer token in this file; it is read again when it changes",
     ),
-    noToken: option.flag("--no-token", "send no token any more", { conflicts: ["tokenEnv", "tokenFile"] }),
+    noToken: option.flag("--no-token", "stop sending a token", { conflicts: ["tokenEnv", "tokenFile"] }),
     timeoutMs: option.duration("--timeout <duration>", "for one attempt (default: 10s)"),
     answerBytesMax: option.count(
       "--max-answer <bytes>",
-      "read at most this much of an answer (default: 1048576)",
+      "read at most this much of an answer (default: 1 MiB)",
       1,
     ),
     orderField: option.orNone(
       option.word(
         "--order-field <field>",
-        "send receipts with the same value in this field one after another, or none",
+        "send receipts with the same value here one after another, or none",
       ),
     ),
   }),
@@ -156,7 +139,7 @@ export const targetOptions = {
 
 function readNumber(given: string, name: string): number {
   if (/^\d+(\.\d+)?$/.test(given)) return Number(given);
-  throw new RedriveError("usage", `${name}: "${given}" is not a number.`);
+  throw userError("usage", `${name}: "${given}" is not a number.`, `Example: ${name} 2`);
 }
 
 /** Converts options to settings; empty if no option was given. */
@@ -183,13 +166,11 @@ function tokenFrom(
 function headersFrom(lines: readonly string[]): DeliverySettings["headers"] {
   if (!lines.includes("none")) return Object.fromEntries(lines.map(headerFrom));
   if (lines.length === 1) return null;
-  throw new RedriveError("usage", "--header none and other headers cannot be used together.");
+  throw conflict("--header none", "other headers");
 }
 
 function headerFrom(line: string): readonly [string, string] {
   const colon = line.indexOf(":");
   if (colon > 0) return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-  throw new RedriveError("usage", `--header: "${line}" has no colon.`, {
-    hint: "Write a name and a value: --header 'X-Team: billing'.",
-  });
+  throw userError("usage", `--header: "${line}" has no colon.`, "Example: --header 'X-Team: billing'");
 }

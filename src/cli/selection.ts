@@ -3,7 +3,7 @@
  * error, so that it never selects all letters.
  */
 import type { Engine } from "../engine.ts";
-import { isError, RedriveError } from "../errors.ts";
+import { isError, type RedriveError } from "../errors.ts";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import type { Job } from "../item/job.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
@@ -14,48 +14,37 @@ import { resolveSignatures, unknownGroup } from "../redrive/groups.ts";
 import { matcherOf, type Selection } from "../redrive/select.ts";
 import { compact } from "../std/json.ts";
 import type { Given, OptionSpec } from "./command.ts";
-import { duration, flag, list, listOf, mapped, under, value, word } from "./options.ts";
+import { userError } from "./exit-code.ts";
+import { duration, flag, list, listOf, mapped, readKnown, under, value, word } from "./options.ts";
 
-/** The options of all commands that select letters. */
 export const selectionOptions = under("Which letters", {
   job: word("--job <job>", "letters of this job"),
   queue: word("--queue <queue>", "letters of this queue (a job's queue has the job's id)"),
-  groups: list(
-    "--group <groups>",
-    "letters of these groups: signatures, beginnings of them or names (list them: redrive groups)",
-  ),
-  types: listOf(
-    "--type <types>",
-    "letters with these error types, e.g. Timeout,CommandFailed",
-    ERROR_TYPE_NAMES,
-  ),
+  groups: list("--group <groups>", "letters of these groups: signatures, beginnings of them, or names"),
+  types: listOf("--type <types>", "letters with these error types, e.g. Timeout", ERROR_TYPE_NAMES),
   classes: listOf(
     "--class <classes>",
-    "letters with these error classes: transient, throttled, outage, permanent, unknown",
+    `letters of these classes: ${ERROR_CLASSES.join(", ")}`,
     ERROR_CLASSES,
   ),
   states: letterStates(),
   olderThanMs: duration(
     "--older-than <duration>",
-    "letters that first failed this long ago or earlier, e.g. 2h",
+    "letters that first failed at least this long ago, e.g. 2h",
   ),
   newerThanMs: duration("--newer-than <duration>", "letters that first failed less than this ago"),
   ageOf: value(
     "--age-of <failure>",
     "count ages from the `first` or the `last` failure (default: first)",
-    readAgeOf,
+    (given, name) => readKnown(given, name, ["first", "last"]),
   ),
   attempts: value("--attempts <range>", "letters with this many attempts: 3, 3.. or 2..5", readRange),
   eligible: flag("--eligible", "letters that may be retried without --force"),
-  text: value(
-    "--search <text>",
-    "letters whose last message contains this text, in any case",
-    (given, name) => requireFilter(given, `${name}: the text to search for is empty.`),
-  ),
+  text: value("--search <text>", "letters whose last message contains this text, in any case", requireFilter),
   where: value(
     "--filter <cel>",
     "letters for which this CEL expression is true, e.g. 'item.size > 10 && letter.failure_count > 2'",
-    (given, name) => requireFilter(given, `${name}: the expression is empty.`),
+    requireFilter,
   ),
 });
 
@@ -74,17 +63,8 @@ function readStates(given: string): readonly ItemState[] {
   const state = lower === "resolved" ? "done" : parseItemState(lower);
   const found = LETTER_STATES.find((one) => one === state);
   if (found !== undefined) return [found];
-  throw new RedriveError("filter_invalid", `--state: unknown state "${given}".`, {
-    hint: "Valid states: dead, ready, leased, held, discarded, resolved, all.",
-  });
-}
-
-function readAgeOf(given: string): "first" | "last" {
-  const found = (["first", "last"] as const).find((one) => one === given.toLowerCase());
-  if (found !== undefined) return found;
-  throw new RedriveError("filter_invalid", `--age-of: "${given}" is neither first nor last.`, {
-    hint: "first counts from the first failure of a letter, last from its last failure.",
-  });
+  const hint = "Valid states: dead, ready, leased, held, discarded, resolved, all.";
+  throw userError("filter_invalid", `--state: unknown state "${given}".`, hint);
 }
 
 /** Parses `3`, `3..`, `..5` or `2..5`. */
@@ -94,25 +74,24 @@ function readRange(given: string): Pick<LetterFilter, "attemptsMin" | "attemptsM
   const attemptsMax = dots === undefined ? attemptsMin : max === "" ? undefined : Number(max);
   const isBackwards = attemptsMin !== undefined && attemptsMax !== undefined && attemptsMax < attemptsMin;
   if ((attemptsMin ?? attemptsMax) === undefined || isBackwards) {
-    throw new RedriveError("filter_invalid", `--attempts: "${given}" is not a number or a range.`, {
-      hint: "Write 3 for exactly three, 3.. for three or more, ..5 for five or fewer, 2..5 for two to five.",
-    });
+    const hint =
+      "Write 3 for exactly three, 3.. for three or more, ..5 for five or fewer, 2..5 for two to five.";
+    throw userError("filter_invalid", `--attempts: "${given}" is not a number or a range.`, hint);
   }
   return compact({ attemptsMin, attemptsMax });
 }
 
-function requireFilter(given: string, message: string): string {
+function requireFilter(given: string, name: string): string {
   if (given.trim() !== "") return given;
-  throw new RedriveError("filter_invalid", message, {
-    hint: "Check that the shell variable you used is set, or leave the option out.",
-  });
+  const hint = "Check that the shell variable you used is set, or leave the option out.";
+  throw userError("filter_invalid", `${name}: the text is empty.`, hint);
 }
 
 /** Validates everything except the existence of groups, before the store is opened. */
 export function checkSelection({ groups, ...flags }: SelectionFlags): Selection {
   if (groups?.includes("")) throw unknownGroup("");
   if (flags.ageOf !== undefined && flags.olderThanMs === undefined && flags.newerThanMs === undefined)
-    throw new RedriveError("filter_invalid", "--age-of needs --older-than or --newer-than.");
+    throw userError("filter_invalid", "--age-of needs --older-than or --newer-than.", "Add --older-than 2h.");
   return selectionFrom(flags);
 }
 
@@ -148,13 +127,13 @@ export async function selectedIn(
   return { job, selection: { ...selection, filter: { ...filter, ...(job && { queue: job.id }) } } };
 }
 
-/** The job, items and options that a command on letters received. */
-export interface LetterWords {
-  /** The first argument. If the command also takes items and no such job exists, it is an item. */
-  readonly job?: string | undefined;
-  /** Absent if the command takes no items. */
-  readonly items?: readonly string[] | undefined;
-  readonly flags: SelectionFlags;
+/**
+ * The words of a command on letters. `name` is the first argument: if the command also takes items and no such job exists, it
+ * is an item. `items` is absent if the command takes none.
+ */
+export type LetterWords = SelectionFlags & { readonly name?: string; readonly items?: readonly string[] };
+
+interface BulkOptions {
   /** The default states of the selected letters, unless `--state` is given. Default: dead. */
   readonly states?: readonly ItemState[];
   /** Skips named items that do not exist, unless all are missing. Default: a missing item is an error. */
@@ -164,48 +143,41 @@ export interface LetterWords {
 /** Finds the job (the named one, that of the named items, or the only one with letters) and the selection in it. */
 export async function resolveBulk(
   engine: Engine,
-  { job: name, items, flags, states, skipsUnknown = false }: LetterWords,
+  { name, items, ...flags }: LetterWords,
+  options: BulkOptions = {},
 ): Promise<{ readonly job: Job; readonly selection: Selection; readonly unknown: readonly string[] }> {
   const selection = await selectionIn(engine, flags);
   if (selection.where !== undefined) await matcherOf(selection.where); // refuses an invalid expression
-  const isJob = (word: string) =>
-    requireJob(engine, word).then(
-      () => true,
-      (error) => ifJobMissing(error, false),
-    );
-  const isItem = items !== undefined && name !== undefined && !(await isJob(name));
+  const isItem = items !== undefined && name !== undefined && (await jobIfAny(engine, name)) === null;
   const named = await jobFrom(engine, isItem ? undefined : name, flags);
   const names = isItem ? [name, ...items] : (items ?? []);
+  const states = selection.filter.states ?? options.states;
   const found = await findNamed(engine, names, {
     queue: named?.id,
     maybeJob: isItem ? name : undefined,
-    states: selection.filter.states ?? states ?? ["dead"],
-    skipsUnknown,
+    ...options,
+    ...compact({ states }),
   });
-  const job = named ?? found.job ?? (await onlyJobWithLetters(engine, selection.filter.states ?? states));
+  const job = named ?? found.job ?? (await onlyJobWithLetters(engine, states));
   const itemIds = names.length > 0 ? { itemIds: found.itemIds } : {};
   const filter = { ...selection.filter, queue: job.id, ...itemIds };
   return { job, selection: { ...selection, filter }, unknown: found.unknown };
 }
 
-/** Returns the value if the error means that the job does not exist; throws any other error. */
-export function ifJobMissing<T>(error: unknown, value: T): T {
-  if (isError(error, "job_not_found")) return value;
-  throw error;
+export async function jobIfAny(engine: Engine, name: string): Promise<Job | null> {
+  return requireJob(engine, name).catch((error) => {
+    if (isError(error, "job_not_found")) return null;
+    throw error;
+  });
 }
 
 /** Finds the ids of the named items, and their job. `maybeJob` is a name that could also have meant a job. */
 async function findNamed(
   engine: Engine,
   names: readonly string[],
-  options: {
-    readonly queue: string | undefined;
-    readonly maybeJob: string | undefined;
-    readonly states: readonly ItemState[];
-    readonly skipsUnknown: boolean;
-  },
+  options: BulkOptions & { readonly queue: string | undefined; readonly maybeJob: string | undefined },
 ): Promise<{ itemIds: readonly string[]; unknown: readonly string[]; job?: Job }> {
-  const { queue, maybeJob, states, skipsUnknown } = options;
+  const { queue, maybeJob, states = ["dead"], skipsUnknown = false } = options;
   const itemIds: string[] = [];
   const unknown: string[] = [];
   let firstError: unknown;
@@ -228,9 +200,8 @@ async function findNamed(
 }
 
 function neitherJobNorItem(name: string): RedriveError {
-  return new RedriveError("job_not_found", `No job and no item is called ${name}.`, {
-    hint: "List jobs: redrive jobs. List letters: redrive dlq list",
-  });
+  const hint = "List jobs: redrive jobs. List letters: redrive dlq list";
+  return userError("job_not_found", `No job and no item is called ${name}.`, hint);
 }
 
 /** Finds the job named by the argument, `--job` or `--queue`; all given names must mean the same job. */
@@ -246,9 +217,11 @@ export async function jobFrom(
   const [first, ...others] = named;
   const other = others.find((job) => job.id !== first?.id);
   if (first !== undefined && other !== undefined)
-    throw new RedriveError("usage", `Two jobs were named: ${first.id} and ${other.id}.`, {
-      hint: "Name one.",
-    });
+    throw userError(
+      "usage",
+      `Two jobs are named: ${first.id} and ${other.id}.`,
+      `Name one: --job ${first.id}`,
+    );
   return first ?? null;
 }
 
@@ -256,9 +229,8 @@ export async function jobFrom(
 async function requireQueueOf(engine: Engine, queue: string): Promise<Job> {
   const job = await engine.findJob(queue);
   if (job?.id === queue) return job;
-  throw new RedriveError("job_not_found", `There is no queue ${queue}.`, {
-    hint: "List queues: redrive queue list. A job's queue has the job's id: redrive jobs",
-  });
+  const hint = "List queues: redrive queue list. A job's queue has the job's id: redrive jobs";
+  throw userError("job_not_found", `There is no queue ${queue}.`, hint);
 }
 
 const CANDIDATES_MAX = 10;
@@ -267,21 +239,16 @@ const CANDIDATES_MAX = 10;
 export async function onlyJobWithLetters(engine: Engine, states?: readonly ItemState[]): Promise<Job> {
   const sums = states === undefined ? await countWaiting(engine) : await countInStates(engine, states);
   const [first, ...more] = [...sums.keys()];
-  if (first === undefined)
-    throw new RedriveError("item_not_found", emptyText(states), {
-      hint: "Count the letters of all jobs: redrive dlq stats",
-    });
+  if (first === undefined) {
+    const words = states?.map((state) => (state === "done" ? "resolved" : state));
+    const none = words ? `No letter is ${words.join(" or ")}.` : "The dead letter queue is empty.";
+    throw userError("item_not_found", none, "Count the letters of all jobs: redrive dlq stats");
+  }
   if (more.length === 0) return requireJob(engine, first);
   const names = [...sums].slice(0, CANDIDATES_MAX).map(([queue, letters]) => `${queue} (${letters})`);
   const cut = sums.size > CANDIDATES_MAX ? ", …" : "";
-  throw new RedriveError("ambiguous", `${sums.size} jobs have letters: ${names.join(", ")}${cut}.`, {
-    hint: `Name one of them, e.g. ${first}.`,
-  });
-}
-
-function emptyText(states: readonly ItemState[] | undefined): string {
-  if (states === undefined) return "The dead letter queue is empty.";
-  return `No letter is ${states.map((state) => (state === "done" ? "resolved" : state)).join(" or ")}.`;
+  const message = `${sums.size} jobs have letters: ${names.join(", ")}${cut}.`;
+  throw userError("ambiguous", message, `Name one of them: --job ${first}`);
 }
 
 async function countWaiting(engine: Engine): Promise<ReadonlyMap<string, number>> {
@@ -290,10 +257,7 @@ async function countWaiting(engine: Engine): Promise<ReadonlyMap<string, number>
   return sums;
 }
 
-async function countInStates(
-  engine: Engine,
-  states: readonly ItemState[],
-): Promise<ReadonlyMap<string, number>> {
+async function countInStates(engine: Engine, states: readonly ItemState[]) {
   const sums = new Map<string, number>();
   for await (const { id } of everyJob(engine)) {
     const { total } = await engine.listLetters({ queue: id, states, limit: 0 });

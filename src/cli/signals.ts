@@ -50,7 +50,6 @@ export function listenForInterrupts(onFirst?: () => void, onSecond?: () => void)
   return Object.assign(listener, { signal: controller.signal });
 }
 
-/** Runs work that a signal can interrupt. */
 export async function untilInterrupted<T>(
   work: (interrupt: Interrupt) => Promise<T>,
   onFirst?: () => void,

@@ -28,7 +28,7 @@ export interface StandingKind<Summary extends QueueSummary> {
 export async function applySettings<Summary extends QueueSummary>(
   engine: Engine,
   id: string,
-  { kind, apply }: { readonly kind: StandingKind<Summary>; readonly apply: () => Promise<Job> },
+  { kind, apply }: { kind: StandingKind<Summary>; apply: () => Promise<Job> },
 ) {
   const before = await engine.findJob(id);
   const job = await apply();
@@ -46,7 +46,6 @@ interface PauseWords<Summary> {
   readonly onResume?: (context: Context, found: Summary) => void;
 }
 
-/** Defines the commands `pause` and `resume`. */
 export function pauseCommands<Summary extends QueueSummary>(
   kind: StandingKind<Summary>,
   words: PauseWords<Summary>,
@@ -98,7 +97,6 @@ export const pageOptions = {
   after: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 0),
 };
 
-/** Prints a page of items or receipts, oldest first. */
 export async function listItems<Summary extends QueueSummary>(
   context: Context,
   {

@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import {
   concurrency,
   count,
+  endingOptions,
   list,
   ofJob,
   orNone,
   retries,
   share,
-  untilEmpty,
 } from "../../src/cli/options.ts";
 import { parseOptions } from "./parse-options.ts";
 
@@ -20,7 +20,7 @@ describe("options", () => {
     part: share("--part <share>", "a share"),
     types: list("--type <types>", "types"),
     job: ofJob("of this job"),
-    untilEmpty,
+    untilEmpty: endingOptions.untilEmpty,
   };
   const parse = (...words: string[]) => parseOptions(options, ...words);
 

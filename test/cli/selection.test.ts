@@ -103,7 +103,8 @@ describe("which job is meant", () => {
     for (const _ of itemIds) await bench.settle(buried(await bench.leaseOne("holder-1", queue)));
   }
 
-  const bulk = (words: Parameters<typeof resolveBulk>[1]) => resolveBulk(bench.engine, words);
+  type Bulk = Parameters<typeof resolveBulk>;
+  const bulk = (words: Bulk[1], options?: Bulk[2]) => resolveBulk(bench.engine, words, options);
 
   it("is the one that is named, however it is named, unless two contradict", async () => {
     expect((await jobFrom(bench.engine, QUEUE, {}))?.id).toBe(QUEUE);
@@ -118,9 +119,9 @@ describe("which job is meant", () => {
   it("is the only one with letters; of several the error lists each with its number", async () => {
     await expect(onlyJobWithLetters(bench.engine)).rejects.toMatchObject({ code: "item_not_found" });
     await buryIn(QUEUE, "a", "b");
-    expect((await bulk({ flags: {} })).job.id).toBe(QUEUE);
+    expect((await bulk({})).job.id).toBe(QUEUE);
     await buryIn("job-2", "c");
-    await expect(bulk({ flags: {} })).rejects.toMatchObject({
+    await expect(bulk({})).rejects.toMatchObject({
       code: "ambiguous",
       message: "2 jobs have letters: job-1 (2), job-2 (1).",
     });
@@ -130,9 +131,9 @@ describe("which job is meant", () => {
     await buryIn(QUEUE, "a", "b");
     await buryIn("job-2", "c");
     await bench.operate("discard", ["a"]);
-    expect((await bulk({ flags: {}, states: ["discarded"] })).job.id).toBe(QUEUE);
-    expect((await bulk({ flags: { states: ["discarded"] } })).job.id).toBe(QUEUE);
-    await expect(bulk({ flags: {}, states: ["done"] })).rejects.toMatchObject({
+    expect((await bulk({}, { states: ["discarded"] })).job.id).toBe(QUEUE);
+    expect((await bulk({ states: ["discarded"] })).job.id).toBe(QUEUE);
+    await expect(bulk({}, { states: ["done"] })).rejects.toMatchObject({
       message: "No letter is resolved.",
     });
   });
@@ -140,19 +141,19 @@ describe("which job is meant", () => {
   it("is the job of the named items, and the first word may be an item", async () => {
     await buryIn(QUEUE, "a", "b");
     await buryIn("job-2", "c");
-    const { job, selection } = await bulk({ job: "c", items: [], flags: { types: ["CommandFailed"] } });
+    const { job, selection } = await bulk({ name: "c", items: [], types: ["CommandFailed"] });
     expect(job.id).toBe("job-2");
     expect(selection).toEqual({ filter: { types: ["CommandFailed"], queue: "job-2", itemIds: ["c"] } });
-    expect((await bulk({ items: ["a", "b"], flags: {} })).selection.filter.itemIds).toEqual(["a", "b"]);
-    await expect(bulk({ items: ["a", "c"], flags: {} })).rejects.toMatchObject({ code: "item_not_found" });
-    await expect(bulk({ job: "nobody", items: [], flags: {} })).rejects.toMatchObject({
+    expect((await bulk({ items: ["a", "b"] })).selection.filter.itemIds).toEqual(["a", "b"]);
+    await expect(bulk({ items: ["a", "c"] })).rejects.toMatchObject({ code: "item_not_found" });
+    await expect(bulk({ name: "nobody", items: [] })).rejects.toMatchObject({
       code: "job_not_found",
       message: expect.stringContaining("nobody"),
     });
   });
 
   it("an expression that makes no sense is refused before anything is looked at", async () => {
-    await expect(bulk({ job: "nobody", flags: { where: "itm.x >" } })).rejects.toMatchObject({
+    await expect(bulk({ name: "nobody", where: "itm.x >" })).rejects.toMatchObject({
       code: "filter_invalid",
     });
   });

@@ -90,18 +90,13 @@ async function existingStore(url: string): Promise<Engine | null> {
   }
 }
 
-/** A completion candidate with its description. */
 interface Candidate {
   readonly word: string;
   readonly about: string;
 }
 
 /** Takes the words up to the cursor without the program name; the last one is being typed and may be empty. */
-async function candidatesFor(
-  program: Parser,
-  words: readonly string[],
-  engine: Engine | null,
-): Promise<readonly Candidate[]> {
+async function candidatesFor(program: Parser, words: readonly string[], engine: Engine | null) {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
   if (before.includes("--")) return []; // the words after `--` are the user's command
@@ -140,11 +135,7 @@ function positionOf(program: Parser, words: readonly string[]): Position {
   return { command, given, options, waiting };
 }
 
-async function fitting(
-  position: Position,
-  typed: string,
-  engine: Engine | null,
-): Promise<readonly Candidate[]> {
+async function fitting(position: Position, typed: string, engine: Engine | null) {
   const { command, given, waiting } = position;
   if (waiting) return valuesOf(waiting.attributeName(), waiting.argChoices, position, engine);
   if (typed.startsWith("-")) return optionsOf(command);

@@ -7,7 +7,6 @@ import {
   readLetterStats,
   sumOfStats,
 } from "../../dead-letter/stats.ts";
-import { RedriveError } from "../../errors.ts";
 import { everyJob, requireJob } from "../../queue/find-job.ts";
 import { analyseSelected, recordAnalysis } from "../../redrive/analyse-selected.ts";
 import { writeOut } from "../../std/files.ts";
@@ -15,6 +14,7 @@ import { type JsonObject, stringifyJson } from "../../std/json.ts";
 import { type Analysis, analysisToJson } from "../../triage/analyse.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { userError, WRITABLE_FILE } from "../exit-code.ts";
 import { path } from "../options.ts";
 import { analysisText, canShowBlocks, GROUPS_SHOWN_MAX, statsText } from "../render/analysis.ts";
 import { shortIds } from "../render/letter-list.ts";
@@ -59,10 +59,7 @@ async function writeJson(context: Context, file: string, document: JsonObject): 
     await writeOut(resolve(context.terminal.cwd, file), `${stringifyJson(document, 2)}\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new RedriveError("usage", `${file} cannot be written: ${why}.`, {
-      cause: error,
-      hint: "Name a file in an existing folder that you may write to.",
-    });
+    throw userError("usage", `${file} cannot be written: ${why}.`, WRITABLE_FILE, error);
   }
   context.note(`Wrote the analysis to ${file}.`);
 }

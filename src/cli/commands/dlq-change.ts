@@ -1,6 +1,5 @@
 /** `redrive dlq discard|restore|clear|purge|maintain`: discards, restores and deletes letters. */
 import type { Engine } from "../../engine.ts";
-import { RedriveError } from "../../errors.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { discardLetters, restoreLetters } from "../../redrive/discard.ts";
 import { archiveOf, purgeLetters, purgeToJson } from "../../redrive/purge.ts";
@@ -10,16 +9,18 @@ import {
   maintainedToJson,
   maintain as maintainLetters,
 } from "../../service/maintain-letters.ts";
+import { compact } from "../../std/json.ts";
 import { evidenceFolder } from "../../store/home.ts";
 import { type Swept, sweepEvidence } from "../../store/sweep-evidence.ts";
-import { type BulkFlags, decide, wordsFrom } from "../bulk.ts";
+import { type BulkWords, decide } from "../bulk.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { userError } from "../exit-code.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import { count, dryRun, flag, orNone, required, text, yes } from "../options.ts";
 import { undoHint } from "../render/operation.ts";
 import { clean, counted, lettersText, thousands } from "../render/text.ts";
-import { checkSelection, isNarrowed, type SelectionFlags, selectionOptions } from "../selection.ts";
+import { checkSelection, isNarrowed, selectionOptions } from "../selection.ts";
 
 const items = argument("[items...]", "ids, or beginnings of them (default: all selected letters)");
 const job = argument("[job]", "id or name (default: the only job with letters)");
@@ -36,10 +37,10 @@ const discard = command({
     ...selectionOptions,
     dryRun,
     yes,
-    reason: required(text("--reason <text>", "why; kept with each letter")),
+    reason: required(text("--reason <text>", "why; stored with each letter")),
   },
   run: (context, { reason: why, ...given }) =>
-    decide(context, wordsFrom(given), {
+    decide(context, given, {
       kind: "discard",
       verb: "Discard",
       run: (engine, scope) => discardLetters(engine, { ...scope, reason: why }),
@@ -51,8 +52,7 @@ const restore = command({
   examples: ["redrive dlq restore order-7", "redrive dlq restore --job nightly --yes"],
   arguments: { items },
   options: { ...selectionOptions, dryRun, yes },
-  run: (context, given) =>
-    decide(context, wordsFrom(given), { kind: "restore", verb: "Restore", run: restoreLetters }),
+  run: (context, given) => decide(context, given, { kind: "restore", verb: "Restore", run: restoreLetters }),
 });
 
 const noArchive = flag("--no-archive", "do not keep a copy");
@@ -76,62 +76,41 @@ const purge = command({
   options: { ...selectionOptions, dryRun, yes, noArchive },
   run: async (context, given) => {
     checkSelection(given);
-    if (!isNarrowed(given)) {
-      throw new RedriveError("usage", "No letters were selected for the purge.", {
-        hint: "Select some, e.g. --older-than 30d, --type Timeout or --group SIGNATURE; --older-than 0s selects all.",
-      });
-    }
-    return deleteLetters(context, "purge", given);
+    if (isNarrowed(given)) return deleteLetters(context, "purge", given);
+    const hint = "Select some, e.g. --older-than 30d or --type Timeout; --older-than 0s selects all.";
+    throw userError("usage", "No letters were selected for the purge.", hint);
   },
 });
-
-type DeleteFlags = SelectionFlags & BulkFlags & { readonly name?: string; readonly noArchive: boolean };
 
 function deleteLetters(
   context: Context,
   kind: "clear" | "purge",
-  { name, noArchive: isUnarchived, ...flags }: DeleteFlags,
+  { noArchive: isUnarchived, ...words }: BulkWords & { noArchive: boolean },
 ): Promise<number> {
   const { home } = context;
-  return decide(
-    context,
-    { job: name, flags },
-    {
-      kind,
-      verb: "Delete",
-      mustAsk: true,
-      toJson: purgeToJson,
-      run: (engine, scope) => purgeLetters(engine, { kind, ...scope, home, archive: !isUnarchived }),
-      more: (operation) => {
-        const archive = archiveOf(operation);
-        return archive === null
-          ? "No copy was kept.\n"
-          : `Archived in ${archive.path}\n${undoHint(operation)}`;
-      },
+  return decide(context, words, {
+    kind,
+    verb: "Delete",
+    mustAsk: true,
+    toJson: purgeToJson,
+    run: (engine, scope) => purgeLetters(engine, { kind, ...scope, home, archive: !isUnarchived }),
+    more: (operation) => {
+      const archive = archiveOf(operation);
+      return archive === null ? "No copy was kept.\n" : `Archived in ${archive.path}\n${undoHint(operation)}`;
     },
-  );
+  });
 }
 
 const maintain = command({
   summary: "Enforce the limits now: archive letters that are too old or too many.",
   description:
-    "Without a job it also applies the retention of jobs and logs, and deletes copies of evidence that no letter names.",
+    "The defaults of the options are those of redrive.yml. Without a job, jobs and logs that are too old and unused copies of evidence are deleted, too.",
   examples: ["redrive dlq maintain --dry-run", "redrive dlq maintain nightly --max-items 1000"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   options: {
-    maxItems: orNone(
-      count(
-        "--max-items <n>",
-        "how many letters a job keeps, or none for no limit (default: as in redrive.yml, else 10000)",
-        1,
-      ),
-    ),
+    maxItems: orNone(count("--max-items <n>", "how many letters a job keeps, or none (default: 10000)", 1)),
     retentionDays: orNone(
-      count(
-        "--retention-days <n>",
-        "how long a letter is kept, or none; 0 archives all (default: as in redrive.yml, else 30)",
-        0,
-      ),
+      count("--retention-days <n>", "how long a letter is kept, or none; 0 archives all (default: 30)", 0),
     ),
     dryRun,
   },
@@ -142,19 +121,14 @@ const maintain = command({
       maxItems: maxItems === undefined ? dlq.maxItems : maxItems,
       retentionDays: retentionDays === undefined ? dlq.retentionDays : retentionDays,
     };
-    const dlqDir = dlq.dlqDir === undefined ? {} : { dlqDir: dlq.dlqDir };
-    const how = { home, author, isPreview, onNotice: (notice: string) => context.note(notice), ...dlqDir };
+    const onNotice = (notice: string) => context.note(notice);
+    const how = { home, author, isPreview, onNotice, ...compact({ dlqDir: dlq.dlqDir }) };
     const { maintained, swept, tidied } = await context.withStore(async (engine) => {
       const only = name === undefined ? undefined : await requireJob(engine, name);
-      const all = await maintainLetters(engine, { ...limits, ...how, ...(only && { job: only }) });
-      if (!isPreview) {
-        const changed = all.reduce((sum, { evicted, purged }) => sum + evicted + purged, 0);
-        await refreshDirectories(context, engine, {
-          jobIds: all.map(({ jobId }) => jobId),
-          count: changed,
-          limits,
-        });
-      }
+      const all = await maintainLetters(engine, { ...limits, ...how, ...compact({ job: only }) });
+      const count = all.reduce((sum, { evicted, purged }) => sum + evicted + purged, 0);
+      const jobIds = all.map(({ jobId }) => jobId);
+      if (!isPreview) await refreshDirectories(context, engine, { jobIds, count, limits });
       if (only) return { maintained: all, swept: NOTHING_SWEPT, tidied: NOTHING_TIDIED };
       const old = await tidyJobs(engine, { ...how, limits: jobLimitsOf(jobs) });
       return { maintained: all, tidied: old, swept: await sweep(context, engine, isPreview) };
@@ -166,10 +140,8 @@ const maintain = command({
       ...(tidied.logs > 0 && { logs_deleted: tidied.logs, log_bytes: tidied.logBytes }),
       ...(isPreview && { dry_run: true }),
     };
-    return context.answer(
-      document,
-      () => maintainedText(maintained, isPreview) + deletedText(swept, tidied, isPreview),
-    );
+    const text = () => maintainedText(maintained, isPreview) + deletedText(swept, tidied, isPreview);
+    return context.answer(document, text);
   },
 });
 
@@ -191,7 +163,7 @@ function deletedText({ copies, bytes }: Swept, { jobs, logs, logBytes }: Tidied,
   const verb = isPreview ? "Would delete" : "Deleted";
   const evidence = counted(copies, "copy of evidence", "copies of evidence");
   return [
-    copies > 0 && `${verb} ${evidence} that nothing names any more, ${thousands(bytes)} bytes.\n`,
+    copies > 0 && `${verb} ${evidence} that no letter uses, ${thousands(bytes)} bytes.\n`,
     jobs.length > 0 && `${verb} ${counted(jobs.length, "job")}: ${jobs.join(", ")}.\n`,
     logs > 0 && `${verb} ${counted(logs, "log")}, ${thousands(logBytes)} bytes.\n`,
   ]

@@ -19,13 +19,13 @@ import { compact, type JsonObject } from "../../std/json.ts";
 import { interruptible } from "../bulk.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { conflict, EXIT, userError } from "../exit-code.ts";
 import { directoryOf, refreshDirectories } from "../maintenance.ts";
 import { absolute, choice, count, dryRun, list, ofJob, path, word } from "../options.ts";
 import { capsuleText } from "../render/capsule.ts";
 import { evidenceText, letterText } from "../render/letter.ts";
 import { clean, counted, lettersText, thousands } from "../render/text.ts";
-import { ifJobMissing, selectedIn, selectionOptions } from "../selection.ts";
+import { jobIfAny, selectedIn, selectionOptions } from "../selection.ts";
 
 const exportLettersTo = command({
   summary: "Export letters to a file or folder.",
@@ -43,9 +43,7 @@ const exportLettersTo = command({
     const { cwd, stdout } = context.terminal;
     const isStream = to === "-";
     if (isStream && context.isJson && !["json", "receipts"].includes(format ?? "json")) {
-      throw new RedriveError("usage", `--json and --format ${format} cannot be used together on stdout.`, {
-        hint: "Leave --json out, or name a file.",
-      });
+      throw conflict("--json", `--format ${format}`, "Leave --json out, or name a file instead of stdout.");
     }
     const where = isStream ? to : absolute(cwd, to) + (to.endsWith("/") ? "/" : "");
     const { result: exported } = await interruptible(context, async (engine, signal) => {
@@ -53,7 +51,9 @@ const exportLettersTo = command({
       const letters = selectLetters(engine, selection, { order: "oldest", signal }); // an import keeps this order
       return exportLetters(letters, { path: where, stdout, ...(format !== undefined && { format }) }).catch(
         (error) => {
-          throw signal.aborted ? new RedriveError("interrupted", "The export is not complete.") : error;
+          throw signal.aborted
+            ? new RedriveError("interrupted", "Interrupted. The export is not complete.")
+            : error;
         },
       );
     });
@@ -88,13 +88,9 @@ const importLettersFrom = command({
           signal,
           stdin,
           onProgress: progressOf(context),
-          ...(job !== undefined && {
-            job: await requireJob(engine, job).then(
-              ({ id }) => id,
-              (error) => ifJobMissing(error, job), // a missing job is created with this name
-            ),
-          }),
-          ...(format !== undefined && { format }),
+          // A missing job is created with this name.
+          ...(job !== undefined && { job: (await jobIfAny(engine, job))?.id ?? job }),
+          ...compact({ format }),
         });
         const jobIds = report.jobs.map(({ jobId }) => jobId);
         if (!isDry)
@@ -116,7 +112,6 @@ const importLettersFrom = command({
 
 const PROGRESS_EVERY_MS = 2000;
 
-/** Prints a progress line every few seconds on a terminal. */
 function progressOf(context: Context): (letters: number) => void {
   let due = systemClock.now() + PROGRESS_EVERY_MS;
   return (letters) => {
@@ -164,7 +159,7 @@ const mirror = command({
   examples: ["redrive dlq mirror", "redrive dlq mirror nightly --dlq-dir .mmm/mapreduce/dlq"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   options: {
-    folder: path("--dlq-dir <folder>", "the folder, e.g. .mmm/mapreduce/dlq (default: dlq in the home)"),
+    folder: path("--dlq-dir <folder>", "the folder, e.g. .mmm/mapreduce/dlq (default: $REDRIVE_HOME/dlq)"),
   },
   run: async (context, { name, folder }) => {
     const { dlq } = await context.config();
@@ -203,14 +198,13 @@ const capsule = command({
   },
   run: async (context, { item, file, job, output, names = [] }) => {
     if (item === "open" && file !== undefined) return openCapsule(context, file, output);
-    if (file !== undefined)
-      throw new RedriveError("usage", `Unexpected argument ${file}.`, { hint: CAPSULE_USAGE });
+    if (file !== undefined) throw userError("usage", `Unexpected argument ${file}.`, CAPSULE_USAGE);
     const { env, version, cwd } = context.terminal;
     const { makeCapsule } = await import("../../dead-letter/make-capsule.ts");
     const made = await context.withStore(async (engine) => {
       const letter = await requireLetter(engine, item, job).catch((error) => {
         if (item !== "open") throw error;
-        throw new RedriveError("usage", "No capsule was named.", { hint: CAPSULE_USAGE, cause: error });
+        throw userError("usage", "No capsule was named.", CAPSULE_USAGE, error);
       });
       return makeCapsule(engine, letter, { env, version, names });
     });
@@ -272,11 +266,7 @@ const evidence = command({
   },
 });
 
-function namedBy(
-  { failureHistory }: Letter,
-  attempts: readonly Attempt[],
-  attempt: number | undefined,
-): readonly NamedEvidence[] {
+function namedBy({ failureHistory }: Letter, attempts: readonly Attempt[], attempt: number | undefined) {
   const elsewhere = new Set(attempts.filter(isFromElsewhere).map(({ number }) => number));
   return failureHistory
     .filter(({ attemptNumber }) => attempt === undefined || attemptNumber === attempt)
@@ -294,9 +284,9 @@ function noEvidence({ itemId }: Letter, attempt: number | undefined): RedriveErr
     attempt === undefined
       ? `No attempt of ${itemId} named a file as evidence.`
       : `Attempt ${attempt} of ${itemId} named no file as evidence.`;
-  return new RedriveError("log_not_found", what, {
-    hint: "A command names files in the list `evidence` of its failure file, a handler with context.evidence(path).",
-  });
+  const hint =
+    "A command names files in the list `evidence` of its failure file, a handler with context.evidence(path).";
+  return userError("log_not_found", what, hint);
 }
 
 function fileToJson(one: NamedEvidence | CopiedEvidence): JsonObject {

@@ -51,11 +51,8 @@ async function listLetters(context: Context, { name, ...flags }: ListFlags): Pro
   const { page, job, now, idOf } = await context.withStore(async (engine) => {
     const { selection, job: named } = await selectedIn(engine, name, flags);
     const { sort: order = "newest", cursor: after, limit: wanted = 20 } = flags;
-    const found = await selectPage(engine, selection, {
-      order,
-      limit: wanted,
-      ...compact({ cursor: after }),
-    });
+    const page = { order, limit: wanted, ...compact({ cursor: after }) };
+    const found = await selectPage(engine, selection, page);
     const ids = context.isTerminal ? found.letters.map(({ itemId }) => itemId) : [];
     return {
       page: found,

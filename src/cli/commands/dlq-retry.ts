@@ -1,13 +1,12 @@
 /** `redrive dlq retry`: redrives letters, or adds copies of them as new items to their queue. */
 import type { Engine } from "../../engine.ts";
-import { RedriveError } from "../../errors.ts";
 import { PRIORITIES } from "../../item/item.ts";
 import { isStanding, type Job, type JobChange } from "../../item/job.ts";
 import { type Operation, operationToJson } from "../../item/operation.ts";
 import { listRequeued, previewRequeue, type RequeuedLetter, requeueLetters } from "../../redrive/amend.ts";
 import type { RedrivePlan } from "../../redrive/plan.ts";
 import { previewRedrive, previewToJson } from "../../redrive/preview.ts";
-import { parseSetting, type Recipe } from "../../redrive/recipe.ts";
+import type { Recipe } from "../../redrive/recipe.ts";
 import { countSelected, selectionFor } from "../../redrive/select.ts";
 import { detachLetters, retryLetters } from "../../run/retry.ts";
 import { requireHandler } from "../../run/run-job.ts";
@@ -22,14 +21,14 @@ import {
 } from "../bulk.ts";
 import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { EXIT, userError } from "../exit-code.ts";
 import { answerRedriven, runRedrive, unknownToJson } from "../interactive-run.ts";
-import { readJsonOption } from "../json-input.ts";
+import { readRecipe } from "../json-input.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import * as option from "../options.ts";
 import { noMatchText, previewText, refusalLines } from "../render/operation.ts";
 import { clean, lettersText } from "../render/text.ts";
-import { resolveBulk, selectionOptions } from "../selection.ts";
+import { type LetterWords, resolveBulk, selectionOptions } from "../selection.ts";
 
 const options = {
   ...selectionOptions,
@@ -41,22 +40,12 @@ const options = {
   rate: option.rate("start at most this many, e.g. 5/s or 100/m (default: no limit)"),
   delayMs: option.duration("--delay <duration>", "wait before the first one (default: 0)"),
   maxRetries: option.retries("how often each is retried (default: as the job)"),
-  priority: option.choice(
-    "--priority <priority>",
-    "the new priority of their items (default: unchanged)",
-    PRIORITIES,
-  ),
+  priority: option.choice("--priority <priority>", "a new priority for their items", PRIORITIES),
   workflow: option.word("--workflow <file>", "retry them with this corrected workflow; the job keeps it"),
-  asNew: option.flag(
-    "--as-new",
-    "for a queue: send each letter as a new item, Requeue-NAME, and close the letter",
-  ),
+  asNew: option.flag("--as-new", "in a queue: send each as a new item, Requeue-NAME, and close the letter"),
   set: option.repeated("--set <path=cel>", "with --as-new: set a field of the new item's data"),
   patch: option.word("--patch <json>", "with --as-new: a JSON merge patch of the new item's data, or @FILE"),
-  detach: option.flag(
-    "--detach",
-    "only send them back; a runner of the job or `redrive ops resume` does the work",
-  ),
+  detach: option.flag("--detach", "do not wait: a runner of the job or `redrive ops resume` does the work"),
   quiet: option.quiet,
   storeWaitMs: option.storeWaitMs,
 };
@@ -79,95 +68,75 @@ const retry = command({
     items: argument("[items...]", "retry only these items"),
   },
   options,
-  run: async (context, { name, items, ...flags }) => {
+  run: async (context, flags) => {
     const plan = planFrom(flags);
     const recipe = recipeFrom(context, flags);
-    const { cwd } = context.terminal;
-    const request = await context.withStore((engine) => findRequest(engine, { name, items, flags, cwd }));
+    const request = await context.withStore((engine) => findRequest(engine, flags, context.terminal.cwd));
     if (request === null) {
       const none = { selected: 0, redrivable: 0, groups: [], refusals: [] };
       const document = flags.dryRun ? previewToJson(none, null) : emptyCounts("redrive", null);
       return context.answer(document, () => "No letters.\n");
     }
-    refuseForQueue(request.job, flags);
-    for (const item of request.unknown)
-      context.note(`${request.job.id} has no item ${clean(item)}. Retrying the others.`);
+    const { job, unknown } = request;
+    refuseForQueue(job, flags);
+    for (const item of unknown) context.note(`${job.id} has no item ${clean(item)}. Retrying the others.`);
     const code = flags.asNew
       ? await requeue(context, request, { flags, recipe })
       : await retryFound(context, request, { flags, plan });
-    return request.unknown.length > 0 && code === EXIT.done ? EXIT.notFound : code;
+    return unknown.length > 0 && code === EXIT.done ? EXIT.notFound : code;
   },
 });
 
 export const commands = { retry };
 
-/** Builds the redrive plan from the options. */
 export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
   if (flags.canary && flags.detach) {
-    const why = "a canary waits for its first letters";
-    throw new RedriveError("usage", `--canary and --detach cannot be used together: ${why}.`);
+    const message = "--canary and --detach cannot be used together: a canary waits for its first letters.";
+    throw userError("usage", message, "Leave one of them out.");
   }
-  const { rate: pace, delayMs, maxRetries, slots, priority, canary: isCanary } = flags;
-  return compact({ rate: pace, delayMs, maxRetries, slots, priority, canary: isCanary || undefined });
+  const { rate, delayMs, maxRetries, slots, priority, canary } = flags;
+  return compact({ rate, delayMs, maxRetries, slots, priority, canary: canary || undefined });
 }
 
 /** Refuses options that the workers of a queue would ignore, because they have their own settings. */
 function refuseForQueue(job: Job, { slots, maxRetries }: RetryFlags): void {
   if (!isStanding(job)) return;
-  const noEffect = (option: string, why: string, hint: string) =>
-    new RedriveError("usage", `${option} has no effect on ${job.id}: ${why}.`, { hint });
   if (slots !== undefined) {
-    const hint = "Start more workers, or limit the retry with --rate, e.g. --rate 5/s.";
-    throw noEffect("--concurrency", "its workers decide how many run", hint);
+    const message = `--concurrency has no effect on ${job.id}: its workers decide how many run.`;
+    throw userError("usage", message, "Start more workers, or limit the retry with --rate, e.g. --rate 5/s.");
   }
   if (maxRetries !== undefined) {
-    const hint = `Change it for all of its items: redrive queue set ${job.id} --retries ${maxRetries}`;
-    throw noEffect("--retries", "its workers retry as the queue is set", hint);
+    const message = `--retries has no effect on ${job.id}: the settings of the queue apply.`;
+    const hint = `Change them for all its items: redrive queue set ${job.id} --retries ${maxRetries}`;
+    throw userError("usage", message, hint);
   }
 }
 
 interface RetryRequest extends SelectedLetters {
-  /** Named items that do not exist. */
   readonly unknown: readonly string[];
-  /** The new workflow of the job. */
   readonly change?: JobChange;
 }
 
-interface RetryWords {
-  readonly name?: string | undefined;
-  readonly items: readonly string[];
-  readonly flags: RetryFlags;
-  readonly cwd: string;
-}
-
 /** Returns null if nothing was named and there are no letters. A named job or item that does not exist is an error. */
-async function findRequest(
-  engine: Engine,
-  { name, items, flags, cwd }: RetryWords,
-): Promise<RetryRequest | null> {
-  const isNamed = [name, flags.job, flags.queue, ...items].some((one) => one !== undefined);
+async function findRequest(engine: Engine, words: LetterWords & { readonly workflow?: string }, cwd: string) {
+  const { name, items = [], job: jobName, queue, workflow: file } = words;
+  const isNamed = [name, jobName, queue, ...items].some((one) => one !== undefined);
   if (!isNamed && (await engine.listGroups({})).length === 0) return null;
-  const found = await resolveBulk(engine, { job: name, items, flags, skipsUnknown: true });
+  const found = await resolveBulk(engine, words, { skipsUnknown: true });
   const { job, unknown } = found;
   const request = { job, unknown, selection: selectionFor("redrive", found.selection) };
   await refuseOtherStates(engine, "redrive", request);
-  const change = await newWorkflowFor(engine, job, { file: flags.workflow, cwd });
-  if (change !== null) return { ...request, change };
+  const change =
+    file !== undefined
+      ? await (await newWorkflow()).readNewWorkflow(job, { file, cwd })
+      : job.kind === "imported" && (await (await newWorkflow()).findWorkflowOfName(engine, job));
+  if (change) return { ...request, change };
   requireHandler(job);
   return request;
 }
 
 /** Loads this module only if a job gets a new workflow. */
 const newWorkflow = () => import("../../run/new-workflow.ts");
-
-async function newWorkflowFor(
-  engine: Engine,
-  job: Job,
-  { file, cwd }: { readonly file: string | undefined; readonly cwd: string },
-): Promise<JobChange | null> {
-  if (file !== undefined) return (await newWorkflow()).readNewWorkflow(job, { file, cwd });
-  return job.kind === "imported" ? (await newWorkflow()).findWorkflowOfName(engine, job) : null;
-}
 
 async function jobToRun(engine: Engine, { job, change }: RetryRequest): Promise<Job> {
   return change === undefined ? job : (await newWorkflow()).giveWorkflow(engine, job, change);
@@ -176,7 +145,7 @@ async function jobToRun(engine: Engine, { job, change }: RetryRequest): Promise<
 async function retryFound(
   context: Context,
   request: RetryRequest,
-  { flags, plan }: { readonly flags: RetryFlags; readonly plan: RedrivePlan },
+  { flags, plan }: { flags: RetryFlags; plan: RedrivePlan },
 ): Promise<number> {
   const { job, selection, unknown } = request;
   const { force } = flags;
@@ -186,11 +155,8 @@ async function retryFound(
     return context.answer(document, () => previewText(preview, job.id, context));
   }
   const retried = force ? selection : { ...selection, filter: { ...selection.filter, eligible: true } };
-  await confirmCount(context, {
-    flags,
-    question: (letters) => `Retry ${letters} of ${job.id}?`,
-    count: (engine) => countSelected(engine, retried),
-  });
+  const question = (letters: string) => `Retry ${letters} of ${job.id}?`;
+  await confirmCount(context, flags.yes, (engine) => countSelected(engine, retried), question);
   const how = { selection, author: context.author, force, plan };
   if (flags.detach) {
     return context.withStore(async (engine) => {
@@ -210,28 +176,22 @@ async function retryFound(
 function recipeFrom({ terminal: { cwd } }: Context, flags: RetryFlags): Recipe {
   const { asNew, set, patch } = flags;
   if (!asNew && (set ?? patch) !== undefined) {
-    const hint = "Correct the data first: redrive dlq edit ITEM --set path=CEL";
-    const why = "a letter that is retried keeps its data";
-    throw new RedriveError("usage", `--set and --patch need --as-new: ${why}.`, { hint });
+    const message = "--set and --patch need --as-new: a letter that is retried keeps its data.";
+    throw userError("usage", message, "Correct the data first: redrive dlq edit ITEM --set path=CEL");
   }
-  const others = [
+  const other = [
     flags.canary && "--canary",
     flags.rate && "--rate",
     flags.delayMs !== undefined && "--delay",
     flags.detach && "--detach",
     flags.slots !== undefined && "--concurrency",
     flags.maxRetries !== undefined && "--retries",
-  ];
-  const other = others.find(Boolean);
+  ].find(Boolean);
   if (asNew && other) {
-    throw new RedriveError("usage", `--as-new and ${other} cannot be used together.`, {
-      hint: "New items wait in line like all others; the rate of the queue and its workers apply.",
-    });
+    const hint = "New items wait in line like all others; the rate of the queue and its workers apply.";
+    throw userError("usage", `--as-new and ${other} cannot be used together.`, hint);
   }
-  return {
-    ...(set && { set: set.map(parseSetting) }),
-    ...(patch !== undefined && { patch: readJsonOption(patch, { option: "--patch", cwd }) }),
-  };
+  return readRecipe(flags, cwd);
 }
 
 const SENT_MAX = 1000;
@@ -239,21 +199,17 @@ const SENT_MAX = 1000;
 async function requeue(
   context: Context,
   { job, selection, unknown }: RetryRequest,
-  { flags, recipe }: { readonly flags: RetryFlags; readonly recipe: Recipe },
+  { flags, recipe }: { flags: RetryFlags; recipe: Recipe },
 ): Promise<number> {
   if (!isStanding(job)) {
     const hint = `Correct the data with \`redrive dlq edit\`, then: redrive dlq retry ${job.id}`;
-    const why = "whose items are those of its input";
-    throw new RedriveError("usage", `--as-new is for queues; ${job.id} is a job, ${why}.`, { hint });
+    throw userError("usage", `--as-new is for queues, and ${job.id} is a job with a fixed input.`, hint);
   }
   const { force, priority } = flags;
   const request = { queue: job.id, selection, recipe, force, ...(priority !== undefined && { priority }) };
   if (flags.dryRun) return answerRequeuePreview(context, request);
-  await confirmCount(context, {
-    flags,
-    question: (letters) => `Requeue ${letters} of ${job.id} as new items?`,
-    count: (engine) => countSelected(engine, selection),
-  });
+  const question = (letters: string) => `Requeue ${letters} of ${job.id} as new items?`;
+  await confirmCount(context, flags.yes, (engine) => countSelected(engine, selection), question);
   const { author } = context;
   const done = await interruptible(context, async (engine, signal) => {
     const result = await requeueLetters(engine, { ...request, author, signal });
@@ -281,21 +237,11 @@ function requeueText(operation: Operation, sent: readonly RequeuedLetter[]): str
   return `Requeued ${lettersText(done)} of ${queue} as new items${why}.\n${lines.join("")}${more}${next}`;
 }
 
-async function answerRequeuePreview(
-  context: Context,
-  request: Parameters<typeof previewRequeue>[1],
-): Promise<number> {
+async function answerRequeuePreview(context: Context, request: Parameters<typeof previewRequeue>[1]) {
   const { queue } = request;
   const { selected, sent, refusals } = await context.withStore((engine) => previewRequeue(engine, request));
   const refused = selected - sent;
-  const counts = { dry_run: true, selected, done: sent, refused };
-  const document = emptyCounts("requeue", queue, {
-    ...counts,
-    refusals,
-  });
-  return context.answer(
-    document,
-    () =>
-      `Would requeue ${lettersText(sent)} of ${queue} as new items; ${refused} would be refused.\n${refusalLines(refusals)}`,
-  );
+  const document = emptyCounts("requeue", queue, { dry_run: true, selected, done: sent, refused, refusals });
+  const first = `Would requeue ${lettersText(sent)} of ${queue} as new items; ${refused} would be refused.\n`;
+  return context.answer(document, () => first + refusalLines(refusals));
 }

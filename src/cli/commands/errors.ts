@@ -1,6 +1,5 @@
 /** `redrive errors`: prints the error log of all queues, as a table or line by line. */
 import type { Engine } from "../../engine.ts";
-import { RedriveError } from "../../errors.ts";
 import { ERROR_ORIGINS, type ErrorEntry } from "../../item/error-log.ts";
 import type { Item } from "../../item/item.ts";
 import {
@@ -19,7 +18,7 @@ import { compact, type Json, type JsonObject, stringifyJson } from "../../std/js
 import { type FailureTitle, failureTitle, groupTitle } from "../../triage/title.ts";
 import { command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { conflict, EXIT } from "../exit-code.ts";
 import { choice, count, duration, flag, limit, list, withDefault, word } from "../options.ts";
 import { nextPageText, shareFacts, tableBelow, titleFacts } from "../render/layout.ts";
 import { type Shorten, shortIds } from "../render/letter-list.ts";
@@ -55,8 +54,7 @@ const errors = command({
   ],
   options,
   run: (context, flags) => {
-    if (flags.follow && flags.before !== undefined)
-      throw new RedriveError("usage", "--cursor and --follow cannot be used together.");
+    if (flags.follow && flags.before !== undefined) throw conflict("--cursor", "--follow");
     return context.withStore(
       async (engine) => {
         const query = await queryFrom(engine, flags);
@@ -102,7 +100,7 @@ function documentOf({ isJson }: Context, { format }: ErrorFlags): ToDocument | u
 async function follow(
   context: Context,
   engine: Engine,
-  { query, document }: { readonly query: ErrorLogQuery; readonly document: ToDocument | undefined },
+  { query, document }: { query: ErrorLogQuery; document: ToDocument | undefined },
 ): Promise<number> {
   const { stdout } = context.terminal;
   return untilInterrupted(async ({ signal: stop }) => {
@@ -116,7 +114,7 @@ async function follow(
 
 function pageText(
   context: Context,
-  { flags, page, idOf }: { readonly flags: ErrorFlags; readonly page: ErrorPage; readonly idOf: Shorten },
+  { flags, page, idOf }: { flags: ErrorFlags; page: ErrorPage; idOf: Shorten },
 ): string {
   const { errors: found, next } = page;
   const { paint, columns } = context;
@@ -135,7 +133,7 @@ function jsonText(document: Json): string {
 /** Shows facts common to all entries as a heading. The other columns shrink in favour of the error line. */
 export function errorTable(
   errors: readonly ErrorEntry[],
-  { paint, columns, idOf = (id) => id }: Screen & { readonly idOf?: Shorten },
+  { paint, columns, idOf = (id) => id }: Screen & { idOf?: Shorten },
 ): string {
   const titles = errors.map(titleOf);
   const { heading, own } = shareFacts(titles.map(titleFacts));

@@ -1,5 +1,4 @@
 /** `redrive groups merge|split|corrections|rebuild|resolve|ignore|open|note`: commands that change groups. */
-import { RedriveError } from "../../errors.ts";
 import type { Correction, GroupChange } from "../../item/group.ts";
 import { LETTER_STATES } from "../../item/state.ts";
 import { requireJob } from "../../queue/find-job.ts";
@@ -18,10 +17,12 @@ import { ALGORITHM } from "../../triage/signature.ts";
 import { titleLine, titleToJson } from "../../triage/title.ts";
 import { argument, type Commands, command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { userError } from "../exit-code.ts";
 import { count, dryRun, note, ofJob, required, requireText, text, value, word, yes } from "../options.ts";
 import { stateText } from "../render/group.ts";
 import { table } from "../render/layout.ts";
 import { clean, counted, lettersText, minuteText, thousands } from "../render/text.ts";
+
 import { GROUP } from "./groups.ts";
 
 const GROUPS = "groups: signatures, beginnings of them, or names";
@@ -37,10 +38,7 @@ const merge = command({
       const groups = [];
       for (const one of names) groups.push(await requireGroup(engine, one));
       if (groups.some(({ signature }) => signature === into.signature))
-        throw new RedriveError(
-          "usage",
-          `${into.signature} cannot be merged into itself. Nothing was merged.`,
-        );
+        throw userError("usage", `${into.signature} cannot be merged into itself.`, "Name other groups.");
       const title = ({ pattern }: Corrected) => `  ${clean(titleLine(pattern))}\n`;
       const question = `Merge\n${groups.map(title).join("")}into\n${title(into)}for existing and later failures?`;
       if (!isAgreed) await context.confirm(question);
@@ -85,7 +83,7 @@ function correctingBy(context: Context) {
 function answerCorrected(
   context: Context,
   did: string,
-  { target, moved, more }: { readonly target: Corrected; readonly moved: number; readonly more: JsonObject },
+  { target, moved, more }: { target: Corrected; moved: number; more: JsonObject },
 ): number {
   const { signature, pattern } = target;
   return context.answer(
@@ -110,11 +108,7 @@ const corrections = command({
   summary: "List merges and splits, or remove one.",
   examples: ["redrive groups corrections", "redrive groups corrections --remove 2"],
   options: {
-    remove: count(
-      "--remove <n>",
-      "remove the one with this number; `redrive groups rebuild` then regroups its letters",
-      1,
-    ),
+    remove: count("--remove <n>", "remove this one; then regroup its letters: redrive groups rebuild", 1),
   },
   run: async (context, { remove }) => {
     const { removed, all } = await context.withStore(async (engine) => {
@@ -210,11 +204,7 @@ const ignore = command({
   options: {
     until: word("--until <when>", "a time (2026-12-24T08:00Z) or a duration from now (2d)"),
     count: count("--count <n>", "until this many new letters have died of it", 1),
-    perHour: value(
-      "--rate <n/h>",
-      "until more than this many new letters arrive within an hour",
-      readPerHour,
-    ),
+    perHour: value("--rate <n/h>", "until more than this many letters arrive in an hour", readPerHour),
     note,
   },
   run: (context, { names, until, note: noted, ...limits }) =>
@@ -262,17 +252,14 @@ function readTime(given: string, now: number): number {
   const at = /^\d{4}-\d\d-\d\d/.test(given) ? fromRfc3339(given) : now + parseDuration(given, "--until");
   if (at !== undefined && at > now) return at;
   const why = at === undefined ? "is not a time" : "is in the past";
-  throw new RedriveError("usage", `--until: "${given}" ${why}.`, {
-    hint: "Write a future time, e.g. 2026-12-24T08:00Z, or a duration from now, e.g. 2d.",
-  });
+  const hint = "Write a future time, e.g. 2026-12-24T08:00Z, or a duration from now, e.g. 2d.";
+  throw userError("usage", `--until: "${given}" ${why}.`, hint);
 }
 
 function readPerHour(given: string, name: string): number {
   const [, number] = /^(\d+)\s*\/\s*h(?:our)?$/.exec(given.trim()) ?? [];
   if (number !== undefined && Number.isSafeInteger(Number(number))) return Number(number);
-  throw new RedriveError("usage", `${name}: "${given}" is not a rate per hour.`, {
-    hint: "Write e.g. 10/h.",
-  });
+  throw userError("usage", `${name}: "${given}" is not a rate per hour.`, `Example: ${name} 10/h`);
 }
 
 export const commands = { merge, split, corrections, rebuild, resolve, ignore, open, note: addNote };

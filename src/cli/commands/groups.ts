@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Engine } from "../../engine.ts";
-import { isError, RedriveError } from "../../errors.ts";
+import { isError } from "../../errors.ts";
 import { openInput } from "../../intake/input.ts";
 import { GROUP_STATES } from "../../item/group.ts";
 import { requireLetter } from "../../queue/find-item.ts";
@@ -27,7 +27,7 @@ import type { GroupRule } from "../../triage/grouping.ts";
 import { previewLines } from "../../triage/preview.ts";
 import { ALGORITHM, type Signature } from "../../triage/signature.ts";
 import { argument, command } from "../command.ts";
-import { EXIT } from "../exit-code.ts";
+import { EXIT, userError } from "../exit-code.ts";
 import { limit, listOf, ofJob } from "../options.ts";
 import { explanationText, fixText, groupListText, groupText } from "../render/group.ts";
 import { shortSignatures } from "../render/letter-list.ts";
@@ -127,9 +127,8 @@ async function explainNamed(
   }
   const letter = await requireLetter(engine, name).catch((error) => {
     if (!isError(error, "item_not_found")) throw error;
-    throw new RedriveError("group_not_found", `No group and no letter is called ${name}.`, {
-      hint: "List groups: redrive groups list --state all. List letters: redrive dlq list",
-    });
+    const hint = "List groups: redrive groups list --state all. List letters: redrive dlq list";
+    throw userError("group_not_found", `No group and no letter is called ${name}.`, hint);
   });
   return explainLetter(engine, letter, rules);
 }

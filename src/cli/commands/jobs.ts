@@ -76,8 +76,8 @@ function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): 
       { title: "DONE", value: (row) => `${row.succeeded}/${row.total}`, align: "right" },
       {
         title: "DEAD",
-        value: (row) => row.dead,
-        paint: (cell, row) => (row.dead > 0 ? paint.red(cell) : cell),
+        value: ({ dead }) => dead,
+        paint: (cell, { dead }) => (dead > 0 ? paint.red(cell) : cell),
       },
       { title: "LEFT", value: (row) => row.remaining, giveUp: 3 },
       { title: "STARTED", value: (row) => minuteText(row.startedAt), giveUp: 2 },

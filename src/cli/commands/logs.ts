@@ -4,7 +4,6 @@ import { pipeline } from "node:stream/promises";
 import { GrowingOutput } from "../../attempt/growing-output.ts";
 import { type RunningOutput, readRunning } from "../../attempt/output-watch.ts";
 import type { Engine } from "../../engine.ts";
-import { RedriveError } from "../../errors.ts";
 import { isFromElsewhere, NOT_READ } from "../../item/imported-letter.ts";
 import type { Attempt, Item } from "../../item/item.ts";
 import type { Job } from "../../item/job.ts";
@@ -18,7 +17,7 @@ import { jobLogs } from "../../store/home.ts";
 import { PHASES_WITH_LOG } from "../../workflow/workflow-spec.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { EXIT, userError } from "../exit-code.ts";
 import { count, flag } from "../options.ts";
 import { CleanLines, LogLines } from "../render/log-lines.ts";
 import { counted } from "../render/text.ts";
@@ -26,6 +25,7 @@ import { untilInterrupted } from "../signals.ts";
 
 const logs = command({
   summary: "Print the output of an item's attempt or of a workflow's phase, also while it runs.",
+  description: "With --follow and --json, it prints one object per line.",
   examples: [
     "redrive logs nightly order-7",
     "redrive logs nightly order-7 --attempt 2",
@@ -33,35 +33,22 @@ const logs = command({
   ],
   arguments: {
     jobName: argument("<job>", "id or name"),
-    itemName: argument(
-      "[item]",
-      "id, or the beginning of one; or setup, reduce or merge (with --follow default: all)",
-    ),
+    itemName: argument("[item]", "id, or the beginning of one; or a phase: setup, reduce, merge"),
   },
   options: {
-    attempt: count(
-      "-a, --attempt <n>",
-      "the attempt (default: the running one, else the last one with output)",
-      1,
-    ),
-    follow: flag(
-      "--follow",
-      "print output as it is written, until the item or the job has ended; with --json one object per line",
-      { conflicts: ["attempt"] },
-    ),
-    isRaw: flag(
-      "--raw",
-      "print the bytes unchanged, also on a terminal, where control characters are made visible",
-    ),
+    attempt: count("-a, --attempt <n>", "the attempt (default: the running one, or the last with output)", 1),
+    follow: flag("--follow", "print output as it is written, until the item, or without one the job, ends", {
+      conflicts: ["attempt"],
+    }),
+    isRaw: flag("--raw", "print the bytes unchanged, with control characters, also on a terminal"),
   },
   run: (context, { jobName, itemName, attempt: number, follow: isFollowed, isRaw }) =>
     context.withStore(async (engine) => {
       const job = await requireJob(engine, jobName);
       if (itemName === undefined) {
         if (isFollowed) return follow(context, engine, job, { isRaw });
-        throw new RedriveError("usage", "No item was named.", {
-          hint: `Name one: redrive logs ${job.id} ITEM. To follow all items: redrive logs ${job.id} --follow`,
-        });
+        const all = `To follow all items: redrive logs ${job.id} --follow`;
+        throw userError("usage", "No item was named.", `Name one: redrive logs ${job.id} ITEM. ${all}`);
       }
       const phase = await findPhase(context, engine, job, itemName);
       if (phase !== undefined) return show(context, job, { ...phase, isRaw });
@@ -74,12 +61,11 @@ const logs = command({
 
 export const commands = { logs };
 
-/** Follows one item, or all items of the job. */
 function follow(
   context: Context,
   engine: Engine,
   job: Job,
-  { item, isRaw }: { readonly item?: Item; readonly isRaw: boolean },
+  { item, isRaw }: { item?: Item; isRaw: boolean },
 ): Promise<number> {
   const lines = new LogLines(context, { isWholeJob: item === undefined, isRaw });
   return untilInterrupted(async ({ signal }) => {
@@ -100,12 +86,7 @@ interface Found {
 }
 
 /** Finds the log of a workflow phase, unless an item has that name. */
-async function findPhase(
-  { home }: Context,
-  engine: Engine,
-  job: Job,
-  name: string,
-): Promise<Found | undefined> {
+async function findPhase({ home }: Context, engine: Engine, job: Job, name: string) {
   if (job.kind !== "workflow" || !PHASES_WITH_LOG.includes(name)) return undefined;
   const items = await engine.findItems(name, { queue: job.id, limit: 1 });
   if (items.some((item) => item.itemId === name)) return undefined;
@@ -113,32 +94,33 @@ async function findPhase(
   const isRunning = recordsOf(home, job, log).length > 0;
   if (isRunning) return { about: { phase: name }, log, running: `The ${name} phase` };
   if (existsSync(log)) return { about: { phase: name }, log };
-  throw new RedriveError("log_not_found", `The ${name} phase of ${job.id} wrote no output.`);
+  const message = `The ${name} phase of ${job.id} wrote no output.`;
+  throw userError("log_not_found", message, `Show the job: redrive status ${job.id}`);
 }
 
 async function findAttempt(
   { home }: Context,
   engine: Engine,
   job: Job,
-  { item, number: wanted }: { readonly item: Item; readonly number: number | undefined },
+  { item, number: wanted }: { item: Item; number: number | undefined },
 ): Promise<Found> {
   const { itemId } = item;
   const attempt = choose(item, await engine.listAttempts(item.ref), wanted);
   const { log, outcome, number } = attempt;
   const about = { item_id: itemId, attempt: number, outcome };
   if (log !== undefined && isFromElsewhere(attempt)) {
-    throw new RedriveError("log_not_found", `${log} ${NOT_READ}.`, {
-      hint: `The end of its output is in the letter: redrive dlq inspect ${itemId}`,
-    });
+    const hint = `The end of its output is in the letter: redrive dlq inspect ${itemId}`;
+    throw userError("log_not_found", `${log} ${NOT_READ}.`, hint);
   }
   if (log !== undefined) return { about, log };
-  if (outcome !== "running")
-    throw new RedriveError("log_not_found", `Attempt ${number} of ${itemId} (${outcome}) wrote no output.`);
+  if (outcome !== "running") {
+    const message = `Attempt ${number} of ${itemId} (${outcome}) wrote no output.`;
+    throw userError("log_not_found", message, `Show what happened: redrive events ${job.id}`);
+  }
   const holder = (await engine.listHolders()).find(({ id }) => id === attempt.holder);
   if (holder !== undefined && holder.host !== thisHost()) {
-    throw new RedriveError("log_not_found", `Attempt ${number} of ${itemId} runs on another machine.`, {
-      hint: `Its output is on that machine until the attempt ends: ${attempt.holder}`,
-    });
+    const hint = `Its output is on that machine until the attempt ends: ${attempt.holder}`;
+    throw userError("log_not_found", `Attempt ${number} of ${itemId} runs on another machine.`, hint);
   }
   return { about, log: jobLogs(home, job.id).log(itemId, number), running: `Attempt ${number}` };
 }
@@ -151,8 +133,9 @@ function choose(item: Item, attempts: readonly Attempt[], number: number | undef
       ? (withOutput.at(-1) ?? attempts.at(-1))
       : attempts.find((attempt) => attempt.number === number);
   if (chosen !== undefined) return chosen;
-  const had = `It has had ${counted(attempts.length, "attempt")}.`;
-  throw new RedriveError("log_not_found", `Item ${item.itemId} has no attempt ${number ?? ""}. ${had}`);
+  const message = `${item.itemId} has no attempt${number === undefined ? " yet" : ` ${number}`}.`;
+  const had = `It has had ${counted(attempts.length, "attempt")}. It is ${item.state}.`;
+  throw userError("log_not_found", message, had);
 }
 
 type Shown = Found & { readonly isRaw: boolean };
@@ -168,12 +151,7 @@ async function show(context: Context, job: Job, found: Shown): Promise<number> {
 const RECORD_WAIT_MS = 1500;
 const POLL_MS = 100;
 
-async function showRunning(
-  context: Context,
-  job: Job,
-  { about, log, isRaw }: Shown,
-  what: string,
-): Promise<void> {
+async function showRunning(context: Context, job: Job, { about, log, isRaw }: Shown, what: string) {
   let records = recordsOf(context.home, job, log);
   for (let waited = 0; records.length === 0 && waited < RECORD_WAIT_MS; waited += POLL_MS) {
     await systemClock.sleep(POLL_MS);
@@ -206,7 +184,8 @@ async function print({ terminal, isTerminal }: Context, { log, isRaw }: Shown): 
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
     if (code === "EPIPE") return; // the reader closed the pipe
     if (code === "ENOENT") {
-      throw new RedriveError("log_not_found", `The log ${log} does not exist any more.`, { cause: error });
+      const hint = "Logs are deleted after the log_retention_days of redrive.yml, or with their job.";
+      throw userError("log_not_found", `The log ${log} does not exist any more.`, hint, error);
     }
     throw error;
   }

@@ -3,7 +3,6 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { emptiedOptionWarning, refuseEmptiedArgument } from "../../attempt/template.ts";
-import { RedriveError } from "../../errors.ts";
 import { INPUT_FORMATS } from "../../intake/input.ts";
 import { DEFAULT_BREAKER, DEFAULT_POLICY, type OnItemFailure, type Policy } from "../../retry/policy.ts";
 import { startMap } from "../../run/map.ts";
@@ -12,28 +11,18 @@ import { resumeJob } from "../../run/resume.ts";
 import { compact } from "../../std/json.ts";
 import { argument, command, type Given, type OptionSpec } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { EXIT, userError } from "../exit-code.ts";
 import { runWithSummary } from "../interactive-run.ts";
 import * as option from "../options.ts";
 
 const mapOptions = {
   ...option.under("Input", {
     input: option.withDefault(
-      option.word(
-        "-i, --input <file>",
-        "the items: a JSON array, JSON Lines, CSV or plain lines; - is stdin",
-      ),
+      option.word("-i, --input <file>", "the items: a JSON array, JSON Lines, CSV or lines; - is stdin"),
       "-",
     ),
-    format: option.choice(
-      "-f, --format <format>",
-      "format of the input (default: by file name or content)",
-      INPUT_FORMATS,
-    ),
-    idField: option.word(
-      "--id-field <field>",
-      "the field that identifies an item (default: its whole content)",
-    ),
+    format: option.choice("-f, --format <format>", "default: by the file's name or content", INPUT_FORMATS),
+    idField: option.word("--id-field <field>", "the field that identifies an item (default: its content)"),
     distinct: {
       ...option.flag("--distinct [field]", "drop items that are equal, or equal in this field"),
       read: (raw) => (raw === true || typeof raw === "string" ? raw : undefined),
@@ -41,19 +30,10 @@ const mapOptions = {
   }),
   ...option.under("Running", {
     concurrency: option.concurrency("how many run at a time (default: the number of cores)"),
-    timeoutMs: option.duration(
-      "-t, --timeout <duration>",
-      "stop an attempt that takes longer, with all its processes (default: none)",
-    ),
+    timeoutMs: option.timeoutMs,
     graceMs: option.graceMs,
-    name: option.word(
-      "-n, --name <name>",
-      "the name of the job; the same name again resumes it: done items are not repeated",
-    ),
-    acceptChanges: option.flag(
-      "--accept-changes",
-      "resume the job of that name although the command has changed",
-    ),
+    name: option.word("-n, --name <name>", "the name of the job; a job of this name is resumed"),
+    acceptChanges: option.acceptChanges("resume the job of that name although the command has changed"),
     allowOptions: option.allowOptions,
     keepEvidence: option.keepEvidence,
     storeWaitMs: option.storeWaitMs,
@@ -108,7 +88,7 @@ const map = command({
         stdin: context.terminal.stdin,
         onJob,
         onNotice,
-        ...(flags.name !== undefined && { name: flags.name }),
+        ...compact({ name: flags.name }),
         ...(flags.acceptChanges && { acceptChanges: true }),
       }),
     );
@@ -118,9 +98,8 @@ const map = command({
 /** Refuses a terminal as input: `redrive map -- ls` would wait for input forever. */
 function requireInput({ terminal }: Context, { input }: MapFlags): void {
   if (input !== "-" || !(terminal.stdin as { isTTY?: boolean }).isTTY) return;
-  throw new RedriveError("usage", "There is no input: nothing is piped in, and --input was not given.", {
-    hint: "find . -name '*.md' | redrive map -- wc -w {}   or   redrive map --input FILE -- COMMAND",
-  });
+  const hint = "find . -name '*.md' | redrive map -- wc -w {}   or   redrive map --input FILE -- COMMAND";
+  throw userError("usage", "There is no input: nothing is piped in, and --input was not given.", hint);
 }
 
 function specFrom({ terminal: { cwd } }: Context, words: readonly string[], flags: MapFlags): MapSpec {
@@ -143,16 +122,12 @@ function policyFrom(flags: MapFlags): Policy {
   const { retries, backoff, maxFailures, failureThreshold, onOutage, outageMsMax } = flags;
   const { breaker: failures, breakerTimeoutMs: timeoutMs } = flags;
   if (failures === undefined && timeoutMs !== undefined)
-    throw new RedriveError(
-      "usage",
-      "--breaker-timeout needs --breaker, the number of failures that opens it.",
-    );
+    throw userError("usage", "--breaker-timeout needs --breaker.", "Example: --breaker 5");
   if (outageMsMax !== undefined && onOutage !== "wait")
-    throw new RedriveError("usage", "--max-outage needs --on-outage wait.");
-  const breaker =
-    failures === undefined
-      ? undefined
-      : { ...DEFAULT_BREAKER, failureThreshold: failures, ...compact({ timeoutMs }) };
+    throw userError("usage", "--max-outage needs --on-outage wait.", "Add --on-outage wait.");
+  const opens =
+    failures === undefined ? undefined : { failureThreshold: failures, ...compact({ timeoutMs }) };
+  const breaker = opens && { ...DEFAULT_BREAKER, ...opens };
   return {
     ...DEFAULT_POLICY,
     ...(retries !== undefined && { maxAttempts: retries + 1 }),
@@ -165,30 +140,19 @@ function policyFrom(flags: MapFlags): Policy {
 function onItemFailureFrom({ onFailure, failureCommand }: MapFlags): OnItemFailure {
   if (failureCommand === undefined) return onFailure;
   if (onFailure === "dlq") return "custom";
-  throw new RedriveError(
-    "usage",
-    `--on-failure-command and --on-failure ${onFailure} cannot be used together.`,
-    {
-      hint: "Leave --on-failure out: the command decides.",
-    },
-  );
+  const message = `--on-failure-command and --on-failure ${onFailure} cannot be used together.`;
+  throw userError("usage", message, "Leave --on-failure out: the command decides.");
 }
 
 const resume = command({
   summary: "Resume a job: finish pending items and retry eligible letters.",
   examples: ["redrive resume", "redrive resume nightly --no-dlq"],
   arguments: {
-    job: argument(
-      "[job]",
-      "id or name (default: the latest job of this folder, or of its git repository, that is not completed)",
-    ),
+    job: argument("[job]", "id or name (default: the latest unfinished job of this folder or repository)"),
   },
   options: {
     noDlq: option.flag("--no-dlq", "do not retry letters"),
-    acceptChanges: option.flag(
-      "--accept-changes",
-      "resume although the workflow file has changed, with its new content",
-    ),
+    acceptChanges: option.acceptChanges("resume although the workflow file has changed, with the new file"),
     slots: option.concurrency("how many run at a time (default: as the job)"),
     storeWaitMs: option.storeWaitMs,
     quiet: option.quiet,

@@ -20,15 +20,15 @@ import { table } from "../render/layout.ts";
 import { countsText, operationText, resultText, statusTint } from "../render/operation.ts";
 import { lettersText, secondText } from "../render/text.ts";
 
-const ID = argument("<operation>", "its id, or the beginning of it");
+const ID = argument("<operation>", "id, or the beginning of one");
 
 const list = command({
   isDefault: true,
   summary: "List operations, newest first.",
   examples: ["redrive ops", "redrive ops list --open --job nightly"],
   options: {
-    job: ofJob("list operations on this job"),
-    open: flag("--open", "list only those that have not ended"),
+    job: ofJob("operations on this job"),
+    open: flag("--open", "only those that have not ended"),
   },
   run: async (context, { job, open }) => {
     const operations = await context.withStore(async (engine) => {
@@ -125,7 +125,7 @@ const resume = command({
   summary: "Resume an operation that was paused, interrupted or killed, and wait for its end.",
   examples: ["redrive ops resume", "redrive ops resume op-7h2k"],
   arguments: {
-    id: argument("[operation]", "its id, or the beginning of it (default: the only one that has not ended)"),
+    id: argument("[operation]", "id, or the beginning of one (default: the only open one)"),
   },
   options: { quiet, storeWaitMs },
   run: async (context, { id, ...options }) => {
@@ -142,11 +142,8 @@ const resume = command({
     const changed = await changeLetters(context, (engine, signal) =>
       finishOperation({ engine, home, signal }, operation),
     );
-    return context.answer(
-      operationToJson(changed.result),
-      () => countsText(changed.result),
-      changeExitCode(changed),
-    );
+    const { result } = changed;
+    return context.answer(operationToJson(result), () => countsText(result), changeExitCode(changed));
   },
 });
 

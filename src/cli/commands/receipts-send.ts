@@ -1,7 +1,6 @@
 /** `redrive receipts send|deliver|recover`: sends receipts to their targets. */
 import { type ReadReceipt, readReceipts, receiptsOf } from "../../delivery/receipt.ts";
 import { type Recovery, requireReachable, surveyRecovery } from "../../delivery/recovery.ts";
-import { RedriveError } from "../../errors.ts";
 import { leftOf, type Operation, operationToJson } from "../../item/operation.ts";
 import { previewRedrive, previewToJson } from "../../redrive/preview.ts";
 import { DELIVERY_SLOTS } from "../../run/deliver.ts";
@@ -15,7 +14,7 @@ import { compact } from "../../std/json.ts";
 import { emptyCounts } from "../bulk.ts";
 import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { conflict, EXIT, userError } from "../exit-code.ts";
 import { answerRedriven, type Watch, withProgress } from "../interactive-run.ts";
 import { type SentReceipt, sendReceipts } from "../interactive-send.ts";
 import { runWorker } from "../interactive-worker.ts";
@@ -29,7 +28,6 @@ import { planFrom } from "./dlq-retry.ts";
 
 const mirror = option.path("--mirror <file>", "also keep the dead letters as a receipts.json in this file");
 
-/** Resolves the file of `--mirror` against the current folder. */
 function mirrorPath({ terminal: { cwd } }: Context, file: string | undefined): string | undefined {
   return file === undefined ? undefined : option.absolute(cwd, file, "--mirror");
 }
@@ -42,14 +40,10 @@ const inputOptions = {
   data: option.word("--data <json>", "the receipt, or @FILE"),
   file: option.word("--file <file>", "one JSON receipt, an array of them, or JSON Lines; - is stdin"),
   format: option.choice("-f, --format <format>", "default: by the content", ["json", "jsonl"]),
-  key: option.word(
-    "--key <key>",
-    "the key of the receipt, which stays taken forever (default: made from its content)",
-    {
-      conflicts: ["keyField"],
-    },
-  ),
-  keyField: option.word("--key-field <field>", "the field with the key; a.b reaches inside"),
+  key: option.word("--key <key>", "its key, which cannot be used again (default: made from its content)", {
+    conflicts: ["keyField"],
+  }),
+  keyField: option.word("--key-field <field>", "the field with the key; a.b is a nested field"),
 };
 
 const send = command({
@@ -65,12 +59,9 @@ const send = command({
     order: option.word("--order <key>", "send receipts with the same key one after another"),
     waitMs: option.duration(
       "--wait <duration>",
-      "how long to wait for the result, then exit with 75 (default: until it comes)",
+      "how long to wait for the result, then exit with 75 (default: forever)",
     ),
-    noWait: option.flag(
-      "--no-wait",
-      "only store them; `redrive receipts deliver` or a service delivers them",
-    ),
+    noWait: option.flag("--no-wait", "only store them; `redrive receipts deliver` delivers them"),
     concurrency: option.concurrency("how many are sent at a time (default: 10)"),
     mirror,
   },
@@ -100,19 +91,14 @@ type ReceiptRuns = AsyncIterable<readonly ReadReceipt[]> | Iterable<readonly Rea
 type InputFlags = Given<typeof inputOptions>;
 
 /** Reads receipts in batches. Refuses contradictory options before reading. */
-async function* receiptsFrom(
-  context: Context,
-  flags: InputFlags,
-  signal: AbortSignal,
-): AsyncGenerator<readonly ReadReceipt[]> {
+async function* receiptsFrom(context: Context, flags: InputFlags, signal: AbortSignal) {
   const { key } = flags;
   let read = 0;
   for await (const run of receiptRuns(context, flags, signal)) {
     read += run.length;
     if (key !== undefined && read > 1) {
-      throw new RedriveError("usage", "--key is for one receipt.", {
-        hint: "Name the field with the key of each: --key-field FIELD",
-      });
+      const hint = "Name the field with the key of each: --key-field FIELD";
+      throw userError("usage", "--key is for one receipt, and there are several.", hint);
     }
     yield key === undefined ? run : run.map((one) => ({ ...one, key }));
   }
@@ -125,13 +111,12 @@ function receiptRuns(
 ): ReceiptRuns {
   if (data !== undefined) {
     const other = file !== undefined ? "--file" : format !== undefined ? "--format" : undefined;
-    if (other !== undefined) throw new RedriveError("usage", `--data and ${other} cannot be used together.`);
+    if (other !== undefined) throw conflict("--data", other);
     return [receiptsOf(readJsonOption(data, { option: "--data", cwd }), "--data", keyField)];
   }
   if (file === undefined && (stdin as { isTTY?: boolean }).isTTY) {
-    throw new RedriveError("usage", "No receipt was given.", {
-      hint: `Give it as JSON: --data '{"task_id": "t-1"}', --data @FILE, --file FILE, or on stdin.`,
-    });
+    const hint = `Give it as JSON: --data '{"task_id": "t-1"}', --data @FILE, --file FILE, or on stdin.`;
+    throw userError("usage", "No receipt was given.", hint);
   }
   const from = file === undefined || file === "-" ? "-" : option.absolute(cwd, file, "--file");
   return readReceipts({ path: from, ...compact({ format, keyField }) }, { stdin, signal });
@@ -169,19 +154,17 @@ function answerSent(
 }
 
 const deliver = command({
-  summary: "Deliver waiting receipts until a signal comes.",
+  summary: "Deliver waiting receipts until it is stopped.",
   examples: ["redrive receipts deliver", "redrive receipts deliver billing --until-empty"],
   arguments: { targets: argument("[targets...]", "their names (default: all)") },
   options: {
     concurrency: option.concurrency("how many are sent at a time, of each target (default: 10)"),
     rate: option.rate("what this process may send of each target: 5/s, 100/m, 1000/h (default: no limit)"),
-    untilEmpty: option.untilEmpty,
-    dueWithinMs: option.dueWithinMs,
+    ...option.endingOptions,
     noAutoRecover: option.flag(
       "--no-auto-recover",
-      "leave letters that died of an outage to `redrive receipts recover` (default: they are sent again when the target answers)",
+      "after an outage, do not send its letters again when the target answers",
     ),
-    drainMs: option.drainMs,
     storeWaitMs: option.storeWaitForeverMs,
     quiet: option.quiet,
     mirror,
@@ -261,11 +244,7 @@ interface RecoverPlan extends Pick<RetryOptions, "author" | "force" | "plan"> {
 }
 
 /** Finishes operations that were interrupted, then sends all dead letters. */
-async function recoverLetters(
-  given: RunDeps,
-  watch: Watch,
-  { recovery, mirrors, ...how }: RecoverPlan,
-): Promise<readonly Operation[]> {
+async function recoverLetters(given: RunDeps, watch: Watch, { recovery, mirrors, ...how }: RecoverPlan) {
   const { job, selection, letters, begun } = recovery;
   const services = [...(given.services ?? []), ...mirrors];
   const deps = reportingFailures({ ...given, services }, watch.onNotice);

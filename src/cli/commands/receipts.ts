@@ -6,12 +6,12 @@ import {
   type TargetSummary,
   targetToJson,
 } from "../../delivery/target-settings.ts";
-import { isError, RedriveError } from "../../errors.ts";
+import { isError } from "../../errors.ts";
 import { requireItem } from "../../queue/find-item.ts";
 import { requireTarget } from "../../queue/find-job.ts";
 import { itemViewToJson, readItemView } from "../../queue/item-json.ts";
 import { argument, command } from "../command.ts";
-import { EXIT } from "../exit-code.ts";
+import { EXIT, userError } from "../exit-code.ts";
 import { itemStates, word } from "../options.ts";
 import { targetOptions, targetSettingsFrom } from "../queue-options.ts";
 import { itemText } from "../render/item.ts";
@@ -74,9 +74,7 @@ const list = command({
   run: async (context, { name, ...flags }) => {
     if (name !== undefined) return listItems(context, { name, ...flags }, TARGET_KIND);
     if (flags.states !== undefined || flags.after !== undefined)
-      throw new RedriveError("usage", "No target was named.", {
-        hint: "redrive receipts list TARGET --state dead",
-      });
+      throw userError("usage", "No target was named.", "Name one: redrive receipts list TARGET");
     const targets = await context.withStore(listTargets);
     return context.answer({ targets: targets.map(targetToJson) }, () => targetsText(targets, context));
   },
@@ -98,13 +96,8 @@ const inspect = command({
         throw asReceiptError(error, key, named);
       });
       if (ids.has(item.queue)) return readItemView(engine, item);
-      throw new RedriveError(
-        "item_not_found",
-        `There is no receipt ${key}: it is an item of ${item.queue}.`,
-        {
-          hint: `Show it: redrive queue show ${item.queue} ${key}`,
-        },
-      );
+      const message = `There is no receipt ${key}: it is an item of ${item.queue}.`;
+      throw userError("item_not_found", message, `Show it: redrive queue show ${item.queue} ${key}`);
     });
     const { itemId, queue } = view.item;
     const document = { key: itemId, target: queue, ...itemViewToJson(view) };
@@ -115,14 +108,12 @@ const inspect = command({
 /** Rewords errors about items, because receipts are stored as items. */
 function asReceiptError(error: unknown, key: string, id: string | undefined): unknown {
   if (isError(error, "ambiguous")) {
-    return new RedriveError("ambiguous", error.message.replace("several items", "several receipts"), {
-      hint: "Give more of the key, or the target with --target.",
-    });
+    const message = error.message.replace("several items", "several receipts");
+    return userError("ambiguous", message, "Give more of the key, or the target with --target.");
   }
   if (!isError(error, "item_not_found")) return error;
-  return new RedriveError("item_not_found", `There is no receipt ${key}${id ? ` for ${id}` : ""}.`, {
-    hint: `List them: redrive receipts list ${id ?? "TARGET"}`,
-  });
+  const message = `There is no receipt ${key}${id ? ` for ${id}` : ""}.`;
+  return userError("item_not_found", message, `List them: redrive receipts list ${id ?? "TARGET"}`);
 }
 
 const pausing = pauseCommands(TARGET_KIND, {

@@ -41,7 +41,7 @@ async function readSummary(engine: Engine, name: string): Promise<JobSummary> {
 async function watchJob(
   context: Context,
   engine: Engine,
-  { name, stop }: { readonly name: string; readonly stop: AbortSignal },
+  { name, stop }: { name: string; stop: AbortSignal },
 ): Promise<JobSummary> {
   const { stderr } = context.terminal;
   let shown = "";
@@ -61,12 +61,7 @@ async function watchJob(
 
 const eventOptions = {
   follow: flag("--follow", "keep printing as events happen; with --json one object per line"),
-  types: listOf(
-    "--type <types>",
-    "only these types, e.g. attempt_failed,dlq_item_added",
-    EVENT_TYPES,
-    "usage",
-  ),
+  types: listOf("--type <types>", "these types, e.g. attempt_failed,dlq_item_added", EVENT_TYPES, "usage"),
   sinceMs: duration("--since <duration>", "only the latest, e.g. 10m"),
   limit: count("-l, --limit <n>", "print at most this many (default: all)", 1),
 };
@@ -102,7 +97,7 @@ const EVENTS_POLL_MS = 200;
 
 async function* eventsOf(
   engine: Engine,
-  { name, types, sinceMs, limit, follow }: Given<typeof eventOptions> & { readonly name?: string },
+  { name, types, sinceMs, limit, follow }: Given<typeof eventOptions> & { name?: string },
   stop: AbortSignal,
 ): AsyncGenerator<Event> {
   const query = compact({

@@ -5,7 +5,7 @@ import type { DamageReport, Problem, SalvageReport } from "../../item/store-quer
 import type { CopyProgress, CopyReport } from "../../store/copy.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { EXIT, userError } from "../exit-code.ts";
 import { table } from "../render/layout.ts";
 import { counted, shellWord, thousands } from "../render/text.ts";
 
@@ -120,7 +120,7 @@ const copy = command({
 
 function refuseStoreOption({ hasStoreOption }: Context, name: string): void {
   if (hasStoreOption)
-    throw new RedriveError("usage", `\`store ${name}\` takes both stores as arguments, not --store.`);
+    throw userError("usage", "Both stores are arguments, not --store.", `redrive store ${name} FROM TO`);
 }
 
 /** Progress is reported for tables of at least this size, and repeatedly for large ones. */

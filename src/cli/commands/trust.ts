@@ -8,11 +8,12 @@ import { mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from
 import { dirname, join } from "node:path";
 import type { ConfigFile } from "../../config/config.ts";
 import type { Config } from "../../config/settings.ts";
-import { RedriveError } from "../../errors.ts";
+import type { RedriveError } from "../../errors.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER, readText } from "../../std/files.ts";
 import { isJsonObject, type JsonObject } from "../../std/json.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { userError } from "../exit-code.ts";
 import { clean } from "../render/text.ts";
 
 /** Returns the commands that run automatically: those of automatic fixes and of alerts. */
@@ -33,8 +34,8 @@ export async function requireTrust(context: Context, commands: readonly string[]
   if (file === null || isOwn(context, file) || isTrusted(context, file.path)) return;
   if (!context.canAnswer) throw notTrusted(file.path, commands);
   const list = commands.map((command) => `  ${clean(command)}\n`).join("");
-  context.note(`${clean(file.path)} runs commands by itself:\n${list.trimEnd()}`);
-  if (!(await context.ask("Trust this file as it is now?"))) throw notTrusted(file.path, commands);
+  context.note(`${clean(file.path)} runs commands automatically:\n${list.trimEnd()}`);
+  if (!(await context.ask("Trust the current content of this file?"))) throw notTrusted(file.path, commands);
   remember(context, file.path);
 }
 
@@ -75,21 +76,20 @@ function digestOf(path: string): string {
 
 function notTrusted(path: string, commands: readonly string[]): RedriveError {
   const list = commands.map((command) => `"${command}"`).join(", ");
-  return new RedriveError("usage", `${path} runs commands by itself and is not trusted: ${list}.`, {
-    hint: "Read the file. To trust it as it is now: redrive trust",
-  });
+  const message = `${path} runs commands automatically and is not trusted: ${list}.`;
+  return userError("usage", message, "Read the file. To trust its current content: redrive trust");
 }
 
 const trust = command({
-  summary: "Allow the redrive.yml of this folder, as it is now, to run commands by itself.",
-  description: "Automatic fixes and alerts can run commands. A changed file has to be trusted again.",
+  summary: "Allow the redrive.yml of this folder to run commands automatically.",
+  description: "Automatic fixes and alerts can run commands. Trust ends when the file changes.",
   examples: ["redrive trust"],
   run: async (context) => {
     const { fixes, watch } = await context.config();
     const commands = ownCommands({ fixes, channels: watch.channels });
     const path = context.findConfig()?.path;
     if (path === undefined)
-      throw new RedriveError("usage", "There is no redrive.yml in this folder or a folder above.");
+      throw userError("usage", "No redrive.yml in this folder or a folder above.", "Name one with --config.");
     remember(context, path);
     return context.answer({ path, commands }, () =>
       [`Trusted: ${path}`, ...commands.map((one) => `  ${one}`)].map((line) => `${clean(line)}\n`).join(""),

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { Engine } from "../../engine.ts";
 import { openStore } from "../../engines/open.ts";
-import { isError, RedriveError } from "../../errors.ts";
+import { isError } from "../../errors.ts";
 import { bodyFor, requireSecrets, type SentNotice } from "../../service/alert-channels.ts";
 import { noticeToJson, tellingToJson } from "../../service/alert-message.ts";
 import { isTimeZone, scheduleFault } from "../../service/alert-schedule.ts";
@@ -17,20 +17,17 @@ import { toRfc3339 } from "../../std/clock.ts";
 import { compact, type Json, type JsonObject } from "../../std/json.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { EXIT, userError } from "../exit-code.ts";
 import { flag, value, withDefault, word } from "../options.ts";
 import { counted } from "../render/text.ts";
 import { untilInterrupted } from "../signals.ts";
 import { ownCommands, requireTrust } from "./trust.ts";
 
 const metrics = command({
-  summary: "Print the numbers of all queues in the Prometheus format, or serve them over HTTP.",
+  summary: "Print metrics of all queues in the Prometheus format, or serve them over HTTP.",
   examples: ["redrive metrics", "redrive metrics --listen 9464"],
   options: {
-    prefix: withDefault(
-      value("--metrics-prefix <prefix>", "the prefix of all names", metricsPrefix),
-      "redrive",
-    ),
+    prefix: withDefault(value("--metrics-prefix <prefix>", "the prefix of names", metricsPrefix), "redrive"),
     at: value(
       "--listen <[host:]port>",
       "serve /metrics and /health until a signal (host: 127.0.0.1 by default)",
@@ -62,7 +59,7 @@ function serve(context: Context, options: Parameters<typeof serveMetrics>[0]): P
 }
 
 const watch = command({
-  summary: "Check the queues by a schedule and when letters arrive, and send alerts.",
+  summary: "Check the queues on a schedule and when letters arrive, and send alerts.",
   examples: ["redrive watch --once", "redrive watch --dry-run", "redrive watch --schedule '*/5 * * * *'"],
   options: {
     once: flag("--once", "check once and print the alerts; exit code 3 when there are some"),
@@ -76,7 +73,8 @@ const watch = command({
   },
   run: async (context, { once, dryRun: isPreview, schedule, timeZone }) => {
     const fault = schedule === undefined ? null : await scheduleFault(schedule);
-    if (fault !== null) throw new RedriveError("usage", `--schedule: "${schedule}": ${fault}.`);
+    if (fault !== null)
+      throw userError("usage", `--schedule: "${schedule}": ${fault}.`, "Example: --schedule '*/5 * * * *'");
     const settings = { ...(await context.config()).watch, ...compact({ schedule, timeZone }) };
     const { env } = context.terminal;
     const { storeUrl } = context;
@@ -102,16 +100,11 @@ const watch = command({
 
 function readTimeZone(given: string, name: string): string {
   if (isTimeZone(given)) return given;
-  throw new RedriveError("usage", `${name}: unknown time zone ${given}.`, {
-    hint: "Write a name of the IANA database, such as Europe/Berlin, or UTC.",
-  });
+  const hint = "Write a name of the IANA database, such as Europe/Berlin, or UTC.";
+  throw userError("usage", `${name}: unknown time zone "${given}".`, hint);
 }
 
-async function previewAlerts(
-  context: Context,
-  watcher: Watcher,
-  { channels }: WatchSettings,
-): Promise<number> {
+async function previewAlerts(context: Context, watcher: Watcher, { channels }: WatchSettings) {
   const report = await watcher.preview();
   const code = report.alerts.length > 0 ? EXIT.lettersLeft : EXIT.done;
   return context.answer(checkToJson(report, { channels }), () => dryRunText(report, channels), code);
@@ -132,10 +125,8 @@ async function openExisting(url: string): Promise<Engine> {
     return await openStore(url, { mustExist: true });
   } catch (error) {
     if (!isError(error, "input_invalid")) throw error;
-    throw new RedriveError("store_unavailable", error.message, {
-      cause: error,
-      hint: "Check --store and REDRIVE_STORE. The first queue or job creates the store.",
-    });
+    const hint = "Check --store and REDRIVE_STORE. The first queue or job creates the store.";
+    throw userError("store_unavailable", error.message, hint, error);
   }
 }
 
@@ -146,7 +137,7 @@ type Found = Omit<CheckReport, "sent">;
 /** Converts one check to JSON, with the messages that were sent or, in a dry run, would be sent. */
 export function checkToJson(
   { at, alerts, trouble, notices }: Found,
-  { sent, channels }: { readonly sent?: readonly SentNotice[]; readonly channels?: readonly Channel[] },
+  { sent, channels }: { sent?: readonly SentNotice[]; channels?: readonly Channel[] },
 ): JsonObject {
   const messages: readonly Json[] =
     sent?.map(sentToJson) ??
@@ -164,11 +155,7 @@ export function checkToJson(
   };
 }
 
-function bodyOf(
-  name: string,
-  notice: Found["notices"][number]["notice"],
-  channels: readonly Channel[],
-): Json {
+function bodyOf(name: string, notice: Found["notices"][number]["notice"], channels: readonly Channel[]) {
   const channel = channels.find((one) => one.name === name);
   return channel === undefined ? null : bodyFor(channel, notice);
 }
@@ -177,7 +164,6 @@ function sentToJson({ channel, notice, ok, tries, reason }: SentNotice): JsonObj
   return { channel, ok, tries, ...(reason !== undefined && { reason }), ...noticeToJson(notice) };
 }
 
-/** Formats all current alerts. Sent messages are reported on stderr. */
 export function onceText({ alerts }: Found): string {
   return alerts.length === 0 ? "Nothing is wrong.\n" : alerts.map(alertLine).join("");
 }

@@ -1,13 +1,14 @@
 /** `redrive worker`: processes queues with a command. Workers on several machines may share a store. */
 import { availableParallelism } from "node:os";
 import { compileCommand, emptiedOptionWarning, refuseEmptiedArgument } from "../../attempt/template.ts";
-import { RedriveError } from "../../errors.ts";
 import { argument, command } from "../command.ts";
+import { userError } from "../exit-code.ts";
 import { noCommand, runWorker } from "../interactive-worker.ts";
 import * as option from "../options.ts";
 
 const worker = command({
-  summary: "Process queues with a command until a signal comes; several workers may share a queue.",
+  summary: "Process the items of queues with a command until it is stopped.",
+  description: "Several workers may share a queue, also on different machines.",
   examples: [
     "redrive worker --queue orders -- ./process-order.sh '${item.order}'",
     "redrive worker --queue orders --until-empty -j 4 -- ./process-order.sh {}",
@@ -28,16 +29,10 @@ const worker = command({
     }),
     ...option.under("Running", {
       concurrency: option.concurrency("how many run at a time, of each queue (default: the number of cores)"),
-      timeoutMs: option.duration(
-        "-t, --timeout <duration>",
-        "stop an attempt that takes longer, with all its processes (default: none)",
-      ),
+      timeoutMs: option.timeoutMs,
       graceMs: option.graceMs,
       rate: option.rate("what this worker may start of each queue: 5/s, 100/m, 1000/h (default: no limit)"),
-      name: option.word(
-        "-n, --name <name>",
-        "the author of its notes (default: the machine, the process and the slot)",
-      ),
+      name: option.word("-n, --name <name>", "the author of its notes (default: machine, process and slot)"),
       failureCommand: option.onFailureCommand,
       allowOptions: option.allowOptions,
       keepEvidence: option.keepEvidence,
@@ -53,9 +48,8 @@ const worker = command({
     const needsCommand = queues !== undefined || jobs.length === 0;
     if (needsCommand && words.length === 0 && queues === undefined) throw noCommand();
     if (!needsCommand && words.length > 0) {
-      throw new RedriveError("usage", "The items of a job are processed with the job's own command.", {
-        hint: "Leave the command out, or name the queue that it is for with --queue.",
-      });
+      const hint = "Leave the command out, or name the queue that it is for with --queue.";
+      throw userError("usage", "The items of a job are processed with the job's own command.", hint);
     }
     compileCommand(words);
     refuseEmptiedArgument(words);

@@ -1,7 +1,6 @@
 /** `redrive run|validate|init`: runs, checks and creates workflows. */
 import { writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { RedriveError } from "../../errors.ts";
 import { startWorkflow } from "../../run/workflow.ts";
 import { readText } from "../../std/files.ts";
 import { missingPrograms } from "../../workflow/missing-programs.ts";
@@ -10,7 +9,7 @@ import { parseWorkflow, problemText, requireWorkflow } from "../../workflow/read
 import { digestOf, MERGE_MODES, type WorkflowSpec } from "../../workflow/workflow-spec.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { EXIT, userError, WRITABLE_FILE } from "../exit-code.ts";
 import { runWithSummary } from "../interactive-run.ts";
 import * as option from "../options.ts";
 import { counted } from "../render/text.ts";
@@ -24,10 +23,7 @@ const run = command({
   options: {
     dryRun: option.flag("--dry-run", "print the items, the first commands and the policy; run nothing"),
     concurrency: option.concurrency("how many agents run at a time (default: as in the workflow)"),
-    variables: option.repeated(
-      "--var <name=value>",
-      "a variable for the workflow; may be given several times",
-    ),
+    variables: option.repeated("--var <name=value>", "a variable of the workflow; may be repeated"),
     merge: option.withDefault(
       option.choice(
         "--merge <mode>",
@@ -70,17 +66,15 @@ function readWorkflow(path: string, name: string): string {
     return readText(path);
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-    throw new RedriveError("usage", `The workflow ${name} cannot be read${reason}.`, {
-      cause: error,
-      hint: "Write one that runs as it is: redrive init",
-    });
+    const hint = "Name an existing file, or create a workflow that runs as it is: redrive init";
+    throw userError("usage", `The workflow ${name} cannot be read${reason}.`, hint, error);
   }
 }
 
 function readVariable(given: string): [string, string] {
   const match = /^([A-Za-z_]\w*)=(.*)$/s.exec(given);
   if (match?.[1] !== undefined) return [match[1], match[2] ?? ""];
-  throw new RedriveError("usage", `--var: "${given}" is not NAME=VALUE.`);
+  throw userError("usage", `--var: "${given}" is not NAME=VALUE.`, "Example: --var region=eu");
 }
 
 const validate = command({
@@ -127,21 +121,14 @@ const init = command({
     const path = resolve(cwd, name);
     const itemsPath = join(cwd, ITEMS_FILE);
     if (basename(path) === ITEMS_FILE && dirname(path) === dirname(itemsPath))
-      throw new RedriveError(
-        "usage",
-        `${ITEMS_FILE} is for the items; choose another name for the workflow.`,
-      );
+      throw userError("usage", `${ITEMS_FILE} is the file for the items.`, "Name another file.");
     if (!write(path, FIRST_WORKFLOW, force)) {
-      throw new RedriveError("usage", `${name} exists already and was not changed.`, {
-        hint: "Name another file, or overwrite it with --force.",
-      });
+      const hint = "Name another file, or overwrite it with --force.";
+      throw userError("usage", `${name} exists already and was not changed.`, hint);
     }
     const written = write(itemsPath, FIRST_ITEMS, false) ? [name, ITEMS_FILE] : [name];
-    return context.answer(
-      { written },
-      () =>
-        `Wrote ${written.join(" and ")}. Next:\n\n  redrive run ${name} --dry-run\n  redrive run ${name}\n`,
-    );
+    const next = `  redrive run ${name} --dry-run\n  redrive run ${name}\n`;
+    return context.answer({ written }, () => `Wrote ${written.join(" and ")}. Next:\n\n${next}`);
   },
 });
 
@@ -153,13 +140,13 @@ function write(path: string, text: string, isForced: boolean): boolean {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
     if (code === "EEXIST") return false;
-    throw new RedriveError("usage", `${path} cannot be written (${code}).`, { cause: error });
+    throw userError("usage", `${path} cannot be written (${code}).`, WRITABLE_FILE, error);
   }
 }
 
 export const commands = { run, validate, init };
 
-export const FIRST_ITEMS = `[
+const FIRST_ITEMS = `[
   { "name": "apples", "amount": 3, "price": 0.4 },
   { "name": "pears", "amount": 0, "price": 0.5 },
   { "name": "quinces", "amount": 7, "price": 1.2 },
@@ -167,7 +154,7 @@ export const FIRST_ITEMS = `[
 ]
 `;
 
-export const FIRST_WORKFLOW = `# A Redrive workflow: setup runs once, map runs its steps for each item, reduce runs once at the end.
+const FIRST_WORKFLOW = `# A Redrive workflow: setup runs once, map runs its steps for each item, reduce runs once at the end.
 #   redrive validate workflow.yml        every mistake, with line and column
 #   redrive run workflow.yml --dry-run   which items, and the first command
 #   redrive run workflow.yml             items that fail are kept: redrive dlq list

@@ -58,11 +58,7 @@ const clean = command({
 export const commands = { list, clean };
 
 /** Resolves a job name. Also accepts ids of jobs in other stores, because they may have worktrees here. */
-async function jobIdOf(
-  { home }: Context,
-  engine: Engine,
-  idOrName: string | undefined,
-): Promise<string | undefined> {
+async function jobIdOf({ home }: Context, engine: Engine, idOrName: string | undefined) {
   if (idOrName === undefined) return undefined;
   try {
     return (await requireJob(engine, idOrName)).id;
@@ -120,10 +116,7 @@ function stateWord({ state, pid }: WorktreeEntry): string {
   return state === "in_use" ? (pid === null ? "idle" : "in use") : state;
 }
 
-function reportText(
-  report: CleanReport,
-  { isPreview, force }: { isPreview: boolean; force: boolean },
-): string {
+function reportText(report: CleanReport, { isPreview, force }: { isPreview: boolean; force: boolean }) {
   const { left, branchesLeft } = report;
   const lines = [`${removedText(report, isPreview ? "Would remove" : "Removed")}.`];
   lines.push(...left.map(({ entry, why }) => `Left ${entry.path}: ${why}.`));

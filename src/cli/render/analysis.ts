@@ -33,7 +33,6 @@ export interface AnalysisView extends Screen {
   readonly idOf?: Shorten;
 }
 
-/** The maximum number of groups to show; the others are only counted. */
 export const GROUPS_SHOWN_MAX = 10;
 
 export function analysisText(analysis: Analysis, view: AnalysisView): string {
@@ -94,10 +93,7 @@ function lastedText({ firstOccurrence, lastOccurrence, count }: PatternGroup, no
   return `first ${ago(firstOccurrence)}, last ${ago(lastOccurrence)}`;
 }
 
-function typeLines(
-  { errorDistribution }: Analysis,
-  { paint, columns, blocks }: AnalysisView,
-): readonly string[] {
+function typeLines({ errorDistribution }: Analysis, { paint, columns, blocks }: AnalysisView) {
   const entries = [...errorDistribution];
   const nameWidth = Math.max(...entries.map(([name]) => name.length));
   const countWidth = Math.max(...entries.map(([, count]) => thousands(count).length));
@@ -170,20 +166,14 @@ export function columnChart(
   return [...rows, floor, timesLine(intervals, { indent: scale + 2, length: intervals.length * wide })];
 }
 
-function cellAt(
-  share: number,
-  { from, height, blocks }: { from: number; height: number; blocks: boolean },
-): string {
+function cellAt(share: number, { from, height, blocks }: { from: number; height: number; blocks: boolean }) {
   const eighths = Math.ceil(share * height * 8) - from * 8;
   if (eighths <= 0) return " ";
   if (!blocks) return "#";
   return EIGHTHS[Math.min(8, eighths)] ?? " ";
 }
 
-function timesLine(
-  intervals: readonly Interval[],
-  { indent, length }: { indent: number; length: number },
-): string {
+function timesLine(intervals: readonly Interval[], { indent, length }: { indent: number; length: number }) {
   const [first, last] = [intervals[0], intervals.at(-1)];
   if (first === undefined || last === undefined) return "";
   const start = minuteText(first[0]);
@@ -202,7 +192,7 @@ export interface StatsView extends Screen {
 
 export function statsText(all: readonly JobLetterStats[], view: StatsView): string {
   const [first] = all;
-  if (first === undefined) return "No letters, and none before.\n";
+  if (first === undefined) return "No job has had letters.\n";
   return view.isOneJob ? factsText(first, view) : tableText(all, view);
 }
 
@@ -221,7 +211,7 @@ function factsText(stats: JobLetterStats, { paint, columns, itemsMax }: StatsVie
           ["Oldest", oldestAgeMs === null ? "none" : `died ${formatDuration(oldestAgeMs)} ago`],
           [
             "Arrived",
-            `${thousands(arrivedLastHour)} in the last hour, ${thousands(arrivedLastDay)} in the last 24`,
+            `${thousands(arrivedLastHour)} in the last hour, ${thousands(arrivedLastDay)} in a day`,
           ],
           ["Retried", rate === "" ? "none yet" : `${retried} (${rate})`],
           ["Resolved", thousands(stats.resolved)],

@@ -5,10 +5,7 @@ import { detailsText } from "./layout.ts";
 import { capped, clean, type Paint, shellWord } from "./text.ts";
 
 /** Renders the sections; `path` is the opened file. */
-export function capsuleText(
-  capsule: Capsule,
-  { paint, path }: { readonly paint: Paint; readonly path: string },
-): string {
+export function capsuleText(capsule: Capsule, { paint, path }: { paint: Paint; path: string }): string {
   const sections: [title: string, lines: readonly string[]][] = [
     ["Capsule", madeLines(capsule)],
     ["Job", jobLines(capsule)],

@@ -33,7 +33,7 @@ interface ListScreen extends Screen {
 /** Renders a page of groups, what the page omits, and how many letters an older algorithm grouped. */
 export function groupListText(
   { groups, leftOut, outdated }: GroupList,
-  { shown, ...screen }: ListScreen & { readonly shown: readonly GroupSummary[] },
+  { shown, ...screen }: ListScreen & { shown: readonly GroupSummary[] },
 ): string {
   const count = `${thousands(shown.length)} of ${counted(groups.length, "group")}.`;
   const list =
@@ -114,13 +114,12 @@ export function knownSections(
   return [
     {
       title: "Notes",
-      lines: notes.map(({ at, author, text }) => line(`${minuteText(at)}  ${author}: ${text}`)),
+      lines: notes.map((note) => line(`${minuteText(note.at)}  ${note.author}: ${note.text}`)),
     },
     { title: "What helped before", lines: fixes.map((fix) => line(fixLine(fix))) },
   ];
 }
 
-/** Formats the state of a group in one line. */
 export function stateText(record: GroupRecord): string {
   const { state, since, author, regressions, isRegression, ignoreUntil } = record;
   const who = author === undefined ? "" : ` by ${author}`;
@@ -159,7 +158,6 @@ export function fixLine(known: KnownFix): string {
   return `${minuteText(at)}  ${lettersText(count)} succeeded: ${fixText(known)}`;
 }
 
-/** Formats a fix: `edit op-e (set url=…) by ann, then retry op-x`. */
 export function fixText({ fix, edit }: KnownFix): string {
   const retry = fix.operationId === undefined ? "a retry" : `retry ${fix.operationId}`;
   const by = (author: string | undefined) => (author === undefined ? "" : ` by ${author}`);

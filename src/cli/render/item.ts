@@ -18,7 +18,7 @@ type Word = keyof typeof WORDS;
 /** Renders a page of items; `now` is the time of the store's clock. */
 export function itemsText(
   items: readonly Item[],
-  { now, word, paint, columns }: Screen & { readonly now: number; readonly word: Word },
+  { now, word, paint, columns }: Screen & { now: number; word: Word },
 ): string {
   const { id, data, hasPriority } = WORDS[word];
   return table(
@@ -90,11 +90,7 @@ function factsOf(item: Item, word: Word): readonly Fact[] {
   ];
 }
 
-/** Formats an attempt, with the error message on a separate line. */
-function attemptLines(
-  { number, outcome, startedAt, endedAt, failure }: Attempt,
-  { columns }: Screen,
-): readonly string[] {
+function attemptLines({ number, outcome, startedAt, endedAt, failure }: Attempt, { columns }: Screen) {
   const took = endedAt === undefined ? "" : `  ${formatDuration(Math.max(0, endedAt - startedAt))}`;
   const type = failure === undefined ? "" : `  ${failure.errorType.name}`;
   const text = `#${number}  ${toRfc3339(startedAt)}  ${outcome}${took}${type}`;

@@ -60,10 +60,7 @@ function theyRemain(remaining: number): string {
   return some(remaining, remaining === 1 ? "remains" : "remain");
 }
 
-function statusLines(
-  { status }: JobSummary,
-  { paint, columns, stopReason }: SummaryOptions,
-): readonly string[] {
+function statusLines({ status }: JobSummary, { paint, columns, stopReason }: SummaryOptions) {
   const why = stopReason === undefined ? "" : `: ${stopReason.replace(/\.$/, "")}`;
   const text = `${status.charAt(0).toUpperCase()}${status.slice(1)}${why}.`;
   if (status === "stopped" || status === "failed") return wrap(text, columns).map(paint.red);
@@ -112,7 +109,6 @@ function flow(facts: readonly Fact[], { paint, columns }: SummaryOptions): strin
 
 const GROUPS_MAX = 5;
 
-/** Renders the groups; ignored ones are only counted. */
 function groupLines(summary: JobSummary, options: SummaryOptions): readonly string[] {
   const groups = summary.groups.filter(({ state }) => state !== "ignored");
   const ignored = summary.groups.filter(({ state }) => state === "ignored");
@@ -132,18 +128,13 @@ function fixedLines({ fixedBefore }: JobSummary, { columns }: SummaryOptions): r
   const { count, signature } = fixedBefore;
   const head = `${thousands(count)} of these ${count === 1 ? "was" : "were"} fixed before by `;
   const command = `: redrive groups show ${signature}`;
-  return [
-    `${head}${fit(fixText(fixedBefore), Math.max(FIX_COLUMNS_MIN, columns - head.length - command.length))}${command}`,
-  ];
+  const room = Math.max(FIX_COLUMNS_MIN, columns - head.length - command.length);
+  return [head + fit(fixText(fixedBefore), room) + command];
 }
 
 const FIX_COLUMNS_MIN = 20;
 
-function openLines(
-  groups: JobSummary["groups"],
-  dead: number,
-  { paint, columns }: SummaryOptions,
-): readonly string[] {
+function openLines(groups: JobSummary["groups"], dead: number, { paint, columns }: SummaryOptions) {
   if (groups.length === 0) return [];
   const largestFirst = [...groups].sort((a, b) => b.count - a.count);
   const shown = largestFirst.slice(0, GROUPS_MAX);
@@ -191,10 +182,8 @@ function stepsOf(summary: JobSummary, sampleItemId?: string): readonly Step[] {
 }
 
 /** Suggests only commands that retry at least one letter; other letters need a review first. */
-function retrySteps(
-  { jobId, kind, status, dead, eligible = dead }: JobSummary,
-  item: string | null,
-): readonly Step[] {
+function retrySteps(summary: JobSummary, item: string | null): readonly Step[] {
+  const { jobId, kind, status, dead, eligible = dead } = summary;
   const them = dead === 1 ? "it" : "them";
   if (eligible === 0) {
     return [

@@ -122,10 +122,8 @@ export interface Section {
   readonly next?: readonly Step[];
 }
 
-/** A suggested command and its purpose. */
 export type Step = readonly [command: string, purpose?: string];
 
-/** Renders the sections and skips empty ones. */
 export function detailsText(sections: readonly Section[], screen: Screen): string {
   return sections
     .map((section) => ({ ...section, body: bodyOf(section, screen) }))
@@ -162,7 +160,6 @@ export function stepLines(steps: readonly Step[], { paint, columns }: Screen): r
   });
 }
 
-/** Formats the title of the first section: a name and its status. */
 export function titleOf(name: string, status = ""): Pick<Section, "title" | "note"> {
   return { title: clean(name), ...(status !== "" && { note: `  ${status}` }) };
 }
@@ -175,10 +172,8 @@ export function shareFacts(rows: readonly Facts[]): { heading: string; own: read
   const [first = []] = rows;
   const differsAt = first.findIndex((fact, position) => rows.some((facts) => facts[position] !== fact));
   const shared = differsAt < 0 ? first.length : differsAt;
-  return {
-    heading: joinFacts(first.slice(0, shared)),
-    own: rows.map((facts) => joinFacts(facts.slice(shared))),
-  };
+  const own = rows.map((facts) => joinFacts(facts.slice(shared)));
+  return { heading: joinFacts(first.slice(0, shared)), own };
 }
 
 /** Returns type, command, exit status, step and stack frames. */
@@ -190,11 +185,10 @@ export function joinFacts(facts: Facts): string {
   return facts.filter(Boolean).join(" · ");
 }
 
-/** Renders a table below a heading with the shared facts. */
 export function tableBelow<Row>(
   heading: string,
   rows: readonly Row[],
-  { cells, paint, columns }: Screen & { readonly cells: readonly (Column<Row> | false | undefined)[] },
+  { cells, paint, columns }: Screen & { cells: readonly (Column<Row> | false | undefined)[] },
 ): string {
   const text = table(rows, cells, columns);
   return heading === "" ? text : `${paint.bold(shorten(heading, columns))}\n${text}`;
@@ -207,7 +201,7 @@ interface WithPattern {
 /** Collects groups under headings, ordered by the first group of each. Groups that users named have no heading. */
 export function groupSections<Group extends WithPattern>(
   groups: readonly Group[],
-  { headingColumns, titleColumns }: { readonly headingColumns: number; readonly titleColumns: number },
+  { headingColumns, titleColumns }: { headingColumns: number; titleColumns: number },
 ) {
   const byHeading = new Map<string, { group: Group; title: string }[]>();
   for (const group of groups) {

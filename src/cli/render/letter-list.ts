@@ -1,13 +1,11 @@
 /** Defines the columns of letter lists, and shortens the names of letters and groups. */
 import type { Engine } from "../../engine.ts";
-import { RedriveError } from "../../errors.ts";
 import { isGeneratedId } from "../../intake/identity.ts";
 import type { Letter } from "../../item/letter.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { isJsonObject, type Json, stringifyJson } from "../../std/json.ts";
-import { nearest } from "../../std/nearest.ts";
 import { failureTitle, locationText } from "../../triage/title.ts";
-import { splitWords } from "../options.ts";
+import { splitWords, unknownValue } from "../options.ts";
 import { type Column, type Facts, shareFacts, titleFacts } from "./layout.ts";
 import { agoText, clean, type Paint, secondText, shorten, width } from "./text.ts";
 
@@ -28,17 +26,14 @@ export function columnsFor(names: readonly string[], view: ColumnView): readonly
     if (word === "all") return Object.values(known);
     const column = Object.hasOwn(known, word) ? known[word] : undefined;
     if (column !== undefined) return [column];
-    const meant = nearest(word, Object.keys(known));
-    const hint = `Valid columns: ${Object.keys(known).join(", ")}, all.`;
-    const question = meant ? `; did you mean ${meant}?` : ".";
-    throw new RedriveError("usage", `--columns: unknown column "${word}"${question}`, { hint });
+    throw unknownValue("--columns", word, [...Object.keys(known), "all"], { noun: "column" });
   });
 }
 
 /** Returns a heading of shared facts and the default columns. Other columns shrink in favour of data and error line. */
 export function usualColumns(
   letters: readonly Letter[],
-  { withJob, ...view }: ColumnView & { readonly withJob: boolean },
+  { withJob, ...view }: ColumnView & { withJob: boolean },
 ): { heading: string; columns: readonly (Column<Letter> | false)[] } {
   const { item, data, job, attempts, died, error, where } = everyColumn(view);
   const { heading, own } = shareFacts(letters.map(factsOf));
@@ -70,6 +65,8 @@ function factsOf(letter: Letter): Facts {
 
 function everyColumn({ paint, now, isTerminal, idOf = (id) => id }: ColumnView) {
   const last = (letter: Letter) => letter.failureHistory.at(-1);
+  const exitText = (letter: Letter) => last(letter)?.exitCode ?? last(letter)?.signal;
+  const ageText = ({ firstAttempt }: Letter) => formatDuration(Math.max(0, now - firstAttempt));
   const columns = {
     item: { title: "ITEM", value: ({ itemId }) => idOf(itemId), paint: paint.bold, cutTo: 16 },
     job: { title: "JOB", value: ({ jobId }) => jobId, cutTo: 14 },
@@ -80,20 +77,12 @@ function everyColumn({ paint, now, isTerminal, idOf = (id) => id }: ColumnView) 
     class: { title: "CLASS", value: (letter) => last(letter)?.errorClass },
     group: { title: "GROUP", value: ({ errorSignature }) => errorSignature },
     step: { title: "STEP", value: (letter) => last(letter)?.stepFailed, cutTo: 16 },
-    exit: {
-      title: "EXIT",
-      value: (letter) => last(letter)?.exitCode ?? last(letter)?.signal,
-      align: "right",
-    },
+    exit: { title: "EXIT", value: exitText, align: "right" },
     redrives: { title: "REDRIVES", value: ({ redriveCount }) => redriveCount },
     revision: { title: "REVISION", value: ({ revision }) => revision },
     notes: { title: "NOTES", value: ({ notes = [] }) => notes.length },
     eligible: { title: "ELIGIBLE", value: ({ reprocessEligible }) => (reprocessEligible ? "yes" : "no") },
-    age: {
-      title: "AGE",
-      value: ({ firstAttempt }) => formatDuration(Math.max(0, now - firstAttempt)),
-      align: "right",
-    },
+    age: { title: "AGE", value: ageText, align: "right" },
     first: { title: "FIRST ATTEMPT", value: ({ firstAttempt }) => secondText(firstAttempt) },
     last: { title: "LAST ATTEMPT", value: ({ lastAttempt }) => secondText(lastAttempt) },
     reason: { title: "REASON", value: ({ reason }) => reason, cutTo: 16 },
@@ -164,7 +153,7 @@ const NAME_DATA_COLUMNS_MIN = 8;
 /** Formats `src/a.ts (7h2k9m4x)`, or only the id if that is a sufficient name; null if there is no room. */
 export function letterName(
   letter: Named,
-  { idOf, columns }: { readonly idOf: (itemId: string) => string; readonly columns: number },
+  { idOf, columns }: { idOf: (itemId: string) => string; columns: number },
 ): string | null {
   const id = clean(idOf(letter.itemId));
   if (isNamedById(letter)) return width(id) <= columns ? id : null;

@@ -111,7 +111,6 @@ export function selectedGroupsText<Group extends { pattern: string; signature: s
   return `${shown}${hidden > 0 ? `and ${hidden} more groups\n` : ""}`;
 }
 
-/** Lists the reasons for refusals below a heading. */
 export function refusalLines(
   refusals: OperationView["refusals"],
   columns = Number.POSITIVE_INFINITY,
@@ -126,10 +125,7 @@ export function operationText({ operation, refusals, letters }: OperationView, s
   return detailsText(
     [
       { ...titleOf(operation.id, `${operation.kind}, ${status}`), facts: factsOf(operation) },
-      {
-        title: "Refused",
-        lines: refusals.map(({ reason, count }) => fit(`${count}  ${reason}`, columns - 2)),
-      },
+      { title: "Refused", lines: refusals.map((one) => fit(`${one.count}  ${one.reason}`, columns - 2)) },
       { title: "Letters", lines: letters.length === 0 ? [] : letterRows(letters, columns - 2) },
     ],
     screen,
@@ -152,7 +148,6 @@ function factsOf(operation: Operation): readonly Fact[] {
   ];
 }
 
-/** Formats the counts of an operation in one line. */
 export function countsText(operation: Operation): string {
   const { kind, selected, done, refused, succeeded, failed } = operation;
   const parts = kind === "redrive" ? [`${succeeded} succeeded`, `${failed} failed again`] : [`${done} done`];
@@ -216,7 +211,6 @@ function editCounts({ selected, changed, unchanged, refused }: EditPreview): str
   ]);
 }
 
-/** Formats the result of an edit. */
 export function editResultText(operation: Operation): string {
   const { id, queue, selected } = operation;
   if (selected === 0 && isOver(operation)) return noMatchText(queue);

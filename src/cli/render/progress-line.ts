@@ -31,7 +31,6 @@ export interface AgentView extends Slowest {
   readonly step: string;
 }
 
-/** The longest running item. */
 export interface Slowest {
   readonly name: string;
   readonly attempt: number;

@@ -107,11 +107,8 @@ export class RunningItems {
 
   slowest(): Slowest | null {
     for (const { item, since } of this.#byRef.values()) {
-      return {
-        name: this.#nameOf(item),
-        attempt: countedAttempt(item),
-        elapsedMs: Math.max(0, this.#clock.now() - since),
-      };
+      const elapsedMs = Math.max(0, this.#clock.now() - since);
+      return { name: this.#nameOf(item), attempt: countedAttempt(item), elapsedMs };
     }
     return null;
   }

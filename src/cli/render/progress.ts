@@ -125,7 +125,6 @@ export class Progress implements Observed {
     this.#work?.running.step(item, `step ${index + 1} of ${total}: ${label}`);
   }
 
-  /** Shows the reason for a wait and when the next attempt begins. */
   wait(failure: Failure, delayMs: number): void {
     const until = this.#terminal.clock.now() + delayMs;
     if (this.#work === undefined || until <= this.#parkedUntil) return;
@@ -162,7 +161,6 @@ export class Progress implements Observed {
     this.note(text);
   }
 
-  /** Removes the live lines and stops reading the store. */
   async stop(): Promise<void> {
     this.#over.abort();
     await this.#ticking;
@@ -314,7 +312,6 @@ export class ProgressScreen {
   }
 }
 
-/** A line of text, without and with colours. */
 export interface Line {
   readonly text: string;
   readonly painted: string;

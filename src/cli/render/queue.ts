@@ -79,7 +79,6 @@ function whereOf({ protocol, url, tool }: DeliverySpec): string {
   return protocol === "mcp" ? `${tool} at ${addressOf(url)}` : addressOf(url);
 }
 
-/** Labels for items and their states. */
 type Words = Readonly<Record<"items" | "ready" | "leased" | "done", string>>;
 const QUEUE_WORDS: Words = { items: "Items", ready: "Ready", leased: "Leased", done: "Done" };
 const TARGET_WORDS: Words = { items: "Receipts", ready: "Waiting", leased: "Sending", done: "Delivered" };

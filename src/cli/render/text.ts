@@ -16,7 +16,6 @@ export interface Paint {
   readonly cyan: Tint;
 }
 
-/** The colours and the width of an output. */
 export interface Screen {
   readonly paint: Paint;
   /** The width; infinite means that nothing is cut. */
@@ -50,7 +49,6 @@ function isOn(value: string | undefined): boolean {
 const asIs: Tint = (text) => text;
 const PLAIN: Paint = { bold: asIs, dim: asIs, red: asIs, green: asIs, yellow: asIs, cyan: asIs };
 
-/** A screen without colours and with unlimited width. */
 export const PLAIN_SCREEN: Screen = { paint: PLAIN, columns: Number.POSITIVE_INFINITY };
 
 const COLOURED: Paint = {
@@ -108,7 +106,6 @@ function isPlainAscii(text: string): boolean {
 
 /** Matches control and format characters, line and paragraph separators, and lone surrogates. */
 const UNSAFE = /\r\n|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-/** The zero-width joiner, which combines several emoji into one. */
 const JOINER = "\u200d";
 
 function signOf(char: string): string {
@@ -134,7 +131,6 @@ function charWidth(char: string): number {
   return WIDE.test(char) && !FLAG_HALF.test(char) ? 2 : 1;
 }
 
-/** Shortens each text to this width with an ellipsis. */
 export function shortenApart(texts: readonly string[], columns: number): readonly string[] {
   if (texts.every((text) => text.length * WIDTH_MAX <= columns || width(text) <= columns))
     return texts.map(clean);
@@ -195,7 +191,6 @@ function shortenAround(text: string, columns: number, differsAt = 0): string {
   return `${start.trimEnd()}…${fit(text.slice(from), rest)}`;
 }
 
-/** Returns the start of the word at this position. */
 function wordStart(text: string, at: number): number {
   const space = text.lastIndexOf(" ", at - 1) + 1;
   return at - space <= WORD_CHARS_MAX ? space : at - BEFORE_CHARS;
@@ -237,7 +232,6 @@ export function some(count: number, word: string): string {
   return count === 0 ? "" : `${thousands(count)} ${word}`;
 }
 
-/** Joins the non-empty parts with commas. */
 export function listed(parts: readonly (string | false | undefined)[]): string {
   return parts.filter(Boolean).join(", ");
 }
@@ -255,7 +249,6 @@ export function lettersText(count: number): string {
   return counted(count, "letter");
 }
 
-/** Formats `once` or `3 times`. */
 export function timesText(count: number): string {
   return count === 1 ? "once" : `${thousands(count)} times`;
 }
@@ -271,7 +264,6 @@ function rounded(value: number): string {
   return value >= 9.95 ? thousands(Math.round(value)) : value.toFixed(1).replace(/\.0$/, "");
 }
 
-/** Formats a number with thousands separators: `1,234`. */
 export function thousands(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
@@ -287,12 +279,10 @@ export function secondsText(ms: number): string {
   return seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1000);
 }
 
-/** Formats a time to the second in UTC. */
 export function secondText(at: number): string {
   return toRfc3339(at).slice(0, 19).replace("T", " ");
 }
 
-/** Formats a time to the minute in UTC. */
 export function minuteText(at: number): string {
   return toRfc3339(at).slice(0, 16).replace("T", " ");
 }

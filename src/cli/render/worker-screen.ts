@@ -17,7 +17,6 @@ import { Progress, progressTerminal } from "./progress.ts";
 import type { ProgressCounts } from "./progress-line.ts";
 import { clean, counted, some } from "./text.ts";
 
-/** The counts of one worker in one queue. */
 const NOTHING_DONE = { done: 0, dead: 0, skipped: 0, retried: 0, released: 0 };
 type Counts = typeof NOTHING_DONE;
 
@@ -72,7 +71,7 @@ export class WorkerScreen {
     this.#counts = queues.map(() => ({ ...NOTHING_DONE }));
     if (this.#isQuiet) return;
     const label = queues.map(({ name }) => name).join(", ");
-    this.note(`Working ${label}, ${slots} at a time${queues.length > 1 ? " of each" : ""}.`);
+    this.note(`Processing ${label}, ${slots} at a time${queues.length > 1 ? " of each" : ""}.`);
     this.#progress.begin({
       label,
       slots: slots * queues.length,
@@ -116,7 +115,7 @@ export class WorkerScreen {
       paused: (isPaused) => {
         const { name } = this.#queueAt(index);
         this.note(
-          isPaused ? `${name} is paused: no item is started until it is resumed.` : `${name} is resumed.`,
+          isPaused ? `${name} is paused: no items start until it is resumed.` : `${name} is resumed.`,
         );
       },
       ...(index === 0 && { clockStepped: (stepMs: number) => this.note(clockStepText(stepMs)) }),
@@ -148,7 +147,6 @@ export class WorkerScreen {
     this.#progress.leave(text);
   }
 
-  /** Removes the live lines and prints the summary. */
   async close(results: readonly RunResult[]): Promise<void> {
     await this.stop();
     const reason = results.find((one) => one.reason !== undefined)?.reason;
