@@ -43,7 +43,8 @@ export async function updateRetentionPolicy(
   now: () => Promise<number>,
 ): Promise<void> {
   const path = join(folder, "retention-policy.json");
-  const found = await readFile(path, "utf8").then(JSON.parse, () => null);
+  const read = readFile(path, "utf8").then(JSON.parse);
+  const found: unknown = await read.catch(() => null); // a missing or invalid file is written again
   if (isJsonObject(found) && found.max_items === maxItems && found.retention_days === retentionDays) return;
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const policy = { max_items: maxItems, retention_days: retentionDays, updated_at: toRfc3339(await now()) };

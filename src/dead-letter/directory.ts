@@ -142,7 +142,8 @@ export async function writeSummary(
 
 /** Returns null for a missing or invalid index: the folder's files are enough to rebuild it. */
 export async function readIndex(folder: string) {
-  const json: unknown = await readFile(join(folder, "index.json"), "utf8").then(JSON.parse, () => null);
+  const read = readFile(join(folder, "index.json"), "utf8").then(JSON.parse);
+  const json: unknown = await read.catch(() => null);
   if (!isJsonObject(json)) return null;
   const { job_id: jobId, item_ids: ids, cursor } = json;
   return {

@@ -89,7 +89,8 @@ function readCell(kind: CellKind, cell: string): Json | undefined {
   if (kind === "word") return cell;
   if (kind === "json") return jsonOf(cell);
   if (kind === "number") return Number.isFinite(Number(cell)) ? Number(cell) : undefined;
-  return { true: true, false: false }[cell.toLowerCase()]; // spreadsheets write TRUE
+  const flag = cell.toLowerCase(); // spreadsheets write TRUE
+  return flag === "true" || (flag === "false" ? false : undefined);
 }
 
 const jsonOf = (cell: string) => (cell === "" ? null : tryTo(() => parseJson(cell)));

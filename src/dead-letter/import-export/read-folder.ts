@@ -48,7 +48,7 @@ export async function* readFolder(folder: string): AsyncGenerator<Iterable<Readi
   const ids = new Set<string>();
   for (const part of parts.items) {
     for await (const run of readItems(part)) {
-      if (parts.streams.length > 0) for (const reading of run) ids.add(idIn(reading) ?? "");
+      if (parts.streams.length > 0) for (const id of run.map(idIn)) if (id !== null) ids.add(id);
       yield run;
     }
   }
