@@ -1,11 +1,14 @@
 /** Sends alert messages to webhooks, Slack, Teams and commands. Reads the channels' secrets from environment variables. */
 
 import { lastLine, runProgram } from "../attempt/run-program.ts";
+import { retryAfterMsOf } from "../delivery/error-body.ts";
 import { RedriveError } from "../errors.ts";
 import { backoffMs } from "../retry/backoff.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import type { Random } from "../std/random.ts";
+import { codeOf } from "../std/thrown.ts";
+import { oneLine } from "../triage/clean.ts";
 import { NEXT_STEP, type Notice, noticeToJson, OVER_TITLE, shownLines } from "./alert-message.ts";
 import type { Channel, Severity } from "./alert-settings.ts";
 
@@ -47,9 +50,13 @@ function urlOf({ name, to }: WebChannel, env: NodeJS.ProcessEnv): string {
   if ("url" in to) return to.url;
   const url = variable(name, to.urlEnv, env);
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new RedriveError("usage", `The channel ${name}: what ${to.urlEnv} has is not the URL of a webhook.`, {
-    hint: "It begins with https:// or http://.",
-  });
+  throw new RedriveError(
+    "usage",
+    `The channel ${name}: ${to.urlEnv} does not contain the URL of a webhook.`,
+    {
+      hint: "A webhook URL begins with https:// or http://.",
+    },
+  );
 }
 
 function headersOf(channel: WebChannel, env: NodeJS.ProcessEnv): Record<string, string> {
@@ -65,22 +72,14 @@ function variable(channel: string, name: string, env: NodeJS.ProcessEnv): string
     "usage",
     `The channel ${channel} needs the environment variable ${name}, which is not set.`,
     {
-      hint: `Set ${name} where redrive watch is started, or take the channel out of redrive.yml.`,
+      hint: `Set ${name} where \`redrive watch\` is started, or remove the channel from redrive.yml.`,
     },
   );
 }
 
-export interface Delivery {
-  readonly ok: boolean;
-  readonly tries: number;
-  /** Why the message was not sent. */
-  readonly reason?: string;
-}
-
-export interface SentNotice extends Delivery {
-  readonly channel: string;
-  readonly notice: Notice;
-}
+/** `reason` is why the message was not sent. */
+export type Delivery = { readonly ok: boolean; readonly tries: number; readonly reason?: string };
+export type SentNotice = Delivery & { readonly channel: string; readonly notice: Notice };
 
 export const TRIES_MAX = 5;
 const BACKOFF = { kind: "exponential", initialMs: 1000, factor: 2, maxMs: 30_000, jitter: true } as const;
@@ -119,35 +118,31 @@ async function postJson(
       body: JSON.stringify(body),
       signal: AbortSignal.any([timeout, stop]),
     });
-    const said = masked(await shortText(response), [url, ...Object.values(headers)]);
-    return resultOf(response, said);
+    const answer = masked(await shortText(response), [url, ...Object.values(headers)]);
+    return resultOf(response, answer);
   } catch (error) {
-    if (stop.aborted) return { kind: "failed", reason: "the watcher was stopped" };
-    if (timeout.aborted) return { kind: "failed", reason: `no answer within ${timeoutMs} ms` };
-    return { kind: "failed", reason: `it cannot be reached (${codeOf(error)})` };
+    const reason = stop.aborted
+      ? "the watcher was stopped"
+      : timeout.aborted
+        ? `no answer within ${timeoutMs} ms`
+        : `it cannot be reached (${codeOf(Reflect.get(Object(error), "cause")) ?? "no connection"})`;
+    return { kind: "failed", reason }; // contains only the code of the error, because its message may contain the URL
   }
 }
 
 /** Client errors are permanent, except these, which are temporary. */
 const WORTH_ANOTHER_TRY = new Set([408, 425, 429]);
 
-function resultOf(response: Response, said: string): SendResult {
+function resultOf(response: Response, answer: string): SendResult {
   const { status, ok } = response;
   if (ok) return { kind: "sent" };
-  const reason = `it answered ${status}${said === "" ? "" : `: ${said}`}`;
+  const reason = `it answered ${status}${answer === "" ? "" : `: ${answer}`}`;
   if (status < 500 && !WORTH_ANOTHER_TRY.has(status)) return { kind: "refused", reason };
-  const retryAfterMs = retryAfterOf(response.headers.get("retry-after"));
+  const retryAfterMs = retryAfterMsOf(response.headers.get("retry-after"), Date.now());
   return { kind: "failed", reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-function retryAfterOf(text: string | null): number | undefined {
-  if (text === null) return undefined;
-  if (/^\d+$/.test(text.trim())) return Number(text) * 1000;
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
-}
-
-const SAID_CHARS_MAX = 120;
+const ANSWER_CHARS_MAX = 120;
 
 /** Returns the beginning of the response and discards the rest. */
 async function shortText(response: Response): Promise<string> {
@@ -155,11 +150,8 @@ async function shortText(response: Response): Promise<string> {
   if (reader === undefined) return "";
   const { value } = await reader.read();
   await reader.cancel();
-  const text = new TextDecoder().decode(value?.subarray(0, SAID_CHARS_MAX * 4));
-  return text
-    .replace(/[\s\p{Cc}]+/gu, " ")
-    .trim()
-    .slice(0, SAID_CHARS_MAX);
+  const text = new TextDecoder().decode(value?.subarray(0, ANSWER_CHARS_MAX * 4));
+  return oneLine(text, ANSWER_CHARS_MAX);
 }
 
 const SECRET_CHARS_MIN = 4;
@@ -170,12 +162,6 @@ function masked(text: string, secrets: readonly string[]): string {
     .filter((part) => part.length >= SECRET_CHARS_MIN && !/^https?:$/.test(part))
     .sort((a, b) => b.length - a.length)
     .reduce((clean, part) => clean.replaceAll(part, "***"), text);
-}
-
-/** Returns only the error code, because the error message may contain the URL. */
-function codeOf(error: unknown): string {
-  const { cause } = error as { cause?: { code?: unknown } };
-  return typeof cause?.code === "string" ? cause.code : "no connection";
 }
 
 async function runCommand(

@@ -16,10 +16,7 @@ export interface Notice {
   readonly tellings: readonly Telling[];
 }
 
-export function noticeOf(
-  tellings: readonly Telling[],
-  { at, store }: { readonly at: number; readonly store: string },
-): Notice {
+export function noticeOf(tellings: readonly Telling[], { at, store }: Pick<Notice, "at" | "store">): Notice {
   const wrong = tellings.filter(({ state }) => state === "raised" || state === "reminder");
   const over = tellings.filter(({ state }) => state === "recovered" || state === "passed");
   return {
@@ -46,16 +43,14 @@ function worstOf(wrong: readonly Telling[]): Severity {
 
 function lineOf({ alert, state }: Telling): string {
   const { text, overText, raisedAt } = alert;
-  switch (state) {
-    case "raised":
-      return text;
-    case "reminder":
-      return `${text} (since ${toRfc3339(raisedAt)})`;
-    case "recovered":
-      return overText;
-    case "passed":
-      return `${overText} (it was: ${text}, at ${toRfc3339(raisedAt)})`;
-  }
+  const since = toRfc3339(raisedAt);
+  const lines = {
+    raised: text,
+    reminder: `${text} (since ${since})`,
+    recovered: overText,
+    passed: `${overText} (it was: ${text}, at ${since})`,
+  };
+  return lines[state];
 }
 
 const LINES_MAX = 40;
@@ -86,14 +81,8 @@ export function noticeText(notice: Notice): string {
 /** Returns the JSON that webhooks and commands receive. */
 export function noticeToJson(notice: Notice): JsonObject {
   const { title, severity, at, store, tellings } = notice;
-  return {
-    title,
-    severity,
-    at: toRfc3339(at),
-    store,
-    text: noticeText(notice),
-    alerts: tellings.map(tellingToJson),
-  };
+  const alerts = tellings.map(tellingToJson);
+  return { title, severity, at: toRfc3339(at), store, text: noticeText(notice), alerts };
 }
 
 export function tellingToJson({ alert, state }: Telling): JsonObject {

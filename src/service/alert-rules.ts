@@ -102,27 +102,20 @@ async function ofArrivals(
   return findings;
 }
 
-function ofGroups(
-  rule: AlertRule,
-  queues: readonly QueueMetrics[],
-  groups: readonly LetterGroup[],
-): readonly AlertFinding[] {
+function ofGroups(rule: AlertRule, queues: readonly QueueMetrics[], groups: readonly LetterGroup[]) {
   const names = new Map(queues.map(({ queue, name }) => [queue, name]));
   return groups.flatMap(({ queue, signature, pattern, count, isRegression }) => {
     const name = names.get(queue);
     if (name === undefined) return [];
-    const what = isRegression ? "a failure is back" : "a new failure";
-    return [
-      {
-        ...found(rule, queue, {
-          value: count,
-          limit: 1,
-          text: `${name}: ${what}: ${titleLine(pattern)}`,
-          overText: `${name}: no longer open: ${titleLine(pattern)}`,
-        }),
-        key: groupKey(rule.name, queue, signature),
-      },
-    ];
+    const title = titleLine(pattern);
+    const text = `${name}: ${isRegression ? "a failure is back" : "a new failure"}: ${title}`;
+    const finding = found(rule, queue, {
+      value: count,
+      limit: 1,
+      text,
+      overText: `${name}: no longer open: ${title}`,
+    });
+    return [{ ...finding, key: JSON.stringify([rule.name, queue, signature]) }];
   });
 }
 
@@ -148,38 +141,23 @@ function ofStore(rule: AlertRule, { metrics, state }: Seen): readonly AlertFindi
 }
 
 function storeFinding(rule: AlertRule, message: string, value: number): AlertFinding {
-  return found(rule, null, {
-    value,
-    limit: 1,
-    text: `The store is unhealthy: ${message}`,
-    overText: "The store is healthy",
-  });
+  const text = `The store is unhealthy: ${message}`;
+  return found(rule, null, { value, limit: 1, text, overText: "The store is healthy" });
 }
 
 function found(
   { name, condition, severity }: AlertRule,
   queue: string | null,
-  told: Pick<AlertFinding, "value" | "limit" | "text" | "overText">,
+  finding: Pick<AlertFinding, "value" | "limit" | "text" | "overText">,
 ): AlertFinding {
-  return { key: keyOf(name, queue), rule: name, kind: condition.kind, queue, severity, ...told };
-}
-
-function keyOf(rule: string, queue: string | null): string {
-  return JSON.stringify([rule, queue]);
-}
-
-function groupKey(rule: string, queue: string, signature: string): string {
-  return JSON.stringify([rule, queue, signature]);
+  const key = JSON.stringify([name, queue]);
+  return { key, rule: name, kind: condition.kind, queue, severity, ...finding };
 }
 
 const PAGE_MAX = 1000;
 
 /** Returns open groups that are new since the last check, or that earlier checks reported as new. */
-async function newGroups(
-  engine: Engine,
-  rules: readonly AlertRule[],
-  state: AlertState,
-): Promise<{ readonly eventsSeen: number; readonly groups: readonly LetterGroup[] }> {
+async function newGroups(engine: Engine, rules: readonly AlertRule[], state: AlertState) {
   const newest = await engine.newestEvent();
   if (!rules.some(({ condition }) => condition.kind === "new_group"))
     return { eventsSeen: newest, groups: [] };
@@ -192,10 +170,8 @@ async function newGroups(
     after = page.at(-1)?.id ?? after;
     if (page.length < PAGE_MAX) break;
   }
-  const groups =
-    signatures.size === 0
-      ? []
-      : (await engine.listGroups({ states: ["open"] })).filter((group) => signatures.has(group.signature));
+  const open = signatures.size === 0 ? [] : await engine.listGroups({ states: ["open"] });
+  const groups = open.filter((group) => signatures.has(group.signature));
   return { eventsSeen: Math.max(newest, after), groups };
 }
 

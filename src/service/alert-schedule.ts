@@ -1,15 +1,12 @@
 /** Decides what to send to a channel: new alerts, reminders, recoveries. Also handles the schedule and quiet hours. Pure. */
-
+import { tryTo } from "../std/try-to.ts";
 import type { AlertRule, QuietHours, WatchSettings } from "./alert-settings.ts";
 import type { Alert, AlertState } from "./alert-state.ts";
 
 /** Why an alert is sent. `passed`: the alert recovered before it could be sent. */
 export type TellingState = "raised" | "reminder" | "recovered" | "passed";
 
-export interface Telling {
-  readonly alert: Alert;
-  readonly state: TellingState;
-}
+export type Telling = { readonly alert: Alert; readonly state: TellingState };
 
 /** The name under which the event log is a channel of every watcher. Configured channels cannot use this name. */
 export const EVENT_LOG = "@events";
@@ -35,7 +32,7 @@ function ofRule(
   rule: AlertRule,
   channel: string,
   state: AlertState,
-  now: { readonly at: number; readonly recovery: boolean },
+  now: { at: number; recovery: boolean },
 ): readonly Telling[] {
   const manner = { ...now, ...mannerOf(rule, channel, now.recovery) };
   return Object.values(state.alerts)
@@ -130,14 +127,7 @@ export function parseTimeOfDay(text: string): number | undefined {
   return match && hours < 24 && minutes < 60 ? hours * 60 + minutes : undefined;
 }
 
-export function isTimeZone(name: string): boolean {
-  try {
-    formatterOf(name);
-    return true;
-  } catch {
-    return false; // a RangeError for an unknown time zone
-  }
-}
+export const isTimeZone = (name: string) => tryTo(() => formatterOf(name)) !== undefined;
 
 function minuteOfDay(at: number, timeZone: string | undefined): number {
   const [hours = 0, minutes = 0] = formatterOf(timeZone).format(at).split(":").map(Number);
@@ -158,15 +148,12 @@ function formatterOf(timeZone: string | undefined): Intl.DateTimeFormat {
 
 /** Returns the first scheduled time after the given one, or null if there is none. */
 export async function nextCheckAt(
-  { schedule, timeZone }: { readonly schedule: string; readonly timeZone?: string },
+  { schedule, timeZone }: Pick<WatchSettings, "schedule" | "timeZone">,
   after: number,
-): Promise<number | null> {
+) {
   const { Cron } = await import("croner");
-  return (
-    new Cron(schedule, { ...(timeZone && { timezone: timeZone }), paused: true })
-      .nextRun(new Date(after))
-      ?.getTime() ?? null
-  );
+  const cron = new Cron(schedule, { ...(timeZone && { timezone: timeZone }), paused: true });
+  return cron.nextRun(new Date(after))?.getTime() ?? null;
 }
 
 /** Returns the problem of a cron pattern, or null if the pattern is valid. */

@@ -5,14 +5,12 @@ import type { EventType } from "../item/event.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { isQuiet, nextCheckAt, quietUntil } from "./alert-schedule.ts";
 import type { WatchSettings } from "./alert-settings.ts";
-import type { CheckReport, Watcher } from "./alert-watcher.ts";
+import type { CheckReport, Watcher, WatcherOptions } from "./alert-watcher.ts";
 
-export interface WatchingOptions {
-  readonly settings: WatchSettings;
+type WatchingOptions = Pick<WatcherOptions, "settings" | "clock"> & {
   readonly stop: AbortSignal;
-  readonly clock?: Clock;
   readonly onChecked?: (report: CheckReport) => void;
-}
+};
 
 /** Runs checks until the signal is aborted. */
 export async function keepWatching(watcher: Watcher, options: WatchingOptions): Promise<void> {
@@ -36,12 +34,7 @@ async function nextDueAt(settings: WatchSettings, now: number): Promise<number> 
 
 const LOOK_MS = 1000;
 
-interface Waiting {
-  readonly settings: WatchSettings;
-  readonly stop: AbortSignal;
-  readonly clock: Clock;
-  readonly arrivals: Arrivals;
-}
+type Waiting = { settings: WatchSettings; stop: AbortSignal; clock: Clock; arrivals: Arrivals };
 
 async function untilDue(dueAt: number, { settings, stop, clock, arrivals }: Waiting): Promise<void> {
   while (!stop.aborted && clock.now() < dueAt) {

@@ -89,10 +89,12 @@ function raised(before: Alert | undefined, finding: AlertFinding, at: number): A
 }
 
 /** Records that alerts were sent to a channel. */
+type SentAlert = { readonly key: string; readonly raisedAt: number; readonly isOver: boolean };
+
 export function recordTold(
   state: AlertState,
-  tellings: readonly { readonly key: string; readonly raisedAt: number; readonly isOver: boolean }[],
-  { channel, at }: { readonly channel: string; readonly at: number },
+  tellings: readonly SentAlert[],
+  { channel, at }: { channel: string; at: number },
 ): AlertState {
   const alerts = { ...state.alerts };
   for (const { key, raisedAt, isOver } of tellings) {
@@ -188,7 +190,7 @@ export class SharedAlertState {
       return next;
     }
     throw new RedriveError("store_busy", `Other watchers kept changing ${DOCUMENT_NAME}.`, {
-      hint: "Are many watchers at work on this store? One or two are enough.",
+      hint: "Stop some of the watchers of this store; one or two are enough.",
     });
   }
 

@@ -46,18 +46,14 @@ export interface JobDeletion {
 export async function previewDeletion(
   engine: Engine,
   job: Job,
-  { home }: Pick<DeleteJobOptions, "home">,
+  { home }: { home: string },
 ): Promise<JobDeletion> {
   refuseActive(job, await hasRunner(engine, job.id));
   const counts = await engine.count(job.id);
   const discarded = await engine.listLetters({ queue: job.id, states: ["discarded"], limit: 1 });
   const worktrees = await cleanOf(home, job, { dryRun: true });
-  const reasons = [
-    ...(counts.letters > 0
-      ? [`${plural(counts.letters, "letter")} of ${job.id} ${counts.letters === 1 ? "waits" : "wait"}`]
-      : []),
-    ...worktrees.left.map(({ entry, why }) => `worktree ${entry.path}: ${why}`),
-  ];
+  const waiting = counts.letters === 1 ? "1 letter" : `${counts.letters} letters`;
+  const verb = counts.letters === 1 ? "waits" : "wait";
   return {
     jobId: job.id,
     items: counts.total,
@@ -65,7 +61,10 @@ export async function previewDeletion(
     closed: counts.resolved + discarded.total,
     worktrees: worktrees.removed.length + worktrees.left.length,
     branchesLeft: worktrees.branchesLeft.map(({ branch }) => branch),
-    reasons,
+    reasons: [
+      ...(counts.letters > 0 ? [`${waiting} of ${job.id} ${verb}`] : []),
+      ...worktrees.left.map(({ entry, why }) => `worktree ${entry.path}: ${why}`),
+    ],
   };
 }
 
@@ -116,15 +115,8 @@ async function purgeAll(engine: Engine, { id }: Job, options: DeleteJobOptions):
   const filter = { states: ["dead", "discarded", "done"] } as const;
   const { total } = await engine.listLetters({ queue: id, ...filter, limit: 1 });
   if (total === 0) return undefined;
-  const purged = await purgeLetters(engine, {
-    kind: "purge",
-    queue: id,
-    selection: { filter },
-    author,
-    home,
-    reason: "the job is deleted",
-    ...(signal && { signal }),
-  });
+  const request = { kind: "purge", queue: id, selection: { filter }, author, home, signal } as const;
+  const purged = await purgeLetters(engine, { ...request, reason: "the job is deleted" });
   if (signal?.aborted && purged.status !== "ended") throw stillDeleting({ id });
   return archiveOf(purged)?.path;
 }
@@ -133,16 +125,11 @@ async function purgeAll(engine: Engine, { id }: Job, options: DeleteJobOptions):
 async function cleanOf(
   home: string,
   { id }: Job,
-  how: { readonly dryRun?: boolean; readonly force?: boolean },
+  how: { dryRun?: boolean; force?: boolean },
 ): Promise<CleanReport> {
   const { cleanWorktrees } = await import("../workspace/clean.ts");
-  return cleanWorktrees(home, {
-    job: id,
-    isNeeded: () => false,
-    hasEnded: () => true,
-    hasLetters: () => false,
-    ...how,
-  });
+  const unused = { isNeeded: () => false, hasEnded: () => true, hasLetters: () => false };
+  return cleanWorktrees(home, { job: id, ...unused, ...how });
 }
 
 function removeFiles(job: Job, { home, dlqDir }: DeleteJobOptions): void {
@@ -151,10 +138,6 @@ function removeFiles(job: Job, { home, dlqDir }: DeleteJobOptions): void {
   // In the home folder, the parent folders also belong to the job; in `dlqDir`, only the innermost folder does.
   const folder = dlqDir === undefined ? dirname(dirname(root)) : `${root}/${fileNameOf(job.id)}`;
   rmSync(folder, { recursive: true, force: true });
-}
-
-function plural(count: number, what: string): string {
-  return count === 1 ? `1 ${what}` : `${count} ${what}s`;
 }
 
 /** Whether the job is dismissed. A new run ends the dismissal. */

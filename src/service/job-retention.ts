@@ -1,12 +1,14 @@
 /** Retention of jobs and logs: deletes old jobs and logs, except those that waiting letters need. */
 import { readdir, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { JobSettings } from "../config/settings.ts";
 import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { isStanding, type Job } from "../item/job.ts";
 import { everyJob } from "../queue/find-job.ts";
+import { codeOf } from "../std/thrown.ts";
 import { jobLogs } from "../store/home.ts";
 import { isDismissed } from "./delete-job.ts";
 import type { StartService } from "./service.ts";
@@ -19,12 +21,10 @@ export interface JobLimits {
 
 const DAY_MS = 86_400_000;
 
-export function jobLimitsOf(settings: {
-  readonly retentionDays: number | null;
-  readonly logRetentionDays: number | null;
-}): JobLimits {
+/** Null means no limit. */
+export function jobLimitsOf({ retentionDays, logRetentionDays }: JobSettings): JobLimits {
   const ms = (days: number | null) => (days === null ? null : days * DAY_MS);
-  return { retentionMs: ms(settings.retentionDays), logRetentionMs: ms(settings.logRetentionDays) };
+  return { retentionMs: ms(retentionDays), logRetentionMs: ms(logRetentionDays) };
 }
 
 export interface TidyOptions {
@@ -92,16 +92,11 @@ async function deleteOld(engine: Engine, job: Job, options: TidyOptions): Promis
 /** Errors that mean that another process changed the job in the meantime. The next run tries again. */
 const REFUSALS: ReadonlySet<string> = new Set(["job_running", "illegal_move", "job_not_found"]);
 
-interface Removed {
-  readonly logs: number;
-  readonly bytes: number;
-}
-
 async function removeLogs(
   engine: Engine,
   job: Job,
-  { home, before, isPreview = false }: TidyOptions & { readonly before: number },
-): Promise<Removed> {
+  { home, before, isPreview = false }: TidyOptions & { before: number },
+) {
   const { folder } = jobLogs(home, job.id);
   const items = await foldersIn(folder);
   if (items.length === 0) return { logs: 0, bytes: 0 };
@@ -117,26 +112,20 @@ async function removeLogs(
       logs += 1;
       bytes += found.size;
     }
-    if (!isPreview) await removeIfEmpty(join(folder, item));
+    const isEmpty = !isPreview && (await readdir(join(folder, item))).length === 0;
+    if (isEmpty) await rmdir(join(folder, item));
   }
   return { logs, bytes };
 }
 
 /** Returns the log folders of items. Excludes files and hidden folders, which belong to phases and running processes. */
 async function foldersIn(folder: string): Promise<string[]> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    return entries
-      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-      .map(({ name }) => name);
-  } catch (error) {
-    if (error instanceof Error && Reflect.get(error, "code") === "ENOENT") return [];
-    throw error;
-  }
-}
-
-async function removeIfEmpty(folder: string): Promise<void> {
-  if ((await readdir(folder)).length === 0) await rmdir(folder);
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (codeOf(error) !== "ENOENT") throw error;
+    return [];
+  });
+  const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith("."));
+  return folders.map(({ name }) => name);
 }
 
 /** Returns the log folder names of items with waiting letters. */
@@ -147,14 +136,12 @@ async function lettersOf(engine: Engine, { id }: Job): Promise<ReadonlySet<strin
   return names;
 }
 
-export interface JobRetentionOptions {
-  readonly limits: JobLimits;
-  readonly author: string;
-  readonly dlqDir?: string;
-}
-
 /** Returns a service that applies the retention of jobs and logs after a run. */
-export function jobRetention({ limits, author, dlqDir }: JobRetentionOptions): StartService {
+export function jobRetention({
+  limits,
+  author,
+  dlqDir,
+}: Pick<TidyOptions, "limits" | "author" | "dlqDir">): StartService {
   return (job, { engine, home, onNotice }) => ({
     stop: async () => {
       const directory = { home, ...(dlqDir !== undefined && { dlqDir }) };

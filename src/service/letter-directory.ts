@@ -59,11 +59,7 @@ export function openProjection(
 }
 
 /** Appends to the stream of all letters, and updates the retention policy file beside it. */
-async function appendChanges(
-  engine: Engine,
-  options: DirectoryOptions,
-  changes: readonly JsonObject[],
-): Promise<void> {
+async function appendChanges(engine: Engine, options: DirectoryOptions, changes: readonly JsonObject[]) {
   await appendLetters(globalFolder(options), changes);
   if (changes.length > 0) await writeDirectoryPolicy(engine, options);
 }
@@ -83,17 +79,13 @@ function repositoryName({ spec }: Job): string {
 }
 
 /** `itemsMax` is the maximum number of waiting letters; null means no limit. If undefined, the metrics omit the limit. */
-export async function letterDocuments(
-  engine: Engine,
-  jobId: string,
-  itemsMax: number | null | undefined,
-): Promise<FolderDocuments> {
+export async function letterDocuments(engine: Engine, jobId: string, itemsMax: number | null | undefined) {
   const analysis = await analyseSelected(engine, { filter: { queue: jobId } });
-  const stats = await readLetterStats(engine, jobId);
+  const stats = letterStatsToJson(await readLetterStats(engine, jobId), itemsMax);
   return {
     patterns: analysisToJson(analysis),
-    metrics: { job_id: jobId, ...letterStatsToJson(stats, itemsMax) },
-  };
+    metrics: { job_id: jobId, ...stats },
+  } satisfies FolderDocuments;
 }
 
 /** Rewrites the directory of one job. Creates no directory for a job without letters, but empties an existing one. */
@@ -130,7 +122,7 @@ export async function refreshDirectory(
 async function rewrite(
   engine: Engine,
   job: Job,
-  options: DirectoryOptions & { readonly tellsAll: boolean },
+  options: DirectoryOptions & { tellsAll: boolean },
 ): Promise<WrittenFolder> {
   const projection = openProjection(engine, job, options);
   await projection.rebuild();

@@ -72,7 +72,7 @@ const CHECK_MS = 5000;
 function mirrorReceipts(
   { id }: Job,
   context: ServiceContext,
-  { path, isAlways }: { readonly path: string; readonly isAlways: boolean },
+  { path, isAlways }: { path: string; isAlways: boolean },
 ): Service {
   const { engine, clock } = context;
   let pauseMs = PAUSE_MS_MIN;

@@ -1,15 +1,10 @@
 /** Enforces the limits of a running job's letters, some seconds after a letter was buried and at the end. */
-import type { Engine } from "../engine.ts";
 import { fullnessOf, fullnessWarning, type LetterLimits } from "../redrive/limits.ts";
 import { BackgroundTask } from "../std/background-task.ts";
-import type { Clock } from "../std/clock.ts";
-import type { StartService } from "./service.ts";
+import type { ServiceContext, StartService } from "./service.ts";
 
-export interface LetterRetentionOptions {
-  readonly limits: LetterLimits;
-  /** The author of the operations that remove letters. */
-  readonly author: string;
-}
+/** `author` is the author of the operations that remove letters. */
+type LetterRetentionOptions = { readonly limits: LetterLimits; readonly author: string };
 
 /** Checks wait this long after a burial, because a failing run buries too many letters to check after each one. */
 const CHECK_MS = 3000;
@@ -56,19 +51,7 @@ export function letterRetention(options: LetterRetentionOptions): StartService {
   };
 }
 
-export interface LimitGuardOptions extends LetterRetentionOptions {
-  readonly engine: Engine;
-  readonly queue: string;
-  readonly home: string;
-  readonly clock: Clock;
-  /** Called with a warning when the queue is nearly full. */
-  readonly onNotice: (notice: string) => void;
-}
-
-export interface Removed {
-  readonly purged: number;
-  readonly evicted: number;
-}
+export type LimitGuardOptions = LetterRetentionOptions & ServiceContext & { readonly queue: string };
 
 /** During a run, a queue may exceed its limit by this share, so that letters are archived in batches. */
 const SLACK = 0.01;
@@ -88,7 +71,7 @@ export class LimitGuard {
   }
 
   /** Archives and deletes letters that are too old, then those above the limit. With `isEnd`, the limits hold exactly. */
-  async enforce({ isEnd }: { readonly isEnd: boolean }): Promise<Removed> {
+  async enforce({ isEnd }: { isEnd: boolean }) {
     const { engine, clock, limits, onNotice, queue } = this.#options;
     const counts = await engine.count(queue);
     const notice = await this.#warning(counts, limits);
