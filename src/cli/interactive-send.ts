@@ -1,6 +1,6 @@
 /** Sends receipts: stores all of them, then waits until each is delivered or dead, or until the wait ends. */
 import type { ReadReceipt } from "../delivery/receipt.ts";
-import { OutageNotice } from "../delivery/recovery.ts";
+import { outageNotice } from "../delivery/recovery.ts";
 import { type KeptReceipt, Target } from "../delivery/target.ts";
 import type { Engine } from "../engine.ts";
 import { isError } from "../errors.ts";
@@ -52,7 +52,7 @@ export async function sendReceipts(
   const { home } = context;
   const job = await requireTarget(engine, name);
   const running = startServices(services, job, { engine, home, clock: systemClock, onNotice });
-  const outage = new OutageNotice(name, (notice) => onNotice(clean(notice)));
+  const outage = outageNotice(name, (notice) => onNotice(clean(notice)));
   const giveUp = new AbortController();
   /** The error message of each dead receipt by key. */
   const failures = new Map<string, string>();
@@ -63,7 +63,7 @@ export async function sendReceipts(
       running.settled(item, settlement);
       const { failure, death } = settlement;
       if (death && failure) failures.set(item.itemId, failure.errorMessage);
-      outage.settled(settlement);
+      outage(settlement);
     },
     onPaused: async (isPaused) => {
       if (!isPaused) return;

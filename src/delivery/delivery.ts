@@ -8,6 +8,7 @@ import { receiptCounts, receiptKeyOf } from "../item/receipt.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { LiveSettings } from "../queue/queue-settings.ts";
 import type { Clock } from "../std/clock.ts";
+import { messageOf } from "../std/thrown.ts";
 import type { DeliverFunction } from "./function.ts";
 import type { DeliveryOutcome, NotDelivered } from "./outcome.ts";
 import type { DeliveryProtocol, Protocol, Reachability } from "./protocol.ts";
@@ -59,11 +60,7 @@ export class Delivery {
     if (signal.aborted && !("status" in tried && tried.status === "delivered"))
       return { kind: "released", why: "the delivery was stopped" };
     // The protocol threw, e.g. because the token is unreadable. The operator has to fix that, so the attempt does not count.
-    if ("error" in tried)
-      return {
-        kind: "released",
-        why: tried.error instanceof Error ? tried.error.message : String(tried.error),
-      };
+    if ("error" in tried) return { kind: "released", why: messageOf(tried.error) };
     return this.#outcomeOf(tried, { item, attempt, settings, durationMs });
   };
 
@@ -97,7 +94,7 @@ export class Delivery {
 
   /** Pauses the target until a person resumes it. If the store is unavailable, the next attempt pauses the target. */
   async #pause(queue: string, { message }: NotDelivered): Promise<void> {
-    const reason = `${message} · put a good token in place, then resume the target`;
+    const reason = `${message} · replace the token, then resume the target`;
     try {
       await this.#engine.changeJob(queue, { pause: { author: "redrive", reason } });
     } catch (error) {
@@ -106,12 +103,7 @@ export class Delivery {
   }
 }
 
-interface Attempted {
-  readonly item: LeasedItem;
-  readonly attempt: AttemptContext;
-  readonly settings: DeliverySpec;
-  readonly durationMs: number;
-}
+type Attempted = { item: LeasedItem; attempt: AttemptContext; settings: DeliverySpec; durationMs: number };
 
 function failed(tried: NotDelivered, { item, attempt, settings, durationMs }: Attempted, now: number) {
   const { errorType, errorClass, message, retryAfterMs } = tried;
@@ -150,8 +142,12 @@ async function openProtocol(
     case "function":
       if (typeof deliver === "function") return (await import("./function.ts")).functionProtocol(deliver);
       if (deliver !== undefined) return deliver;
-      throw new RedriveError("usage", "The target is delivered by a function of the service that made it.", {
-        hint: 'Give the function: store.target(name, { deliver: async (receipt) => … }), or change its protocol to "http" or "mcp".',
-      });
+      throw new RedriveError(
+        "usage",
+        "The target's receipts are delivered by a function of the service that created it.",
+        {
+          hint: 'Pass the function: store.target(name, { deliver: async (receipt) => … }), or change the protocol to "http" or "mcp".',
+        },
+      );
   }
 }

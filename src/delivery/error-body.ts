@@ -1,6 +1,7 @@
 /** Extracts the error code, status, delay and key from a response body. Plain text is used only without JSON. Pure. */
 import { clampDelayMs } from "../retry/backoff.ts";
 import { compact } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 
 export type Meaning = "already" | "in_progress" | "rate_limit" | "auth" | "unavailable" | "server" | "client";
 
@@ -32,12 +33,7 @@ export function readSaid(value: unknown, now: number): Said {
 }
 
 export function jsonOf(text: string): unknown {
-  if (!/^\s*[[{"]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+  return /^\s*[[{"]/.test(text) ? tryTo((): unknown => JSON.parse(text)) : undefined;
 }
 
 const INNER_FIELDS = ["error", "data", "detail", "details"];
@@ -66,15 +62,7 @@ function wordOf(value: unknown): readonly string[] {
   return word === "" || SAYS_NOTHING.has(word) ? [] : [word];
 }
 
-const SAYS_NOTHING: ReadonlySet<string> = new Set([
-  "error",
-  "err",
-  "fail",
-  "failed",
-  "failure",
-  "false",
-  "about_blank",
-]);
+const SAYS_NOTHING = new Set(["error", "err", "fail", "failed", "failure", "false", "about_blank"]);
 
 const WORDS: readonly (readonly [Meaning, RegExp])[] = [
   [
@@ -141,13 +129,8 @@ function waitOf(level: Fields, now: number): number | undefined {
 }
 
 function firstText(levels: readonly Fields[], names: readonly string[]): string | undefined {
-  for (const level of levels) {
-    for (const name of names) {
-      const value = level[name];
-      if (typeof value === "string" && value.trim() !== "") return value;
-    }
-  }
-  return undefined;
+  const values = levels.flatMap((level) => names.map((name) => level[name]));
+  return values.find((value): value is string => typeof value === "string" && value.trim() !== "");
 }
 
 /** Limits the delay that a response may request, so that a wrong header cannot delay a receipt for years. */

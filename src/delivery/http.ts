@@ -4,6 +4,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp
 import { request as requestHttps, Agent as SecureAgent } from "node:https";
 import { formatDuration } from "../std/duration.ts";
 import { type Json, stringifyJson } from "../std/json.ts";
+import { codeOf } from "../std/thrown.ts";
 import {
   type DeliveryOutcome,
   type HttpAnswer,
@@ -51,8 +52,7 @@ export class HttpProtocol implements Protocol {
     try {
       const request = { method: "HEAD", headers: headersOf(settings, token), signal };
       const { status } = await askFollowing(this.#exchange, request, settings);
-      const isReachable = status !== 502 && status !== 503 && status !== 504;
-      return { isReachable, detail: `HTTP ${status}` };
+      return { isReachable: ![502, 503, 504].includes(status), detail: `HTTP ${status}` };
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
       return { isReachable: false, detail: outcomeOfNoAnswer(error, settings, token).message };
@@ -95,22 +95,19 @@ export async function requireSameToken(
 
 /** Returns the headers of every request. Headers from the settings cannot override the token. */
 export function headersOf(settings: DeliverySpec, token: Token | undefined): Record<string, string> {
-  const given = Object.fromEntries(
-    Object.entries(settings.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
-  );
+  const given = Object.entries(settings.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
   return {
     accept: "application/json",
     "user-agent": "redrive",
-    ...given,
+    ...Object.fromEntries(given),
     ...(token && { authorization: `Bearer ${token.value}` }),
   };
 }
 
 /** Returns the idempotency header. A key with characters that are invalid in a header is URL-encoded. */
 export function idOf({ idHeader }: DeliverySpec, key: string): Record<string, string> {
-  return {
-    [idHeader.toLowerCase()]: /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(key) ? key : encodeURIComponent(key),
-  };
+  const isPlain = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(key);
+  return { [idHeader.toLowerCase()]: isPlain ? key : encodeURIComponent(key) };
 }
 
 /** Returns the URL of a redirect that keeps the method and the origin, else undefined. */
@@ -156,9 +153,7 @@ export interface HttpRequest {
   readonly isEnough?: (contentType: string, body: string) => boolean;
 }
 
-export interface WholeAnswer extends HttpAnswer {
-  readonly headers: Readonly<Record<string, string>>;
-}
+export type WholeAnswer = HttpAnswer & { readonly headers: Readonly<Record<string, string>> };
 
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
@@ -201,10 +196,7 @@ export class HttpExchange {
 /** The receiver closed an idle connection before it read the request. */
 class StaleConnection extends NoAnswer {}
 
-interface Ends {
-  readonly resolve: (answer: WholeAnswer) => void;
-  readonly reject: (error: NoAnswer) => void;
-}
+type Ends = { readonly resolve: (answer: WholeAnswer) => void; readonly reject: (error: NoAnswer) => void };
 
 class Exchange {
   readonly #asked: HttpRequest;
@@ -223,11 +215,8 @@ class Exchange {
     this.#ends = ends;
     const isSecure = url.protocol === "https:";
     const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
-    this.#request = (isSecure ? requestHttps : requestHttp)(url, {
-      method,
-      headers: { ...headers, ...length },
-      agent,
-    });
+    const options = { method, headers: { ...headers, ...length }, agent };
+    this.#request = (isSecure ? requestHttps : requestHttp)(url, options);
     this.#timer = setTimeout(
       () => this.#fail("no answer in time", "ETIMEDOUT"),
       Math.max(1, deadline - performance.now()),
@@ -241,7 +230,7 @@ class Exchange {
       if (!socket.connecting) onConnected();
       else socket.once(isSecure ? "secureConnect" : "connect", onConnected);
     });
-    this.#request.on("error", (error) => this.#fail(error.message, errnoOf(error)));
+    this.#request.on("error", (error) => this.#fail(error.message, codeOf(error)));
     this.#request.on("response", (answer) => this.#read(answer));
     this.#request.end(body);
   }
@@ -258,7 +247,7 @@ class Exchange {
         this.#finish("whole");
     });
     answer.on("end", () => this.#finish(answer.complete ? "whole" : "cut"));
-    answer.on("error", (error) => this.#fail(error.message, errnoOf(error)));
+    answer.on("error", (error) => this.#fail(error.message, codeOf(error)));
     answer.on("aborted", () => this.#fail("the connection broke", "ECONNRESET"));
   }
 
@@ -276,11 +265,9 @@ class Exchange {
     const answer = this.#answer;
     if (this.#isOver || answer === null) return;
     this.#over(end === "whole" && answer.complete);
+    const entries = Object.entries(answer.headers);
     const headers = Object.fromEntries(
-      Object.entries(answer.headers).map(([name, value]) => [
-        name,
-        Array.isArray(value) ? value.join(", ") : (value ?? ""),
-      ]),
+      entries.map(([name, value = ""]) => [name, [value].flat().join(", ")]),
     );
     this.#ends.resolve({
       status: answer.statusCode ?? 0,
@@ -305,8 +292,4 @@ class Exchange {
     this.#asked.signal.removeEventListener("abort", this.#onStop);
     if (!mayKeep) this.#request.destroy();
   }
-}
-
-function errnoOf(error: Error): string | undefined {
-  return "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

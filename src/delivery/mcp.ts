@@ -6,6 +6,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { RedriveError } from "../errors.ts";
 import { isJsonObject, type Json, type JsonObject, tagBigints, untagBigints } from "../std/json.ts";
+import { codeOf, messageOf } from "../std/thrown.ts";
 import { jsonOf } from "./error-body.ts";
 import {
   askFollowing,
@@ -41,10 +42,7 @@ interface McpCall {
 }
 
 /** A session that is open or being opened, and its URL. */
-interface Session {
-  readonly url: string;
-  readonly opening: Promise<McpSession>;
-}
+type Session = { readonly url: string; readonly opening: Promise<McpSession> };
 
 export class McpProtocol implements Protocol {
   readonly #env: Environment;
@@ -112,7 +110,7 @@ export class McpProtocol implements Protocol {
   async #callIn(
     session: McpSession,
     receipt: JsonObject,
-    call: McpCall & { readonly key: string },
+    call: McpCall & { key: string },
   ): Promise<DeliveryOutcome> {
     const { settings, key } = call;
     const { tool, keyArgument } = settings;
@@ -216,12 +214,11 @@ function outcomeOfTrouble(error: unknown, call: McpCall): DeliveryOutcome {
   const message =
     answer === null ? undefined : outcomeOfMessage(rpcAnswerOf(answer.contentType, answer.body), asked);
   if (message !== undefined) return message;
-  const why = answer === null || answer.end === "whole" ? said(error) : `the answer was ${answer.end}`;
+  const why =
+    answer === null || answer.end === "whole"
+      ? (messageOf(error).split("\n")[0] ?? "")
+      : `the answer was ${answer.end}`;
   return outcomeOfLostAnswer(`The answer cannot be understood: ${token?.mask(why) ?? why}`);
-}
-
-function said(error: unknown): string {
-  return error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
 }
 
 /** Throws for an incomplete response or a stream without a message, because the SDK would wait for more. */
@@ -243,7 +240,7 @@ function noObject(): NotDelivered {
     status: "refused",
     errorType: { name: "ClientError" },
     errorClass: "permanent",
-    message: "The receipt is no JSON object, and the arguments of a tool are one",
+    message: "The receipt is not a JSON object, as the arguments of a tool must be",
   };
 }
 
@@ -322,11 +319,15 @@ export async function loadSdk(load = importSdk) {
   try {
     return await load();
   } catch (error) {
-    if (!isMissingModule(error)) throw error;
-    throw new RedriveError("usage", "Receipts over MCP need a package that is not installed.", {
-      hint: "Install @modelcontextprotocol/sdk beside redrive: `npm install @modelcontextprotocol/sdk` (with -g where redrive is global).",
-      cause: error,
-    });
+    if (!["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes(codeOf(error) ?? "")) throw error;
+    throw new RedriveError(
+      "usage",
+      "Receipts over MCP need the package @modelcontextprotocol/sdk, which is not installed.",
+      {
+        hint: "Install it beside redrive: `npm install @modelcontextprotocol/sdk` (with -g if redrive is installed globally).",
+        cause: error,
+      },
+    );
   }
 }
 
@@ -336,9 +337,4 @@ async function importSdk() {
     "@modelcontextprotocol/sdk/client/streamableHttp.js"
   );
   return { Client, StreamableHTTPClientTransport };
-}
-
-function isMissingModule(error: unknown): boolean {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
 }

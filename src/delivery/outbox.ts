@@ -73,13 +73,10 @@ export class Outbox {
 }
 
 function conflict(target: string, key: string): RedriveError {
-  return new RedriveError(
-    "receipt_conflict",
-    `A receipt with the key ${key} and another body was sent to ${target} before.`,
-    {
-      hint: "The first one counts. If this is another receipt, send it under a key of its own.",
-    },
-  );
+  const message = `A receipt with the key ${key} and another body was sent to ${target} before.`;
+  return new RedriveError("receipt_conflict", message, {
+    hint: "The first one counts. Send another receipt with a key of its own.",
+  });
 }
 
 const CHECK_MS = 1000;
@@ -92,10 +89,7 @@ interface Waiter {
 }
 
 /** A pending wait for the result of one receipt. */
-export interface Waiting {
-  readonly end: Promise<boolean>;
-  leave(): void;
-}
+export type Waiting = { readonly end: Promise<boolean>; readonly leave: () => void };
 
 /** Callers that wait for the result of a receipt. If another process delivers it, the result is read from the store. */
 export class Waiters {
@@ -185,7 +179,7 @@ export class Waiters {
 }
 
 /** The final states of a receipt, and whether it was delivered. */
-const END: Readonly<Partial<Record<ItemState, boolean>>> = {
+const END: Partial<Record<ItemState, boolean>> = {
   done: true,
   dead: false,
   discarded: false,
@@ -199,15 +193,10 @@ export async function waitUntil(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   if (signal === undefined) return end;
+  const message = `The target was closed before the receipt ${key} was delivered. It is stored and will be delivered later.`;
   let onAbort = () => {};
   const aborted = new Promise<never>((_, reject) => {
-    onAbort = () =>
-      reject(
-        new RedriveError(
-          "interrupted",
-          `The target was closed before the receipt ${key} was delivered. It is stored and will be delivered later.`,
-        ),
-      );
+    onAbort = () => reject(new RedriveError("interrupted", message));
   });
   if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });

@@ -45,7 +45,7 @@ export function outcomeOfHttp(answer: HttpAnswer, asked: Asked): DeliveryOutcome
   if (status >= 200 && status <= 299) return outcomeOfSuccess(answer, asked);
   if (status >= 300 && status <= 399) {
     // The protocol has already followed the redirects that it may follow.
-    const to = location === undefined ? "without saying where" : `to ${oneLine(location, 200)}`;
+    const to = location === undefined ? "without a location" : `to ${oneLine(location, 200)}`;
     const message = `${titleOf(answer)}, a redirect ${to} that is not followed`;
     return notDelivered("refused", { name: "ClientError", fields: { http_status: status } }, { message });
   }
@@ -68,10 +68,11 @@ function outcomeOfSuccess(answer: HttpAnswer, asked: Asked): DeliveryOutcome {
   if (end === "oversized") return lost("is longer than allowed");
   if (end === "cut") return lost(`broke off after ${body.length} characters`);
   const type = (answer.contentType.split(";")[0] ?? "").trim().toLowerCase();
-  if (PAGES.includes(type)) return lost(`is a page (${type}), not that of a service`);
+  if (PAGES.includes(type)) return lost(`is a web page (${type}), not a response of a service`);
   const json = jsonOf(body);
   const isJsonType = type === "application/json" || type.endsWith("+json");
-  if (json === undefined && isJsonType && body.trim() !== "") return lost("is no JSON, though it says so");
+  if (json === undefined && isJsonType && body.trim() !== "")
+    return lost("is not JSON, although its type is JSON");
   return outcomeOfMessage(json, asked) ?? { status: "delivered" };
 }
 
@@ -88,11 +89,7 @@ export function outcomeOfMessage(json: unknown, asked: Asked): DeliveryOutcome |
 }
 
 /** A JSON-RPC error. Servers usually send it with HTTP status 200. */
-export interface RpcError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
+export type RpcError = { readonly code: number; readonly message: string; readonly data?: unknown };
 
 /** Interprets codes from 400 to 599 as HTTP statuses, others by their `data`, else by the JSON-RPC specification. */
 export function outcomeOfRpcError({ code, message, data }: RpcError, { key, now }: Asked): DeliveryOutcome {
@@ -113,7 +110,7 @@ function outcomeOfToolError(result: Readonly<Record<string, unknown>>, { key, no
   const text = toolText(result);
   const structured = result.structuredContent ?? jsonOf(text);
   const said = readSaid(structured ?? text, now);
-  const message = `The tool answered with an error: ${oneLine(said.message ?? text, MESSAGE_CHARS_MAX) || "without a word"}`;
+  const message = `The tool answered with an error: ${oneLine(said.message ?? text, MESSAGE_CHARS_MAX) || "without a message"}`;
   const answer = { said, message, key };
   if (said.status !== undefined) return outcomeOfStatus(said.status, answer);
   const wrapped = /^MCP error (-?\d{1,9}):/.exec(text); // how servers that use the SDK report invalid arguments
@@ -236,8 +233,8 @@ export function outcomeOfLostAnswer(message: string, errno?: string): NotDeliver
 function outcomeOfTransport(
   status: NotDelivered["status"],
   errorClass: ErrorClass,
-  { message, errno }: { readonly message: string; readonly errno: string | undefined },
-): NotDelivered {
+  { message, errno }: { message: string; errno: string | undefined },
+) {
   const fields = errno === undefined ? {} : { fields: { errno } };
   return notDelivered(status, { name: "TransportError", errorClass, ...fields }, { message });
 }
@@ -254,13 +251,8 @@ function notDelivered(
 ): NotDelivered {
   const errorType: ErrorType = fields === undefined ? { name } : { name, fields };
   const isFinal = status === "refused" || status === "auth";
-  return compact({
-    status,
-    errorType,
-    errorClass,
-    message,
-    retryAfterMs: isFinal ? undefined : retryAfterMs,
-  });
+  const wait = isFinal ? undefined : retryAfterMs;
+  return compact({ status, errorType, errorClass, message, retryAfterMs: wait });
 }
 
 const MESSAGE_CHARS_MAX = 300;

@@ -8,6 +8,7 @@ import type { IntakeRecord, Origin } from "../intake/origin.ts";
 import { BYTE, parseInputJson, skipByteOrderMark, skipSpace } from "../intake/parse-json.ts";
 import type { OpenRecords } from "../intake/read-items.ts";
 import { asText, type Json, parseJson, stringifyJson } from "../std/json.ts";
+import { messageOf } from "../std/thrown.ts";
 
 /** Copies the receipt as JSON, so that later changes to the object have no effect. */
 export function receiptOf(value: unknown): Json {
@@ -15,7 +16,7 @@ export function receiptOf(value: unknown): Json {
   try {
     text = stringifyJson(value);
   } catch (error) {
-    throw noJson(error instanceof Error ? error.message : String(error));
+    throw noJson(messageOf(error));
   }
   if (text === undefined) throw noJson(`it is ${typeof value}`);
   return parseJson(text) as Json;
@@ -62,10 +63,7 @@ export function receiptsOf(data: Json, name: string, keyField?: string): readonl
   return all.map((one: Json) => withKey({ data: one, line: 1 }, { origin, keyField }));
 }
 
-interface Keying {
-  readonly origin: Origin;
-  readonly keyField: string | undefined;
-}
+type Keying = { readonly origin: Origin; readonly keyField: string | undefined };
 
 function withKey(record: IntakeRecord, { origin, keyField }: Keying): ReadReceipt {
   const { data: receipt } = record;

@@ -12,6 +12,7 @@ import { sendAhead } from "../redrive/send.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import { BackgroundTask } from "../std/background-task.ts";
 import { type Clock, systemClock, toRfc3339 } from "../std/clock.ts";
+import { messageOf } from "../std/thrown.ts";
 import { type Delivery, openDelivery } from "./delivery.ts";
 import { requireDeliverable } from "./target-settings.ts";
 
@@ -36,26 +37,20 @@ export async function surveyRecovery(engine: Engine, name: string): Promise<Reco
 /** Throws `target_unreachable` when the target is paused or does not answer. Changes nothing. */
 export async function requireReachable(engine: Engine, { job, letters }: Recovery): Promise<void> {
   const kept = letters === 1 ? "1 letter waits" : `${letters} letters wait`;
+  const refuse = (problem: string, hint: string) => {
+    throw new RedriveError("target_unreachable", `${job.id} ${problem}. Nothing was changed; ${kept}.`, {
+      hint,
+    });
+  };
   if (job.pause) {
     const { at, reason } = job.pause;
-    const why = reason === "" ? "" : `: ${reason}`;
-    throw new RedriveError(
-      "target_unreachable",
-      `${job.id} is paused since ${toRfc3339(at)}${why}. Nothing was changed; ${kept}.`,
-      { hint: `\`redrive receipts resume ${job.id}\` ends the pause; then run this again.` },
-    );
+    const hint = `Run \`redrive receipts resume ${job.id}\` to end the pause; then run this again.`;
+    refuse(`is paused since ${toRfc3339(at)}${reason === "" ? "" : `: ${reason}`}`, hint);
   }
   const delivery = await openDelivery(engine, job, { clock: systemClock });
   try {
     const { isReachable, detail } = await delivery.probe();
-    if (isReachable) return;
-    throw new RedriveError(
-      "target_unreachable",
-      `${job.id} cannot be reached: ${detail}. Nothing was changed; ${kept}.`,
-      {
-        hint: "Run it again when it is back.",
-      },
-    );
+    if (!isReachable) refuse(`cannot be reached: ${detail}`, "Run it again when the target is available.");
   } finally {
     await delivery.close();
   }
@@ -142,8 +137,7 @@ export class AutoRecovery {
       return await this.#send();
     } catch (error) {
       if (isStoreTrouble(error)) return 0; // the worker reports the error and waits
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#options.onNotice(`Letters of ${this.#options.target.id} were not sent again: ${reason}`);
+      this.#options.onNotice(`Letters of ${this.#options.target.id} were not redriven: ${messageOf(error)}`);
       this.#waitMs = CHECK_MS_MAX;
       return 0;
     }
@@ -158,7 +152,7 @@ export class AutoRecovery {
     let sent = 0;
     for (const filter of filtersOf(target.id)) sent += await this.#redrive(filter);
     const letters = sent === 1 ? "1 letter" : `${sent} letters`;
-    if (sent > 0) onNotice(`${target.id} takes receipts: ${letters} of an outage are sent again.`);
+    if (sent > 0) onNotice(`${target.id} accepts receipts again: ${letters} of an outage are redriven.`);
     return sent;
   }
 
@@ -207,29 +201,22 @@ function filtersOf(queue: string): readonly LetterFilter[] {
   ];
 }
 
-export class OutageNotice {
-  readonly #name: string;
-  readonly #onNotice: (notice: string) => void;
-  #isOut = false;
-
-  constructor(name: string, onNotice: (notice: string) => void) {
-    this.#name = name;
-    this.#onNotice = onNotice;
-  }
-
-  settled({ outcome, verdict, failure }: Settlement): void {
-    if (outcome === "succeeded" && this.#isOut) {
-      this.#isOut = false;
-      this.#onNotice(`${this.#name} answers again.`);
+/** Returns a function that reports the beginning and the end of an outage from settlements. */
+export function outageNotice(name: string, onNotice: (notice: string) => void) {
+  let isOut = false;
+  return ({ outcome, verdict, failure }: Settlement): void => {
+    if (outcome === "succeeded" && isOut) {
+      isOut = false;
+      onNotice(`${name} answers again.`);
     }
-    if (failure === undefined || this.#isOut) return;
+    if (failure === undefined || isOut) return;
     const isParked = verdict.kind === "park";
     const isOutage = failure.errorClass === "throttled" || failure.errorClass === "outage";
     if (!isParked && !(isOutage && verdict.kind === "retry")) return;
-    this.#isOut = true;
+    isOut = true;
     const then = isParked
-      ? "they wait without spending a try"
-      : "they are tried again, and become letters when their tries are used up";
-    this.#onNotice(`${this.#name} does not take receipts now (${failure.errorMessage}): ${then}.`);
-  }
+      ? "they wait, and no attempt is counted"
+      : "they are retried, and become letters when their retries are used up";
+    onNotice(`${name} does not accept receipts now (${failure.errorMessage}): ${then}.`);
+  };
 }

@@ -1,6 +1,6 @@
 /** Delivers the receipts of a target, or the letters of one redrive. Other processes may deliver at the same time. */
 import { type Delivery, openDelivery } from "../delivery/delivery.ts";
-import { AutoRecovery, OutageNotice } from "../delivery/recovery.ts";
+import { AutoRecovery, outageNotice } from "../delivery/recovery.ts";
 import type { Engine } from "../engine.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
@@ -118,7 +118,7 @@ function reportingOutages(
   observer: RunObserver | undefined,
   onNotice: (notice: string) => void,
 ): RunObserver {
-  const notice = new OutageNotice(name, onNotice);
-  const { settled } = observing({ settled: (_, settlement) => notice.settled(settlement) }, observer ?? {});
+  const notice = outageNotice(name, onNotice);
+  const { settled } = observing({ settled: (_, settlement) => notice(settlement) }, observer ?? {});
   return { ...observer, ...(settled && { settled }) };
 }
