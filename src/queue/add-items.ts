@@ -65,12 +65,12 @@ export async function openQueueIntake(engine: Engine, job: Job): Promise<QueueIn
   return new QueueIntake(engine, await rulesOf(job));
 }
 
-interface Rules {
+/** `check` returns the reason why the data does not match the schema, or undefined when it does. */
+type Rules = {
   readonly job: Job;
   readonly spec: QueueSpec;
-  /** Returns the reason why the data does not match the schema, or undefined when it does. */
   readonly check: (data: Json) => string | undefined;
-}
+};
 
 async function rulesOf(job: Job): Promise<Rules> {
   const spec = queueSpecOf(job);
@@ -83,11 +83,7 @@ async function rulesOf(job: Job): Promise<Rules> {
 const BATCH_MAX = 10_000;
 
 /** An item to add, its position among the results, and the stored item with the same key. */
-interface Entry {
-  readonly position: number;
-  readonly item: NewItem;
-  readonly stored: Pick<Item, "state" | "data"> | null;
-}
+type Entry = { position: number; item: NewItem; stored: Pick<Item, "state" | "data"> | null };
 
 interface AddedBy {
   readonly author: string;
@@ -179,7 +175,7 @@ export class QueueIntake {
       if (entry.stored === null) wanted += 1;
     }
     // The store checks the settings only for items that it gets, so they are checked here when some are left out.
-    if (going.length < items.length && !isLast && (await this.#readRules())) return "outdated";
+    if (going.length < items.length && !isLast && (await this.#readRules())) return "outdated" as const;
     if (going.length > 0) {
       const { added, replaced } = await store.add(this.#queue, batch, {
         ...(spec.unique === "replace" && { replace: { author } }),
@@ -262,7 +258,10 @@ export class QueueIntake {
     if (unique === "reject") return taken(itemId, `its key is taken by an item that is ${stored.state}`);
     if (isSame(item, stored)) return { outcome: "existing", itemId };
     if (stored.state === "ready" || stored.state === "held") return { outcome: "replaced", itemId };
-    return taken(itemId, `only an item that waits is replaced, and that of its key is ${stored.state}`);
+    return taken(
+      itemId,
+      `only a waiting item can be replaced, and the item with this key is ${stored.state}`,
+    );
   }
 
   /**
@@ -296,7 +295,7 @@ function timeProblem(
   expiresAt: number | undefined,
   now: number,
 ): string | undefined {
-  if (!isTime(dueAt) || !isTime(expiresAt)) return "its due time or its expiry is no time";
+  if (!isTime(dueAt) || !isTime(expiresAt)) return "its due time or its expiry is not a time";
   if (expiresAt === undefined) return undefined;
   if (expiresAt <= now) return "it has expired already";
   return dueAt !== undefined && expiresAt <= dueAt ? "it expires before it is due" : undefined;

@@ -6,7 +6,7 @@ import { errorTypeToJson } from "../item/error-type.ts";
 import { evidenceFileToJson, sourceWithDefaults } from "../item/failure.ts";
 import { machineOf } from "../lease/holder.ts";
 import { type Clock, systemClock, toRfc3339 } from "../std/clock.ts";
-import type { Json, JsonObject } from "../std/json.ts";
+import { compact, type Json, type JsonObject } from "../std/json.ts";
 
 /** Filters for the error log. An error must match all of them. */
 export interface ErrorLogQuery extends Omit<ErrorQuery, "queue"> {
@@ -26,10 +26,9 @@ export async function readErrors(engine: Engine, query: ErrorLogQuery): Promise<
   const { queues, limit, ...wanted } = query;
   const one = (queue: { readonly queue?: string }) =>
     engine.listErrors({ ...wanted, ...queue, limit: limit + 1 }); // one more, to detect a next page
-  const lists =
-    queues === undefined
-      ? [await one({})]
-      : await Promise.all([...new Set(queues)].map((queue) => one({ queue })));
+  const lists = await Promise.all(
+    [...new Set(queues ?? [undefined])].map((queue) => one(compact({ queue }))),
+  );
   const found = lists.flat().sort((first, second) => second.id - first.id);
   const errors = found.slice(0, limit);
   return { errors, next: found.length > limit ? (errors.at(-1)?.id ?? null) : null };
@@ -120,11 +119,9 @@ function knownOf(entry: ErrorEntry): Omit<ReportedError, "message" | "failure"> 
 }
 
 /** The slot that ran the attempt, else the holder of its lease. */
-function agentOf({ failure, holder }: ErrorEntry): string | undefined {
-  return failure?.agentId || holder;
-}
+const agentOf = ({ failure, holder }: ErrorEntry) => failure?.agentId || holder;
 
 function machineFor({ failure, holder, machine }: ErrorEntry): string | undefined {
   const agent = holder ?? failure?.agentId;
-  return agent === undefined || agent === "" ? machine : machineOf(agent);
+  return agent ? machineOf(agent) : machine;
 }

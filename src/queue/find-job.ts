@@ -11,7 +11,7 @@ export async function requireJob(engine: Engine, idOrName: string): Promise<Job>
   const job = (await engine.findJob(idOrName)) ?? (await latestOf(engine, slugOf(idOrName)));
   if (job !== undefined) return job;
   throw new RedriveError("job_not_found", `There is no job ${idOrName}.`, {
-    hint: "`redrive jobs` lists all.",
+    hint: "Run `redrive jobs` to list all jobs.",
   });
 }
 
@@ -79,13 +79,13 @@ export function gitTopOf(folder: string): string | null {
 
 /** Throws because queues and targets are processed by workers and cannot be run like a job. */
 export function refuseStanding(job: Job): never {
-  if (job.kind === "target") {
-    throw new RedriveError("usage", `${job.id} is a target for receipts, not a job that can be run.`, {
-      hint: "`redrive receipts --help` shows what can be done with it.",
+  const { id, kind } = job;
+  if (kind === "target")
+    throw new RedriveError("usage", `${id} is a target for receipts, not a job that can be run.`, {
+      hint: "Run `redrive receipts --help` to see the commands for targets.",
     });
-  }
-  throw new RedriveError("usage", `${job.id} is a queue: it has no end and no work of its own.`, {
-    hint: `\`redrive queue show ${job.id}\` shows how it stands. Start a worker: redrive worker --queue ${job.id} -- COMMAND`,
+  throw new RedriveError("usage", `${id} is a queue, which workers process. It cannot be run like a job.`, {
+    hint: `Run \`redrive queue show ${id}\` to see its status. Start a worker: redrive worker --queue ${id} -- COMMAND`,
   });
 }
 
@@ -93,9 +93,12 @@ export function refuseStanding(job: Job): never {
 export async function requireQueue(engine: Engine, name: string): Promise<Job> {
   const found = await engine.findJob(name);
   if (found?.kind === "queue") return found;
-  if (found !== null) throw noQueue(found);
-  const names = (await engine.listJobs({ limit: QUEUES_MAX, kinds: ["queue"] })).map(({ id }) => id);
-  throw new RedriveError("job_not_found", `There is no queue ${name}.`, { hint: hintFor(name, names) });
+  const isTarget = found?.kind === "target";
+  const hint = found
+    ? `Run \`redrive ${isTarget ? "receipts target" : "status"} ${found.id}\` to see it.`
+    : await hintFor(engine, name, "queue", `redrive queue create ${name || "NAME"}`);
+  const what = found === null ? "" : `: it is ${isTarget ? "a target of receipts" : "a job"}`;
+  throw new RedriveError("job_not_found", `There is no queue ${found?.id ?? name}${what}.`, { hint });
 }
 
 /** Finds the target, or throws a `job_not_found` error that lists the existing ones. */
@@ -103,29 +106,22 @@ export async function requireTarget(engine: Engine, name: string): Promise<Job> 
   const found = await engine.findJob(name);
   if (found?.kind === "target") return found;
   const what = found === null ? "" : `: it is a ${found.kind === "queue" ? "queue" : "job"}`;
-  const names = (await engine.listJobs({ limit: QUEUES_MAX, kinds: ["target"] })).map(({ id }) => id);
-  const hint = hintFor(name, names, `redrive receipts target ${name || "NAME"} --url URL`);
+  const hint = await hintFor(engine, name, "target", `redrive receipts target ${name || "NAME"} --url URL`);
   throw new RedriveError("job_not_found", `There is no target ${name}${what}.`, { hint });
-}
-
-function noQueue({ id, kind }: Job): RedriveError {
-  const what = kind === "target" ? "a target of receipts" : "a job";
-  return new RedriveError("job_not_found", `There is no queue ${id}: it is ${what}.`, {
-    hint: `\`redrive ${kind === "target" ? "receipts target" : "status"} ${id}\` shows it.`,
-  });
 }
 
 const QUEUES_MAX = 1000;
 const NAMED_MAX = 10;
 
-function hintFor(
+async function hintFor(
+  engine: Engine,
   name: string,
-  names: readonly string[],
-  make = `redrive queue create ${name || "NAME"}`,
-): string {
-  if (names.length === 0) return `There are none yet: \`${make}\` makes one.`;
+  kind: "queue" | "target",
+  create: string,
+): Promise<string> {
+  const names = (await engine.listJobs({ limit: QUEUES_MAX, kinds: [kind] })).map(({ id }) => id);
+  if (names.length === 0) return `There are no ${kind}s yet. Run \`${create}\` to create one.`;
   const meant = nearest(name, names);
-  const listed = [...names].sort().slice(0, NAMED_MAX).join(", ");
-  const all = `There ${names.length === 1 ? "is" : "are"}: ${listed}${names.length > NAMED_MAX ? ", …" : ""}.`;
-  return meant === undefined ? all : `Is it ${meant}? ${all}`;
+  const listed = `${names.sort().slice(0, NAMED_MAX).join(", ")}${names.length > NAMED_MAX ? ", …" : ""}`;
+  return `${meant === undefined ? "" : `Did you mean ${meant}? `}Existing ${kind}s: ${listed}.`;
 }

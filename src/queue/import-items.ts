@@ -90,17 +90,14 @@ export async function importItems(
   return counts.report;
 }
 
-interface Waiting {
-  readonly line: number;
-  readonly row: Row;
-}
+type Waiting = { readonly line: number; readonly row: Row };
 
 function formatFor(path: string): ItemFormat {
   const named = path === "-" ? undefined : formatOfName(path);
   if (named === undefined || named === "jsonl") return "jsonl";
   if (named === "csv") return named;
-  throw new RedriveError("usage", `${path}: items are read from JSON Lines or CSV.`, {
-    hint: "Name the format with --format if the file is one of them, or convert it: jq -c '.[]' FILE.json.",
+  throw new RedriveError("usage", `${path}: items can be read from JSON Lines and CSV only.`, {
+    hint: "Give --format if the file has one of these formats, or convert it: jq -c '.[]' FILE.json.",
   });
 }
 
@@ -118,7 +115,7 @@ class ImportCounts {
   }
 
   breakOff({ line, reason }: { readonly line: number; readonly reason: string }): void {
-    this.#brokenOff = `line ${line}: ${reason}; what comes after it was not read`;
+    this.#brokenOff = `line ${line}: ${reason}; the rest of the file was not read`;
   }
 
   count({ line, row }: Waiting, answer: AddedItem | undefined): void {
@@ -129,11 +126,10 @@ class ImportCounts {
   }
 }
 
-function refusedBy(row: Row): AddedItem {
-  return row.ok
-    ? { outcome: "refused", reason: "it was not answered for" }
-    : { outcome: "refused", reason: row.reason };
-}
+const refusedBy = (row: Row): AddedItem => ({
+  outcome: "refused",
+  reason: row.ok ? "no result" : row.reason,
+});
 
 /** The names of the fields that contain the settings of an item. Default: none. */
 export interface RowFields {
@@ -173,13 +169,13 @@ export function rowOf(data: Json, fields: RowFields, now: number): Row {
 /** Uses `data` of the record as data. Any unknown field is an error, because it would be lost. */
 export function envelopeRowOf(record: Json, now: number): Row {
   if (!isJsonObject(record) || record.data === undefined)
-    return { ok: false, reason: "it has no data in it" };
+    return { ok: false, reason: "it has no field data" };
   const { lane, ...renamed } = record;
   if (lane !== undefined) return envelopeRowOf({ ordering_key: lane, ...renamed }, now); // the former name
   const names = Object.values(ENVELOPE);
   const other = Object.keys(record).find((name) => name !== "data" && !names.includes(name));
   if (other !== undefined) {
-    const reason = `it has "${other}" in it, which is none of data, ${names.join(", ")}`;
+    const reason = `it has the unknown field "${other}"; valid fields: data, ${names.join(", ")}`;
     return { ok: false, reason };
   }
   const row = rowOf(record, ENVELOPE, now);
@@ -192,7 +188,7 @@ function settingsOf(data: Json, fields: RowFields, now: number): Omit<QueueItem,
   const text = (setting: keyof RowFields) => textAt(data, fields[setting]);
   const key = text("key");
   if (fields.key !== undefined && key === undefined && fields !== ENVELOPE)
-    throw new RowFault(`it has no ${fields.key}, which is to be its key`);
+    throw new RowFault(`it has no ${fields.key}, which contains the key`);
   return compact({
     key,
     name: text("name"),
@@ -206,7 +202,7 @@ function settingsOf(data: Json, fields: RowFields, now: number): Omit<QueueItem,
 function textAt(data: Json, path: string | undefined): string | undefined {
   const value = path === undefined ? undefined : findField(data, path);
   if (value === undefined || value === null || value === "") return undefined;
-  if (typeof value === "object") throw new RowFault(`its ${path} is neither a text nor a number`);
+  if (typeof value === "object") throw new RowFault(`its ${path} is neither text nor a number`);
   return String(value);
 }
 
@@ -214,12 +210,12 @@ function priorityFrom(text: string | undefined): QueueItem["priority"] {
   if (text === undefined) return undefined;
   const found = PRIORITIES.find((one) => one === text.trim().toLowerCase());
   if (found !== undefined) return found;
-  throw new RowFault(`its priority is "${text}", and there are ${PRIORITIES.join(", ")}`);
+  throw new RowFault(`its priority "${text}" is not one of ${PRIORITIES.join(", ")}`);
 }
 
 function momentFrom(what: string, text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
   const ms = parseTimeOption(text, now);
   if (ms !== undefined) return ms;
-  throw new RowFault(`its ${what} is "${text}", which is not ${TIME_OPTION_FORMS}`);
+  throw new RowFault(`its ${what} "${text}" is not ${TIME_OPTION_FORMS}`);
 }

@@ -47,8 +47,8 @@ export async function createQueue(engine: Engine, name: string, settings: QueueS
   const spec = await specWith(DEFAULT_QUEUE, settings);
   return createStanding(engine, { name, kind: "queue", spec }, async (found) => {
     if (changedSettings(queueSpecOf(found), spec).length === 0) return found;
-    throw new RedriveError("job_changed", `There is a queue ${name} already, with other settings.`, {
-      hint: `\`redrive queue show ${name}\` shows them, \`redrive queue set ${name}\` changes them.`,
+    throw new RedriveError("job_changed", `The queue ${name} exists already, with other settings.`, {
+      hint: `Run \`redrive queue show ${name}\` to see them, or \`redrive queue set ${name}\` to change them.`,
     });
   });
 }
@@ -60,11 +60,7 @@ export async function changeQueue(engine: Engine, name: string, settings: QueueS
   return changeSpec(engine, job, { before, after: await specWith(before, settings) });
 }
 
-export interface NewStanding {
-  readonly name: string;
-  readonly kind: "queue" | "target";
-  readonly spec: QueueSpec;
-}
+type NewStanding = { readonly name: string; readonly kind: "queue" | "target"; readonly spec: QueueSpec };
 
 /** Creates a queue or a target, and adopts letters that were imported under its name. */
 export async function createStanding(
@@ -100,7 +96,7 @@ export async function createStanding(
 export async function changeSpec(
   engine: Engine,
   job: Job,
-  { before, after }: { readonly before: QueueSpec; readonly after: QueueSpec },
+  { before, after }: Record<"before" | "after", QueueSpec>,
 ): Promise<Job> {
   const settings = changedSettings(before, after);
   if (settings.length === 0) return job;
@@ -123,7 +119,9 @@ function problemOfName(name: string): string | null {
   if (name === "") return "it is empty";
   if ([...name].length > NAME_CHARS_MAX) return `it has more than ${NAME_CHARS_MAX} characters`;
   if (!/^[\p{L}\p{N}_]/u.test(name)) return "it does not begin with a letter or a digit";
-  return /^[\p{L}\p{M}\p{N}_.:@+-]+$/u.test(name) ? null : "it has a space, a slash or another sign in it";
+  return /^[\p{L}\p{M}\p{N}_.:@+-]+$/u.test(name)
+    ? null
+    : "it contains a space, a slash or another invalid character";
 }
 
 /** Checks the given settings and applies them. Throws a `usage` error when they are invalid. */
@@ -147,7 +145,7 @@ function policyWith(before: Policy, settings: QueueSettings): Policy {
   const isWaiting = policy.onOutage === "wait";
   // Without `wait`, the limit would be ignored silently.
   if (!isWaiting && typeof settings.outageMsMax === "number")
-    throw new RedriveError("usage", "outageMsMax (--max-outage) has no meaning without onOutage: wait.", {
+    throw new RedriveError("usage", "outageMsMax (--max-outage) has no effect without onOutage: wait.", {
       hint: 'Add --on-outage wait, or onOutage: "wait" in a program.',
     });
   const wanted = breaker && { ...(before.breaker ?? DEFAULT_BREAKER), ...breaker };

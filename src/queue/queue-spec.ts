@@ -89,13 +89,12 @@ export function durationToText(ms: number): string {
 
 /** Formats a rate in the smallest unit that gives a whole number, else per second. */
 export function rateToText(perSecond: number): string {
-  const whole = (
-    [
-      ["s", 1],
-      ["m", 60],
-      ["h", 3600],
-    ] as const
-  ).find(([, seconds]) => isWhole(perSecond * seconds));
+  const units = [
+    ["s", 1],
+    ["m", 60],
+    ["h", 3600],
+  ] as const;
+  const whole = units.find(([, seconds]) => isWhole(perSecond * seconds));
   return whole ? `${Math.round(perSecond * whole[1])}/${whole[0]}` : `${perSecond}/s`;
 }
 

@@ -31,12 +31,10 @@ export interface BreakerSummary {
   readonly until?: number;
 }
 
-export interface WorkerSummary {
+export type WorkerSummary = Pick<Holder, "host" | "pid"> & {
   readonly holder: string;
-  readonly host: string;
-  readonly pid: number;
   readonly leased: number;
-}
+};
 
 const PAGE_MAX = 1000;
 
@@ -118,11 +116,7 @@ export async function oldestReadyMs(engine: Engine, queue: string, now: number):
   return undefined;
 }
 
-async function workersOf(
-  engine: Engine,
-  queue: string,
-  holders: readonly Holder[],
-): Promise<readonly WorkerSummary[]> {
+async function workersOf(engine: Engine, queue: string, holders: readonly Holder[]) {
   const alive = holders.filter((holder) => holder.queue === queue && !isGone(holder));
   const workers: WorkerSummary[] = [];
   for (const { id, host, pid } of alive)
@@ -142,10 +136,7 @@ export function queueToJson(queue: QueueSummary): JsonObject {
     counts: countsToJson(counts),
     oldest_ready_ms: queue.oldestReadyMs ?? null,
     breaker: breaker
-      ? compact({
-          state: breaker.state,
-          until: breaker.until === undefined ? undefined : toRfc3339(breaker.until),
-        })
+      ? compact({ state: breaker.state, until: breaker.until && toRfc3339(breaker.until) })
       : null,
     parked_until: queue.parkedUntil === undefined ? null : toRfc3339(queue.parkedUntil),
     parked_for: queue.parkedFor ?? null,

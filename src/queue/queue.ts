@@ -9,6 +9,7 @@ import { readException } from "../retry/thrown.ts";
 import type { RunOptions } from "../runner/run-options.ts";
 import { formatDuration } from "../std/duration.ts";
 import { type Json, parseJson, stringifyJson } from "../std/json.ts";
+import { messageOf } from "../std/thrown.ts";
 import { withTimeout } from "../std/timeout.ts";
 import type { OnItemFailureHandler } from "./worker.ts";
 
@@ -52,11 +53,8 @@ export class StandingQueue {
 /** Processes one item. Its return value becomes the result; if it throws, the attempt fails. */
 export type ItemHandler = (item: LeasedItem, context: AttemptContext) => unknown;
 
-export interface ItemHandlerOptions {
-  /** The time limit of an attempt. When it is exceeded, the attempt fails and its signal is aborted. Default: no limit. */
-  readonly timeoutMs?: number | undefined;
-  readonly now: () => number;
-}
+/** `timeoutMs` is the time limit of an attempt, after which it fails and its signal is aborted. Default: no limit. */
+export type ItemHandlerOptions = { readonly timeoutMs?: number | undefined; readonly now: () => number };
 
 export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOptions): Handler {
   return async (item, attempt) => {
@@ -100,9 +98,9 @@ function succeeded(value: unknown, attempt: AttemptContext): Outcome {
   try {
     const text = stringifyJson(value);
     if (text !== undefined) return { kind: "succeeded", result: parseJson(text) as Json };
-    note(`The result is a ${typeof value}, which is no JSON: it is not kept.`);
+    note(`The result is a ${typeof value}, which JSON cannot represent. It was not stored.`);
   } catch (error) {
-    note(`The result cannot be kept as JSON: ${error instanceof Error ? error.message : String(error)}`);
+    note(`The result cannot be stored as JSON: ${messageOf(error)}`);
   }
   return { kind: "succeeded" };
 }

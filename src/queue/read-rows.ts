@@ -16,10 +16,7 @@ export type RowRecord =
   /** `isEnd`: the rest of the input cannot be read. */
   | { readonly ok: false; readonly line: number; readonly reason: string; readonly isEnd?: boolean };
 
-interface RowsOptions {
-  readonly format: ItemFormat;
-  readonly isTyped: boolean;
-}
+type RowsOptions = { readonly format: ItemFormat; readonly isTyped: boolean };
 
 export async function* readRows(input: Input, { format, isTyped }: RowsOptions): AsyncGenerator<RowRecord> {
   const origin: Origin = { name: input.name, format, sniffed: false };
@@ -35,9 +32,7 @@ export async function* readRows(input: Input, { format, isTyped }: RowsOptions):
   }
 }
 
-interface Lines {
-  last: number;
-}
+type Lines = { last: number };
 
 async function* jsonRows({ chunks }: Input, origin: Origin, lines: Lines): AsyncGenerator<RowRecord> {
   for await (const block of wholeLines(chunks, origin, 0x0a)) {
@@ -57,11 +52,7 @@ function jsonRow(text: string, line: number, origin: Origin): RowRecord {
   }
 }
 
-interface CsvOptions {
-  readonly origin: Origin;
-  readonly isTyped: boolean;
-  readonly lines: Lines;
-}
+type CsvOptions = { readonly origin: Origin; readonly isTyped: boolean; readonly lines: Lines };
 
 async function* csvRows(
   { chunks }: Input,
@@ -94,15 +85,15 @@ function csvEnd(line: number): RowRecord {
 function requireHeader({ fields, line }: Row, { name }: Origin): readonly string[] {
   const repeated = fields.find((one, index) => fields.indexOf(one) !== index);
   if (repeated === undefined) return fields;
-  throw new RedriveError("usage", `${name}:${line}: the header names the column "${repeated}" twice.`, {
-    hint: "Give every column a name of its own in the first row.",
+  throw new RedriveError("usage", `${name}:${line}: the header contains the column "${repeated}" twice.`, {
+    hint: "Give every column of the first row its own name.",
   });
 }
 
 function csvRow({ fields, line }: Row, header: readonly string[], isTyped: boolean): RowRecord {
   if (fields.length !== header.length) {
     const values = fields.length === 1 ? "1 value" : `${fields.length} values`;
-    return { ok: false, line, reason: `it has ${values}, and the header has ${header.length}` };
+    return { ok: false, line, reason: `it has ${values}, but the header has ${header.length}` };
   }
   const entries = header.map((name, index) => [name, typedValue(fields[index] ?? "", isTyped)]);
   return { ok: true, line, data: Object.fromEntries(entries) as Json };

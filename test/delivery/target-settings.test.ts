@@ -145,11 +145,11 @@ describe("a target", () => {
     await expect(requireTarget(engine, "orders")).rejects.toMatchObject({
       code: "job_not_found",
       message: "There is no target orders: it is a queue.",
-      hint: "There is: gate.",
+      hint: "Existing targets: gate.",
     });
     await expect(requireQueue(engine, "gate")).rejects.toMatchObject({ code: "job_not_found" });
     await expect(changeTarget(engine, "gat", {})).rejects.toMatchObject({
-      hint: "Is it gate? There is: gate.",
+      hint: "Did you mean gate? Existing targets: gate.",
     });
   });
 });

@@ -91,7 +91,7 @@ describe("a queue is made and changed", () => {
       const [verb = "", ...flags] = args;
       const answer = await shop.run(["queue", verb, "invocies", ...flags]);
       expect([verb, answer.code]).toEqual([verb, 4]);
-      expect(answer.stderr).toContain("Is it invoices? There is: invoices.");
+      expect(answer.stderr).toContain("Did you mean invoices? Existing queues: invoices.");
     }
     expect((await openWorkshop().run(["queue", "list"])).stdout).toMatch(/queue create NAME/);
   });

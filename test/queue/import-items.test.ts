@@ -35,9 +35,9 @@ describe("JSON Lines", () => {
     expect(refused.map(({ line, reason }) => [line, reason])).toEqual([
       [2, expect.stringMatching(/^invalid JSON/)],
       [4, "its key is taken by an item that is ready"],
-      [5, 'its priority is "urgent", and there are high, normal, low'],
-      [6, expect.stringMatching(/^its due time is "tomorrow", which is not an RFC 3339 time/)],
-      [7, "it has no id, which is to be its key"],
+      [5, 'its priority "urgent" is not one of high, normal, low'],
+      [6, expect.stringMatching(/^its due time "tomorrow" is not an RFC 3339 time/)],
+      [7, "it has no id, which contains the key"],
     ]);
     const d = await bench.item("d");
     expect(d.priority).toBe("high");
@@ -108,8 +108,8 @@ describe("CSV", () => {
     const { report, refused } = await importText(bench, text, { format: "csv", ...KEYED });
     expect(report).toMatchObject({ added: 3, refused: 2 });
     expect(refused).toEqual([
-      { line: 3, reason: "it has 1 value, and the header has 2" },
-      { line: 6, reason: "it has 3 values, and the header has 2" },
+      { line: 3, reason: "it has 1 value, but the header has 2" },
+      { line: 6, reason: "it has 3 values, but the header has 2" },
     ]);
     expect((await bench.item("a")).data).toEqual({ id: "a", amount: "007" });
     expect((await bench.item("c")).data).toEqual({ id: "c", amount: "1\n2" });

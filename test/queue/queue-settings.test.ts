@@ -106,7 +106,7 @@ describe("a queue that is changed", () => {
     await createQueue(engine, "orders");
     await expect(changeQueue(engine, "invocies", {})).rejects.toMatchObject({
       code: "job_not_found",
-      hint: "Is it invoices? There are: invoices, orders.",
+      hint: "Did you mean invoices? Existing queues: invoices, orders.",
     });
   });
 });
