@@ -4,13 +4,13 @@ import { assert } from "../../std/assert.ts";
 import type { Work, Worked } from "../sql/advance.ts";
 import type { ClockStep } from "../sql/clock-steps.ts";
 import {
+  call,
   type Db,
   type MatchingLetters,
   runAwaiting,
   type Scalar,
   type SqlValue,
   type Step,
-  wait,
 } from "../sql/db.ts";
 import type { Deltas } from "../sql/deltas.ts";
 import type { EventLog } from "../sql/event-log.ts";
@@ -28,7 +28,7 @@ export class PostgresDb implements Db {
   readonly sql = DIALECT;
   readonly tx: Tx;
   /** A PostgreSQL store has no text index. */
-  readonly reindexTexts = () => wait(undefined);
+  readonly reindexTexts = () => call(() => undefined);
 
   constructor(tx: Tx) {
     this.tx = tx;
@@ -38,28 +38,28 @@ export class PostgresDb implements Db {
     return this.tx.now;
   }
 
-  *get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {
-    return (yield this.tx.get<Row>(sql, ...values)) as Row | undefined;
+  get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {
+    return call(() => this.tx.get<Row>(sql, ...values));
   }
 
-  *all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]> {
-    return (yield this.tx.all<Row>(sql, ...values)) as Row[];
+  all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]> {
+    return call(() => this.tx.all<Row>(sql, ...values));
   }
 
-  *run(sql: string, ...values: readonly SqlValue[]): Step<number> {
-    return (yield this.tx.run(sql, ...values)) as number;
+  run(sql: string, ...values: readonly SqlValue[]): Step<number> {
+    return call(() => this.tx.run(sql, ...values));
   }
 
-  *insert(into: string, rows: readonly (readonly Scalar[])[], onConflict?: string): Step<number> {
-    return (yield this.tx.insert(into, rows, onConflict)) as number;
+  insert(into: string, rows: readonly (readonly Scalar[])[], onConflict?: string): Step<number> {
+    return call(() => this.tx.insert(into, rows, onConflict));
   }
 
   *notify({ name }: { readonly name: string }): Step<void> {
     yield this.tx.notify(name);
   }
 
-  *writeEvents(events: EventLog): Step<void> {
-    yield writeEvents(this.tx, events);
+  writeEvents(events: EventLog): Step<void> {
+    return call(() => writeEvents(this.tx, events));
   }
 
   newDeltas(): Deltas {
@@ -82,12 +82,12 @@ export class PostgresDb implements Db {
     );
   }
 
-  *beforeUnready(refs: readonly number[]): Step<void> {
-    yield leaveLine(this.tx, refs);
+  beforeUnready(refs: readonly number[]): Step<void> {
+    return call(() => leaveLine(this.tx, refs));
   }
 
-  *withdraw(refs: readonly number[]): Step<void> {
-    yield takeFromLine(this.tx, refs);
+  withdraw(refs: readonly number[]): Step<void> {
+    return call(() => takeFromLine(this.tx, refs));
   }
 
   *realign(refs: readonly number[]): Step<void> {
@@ -98,8 +98,8 @@ export class PostgresDb implements Db {
     yield alignOrderingKeys(this.tx, keys);
   }
 
-  *offer(refs: readonly number[]): Step<void> {
-    yield joinLine(this.tx, refs);
+  offer(refs: readonly number[]): Step<void> {
+    return call(() => joinLine(this.tx, refs));
   }
 
   *takeRefs(count: number): Step<readonly number[]> {
@@ -137,8 +137,8 @@ export class PostgresDb implements Db {
     return lostRace(what);
   }
 
-  *beforeDelete(refs: readonly number[]): Step<void> {
-    yield takeFromLine(this.tx, refs);
+  beforeDelete(refs: readonly number[]): Step<void> {
+    return call(() => takeFromLine(this.tx, refs));
   }
 
   /** A retry scheduled after the clock step already has the new time and is not moved. */
@@ -167,17 +167,17 @@ export class PostgresDb implements Db {
   }
 
   *deleteLeases(holder: number): Step<void> {
-    yield this.tx.run("DELETE FROM leases WHERE holder = ?", holder);
+    yield* this.run("DELETE FROM leases WHERE holder = ?", holder);
   }
 
   *deleteQueueState(queue: number): Step<void> {
     for (const table of ["ordered_items", "ordering_heads"])
-      yield this.tx.run(`DELETE FROM ${table} WHERE queue = ?`, queue);
-    yield this.tx.run("DELETE FROM leases WHERE holder IN (SELECT no FROM holders WHERE queue = ?)", queue);
+      yield* this.run(`DELETE FROM ${table} WHERE queue = ?`, queue);
+    yield* this.run("DELETE FROM leases WHERE holder IN (SELECT no FROM holders WHERE queue = ?)", queue);
   }
 
-  *redriveNext(work: Work): Step<Worked> {
-    return (yield sendBack(this.tx, work)) as Worked;
+  redriveNext(work: Work): Step<Worked> {
+    return call(() => sendBack(this.tx, work));
   }
 }
 

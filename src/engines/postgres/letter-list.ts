@@ -4,7 +4,7 @@
  */
 import type { LetterPage, LetterQuery } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
-import { wait } from "../sql/db.ts";
+import { call } from "../sql/db.ts";
 import {
   cursorOf,
   groupsMissing,
@@ -135,7 +135,7 @@ async function findCounted(tx: Tx, { source, total }: Survey, search: Search): P
   };
   if (order === "newest" || order === "oldest") return walkGroups(tx, { ...walk, order, after: after?.no });
   if (order === "type") {
-    const newest = (one: Omit<Walk, "order">) => wait(walkGroups(tx, { ...one, order: "newest" }));
+    const newest = (one: Omit<Walk, "order">) => call(() => walkGroups(tx, { ...one, order: "newest" }));
     return runOn(tx, (db) => walkTypes(db, { ...walk, after }, newest));
   }
   return order === "item" ? searchByItem(tx, source, search) : searchIn(tx, source, search);

@@ -10,7 +10,7 @@ import type { ClockStep } from "./clock-steps.ts";
 import type { Deltas } from "./deltas.ts";
 import type { EventLog } from "./event-log.ts";
 
-/** Work in one transaction: `yield*` runs it inside another step. */
+/** Work in one transaction: nothing happens before `yield*` runs it inside another step. */
 export type Step<T> = Generator<Promise<unknown>, T, unknown>;
 
 export type Scalar = string | number | boolean | null;
@@ -182,7 +182,8 @@ function begin<T>(step: Step<T>): T | Promise<T> {
   return result.done ? result.value : finish(step, result.value);
 }
 
-/** Awaits a value inside a step, for calls that are synchronous in one engine and asynchronous in the other. */
-export function* wait<T>(value: T | Promise<T>): Step<T> {
-  return (value instanceof Promise ? yield value : value) as T;
+/** A step of one call, which runs when the step is reached: at once in one engine, with waiting in the other. */
+export function* call<T>(run: () => T | Promise<T>): Step<T> {
+  const answer = run();
+  return (answer instanceof Promise ? yield answer : answer) as T;
 }

@@ -3,13 +3,13 @@ import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
 import type { ClockStep } from "../sql/clock-steps.ts";
 import {
+  call,
   type Db,
   type MatchingLetters,
   runNow,
   type Scalar,
   type SqlValue,
   type Step,
-  wait,
 } from "../sql/db.ts";
 import type { Deltas } from "../sql/deltas.ts";
 import type { EventLog } from "../sql/event-log.ts";
@@ -22,8 +22,8 @@ import { alignOrderingKeys } from "./ordering-keys.ts";
 import type { Session } from "./session.ts";
 import { indexAgain } from "./text-index.ts";
 
-const nothing = () => wait(undefined);
-const notHere = () => wait(null);
+const nothing = () => call(() => undefined);
+const notHere = () => call(() => null);
 
 export class SqliteDb implements Db {
   readonly sql = DIALECT;
@@ -43,27 +43,27 @@ export class SqliteDb implements Db {
   }
 
   get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {
-    return wait(this.session.get<Row>(sql, ...values));
+    return call(() => this.session.get<Row>(sql, ...values));
   }
 
   all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]> {
-    return wait(this.session.all<Row>(sql, ...values));
+    return call(() => this.session.all<Row>(sql, ...values));
   }
 
   run(sql: string, ...values: readonly SqlValue[]): Step<number> {
-    return wait(this.session.run(sql, ...values).changes);
+    return call(() => this.session.run(sql, ...values).changes);
   }
 
   insert(into: string, rows: readonly (readonly Scalar[])[], onConflict?: string): Step<number> {
-    return wait(this.session.insert(into, rows, onConflict).changes);
+    return call(() => this.session.insert(into, rows, onConflict).changes);
   }
 
   notify({ no }: { readonly no: number }): Step<void> {
-    return wait(this.session.notify(no));
+    return call(() => this.session.notify(no));
   }
 
   writeEvents(events: EventLog): Step<void> {
-    return wait(writeEvents(this.session, events));
+    return call(() => writeEvents(this.session, events));
   }
 
   newDeltas(): Deltas {
@@ -72,11 +72,11 @@ export class SqliteDb implements Db {
 
   writeDeltas(deltas: Deltas): Step<void> {
     assert(deltas instanceof CounterDeltas, "the sums are of another store");
-    return wait(deltas.write(this.session));
+    return call(() => deltas.write(this.session));
   }
 
   lockReadyLetters(operation: number): Step<{ no: number; grp: number; ref: number }[]> {
-    return wait(
+    return call(() =>
       this.session.all(
         `SELECT l.no, l.grp, l.ref FROM items i JOIN letters l ON l.ref = i.ref WHERE i.operation = ? AND i.state = 'ready'`,
         operation,
@@ -94,7 +94,7 @@ export class SqliteDb implements Db {
   }
 
   realign(refs: readonly number[]): Step<void> {
-    return wait(alignOrderingKeys(this.session, refs));
+    return call(() => alignOrderingKeys(this.session, refs));
   }
 
   moveDueTimes({ stepMs, now }: ClockStep): Step<number> {
@@ -111,25 +111,28 @@ export class SqliteDb implements Db {
     for (const { queue } of this.session.all<{ queue: number }>(sql, refs)) this.session.notify(queue);
   }
 
-  takeRefs(count: number): Step<readonly number[]> {
-    const row = this.session.get<{ last: number }>("SELECT coalesce(max(ref), 0) AS last FROM items");
-    const last = row?.last ?? 0;
-    return wait(Array.from({ length: count }, (_, at) => last + at + 1));
+  *takeRefs(count: number): Step<readonly number[]> {
+    const row = yield* this.get<{ last: number }>("SELECT coalesce(max(ref), 0) AS last FROM items");
+    return Array.from({ length: count }, (_, at) => (row?.last ?? 0) + at + 1);
   }
 
   lastBurial(): Step<number> {
-    return wait(lastBurial(this.session));
+    return call(() => lastBurial(this.session));
   }
 
-  takeBurials(count: number): Step<number> {
-    const last = lastBurial(this.session);
+  *takeBurials(count: number): Step<number> {
+    const last = yield* this.lastBurial();
     numberBurials(this.session, last + count);
-    return wait(last + 1);
+    return last + 1;
   }
 
   lettersMatching(filter: LetterFilter): Step<readonly MatchingLetters[]> {
-    const sources = sourcesIn(this.session, filter);
-    return wait(sources.map((source) => ({ ...matching(this.session, source, filter), state: "i.state" })));
+    return call(() =>
+      sourcesIn(this.session, filter).map((source) => ({
+        ...matching(this.session, source, filter),
+        state: "i.state",
+      })),
+    );
   }
 
   lostRace(what: string): Error {
@@ -137,7 +140,7 @@ export class SqliteDb implements Db {
   }
 
   reindexTexts(letterSequences: readonly number[]): Step<void> {
-    return wait(indexAgain(this.session, letterSequences));
+    return call(() => indexAgain(this.session, letterSequences));
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
-import { runNow, wait } from "../sql/db.ts";
+import { call, runNow } from "../sql/db.ts";
 import { countQueue } from "../sql/jobs.ts";
 import {
   cursorOf,
@@ -119,7 +119,7 @@ function findCounted(session: Session, source: Source, search: Search, total: nu
   const walk = { session, source, filter, limit };
   if (order === "newest" || order === "oldest") return walkGroups({ ...walk, order, after: after?.no });
   if (order === "type") {
-    const newest = (one: Omit<Walk, "order">) => wait(walkGroups({ ...one, order: "newest" }));
+    const newest = (one: Omit<Walk, "order">) => call(() => walkGroups({ ...one, order: "newest" }));
     return runNow(walkTypes(new SqliteDb(session), { ...walk, after }, newest));
   }
   const attempts = order === "attempts" ? onlyTries(session, source, filter) : undefined;
