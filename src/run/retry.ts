@@ -39,7 +39,7 @@ export interface RetryOptions extends ContinueOptions {
   readonly plan?: RedrivePlan;
 }
 
-interface ContinueOptions {
+export interface ContinueOptions {
   /** Called when the letters are selected. */
   readonly onOperation?: (operation: Operation, job: Job) => void;
   /** Called with notices for a person, e.g. into which branch the commits were merged. */
@@ -243,7 +243,7 @@ async function leaveToWorkers({ engine, storeRetry, job, operation, notify }: Fo
   notify(`${none}: the letters are ready, and the next worker runs them. Start one: ${start}`);
 }
 
-interface FixLettersOptions extends ContinueOptions {
+export interface FixLettersOptions extends ContinueOptions {
   readonly job: Job;
   readonly rules: readonly FixRule[];
   readonly within: Selection;

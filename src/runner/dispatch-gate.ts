@@ -6,28 +6,14 @@
 import type { SettleAndLease, SettleAndLeaseResult, SharedDocument } from "../engine.ts";
 import type { Attempt, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";
-import {
-  admit as admitRequest,
-  type Breaker,
-  breakerOf,
-  breakerWaitMs,
-  type Report,
-  report,
-} from "../retry/breaker.ts";
+import * as breakers from "../retry/breaker.ts";
 import { isKnownReset, isOutageFailure, type OutageProgress, shouldStop } from "../retry/decide.ts";
 import type { BreakerPolicy, Policy } from "../retry/policy.ts";
-import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
+import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 
 const FAULT_PAUSE_MS_MAX = 5000;
 const FAULTS_MAX = 20;
-
-export interface DispatchGateOptions {
-  readonly queue: string;
-  readonly author: string;
-  /** Faults of the runner itself pause it, but never end it. Default false. */
-  readonly ignoresFaults?: boolean;
-}
 
 export class DispatchGate {
   readonly shared: SharedBreaker;
@@ -40,10 +26,14 @@ export class DispatchGate {
   #faults = 0;
   #stopReason: string | null = null;
 
-  constructor(policy: Policy, { queue, author, ignoresFaults = false }: DispatchGateOptions) {
+  /** `ignoresFaults`: faults of the runner itself pause it, but never end it. */
+  constructor(
+    policy: Policy,
+    { queue, author, ignoresFaults = false }: { queue: string; author: string; ignoresFaults?: boolean },
+  ) {
     this.#policy = policy;
     this.#ignoresFaults = ignoresFaults;
-    this.shared = new SharedBreaker({ queue, author, ...(policy.breaker && { policy: policy.breaker }) });
+    this.shared = new SharedBreaker({ queue, author, policy: policy.breaker });
   }
 
   get stopReason(): string | null {
@@ -81,19 +71,18 @@ export class DispatchGate {
 
   /** Counts a verdict, which may park the queue or stop the run. */
   recordVerdict(verdict: Verdict, now: number, outcome?: Outcome): void {
-    if (verdict.kind === "park") this.#park(now, now + verdict.delayMs, outcome);
+    if (verdict.kind === "park") {
+      const failed = outcome?.kind === "failed" ? outcome : undefined;
+      const until = now + verdict.delayMs;
+      this.shared.park(until, failed?.failure.errorMessage);
+      if (failed && isOutageFailure(failed)) this.outage.recordParking(now, until, isKnownReset(failed));
+    }
     const died = verdict.kind === "bury" || verdict.kind === "stop";
     if (died || verdict.kind === "done" || verdict.kind === "skip") this.#finished += 1;
     if (died) this.#dead += 1;
     if (verdict.kind === "stop")
       this.#stopReason ??= `an item failed (${verdict.reason}), and on_item_failure is stop`;
     if (died) this.#stopReason ??= shouldStop(this.#policy, { finished: this.#finished, dead: this.#dead });
-  }
-
-  #park(now: number, until: number, outcome: Outcome | undefined): void {
-    const failed = outcome?.kind === "failed" ? outcome : undefined;
-    this.shared.park(until, failed?.failure.errorMessage);
-    if (failed && isOutageFailure(failed)) this.outage.recordParking(now, until, isKnownReset(failed));
   }
 
   /** Faults of the runner do not count as attempts, so only a pause and a limit prevent an endless loop. */
@@ -108,7 +97,7 @@ export class DispatchGate {
 }
 
 /** A permanent failure is caused by the item, so the breaker ignores it. */
-function reportOf(outcome: Outcome): Report {
+function reportOf(outcome: Outcome): breakers.Report {
   if (outcome.kind === "succeeded") return "success";
   return outcome.kind === "failed" && outcome.failure.errorClass !== "permanent" ? "failure" : "cancelled";
 }
@@ -188,7 +177,7 @@ export interface Admitted {
 type Proposal = NonNullable<SettleAndLease["gate"]>;
 
 interface GateState {
-  readonly breaker: Breaker | null;
+  readonly breaker: breakers.Breaker | null;
   readonly parkedUntil: number;
   /** The reason for the parking, for display. */
   readonly parkedFor?: string;
@@ -196,13 +185,6 @@ interface GateState {
 
 /** A change that is applied again when another worker has written the document first. */
 type Change = (state: GateState) => GateState;
-
-interface Pending {
-  /** Distinguishes this write from another worker's write of the same content. */
-  readonly writeId: string;
-  readonly state: GateState;
-  readonly changes: number;
-}
 
 /** One worker's view of the breaker: the stored state plus unsaved changes. Never accesses the store itself. */
 export class SharedBreaker {
@@ -214,10 +196,11 @@ export class SharedBreaker {
   /** `#base` with the unsaved changes applied. */
   #state: GateState;
   #unsaved: Change[] = [];
-  #pending: Pending | null = null;
+  /** `writeId` distinguishes this write from another worker's write of the same content. */
+  #pending: { readonly writeId: string; readonly state: GateState; readonly changes: number } | null = null;
   #writes = 0;
 
-  constructor(options: { readonly queue: string; readonly author: string; readonly policy?: BreakerPolicy }) {
+  constructor(options: { queue: string; author: string; policy?: BreakerPolicy | undefined }) {
     this.#queue = options.queue;
     this.#author = options.author;
     this.#policy = options.policy;
@@ -233,14 +216,13 @@ export class SharedBreaker {
     this.#state = isSame ? this.#base : this.#withPolicy(this.#state);
   }
 
-  get breaker(): Breaker | null {
+  get breaker(): breakers.Breaker | null {
     return this.#state.breaker;
   }
 
   /** Whether the breaker is open or half open, so that a failure is part of the outage. */
   get isOutage(): boolean {
-    const { breaker } = this.#state;
-    return breaker !== null && breaker.gate.kind !== "closed";
+    return (this.breaker?.gate.kind ?? "closed") !== "closed";
   }
 
   get hasChanges(): boolean {
@@ -252,26 +234,20 @@ export class SharedBreaker {
     if (now < parkedUntil) return { count: 0, ticket: 0, retryAt: parkedUntil };
     if (breaker === null) return { count: wanted, ticket: 0, retryAt: null };
     if (breaker.gate.kind === "closed") return { count: wanted, ticket: breaker.generation, retryAt: null };
-    return this.#admitProbes(breaker, wanted, now);
-  }
-
-  #admitProbes(current: Breaker, wanted: number, now: number): Admitted {
-    let breaker = current;
+    let probed = breaker;
     for (let count = 0; count < wanted; count += 1) {
-      const admission = admitRequest(breaker, now);
-      if (!admission.admitted) {
-        return { count, ticket: breaker.generation, retryAt: admission.retryAtMs, isProbe: true };
-      }
-      breaker = admission.state;
-      this.#state = { ...this.#state, breaker };
+      const admission = breakers.admit(probed, now);
+      if (!admission.admitted)
+        return { count, ticket: probed.generation, retryAt: admission.retryAtMs, isProbe: true };
+      probed = admission.state;
+      this.#state = { ...this.#state, breaker: probed };
     }
-    return { count: wanted, ticket: breaker.generation, retryAt: null, isProbe: true };
+    return { count: wanted, ticket: probed.generation, retryAt: null, isProbe: true };
   }
 
-  report(ticket: number, result: Report, now: number): void {
+  report(ticket: number, result: breakers.Report, now: number): void {
     this.#change((state) => {
-      if (state.breaker === null) return state;
-      const breaker = report(state.breaker, ticket, result, now);
+      const breaker = state.breaker && breakers.report(state.breaker, ticket, result, now);
       return breaker === state.breaker ? state : { ...state, breaker };
     });
   }
@@ -284,7 +260,7 @@ export class SharedBreaker {
   }
 
   waitMs(now: number): number {
-    return this.#state.breaker === null ? 0 : breakerWaitMs(this.#state.breaker, now);
+    return this.breaker === null ? 0 : breakers.breakerWaitMs(this.breaker, now);
   }
 
   /** Returns the gate part of the next `settleAndLease` request. Each proposal ends with `answered` or `withdraw`. */
@@ -353,18 +329,20 @@ export class SharedBreaker {
   #withPolicy(state: GateState): GateState {
     const policy = this.#policy;
     if (policy === undefined) return { ...state, breaker: null };
-    return { ...state, breaker: state.breaker === null ? breakerOf(policy) : { ...state.breaker, policy } };
+    return {
+      ...state,
+      breaker: state.breaker === null ? breakers.breakerOf(policy) : { ...state.breaker, policy },
+    };
   }
 }
 
 const REASON_CHARS_MAX = 300;
 
 function bodyOf({ breaker, parkedUntil, parkedFor }: GateState, by: string): JsonObject {
-  const reason = parkedFor === undefined ? {} : { parkedFor };
-  return { breaker: breaker as unknown as Json, parkedUntil, ...reason, by };
+  return compact({ breaker: breaker as unknown as Json, parkedUntil, parkedFor, by });
 }
 
-function isBreaker(json: unknown): json is Breaker {
+function isBreaker(json: unknown): json is breakers.Breaker {
   if (!isJsonObject(json) || typeof json.generation !== "number" || !isJsonObject(json.gate)) return false;
   return ["closed", "open", "half_open"].includes(String(json.gate.kind));
 }

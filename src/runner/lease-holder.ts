@@ -12,7 +12,7 @@ import type { Random } from "../std/random.ts";
 import { type RunOptions, runnerSettings } from "./run-options.ts";
 import type { StoreRetry } from "./store-retry.ts";
 
-export interface LeaseHolderOptions {
+interface LeaseHolderOptions {
   readonly run: RunOptions;
   readonly policy: () => Policy;
   readonly random: Random;
@@ -46,7 +46,7 @@ export class LeaseHolder {
   constructor(options: LeaseHolderOptions) {
     this.#options = options;
     this.#engine = options.run.engine;
-    this.#holder = this.#describe();
+    this.#holder = describeSelf(options.run.queue, options.run.holderTtlMs);
     this.#confirmedAt = readClocks(options.clock);
   }
 
@@ -126,7 +126,8 @@ export class LeaseHolder {
   async #registerAgain(): Promise<void> {
     if (this.#isEnded) return;
     this.#running.abort("leases lost");
-    const holder = this.#describe();
+    const { queue, holderTtlMs } = this.#options.run;
+    const holder = describeSelf(queue, holderTtlMs);
     await this.#options.storeRetry.run(() => this.#registerHolder(holder));
     this.#holder = holder;
     this.#running = newController();
@@ -139,18 +140,13 @@ export class LeaseHolder {
     this.#confirmedAt = sentAt;
   }
 
-  #describe(): NewHolder {
-    const { queue, holderTtlMs } = this.#options.run;
-    return describeSelf(queue, holderTtlMs);
-  }
-
   async #sendHeartbeats(): Promise<void> {
-    while (await this.#pause()) await this.#tolerate(() => this.confirm(), undefined);
+    while (await this.#pause()) await this.#tolerate(() => this.confirm());
   }
 
   async #reapVanished(): Promise<void> {
     while (await this.#pause()) {
-      const reaped = await this.#tolerate(() => this.#reap(), 0);
+      const reaped = (await this.#tolerate(() => this.#reap())) ?? 0;
       if (reaped > 0) this.#options.onReaped();
     }
   }
@@ -168,22 +164,17 @@ export class LeaseHolder {
   }
 
   /** Ignores store failures: the next round tries again, and only the runner's main loop gives up. */
-  async #tolerate<T>(action: () => Promise<T>, otherwise: T): Promise<T> {
-    try {
-      return await action();
-    } catch (error) {
+  async #tolerate<T>(action: () => Promise<T>): Promise<T | undefined> {
+    return action().catch((error: unknown) => {
       if (!isStoreTrouble(error)) this.#options.onFault(error);
-      return otherwise;
-    }
+      return undefined;
+    });
   }
 }
 
-interface ClockReading {
-  readonly wall: number;
-  readonly monotonic: number;
-}
+type ClockReading = ReturnType<typeof readClocks>;
 
-function readClocks(clock: Clock): ClockReading {
+function readClocks(clock: Clock): { readonly wall: number; readonly monotonic: number } {
   return { wall: clock.now(), monotonic: clock.monotonicNow() };
 }
 

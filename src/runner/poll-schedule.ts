@@ -10,14 +10,14 @@ const NOTIFIED_POLL_MS = 5000;
 /** With a rate limit, waits at least this long between polls, so that several items are leased together. */
 const RATE_GATHER_MS = 20;
 
-export interface PollScheduleOptions {
+interface PollScheduleOptions {
   readonly clock: Clock;
   readonly ownRate: Rate | undefined;
   /** Whether the store notifies about changes by other processes. */
   readonly isNotified: boolean;
 }
 
-/** A lease request and the state of the shared breaker when it was answered. */
+/** A lease request, and whether this runner's state of the shared breaker was current. */
 interface LeaseRequest {
   readonly wanted: number;
   readonly isCurrent: boolean;

@@ -4,6 +4,7 @@ import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { Settlement } from "../item/item.ts";
 import { gateName } from "../item/store-queries.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
+import { compact } from "../std/json.ts";
 import { type Admitted, DispatchGate } from "./dispatch-gate.ts";
 import { LeaseHolder } from "./lease-holder.ts";
 import { PollSchedule, WakeSignal } from "./poll-schedule.ts";
@@ -58,30 +59,20 @@ class Runner {
       },
       isEnding: () => this.#isEnding(),
     });
-    this.#holder = new LeaseHolder({
-      run: options,
-      policy,
-      random,
-      clock,
-      storeRetry: this.#storeRetry,
-      onReaped: () => this.#pollNow(),
-      onFault: (error) => {
-        this.#fault ??= error;
-      },
-    });
+    const storeRetry = this.#storeRetry;
+    const onReaped = () => this.#pollNow();
+    const onFault = (error: unknown) => {
+      this.#fault ??= error;
+    };
+    this.#holder = new LeaseHolder({ run: options, policy, random, clock, storeRetry, onReaped, onFault });
     const { holderId } = this.#holder;
     this.#gate = new DispatchGate(policy(), { queue, author: holderId, ignoresFaults: keepGoing });
     const isNotified = keepGoing && engine.can.wakes;
     this.#schedule = new PollSchedule({ clock, ownRate: options.ownRate, isNotified });
-    this.#slots = new Slots({
-      options,
-      gate: this.#gate,
-      random,
-      policy,
-      now: () => clock.now(),
-      storeNow: () => this.#schedule.storeNow,
-      onEnded: (settlement) => this.#onEnded(settlement),
-    });
+    const now = () => clock.now();
+    const storeNow = () => this.#schedule.storeNow;
+    const onEnded = (settlement: Settlement) => this.#onEnded(settlement);
+    this.#slots = new Slots({ options, gate: this.#gate, random, policy, now, storeNow, onEnded });
     this.#feedDone = options.feed === undefined;
   }
 
@@ -206,13 +197,7 @@ class Runner {
     const settle = ended.map((one) => one.settlement);
     const { shared } = this.#gate;
     if (max === 0) return { settle, ...(shared.hasChanges && { gate: shared.proposal() }) };
-    const lease = {
-      queue,
-      max,
-      ...(operationId !== undefined && { operationId }),
-      ...(rate !== undefined && { rate }),
-    };
-    return { settle, lease, gate: shared.proposal() };
+    return { settle, lease: compact({ queue, max, operationId, rate }), gate: shared.proposal() };
   }
 
   /** Keeps attempts that could not be written for later. Returns null when the leases were lost and the holder was renewed. */
@@ -255,12 +240,12 @@ class Runner {
   }
 
   #reportSettled(ended: readonly Ended[], { stale }: SettleAndLeaseResult): void {
-    const settled = this.#options.observer?.settled;
-    if (settled === undefined) return;
+    const { observer } = this.#options;
+    if (observer?.settled === undefined) return;
     const staleRefs = new Set(stale.map((lease) => `${lease.ref}/${lease.attempt}`));
     for (const { item, outcome, settlement } of ended) {
-      if (staleRefs.size > 0 && staleRefs.has(`${item.ref}/${item.attempt}`)) continue;
-      this.#options.observer?.settled?.(item, settlement, outcome);
+      if (staleRefs.size === 0 || !staleRefs.has(`${item.ref}/${item.attempt}`))
+        observer.settled(item, settlement, outcome);
     }
   }
 

@@ -17,7 +17,7 @@ export interface Ended {
   readonly settlement: Settlement;
 }
 
-export interface SlotsDeps {
+interface SlotsDeps {
   readonly options: RunOptions;
   readonly gate: DispatchGate;
   readonly random: () => number;
@@ -28,7 +28,7 @@ export interface SlotsDeps {
   readonly onEnded: (settlement: Settlement) => void;
 }
 
-export interface StartContext {
+interface StartContext {
   readonly ticket: number;
   readonly holderId: string;
   /** Aborted when the attempts of this holder must end. */
@@ -127,11 +127,11 @@ export class Slots {
 
   async #perform({ item, attempt, mayStart }: Running): Promise<Outcome> {
     const { options, now } = this.#deps;
-    if (isExpired(item)) return expired(item, attempt.agentId);
+    const { expiresAt, startedAt } = item;
+    if (expiresAt !== undefined && startedAt >= expiresAt) return expired(item, attempt.agentId);
     if (!mayStart()) return { kind: "released", why: LEASE_TOO_OLD };
     return perform(item, options.handler, attempt, { now, evidenceFolder: options.evidenceFolder });
   }
-
   #classified(outcome: Outcome): Outcome {
     const { classRules = [] } = this.#deps.options;
     if (classRules.length === 0 || outcome.kind !== "failed") return outcome;
@@ -148,11 +148,7 @@ export class Slots {
     }
   }
 
-  async #askHandler(
-    item: LeasedItem,
-    outcome: Outcome,
-    failingSince: number | undefined,
-  ): Promise<HandlerReport> {
+  async #askHandler(item: LeasedItem, outcome: Outcome, failingSince?: number): Promise<HandlerReport> {
     const { gate, options, policy, storeNow } = this.#deps;
     const { askHandler } = options;
     const outage = gate.outage.soFar(storeNow(), failingSince);
@@ -227,24 +223,17 @@ function problemText({ message, output, log }: HandlerProblem): string {
 function messageOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
-
-function isExpired({ expiresAt, startedAt }: LeasedItem): boolean {
-  return expiresAt !== undefined && startedAt >= expiresAt;
-}
-
 /** An expired item is not retried, because its result is no longer wanted. */
-function expired(item: LeasedItem, agentId: string): Outcome {
-  return {
-    kind: "failed",
-    failure: {
-      attemptNumber: item.attempt,
-      timestamp: item.startedAt,
-      errorType: { name: "Timeout" },
-      errorClass: "permanent",
-      errorMessage: "The item expired before it was worked.",
-      agentId,
-      stepFailed: "expiry",
-      durationMs: 0,
-    },
-  };
+function expired({ attempt, startedAt }: LeasedItem, agentId: string): Outcome {
+  const failure = {
+    attemptNumber: attempt,
+    timestamp: startedAt,
+    errorType: { name: "Timeout" },
+    errorClass: "permanent",
+    errorMessage: "The item expired before its attempt started.",
+    agentId,
+    stepFailed: "expiry",
+    durationMs: 0,
+  } as const;
+  return { kind: "failed", failure };
 }

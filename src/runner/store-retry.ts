@@ -42,13 +42,10 @@ export class StoreRetry {
         if (tries > 1) this.#observer?.recovered?.();
         return result;
       } catch (error) {
-        if (this.#observer?.isEnding?.())
-          giveUpAt = Math.min(
-            giveUpAt,
-            this.#clock.monotonicNow() + (this.#observer.endingWaitMs ?? ENDING_WAIT_MS),
-          );
-        if (!isStoreTrouble(error) || isHopeless(error) || this.#clock.monotonicNow() >= giveUpAt)
-          throw error;
+        const { isEnding, endingWaitMs = ENDING_WAIT_MS } = this.#observer ?? {};
+        const now = this.#clock.monotonicNow();
+        if (isEnding?.()) giveUpAt = Math.min(giveUpAt, now + endingWaitMs);
+        if (!isStoreTrouble(error) || isHopeless(error) || now >= giveUpAt) throw error;
         // Waiting without a limit makes sense for a busy or full store, not for a removed file.
         if (error.isStoreGone && this.#waitMsMax === Number.POSITIVE_INFINITY) throw error;
         if (tries === 1) this.#observer?.trouble?.(error);
@@ -80,10 +77,8 @@ export class OutageLog {
   }
 
   recovered(storeRetry: StoreRetry): void {
-    const event = {
-      type: "store_write_failed",
-      data: { message: this.#message, machine: hostname() },
-    } as const;
+    const data = { message: this.#message, machine: hostname() };
+    const event = { type: "store_write_failed", data } as const;
     const written = storeRetry.run(() => this.#engine.changeJob(this.#queue, { event }));
     this.#writing = Promise.all([this.#writing, written]).then(() => undefined);
     this.#writing.catch(() => undefined); // `flush` reports the error

@@ -178,7 +178,7 @@ describe("redrive worker", () => {
     const [letter] = await shop.letters();
     expect(letter?.failure_history[0]).toMatchObject({
       error_type: "Timeout",
-      error_message: "The item expired before it was worked.",
+      error_message: "The item expired before its attempt started.",
     });
   });
 

@@ -105,7 +105,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     const letter = await kit.engine.readLetter((await kit.item("late")).ref);
     expect(letter).toMatchObject({ reason: "permanent: Timeout", reprocessEligible: false });
     expect(letter?.failureHistory).toMatchObject([
-      { errorType: { name: "Timeout" }, errorMessage: "The item expired before it was worked." },
+      { errorType: { name: "Timeout" }, errorMessage: "The item expired before its attempt started." },
     ]);
   });
 
