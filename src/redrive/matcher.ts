@@ -3,7 +3,12 @@ import type { LetterPart } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { FAILURE_FORM } from "../item/failure.ts";
 import { LETTER_FIELDS, type Letter, letterFieldsToJson, letterToJson } from "../item/letter.ts";
-import { type ExpressionVariables, type KnownVariables, requireExpression } from "../std/expression.ts";
+import {
+  type Evaluate,
+  type ExpressionVariables,
+  type KnownVariables,
+  requireExpression,
+} from "../std/expression.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import { type NamedFields, namedIn, partOf, partsNamedIn } from "./named-parts.ts";
 
@@ -19,6 +24,8 @@ export function letterVariables(letter: Letter): ExpressionVariables {
   return { letter: letterToJson(letter), item: letter.itemData, failure: lastFailure(letter) };
 }
 
+const NOTHING: JsonObject = {};
+
 function lastFailure({ failureHistory }: Letter, fields?: readonly string[]): JsonObject {
   const last = failureHistory.at(-1);
   return last === undefined ? {} : FAILURE_FORM.toJson(last, fields);
@@ -26,7 +33,7 @@ function lastFailure({ failureHistory }: Letter, fields?: readonly string[]): Js
 
 /** Throws `filter_invalid` for an expression that does not compile or cannot be evaluated for a letter. */
 export function compileMatcher(where: string): (letter: Letter) => boolean {
-  const evaluate = requireExpression(where, LETTER_VARIABLES, "The filter");
+  const evaluate = evaluatorOf(where);
   const variablesOf = variablesFor(where);
   return (letter) => {
     const answer = evaluate(variablesOf(letter));
@@ -34,6 +41,16 @@ export function compileMatcher(where: string): (letter: Letter) => boolean {
     throw noAnswer(where, letter, answer.message);
   };
 }
+
+/** Compiles the expression, or takes the last one: a search compiles its expression several times. */
+function evaluatorOf(where: string): Evaluate {
+  if (last?.where !== where) {
+    last = { where, evaluate: requireExpression(where, LETTER_VARIABLES, "The filter") };
+  }
+  return last.evaluate;
+}
+
+let last: { readonly where: string; readonly evaluate: Evaluate } | undefined;
 
 function noAnswer(where: string, letter: Letter, message: string): RedriveError {
   return new RedriveError(
@@ -52,7 +69,7 @@ export interface PartMatcher {
 
 /** Detects during evaluation which parts the expression reads if its text does not show it. */
 export function compilePartMatcher(where: string): PartMatcher {
-  const evaluate = requireExpression(where, LETTER_VARIABLES, "The filter");
+  const evaluate = evaluatorOf(where);
   const parts = new Set(partsNamedIn(where, [])); // others are loaded on demand
   let isMissing = false;
   const variablesOf = variablesFor(where, {
@@ -78,16 +95,21 @@ export function compilePartMatcher(where: string): PartMatcher {
   return { parts: () => [...parts], filter };
 }
 
-/** Converts only the fields that are used: converting a whole letter costs more than the evaluation. */
+/** Converts only what is used: parsing and converting a whole letter costs more than the evaluation. */
 function variablesFor(where: string, reading?: Reading): (letter: Letter) => ExpressionVariables {
   const named = namedIn(where);
   const ofLetter = chosen(LETTER_FIELDS, named.letter);
   const ofFailure = chosen(FAILURE_FORM.names, named.failure);
   const isLazy = reading !== undefined && named.letter === "all";
   return (letter) => ({
-    letter: isLazy ? lazyLetter(letter, reading) : letterFieldsToJson(letter, ofLetter),
-    item: letter.itemData,
-    failure: lastFailure(letter, ofFailure),
+    letter:
+      named.letter === null
+        ? NOTHING
+        : isLazy
+          ? lazyLetter(letter, reading)
+          : letterFieldsToJson(letter, ofLetter),
+    item: named.item ? letter.itemData : null,
+    failure: named.failure === null ? NOTHING : lastFailure(letter, ofFailure),
   });
 }
 

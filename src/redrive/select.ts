@@ -57,7 +57,9 @@ export async function* selectLetters(
   selection: Selection,
   options: SelectOptions = {},
 ): AsyncGenerator<StoredLetter> {
-  for await (const page of selectPages(engine, selection, options)) yield* page.letters;
+  for await (const { letters } of selectPages(engine, selection, options)) {
+    for (const letter of letters) yield letter; // `yield*` would await each letter once more
+  }
 }
 
 /** The letters in the store's pages. A page may be empty although more follow. */
@@ -72,14 +74,14 @@ export async function* selectPages(
   let cursor: string | null | undefined = options.cursor;
   if (!isWhole) {
     for await (const { letters, read, next } of searchPages(engine, selection, options)) {
+      isWhole = letters.length * MATCHES_FEW > read.length;
+      if (isWhole) break; // reads the page again
       yield { letters: await whole(engine, letters), next };
       cursor = next;
-      isWhole = letters.length * MATCHES_FEW > read.length;
-      if (isWhole) break;
     }
   }
-  if (!isWhole || cursor === null) return;
-  const from = cursor === undefined ? {} : { cursor };
+  if (!isWhole) return;
+  const from = typeof cursor === "string" ? { cursor } : {};
   yield* searchPages(engine, selection, { ...options, ...from, isWhole });
 }
 

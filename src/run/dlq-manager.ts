@@ -15,7 +15,7 @@ import { type LimitSettings, limitsOf } from "../redrive/limits.ts";
 import { readOperation } from "../redrive/operation.ts";
 import type { RedrivePlan } from "../redrive/plan.ts";
 import { purgeLetters } from "../redrive/purge.ts";
-import { type Selection, selectLetters } from "../redrive/select.ts";
+import { type Selection, type SelectOptions, selectLetters, selectPages } from "../redrive/select.ts";
 import { sendLetters } from "../redrive/send.ts";
 import { DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
 import { runQueue } from "../runner/runner.ts";
@@ -121,14 +121,20 @@ export class DlqManager {
   /** Returns all matching letters as an array; by default the waiting ones. `items` streams them. */
   async listItems(request: ListRequest = {}): Promise<readonly Letter[]> {
     const letters: Letter[] = [];
-    for await (const letter of this.items(request)) letters.push(letter);
+    const { selection, options } = this.#listed(request);
+    for await (const page of selectPages(this.#engine, selection, options)) letters.push(...page.letters);
     return letters;
   }
 
   /** Streams the letters that `listItems` returns, one at a time. */
-  items({ order, where, ...filter }: ListRequest = {}): AsyncIterable<Letter> {
+  items(request: ListRequest = {}): AsyncIterable<Letter> {
+    const { selection, options } = this.#listed(request);
+    return selectLetters(this.#engine, selection, options);
+  }
+
+  #listed({ order, where, ...filter }: ListRequest): { selection: Selection; options: SelectOptions } {
     const selection = { filter: { ...filter, queue: this.job.id }, ...(where !== undefined && { where }) };
-    return selectLetters(this.#engine, selection, order === undefined ? {} : { order });
+    return { selection, options: order === undefined ? {} : { order } };
   }
 
   /** Returns the letter of an item, including a resolved or discarded one; null if it has none. */

@@ -116,12 +116,16 @@ function evaluate<T>(
   variables: ExpressionVariables,
   { read }: Kind<T>,
 ): Answer<T> {
-  const { map, ...others } = variables;
   try {
-    return read(parsed(map === undefined ? others : { ...others, [MAP_INSIDE]: map }));
+    return read(parsed(variables.map === undefined ? variables : withInnerMap(variables)));
   } catch (error) {
     return { ok: false, message: limitMessage(error) ?? explain(requireCelError(error)) };
   }
+}
+
+/** Renames the variable `map`. */
+function withInnerMap({ map, ...others }: ExpressionVariables): object {
+  return { ...others, [MAP_INSIDE]: map };
 }
 
 function toJson(value: unknown): Answer<Json> {

@@ -1,4 +1,5 @@
 /** The contract of letters: what they contain while they wait and after they are resolved. */
+import { inspect } from "node:util";
 import { expect } from "vitest";
 import { buried, failureOf, lost, retried, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, QUEUE } from "./workbench.ts";
@@ -49,6 +50,21 @@ function contents(test: Declare): void {
       redriveCount: 0,
     });
     expect((await bench.engine.listLetters({ limit: 10 })).letters).toEqual([letter]);
+  });
+
+  test("a letter can be copied, printed and written as JSON like any object", async (bench) => {
+    await bench.registerHolder();
+    await bench.add("a");
+    const leased = await bench.leaseOne();
+    await bench.settle(buried(leased));
+    const letters = await Promise.all([1, 2, 3, 4].map(() => bench.letter("a")));
+    const [copied, cloned, printed, written] = letters;
+    const contents = { itemData: { name: "a" }, failureHistory: [failureOf(leased)] };
+    expect({ ...copied }).toMatchObject(contents);
+    expect(structuredClone(cloned)).toMatchObject(contents);
+    expect(JSON.parse(JSON.stringify(written))).toMatchObject(contents);
+    expect(inspect(printed, { depth: null })).toBe(inspect({ ...copied }, { depth: null }));
+    expect(inspect(printed)).toContain(failureOf(leased).errorMessage);
   });
 
   test("an item that is not a letter has none to read", async (bench) => {

@@ -1,11 +1,18 @@
 /** Reads letters by number with the requested parts of their items, in one statement per table. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
-import type { LateResult, LetterNote } from "../../item/letter.ts";
+import type { LateResult, LetterNote, ResolutionKind } from "../../item/letter.ts";
+import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { type AmendmentRow, amendmentOf } from "../sql/amendments.ts";
-import { lastFailureOf } from "../sql/attempts.ts";
-import { LETTER_TABLES, type LetterRow, type LetterTable, letterOf } from "../sql/letters.ts";
-import { attemptsSql, historyOf } from "./attempts.ts";
+import { failedAttempts, lastFailureOf } from "../sql/attempts.ts";
+import {
+  type GroupColumns,
+  LETTER_TABLES,
+  type LetterTable,
+  type LetterTuple,
+  letterOf,
+  withAdditions,
+} from "../sql/letters.ts";
 import type { Tx } from "./session.ts";
 
 /** The letter of an item, waiting or resolved; null if there is none. */
@@ -41,9 +48,26 @@ export async function readLetters(
 }
 
 /** A letter row with the requested parts of its item. */
-export interface PageRow extends LetterRow {
+export interface PageRow extends GroupColumns {
+  readonly no: number;
+  readonly ref: number;
+  readonly item_id: string;
+  readonly state: ItemState;
+  readonly revision: number;
+  readonly redrives: number;
+  readonly reason: string;
+  readonly artifacts: string | null;
+  readonly poison: number;
+  readonly source_signature: string | null;
+  readonly first_at?: number;
+  readonly data?: string;
   readonly attempts?: string | null;
   readonly last_failure?: string | null;
+  readonly kind?: ResolutionKind;
+  readonly closed_at?: number;
+  readonly author?: string | null;
+  readonly why?: string | null;
+  readonly operation?: string | null;
   readonly late_results?: readonly LateResult[] | null;
   readonly amendments?: readonly AmendmentRow[] | null;
   readonly notes?: readonly LetterNote[] | null;
@@ -66,7 +90,7 @@ export function lettersIn(
     "l.source_signature, q.name AS queue",
     "g.signature, g.pattern, g.eligible, g.review",
     hasData && "p.data",
-    (hasFailures || parts.has("times")) && `l.first_at, ${attemptsSql("l.ref", hasFailures)} AS attempts`,
+    (hasFailures || parts.has("times")) && `l.first_at, ${failedAttempts("l.ref", hasFailures)} AS attempts`,
     !hasFailures && parts.has("last_failure") && `${lastFailureOf("l.ref")} AS last_failure`,
     parts.has("additions") && ADDITIONS,
     table === "resolved_letters" && "l.kind, l.closed_at, l.author, l.why, l.operation",
@@ -103,9 +127,32 @@ function ifAnyHas(table: string, sql: string): string {
 }
 
 export function letterFrom(row: PageRow): StoredLetter {
-  return letterOf(row, historyOf(row.attempts ?? null, row.last_failure ?? null), {
-    lateResults: row.late_results ?? null,
-    amendments: row.amendments?.map(amendmentOf) ?? null,
-    notes: row.notes ?? null,
+  const texts = [row.data ?? null, row.attempts ?? null, row.last_failure ?? null] as const;
+  return withAdditions(letterOf(tupleOf(row), texts, row), {
+    lateResults: row.late_results,
+    amendments: row.amendments?.map(amendmentOf),
+    notes: row.notes,
   });
+}
+
+function tupleOf(row: PageRow): LetterTuple {
+  return [
+    row.no,
+    row.ref,
+    0, // its group is in the row
+    row.item_id,
+    row.first_at ?? 0,
+    row.state,
+    row.revision,
+    row.redrives,
+    row.reason,
+    row.artifacts,
+    row.poison,
+    row.source_signature,
+    row.kind ?? null,
+    row.closed_at ?? null,
+    row.author ?? null,
+    row.why ?? null,
+    row.operation ?? null,
+  ];
 }

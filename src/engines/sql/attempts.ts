@@ -26,13 +26,6 @@ export function* listAttempts(db: Db, ref: number): Step<Attempt[]> {
   }));
 }
 
-/** The failures of an item's attempts, as its letter shows them. */
-export interface FailureHistory {
-  readonly lastAttempt: number;
-  readonly failureCount: number;
-  readonly failures: readonly Failure[];
-}
-
 /** SQL for the stored failure of the item's last failed attempt. */
 export function lastFailureOf(ref: string): string {
   return `(SELECT a.failure FROM attempts a WHERE a.ref = ${ref} AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
@@ -41,4 +34,40 @@ export function lastFailureOf(ref: string): string {
 /** Uses the faster `JSON.parse`: a failure contains no item data and so no numbers that need `parseJson`. */
 export function readFailure(text: string): Failure {
   return failureFromJson(JSON.parse(text) as JsonObject);
+}
+
+/** Separates attempts in the text of `failedAttempts`. JSON never contains this character unescaped. */
+const BETWEEN = "\u001e";
+
+/**
+ * An expression for the failed attempts of an item as one text, so that one statement reads them for many items; null if there
+ * are none. Their number comes first, then the attempts, the last one first. Failures are large, so they are optional.
+ */
+export function failedAttempts(ref: string, withFailures: boolean): string {
+  const columns = withFailures ? "a.ended_at, a.failure" : "a.ended_at";
+  return `(SELECT count(*) || '${BETWEEN}' || string_agg(concat_ws(' ', ${columns}), '${BETWEEN}' ORDER BY a.number DESC)
+             FROM attempts a WHERE a.ref = ${ref} AND (a.outcome = 'failed' OR a.outcome = 'lost'))`;
+}
+
+/** The number of attempts in a text of `failedAttempts`. */
+export function countOf(text: string): number {
+  return Number.parseInt(text, 10);
+}
+
+/** When the last attempt in a text of `failedAttempts` ended. */
+export function lastEndOf(text: string): number {
+  const start = text.indexOf(BETWEEN) + 1;
+  return Number.parseInt(text.slice(start, start + TIME_CHARS_MAX), 10);
+}
+
+const TIME_CHARS_MAX = 20;
+
+/** The failures in a text of `failedAttempts`, the first one first. An imported attempt may have none. */
+export function failuresOf(text: string): Failure[] {
+  const failures: Failure[] = [];
+  for (const attempt of text.split(BETWEEN).slice(1).reverse()) {
+    const at = attempt.indexOf(" ");
+    if (at !== -1) failures.push(readFailure(attempt.slice(at + 1)));
+  }
+  return failures;
 }

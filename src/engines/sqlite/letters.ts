@@ -1,26 +1,31 @@
-/** Reads letters with the records of their items from SQLite, a whole page at a time. */
+/** Reads letters with the records of their items from SQLite, a whole page with one statement per table. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
-import type { LateResult, LetterNote, ResolutionKind } from "../../item/letter.ts";
-import type { ItemState } from "../../item/state.ts";
+import type { LateResult, LetterNote } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
 import { listAmendments } from "../sql/amendments.ts";
-import type { FailureHistory } from "../sql/attempts.ts";
+import { failedAttempts, lastFailureOf } from "../sql/attempts.ts";
 import {
+  type GroupColumns,
   LETTER_TABLES,
-  type Additions as LetterAdditions,
   type LetterTable,
+  type LetterTexts,
+  type LetterTuple,
   letterOf,
-  type LetterRow as StoredRow,
+  withAdditions,
 } from "../sql/letters.ts";
-import { historiesOf } from "./attempts.ts";
 import { runOn } from "./db.ts";
 import type { Session, Value } from "./session.ts";
 
 /** Reads the letter of an item, even a closed one; null if it has none. */
 export function readLetter(session: Session, ref: number): StoredLetter | null {
   for (const table of LETTER_TABLES) {
-    const [row] = readRows(session, table, { where: "l.ref = ?", value: ref, parts: ALL_PARTS });
-    if (row !== undefined) return letterFrom(session, row, keptOf(session, [row], ALL_PARTS));
+    const [letter] = readFrom(
+      session,
+      table,
+      { from: `${table} l`, where: "l.ref = ?", value: ref },
+      ALL_PARTS,
+    );
+    if (letter !== undefined) return letter;
   }
   return null;
 }
@@ -34,125 +39,102 @@ export function readLetters(
   wanted?: readonly LetterPart[],
 ): StoredLetter[] {
   const parts = wanted ? new Set(wanted) : ALL_PARTS;
-  const rows = LETTER_TABLES.flatMap((table) => {
+  const byTable = LETTER_TABLES.map((table) => {
     const numbers = found.filter((one) => one.table === table).map((one) => one.no);
-    if (numbers.length === 0) return [];
-    const where = "l.no IN (SELECT value FROM json_each(?))";
-    return readRows(session, table, { where, value: JSON.stringify(numbers), parts });
+    return numbers.length === 0 ? [] : readFrom(session, table, numbered(table, numbers), parts);
   });
-  const kept = keptOf(session, rows, parts);
-  const byNumber = new Map(rows.map((row) => [row[0], row]));
+  const [only = [], ...others] = byTable.filter((letters) => letters.length > 0);
+  if (others.length === 0 && only.length === found.length) return only;
+  const byNumber = new Map(byTable.flat().map((letter) => [letter.letterSequence, letter]));
   return found.map(({ no }) => {
-    const row = byNumber.get(no);
-    assert(row, `letter ${no} vanished inside one read`);
-    return letterFrom(session, row, kept);
+    const letter = byNumber.get(no);
+    assert(letter, `letter ${no} vanished inside one read`);
+    return letter;
   });
 }
 
-/** A letter with its item, as an array, which costs half as much as an object. Record and resolution are optional. */
-type LetterRow = readonly [
-  no: number,
-  ref: number,
-  group: number,
-  itemId: string,
-  firstAt: number,
-  state?: ItemState,
-  revision?: number,
-  redrives?: number,
-  reason?: string,
-  artifacts?: string | null,
-  poison?: number,
-  sourceSignature?: string | null,
-  kind?: ResolutionKind,
-  closedAt?: number,
-  author?: string | null,
-  why?: string | null,
-  operation?: string | null,
-];
-
-function readRows(session: Session, table: LetterTable, { where, value, parts }: Reading): LetterRow[] {
-  const record = parts.has("record")
-    ? `, ${RECORD}${table === "resolved_letters" ? `, ${RESOLUTION}` : ""}`
-    : "";
-  return session.packed<LetterRow>(
-    `l.no, l.ref, l.grp, i.item_id, l.first_at${record}`,
-    `FROM ${table} l CROSS JOIN items i ON i.ref = l.ref WHERE ${where}`,
-    value,
-  );
-}
-
-/** Which letters `l` are read, and which parts of them. */
-interface Reading {
+/** The letters `l` that are read. */
+interface Chosen {
+  readonly from: string;
   readonly where: string;
   readonly value: Value;
-  readonly parts: ReadonlySet<LetterPart>;
+}
+
+/** The letters with these numbers, in this order: CROSS JOIN keeps SQLite from choosing another one. */
+function numbered(table: LetterTable, numbers: readonly number[]): Chosen {
+  const from = `json_each(?) numbers CROSS JOIN ${table} l ON l.no = numbers.value`;
+  return { from, where: "true", value: JSON.stringify(numbers) };
+}
+
+function readFrom(
+  session: Session,
+  table: LetterTable,
+  { from, where, value }: Chosen,
+  parts: ReadonlySet<LetterPart>,
+): StoredLetter[] {
+  const rows = session.packed<LetterTuple>(
+    columnsOf(table, parts),
+    `FROM ${from} CROSS JOIN items i ON i.ref = l.ref WHERE ${where}`,
+    value,
+  );
+  if (rows.length === 0) return [];
+  const refs = rows.map(([, ref]) => ref);
+  const groups = groupsOf(session, rows);
+  const texts = textsOf(session, refs, parts);
+  const additions = parts.has("additions") ? new PageAdditions(session, refs) : null;
+  return rows.map((row, at) => letterFrom(row, texts[at] ?? NO_TEXTS, { groups, additions }));
+}
+
+function columnsOf(table: LetterTable, parts: ReadonlySet<LetterPart>): string {
+  const hasTimes = parts.has("times") || parts.has("failures");
+  const always = `l.no, l.ref, l.grp, i.item_id, ${hasTimes ? "l.first_at" : "0"}`;
+  // Amended letters are found by their revision.
+  if (!parts.has("record") && !parts.has("additions")) return always;
+  return `${always}, ${RECORD}${table === "resolved_letters" ? `, ${RESOLUTION}` : ""}`;
 }
 
 const RECORD = "i.state, i.revision, i.redrives, l.reason, l.artifacts, l.poison, l.source_signature";
 const RESOLUTION = "l.kind, l.closed_at, l.author, l.why, l.operation";
 
-/** The wanted records of the letters' groups and items. */
-interface Kept {
+const NO_TEXTS: LetterTexts = [null, null, null];
+
+/** Reads the texts of each item, in the order of the items. */
+function textsOf(
+  session: Session,
+  refs: readonly number[],
+  parts: ReadonlySet<LetterPart>,
+): readonly LetterTexts[] {
+  const hasFailures = parts.has("failures");
+  const data = parts.has("data") && "(SELECT p.data FROM payloads p WHERE p.ref = refs.value)";
+  const attempts = (hasFailures || parts.has("times")) && failedAttempts("refs.value", hasFailures);
+  const lastFailure = parts.has("last_failure") && !hasFailures && lastFailureOf("refs.value");
+  if (!data && !attempts && !lastFailure) return [];
+  return session.tuples<[string | null, string | null, string | null]>(
+    `SELECT ${[data, attempts, lastFailure].map((column) => column || "NULL").join(", ")} FROM json_each(?) refs`,
+    refs,
+  );
+}
+
+/** What the letters of a page share. */
+interface Page {
   readonly groups: ReadonlyMap<number, GroupRow>;
-  readonly data: ReadonlyMap<number, string>;
-  readonly hasTimes: boolean;
-  readonly histories: ReadonlyMap<number, FailureHistory>;
-  readonly additions: Additions | null;
+  readonly additions: PageAdditions | null;
 }
 
-interface Additions {
-  readonly lateResults: ReadonlyMap<number, readonly LateResult[]>;
-  readonly amended: ReadonlySet<number>;
-  readonly notes: ReadonlyMap<number, readonly LetterNote[]>;
+function letterFrom(row: LetterTuple, texts: LetterTexts, { groups, additions }: Page): StoredLetter {
+  const [no, , grp] = row;
+  const group = groups.get(grp);
+  assert(group, `letter ${no} is of group ${grp}, which is not there`);
+  const letter = letterOf(row, texts, group);
+  return additions === null ? letter : additions.addTo(letter);
 }
 
-function keptOf(session: Session, rows: readonly LetterRow[], parts: ReadonlySet<LetterPart>): Kept {
-  const refs = rows.map(([, ref]) => ref);
-  return {
-    groups: groupsOf(session, rows),
-    data: parts.has("data") ? dataOf(session, refs) : new Map(),
-    hasTimes: parts.has("times") || parts.has("failures"),
-    histories: historiesOf(session, refs, parts),
-    additions: parts.has("additions") ? additionsOf(session, refs) : null,
-  };
-}
-
-function additionsOf(session: Session, refs: readonly number[]): Additions {
-  const amended = session.tuples<[ref: number]>(
-    `SELECT DISTINCT m.ref FROM json_each(?) refs CROSS JOIN amendments m ON m.ref = refs.value`,
-    JSON.stringify(refs),
-  );
-  return {
-    lateResults: lateResultsOf(session, refs),
-    amended: new Set(amended.map(([ref]) => ref)),
-    notes: byRef(
-      session.all<LetterNote & { readonly ref: number }>(
-        `SELECT n.ref, n.at, n.author, n.text FROM json_each(?) refs CROSS JOIN notes n ON n.ref = refs.value ORDER BY n.rowid`,
-        refs,
-      ),
-    ),
-  };
-}
-
-function dataOf(session: Session, refs: readonly number[]): ReadonlyMap<number, string> {
-  const rows = session.tuples<[ref: number, data: string]>(
-    "SELECT p.ref, p.data FROM json_each(?) refs CROSS JOIN payloads p ON p.ref = refs.value",
-    JSON.stringify(refs),
-  );
-  return new Map(rows);
-}
-
-interface GroupRow {
+interface GroupRow extends GroupColumns {
   readonly no: number;
-  readonly queue: string;
-  readonly signature: string;
-  readonly pattern: string;
-  readonly eligible: number;
-  readonly review: number;
 }
 
 /** Many letters share a group, so it is read once for all of them. */
-function groupsOf(session: Session, rows: readonly LetterRow[]): ReadonlyMap<number, GroupRow> {
+function groupsOf(session: Session, rows: readonly LetterTuple[]): ReadonlyMap<number, GroupRow> {
   const numbers = new Set(rows.map(([, , group]) => group));
   const groups = session.all<GroupRow>(
     `SELECT g.no, q.name AS queue, g.signature, g.pattern, g.eligible, g.review
@@ -162,61 +144,55 @@ function groupsOf(session: Session, rows: readonly LetterRow[]): ReadonlyMap<num
   return new Map(groups.map((group) => [group.no, group]));
 }
 
-function letterFrom(session: Session, row: LetterRow, kept: Kept): StoredLetter {
-  const [no, ref, grp, itemId, firstAt] = row;
-  const group = kept.groups.get(grp);
-  assert(group, `letter ${no} is of group ${grp}, which is not there`);
-  // One literal with every field: objects that grow afterwards made reading a page three times as slow.
-  const stored = {
-    no,
-    ref,
-    item_id: itemId,
-    first_at: kept.hasTimes ? firstAt : 0,
-    queue: group.queue,
-    signature: group.signature,
-    pattern: group.pattern,
-    eligible: group.eligible,
-    review: group.review,
-    data: kept.data.get(ref),
-    state: row[5],
-    revision: row[6],
-    redrives: row[7],
-    reason: row[8],
-    artifacts: row[9],
-    poison: row[10],
-    source_signature: row[11],
-    kind: row[12],
-    closed_at: row[13],
-    author: row[14],
-    why: row[15],
-    operation: row[16],
-  } as StoredRow;
-  return letterOf(stored, kept.histories.get(ref), additionsTo(session, ref, kept.additions));
+/** Late results, amendments and notes of a page of letters. */
+class PageAdditions {
+  readonly #session: Session;
+  readonly #lateResults: ReadonlyMap<number, LateResult[]>;
+  readonly #notes: ReadonlyMap<number, LetterNote[]>;
+
+  constructor(session: Session, refs: readonly number[]) {
+    this.#session = session;
+    this.#lateResults = recordsOf<LateResult>(session, refs, {
+      table: "late_results",
+      columns: "r.at, r.attempt AS attemptNumber, r.outcome, r.note",
+    });
+    this.#notes = recordsOf<LetterNote>(session, refs, { table: "notes", columns: "r.at, r.author, r.text" });
+  }
+
+  addTo(letter: StoredLetter): StoredLetter {
+    const { ref, revision } = letter;
+    const lateResults = this.#lateResults.get(ref);
+    const notes = this.#notes.get(ref);
+    if (lateResults === undefined && notes === undefined && revision === 1) return letter;
+    const amendments = revision > 1 ? runOn(this.#session, (db) => listAmendments(db, ref)) : null;
+    return withAdditions(letter, { lateResults, amendments, notes });
+  }
 }
 
-function additionsTo(session: Session, ref: number, kept: Additions | null): LetterAdditions {
-  if (kept === null) return {};
-  return {
-    lateResults: kept.lateResults.get(ref) ?? null,
-    amendments: kept.amended.has(ref) ? runOn(session, (db) => listAmendments(db, ref)) : null,
-    notes: kept.notes.get(ref) ?? null,
-  };
-}
-
-function lateResultsOf(session: Session, refs: readonly number[]): ReadonlyMap<number, LateResult[]> {
-  const rows = session.all<LateResult & { readonly ref: number }>(
-    `SELECT e.ref, e.at, e.attempt AS attemptNumber, e.outcome, e.note
-       FROM json_each(?) refs CROSS JOIN late_results e ON e.ref = refs.value ORDER BY e.rowid`,
-    JSON.stringify(refs),
+/** Most pages have no such records, which one look at the index shows. */
+function recordsOf<Entry extends object>(
+  session: Session,
+  refs: readonly number[],
+  { table, columns }: { readonly table: "late_results" | "notes"; readonly columns: string },
+): ReadonlyMap<number, Entry[]> {
+  const found = new Map<number, Entry[]>();
+  const isAny = `SELECT 1 FROM ${table} WHERE ref BETWEEN ? AND ? LIMIT 1`;
+  if (
+    session.get(
+      isAny,
+      refs.reduce((a, b) => Math.min(a, b)),
+      refs.reduce((a, b) => Math.max(a, b)),
+    ) === undefined
+  )
+    return found;
+  const records = session.all<{ readonly ref: number }>(
+    `SELECT r.ref, ${columns} FROM json_each(?) refs CROSS JOIN ${table} r ON r.ref = refs.value ORDER BY r.rowid`,
+    refs,
   );
-  return byRef(rows);
-}
-
-/** Groups rows by item, and removes the item's number from them. */
-function byRef<Row extends { readonly ref: number }>(
-  rows: readonly Row[],
-): ReadonlyMap<number, Omit<Row, "ref">[]> {
-  const found = new Map<number, Omit<Row, "ref">[]>();
-  for (const { ref, ...rest } of rows) found.set(ref, [...(found.get(ref) ?? []), rest]);
+  for (const { ref, ...rest } of records) {
+    const entries = found.get(ref);
+    if (entries === undefined) found.set(ref, [rest as Entry]);
+    else entries.push(rest as Entry);
+  }
   return found;
 }

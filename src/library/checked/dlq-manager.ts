@@ -46,6 +46,11 @@ export class DlqManager extends UncheckedManager {
     return super.addFailedItem(valid, failure);
   }
 
+  override async listItems(request: ListRequest = {}): Promise<readonly Letter[]> {
+    checkInput(listRequest, request, { caller: "listItems", name: "request" });
+    return super.listItems(request);
+  }
+
   override items(request: ListRequest = {}): AsyncIterable<Letter> {
     checkInput(listRequest, request, { caller: "listItems", name: "request" });
     return super.items(request);
