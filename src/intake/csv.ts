@@ -12,7 +12,10 @@ export async function* readCsv(
   let header: readonly string[] | undefined;
   for await (const { rows, failure } of runsOf(chunks, origin)) {
     header ??= headerOf(rows.shift(), origin);
-    yield rows.map((row) => recordOf(row, header ?? []));
+    yield rows.map(({ fields, line }) => {
+      const values = (header ?? []).map((name, index) => [name, fields[index] ?? ""]);
+      return { data: Object.fromEntries(values), line };
+    });
     if (failure !== undefined) throw rowError(failure, origin, header?.length ?? 0);
   }
 }
@@ -29,6 +32,12 @@ async function* runsOf(chunks: AsyncIterable<Buffer>, origin: Origin): AsyncGene
   yield await rows.end();
 }
 
+function rowError({ error, line }: RowFailure, origin: Origin, columns: number): RedriveError {
+  if (error.code === "CSV_MAX_RECORD_SIZE") return recordTooLong(origin, line);
+  const [problem, hint] = problemOf(error, columns);
+  return invalidInput(origin, { line }, `invalid CSV: ${problem}`, { hint, cause: error });
+}
+/** Throws when two columns have the same name. */
 function headerOf(row: Row | undefined, origin: Origin): readonly string[] | undefined {
   const repeated = row?.fields.find((name, index) => row.fields.indexOf(name) !== index);
   if (row === undefined || repeated === undefined) return row?.fields;
@@ -36,29 +45,13 @@ function headerOf(row: Row | undefined, origin: Origin): readonly string[] | und
     hint: "Give every column a name of its own in the first row.",
   });
 }
-
-function recordOf(row: Row, header: readonly string[]): IntakeRecord {
-  return {
-    data: Object.fromEntries(header.map((name, index) => [name, row.fields[index] ?? ""])),
-    line: row.line,
-  };
-}
-
-function rowError({ error, line }: RowFailure, origin: Origin, columns: number): RedriveError {
-  if (error.code === "CSV_MAX_RECORD_SIZE") return recordTooLong(origin, line);
-  const [problem, hint] = problemOf(error, columns);
-  return invalidInput(origin, { line }, `invalid CSV: ${problem}`, { hint, cause: error });
-}
-
 function problemOf(error: CsvError, columns: number): Problem {
   if (error.code !== "CSV_RECORD_INCONSISTENT_FIELDS_LENGTH") {
     return PROBLEMS[error.code] ?? [error.message, "Correct the row there."];
   }
   const values = Array.isArray(error.record) ? error.record.length : 0;
-  return [
-    `the row has ${values} ${values === 1 ? "value" : "values"}, the header has ${columns}`,
-    LENGTH_HINT,
-  ];
+  const counted = `${values} ${values === 1 ? "value" : "values"}`;
+  return [`the row has ${counted}, the header has ${columns}`, LENGTH_HINT];
 }
 
 type Problem = readonly [problem: string, hint: string];
@@ -78,7 +71,7 @@ export interface Row {
   readonly line: number;
 }
 
-/** The completed rows, and the error that stopped reading. */
+/** The completed rows, and the error that stopped reading, with the line where the invalid row starts. */
 export interface RowRun {
   readonly rows: Row[];
   readonly failure?: RowFailure;
@@ -86,7 +79,6 @@ export interface RowRun {
 
 export interface RowFailure {
   readonly error: CsvError;
-  /** The line where the invalid row starts; an open quote may end it far below. */
   readonly line: number;
 }
 
@@ -133,12 +125,10 @@ export class CsvRows {
   #take(error: Error | null | undefined): RowRun {
     const rows = this.#rows;
     this.#rows = [];
-    return error ? { rows, failure: this.#failure(error as CsvError) } : { rows };
-  }
-
-  #failure(error: CsvError): RowFailure {
-    const emptyLines = Number(error.empty_lines ?? this.#emptyLines) - this.#emptyLines;
-    return { error, line: this.#lastRowEnd + emptyLines + 1 };
+    if (!error) return { rows };
+    const failure = error as CsvError;
+    const emptyLines = Number(failure.empty_lines ?? this.#emptyLines) - this.#emptyLines;
+    return { rows, failure: { error: failure, line: this.#lastRowEnd + emptyLines + 1 } };
   }
 }
 

@@ -31,27 +31,20 @@ export class Identity {
 
   /** Returns the item of a record, or undefined if `distinct` drops it. */
   itemOf(record: IntakeRecord): NewItem | undefined {
-    if (this.#isRepeated(record)) return undefined;
     const { data } = record;
+    const distinct = this.#distinct;
+    if (distinct === true && this.#countOf(this.#contents, data) > 1) return undefined;
+    if (typeof distinct === "string") {
+      if (this.#countOf(this.#values, fieldOf(record, distinct, this.#origin)) > 1) return undefined;
+    }
     if (this.#idField !== undefined) return { itemId: idFrom(record, this.#idField, this.#origin), data };
-    if (this.#distinct === true) return { itemId: toBase32(this.#key), data };
-    return { itemId: this.#contentId(data), data };
+    // The second record with the same content gets the suffix `-2`, the third `-3`.
+    const nth = distinct === true ? 1 : this.#countOf(this.#contents, data);
+    return { itemId: nth === 1 ? toBase32(this.#key) : `${toBase32(this.#key)}-${nth}`, data };
   }
 
-  #isRepeated(record: IntakeRecord): boolean {
-    if (this.#distinct === false) return false;
-    if (this.#distinct === true) return this.#contents.count(this.#hash(record.data)) > 1;
-    return this.#values.count(this.#hash(fieldOf(record, this.#distinct, this.#origin))) > 1;
-  }
-
-  /** Returns a hash of the content. The second record with the same content gets the suffix `-2`, the third `-3`. */
-  #contentId(data: Json): string {
-    const nth = this.#contents.count(this.#hash(data));
-    return nth === 1 ? toBase32(this.#key) : `${toBase32(this.#key)}-${nth}`;
-  }
-
-  #hash(value: Json): Uint8Array {
-    return hashInto(this.#key, value);
+  #countOf(table: SeenTable, value: Json): number {
+    return table.count(hashInto(this.#key, value));
   }
 }
 
@@ -84,13 +77,14 @@ export function fieldOf(record: IntakeRecord, path: string, origin: Origin): Jso
   throw fieldError(record, problem, origin);
 }
 
-export const ID_BYTES_MAX = 512;
+const ID_BYTES_MAX = 512;
 
 /** Returns the field's value as an id: a string, or a number or boolean as text. */
 export function idFrom(record: IntakeRecord, path: string, origin: Origin): string {
   const value = fieldOf(record, path, origin);
   if (value === null || typeof value === "object") {
-    throw fieldError(record, `the field "${path}" is ${kindOf(value)}, which cannot be an id`, origin);
+    const kind = value === null ? "null" : Array.isArray(value) ? "an array" : "an object";
+    throw fieldError(record, `the field "${path}" is ${kind}, which cannot be an id`, origin);
   }
   const id = String(value);
   const problem = idProblem(id);
@@ -107,11 +101,6 @@ export function findField(data: Json, path: string): Json | undefined {
   return dot > 0 && Object.hasOwn(data, head)
     ? findField(data[head] ?? null, path.slice(dot + 1))
     : undefined;
-}
-
-function kindOf(value: null | object): string {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "an array" : "an object";
 }
 
 /** Returns why an id is invalid, as the end of a sentence that begins with "the id"; undefined if it is valid. */

@@ -3,6 +3,7 @@ import { type FileHandle, open, stat } from "node:fs/promises";
 import { extname } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 import { RedriveError } from "../errors.ts";
+import { tryTo } from "../std/try-to.ts";
 import { BYTE, isByteOrderMark, skipByteOrderMark, skipSpace, VALUE_START } from "./parse-json.ts";
 
 export interface Input {
@@ -28,24 +29,17 @@ async function* bytesOfFile(path: string, signal?: AbortSignal): AsyncGenerator<
   yield* bytesOf(streamOf((await openFile(path)).file), path, signal);
 }
 
-function streamOf(file: FileHandle): Readable {
-  return file.createReadStream({ highWaterMark: READ_BYTES });
-}
+const streamOf = (file: FileHandle) => file.createReadStream({ highWaterMark: READ_BYTES });
 
 /** Throws like `openInput` for an unreadable input. Does not open a pipe, because closing it would end its writer. */
 export async function requireInput(path: string): Promise<void> {
-  if (path === "-" || (await isPipe(path))) return;
-  await (await openFile(path)).file.close();
+  const found = path === "-" ? undefined : await stat(path).catch(() => undefined); // opening the path reports errors
+  if (path !== "-" && !found?.isFIFO()) await (await openFile(path)).file.close();
 }
 
 const READ_BYTES = 64 * 1024;
 /** Larger chunks are split, so that batches stay small. */
 const CHUNK_BYTES_MAX = 1024 * 1024;
-
-async function isPipe(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined); // opening the path later reports errors
-  return found?.isFIFO() ?? false;
-}
 
 async function openFile(path: string): Promise<{ file: FileHandle; isFile: boolean }> {
   const file = await open(path).catch((error: unknown) => {
@@ -72,27 +66,21 @@ const OPEN_PROBLEMS: Readonly<Record<string, readonly [problem: string, hint: st
 };
 
 async function* bytesOf(stream: Readable, name: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
-  signal?.throwIfAborted();
   if (signal) addAbortSignal(signal, stream);
   try {
-    for await (const chunk of stream) yield* pieces(Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk));
+    for await (const given of stream) {
+      const chunk = Buffer.isBuffer(given) ? given : Buffer.from(given);
+      for (let at = 0; at < chunk.length; at += CHUNK_BYTES_MAX)
+        yield chunk.subarray(at, at + CHUNK_BYTES_MAX);
+    }
   } catch (error) {
     signal?.throwIfAborted();
-    throw new RedriveError("input_invalid", `${name}: reading failed: ${messageOf(error)}`, {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RedriveError("input_invalid", `${name}: reading failed: ${reason}`, {
       hint: "Run it again; items that were added before are not added twice.",
       cause: error,
     });
   }
-}
-
-function* pieces(chunk: Buffer): Generator<Buffer> {
-  for (let start = 0; start < chunk.length; start += CHUNK_BYTES_MAX) {
-    yield chunk.subarray(start, start + CHUNK_BYTES_MAX);
-  }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** All input formats. `null` is text whose records end with a NUL byte, as `find -print0` writes. */
@@ -100,7 +88,7 @@ export const INPUT_FORMATS = ["json", "jsonl", "csv", "lines", "null"] as const;
 /** One of `INPUT_FORMATS`. */
 export type InputFormat = (typeof INPUT_FORMATS)[number];
 
-export interface Detected {
+interface Detected {
   readonly format: InputFormat;
   /** The whole input, including the bytes that were examined. */
   readonly chunks: AsyncIterable<Buffer>;
@@ -168,7 +156,7 @@ function formatOfObject(head: Buffer, start: number): InputFormat | undefined {
   const end = head.indexOf(BYTE.lineFeed, start);
   if (end < 0 && head.length >= HEAD_BYTES_MAX) return "jsonl";
   const line = head.subarray(start, end < 0 ? head.length : end);
-  if (isJson(line.toString())) return "jsonl";
+  if (tryTo(() => JSON.parse(line.toString()) !== undefined)) return "jsonl";
   const next = skipSpace(line, 1);
   return next === line.length || line[next] === BYTE.quote ? "json" : undefined;
 }
@@ -178,15 +166,6 @@ function formatOfArray(head: Buffer): InputFormat | undefined {
   const next = skipSpace(head, 1);
   const byte = head[next];
   return byte === undefined || byte === BYTE.closeArray || VALUE_START.has(byte) ? "json" : undefined;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Yields the bytes that were already read, then the rest of the stream. */

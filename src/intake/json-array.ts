@@ -78,12 +78,11 @@ export class ArrayScanner {
 
   end(): void {
     if (this.#state === "nothing" || this.#state === "array") return;
-    const [what, line] =
-      this.#state === "inside" ? ["this element", this.#elementLine] : ["the array", this.#line];
+    const isInside = this.#state === "inside";
     throw this.#invalid(
-      `invalid JSON: the input ends inside ${what}`,
+      `invalid JSON: the input ends inside ${isInside ? "this element" : "the array"}`,
       "It may be cut off: write it again, or close the array with ].",
-      line,
+      isInside ? this.#elementLine : this.#line,
     );
   }
 
@@ -94,7 +93,7 @@ export class ArrayScanner {
       if (byte === BYTE.lineFeed) this.#newLine(index);
       if (JSON_SPACE.has(byte) || isByteOrderMark(byte, this.#offset + index)) continue;
       if (this.#state === "nothing") {
-        if (this.#onRest === undefined) throw this.#moreAfterArray();
+        if (this.#onRest === undefined) throw this.#invalid(MORE_AFTER_ARRAY, ONE_ARRAY_HINT);
         this.#onRest(chunk.subarray(index));
         return chunk.length;
       }
@@ -109,20 +108,15 @@ export class ArrayScanner {
   }
 
   #openArray(byte: number): void {
-    if (byte !== BYTE.openArray) {
-      const found = byte === BYTE.openObject ? "an object" : "something else";
-      throw this.#invalid(
-        `expected a JSON array, which starts with [, but found ${found}`,
-        EXPECT_ARRAY_HINT,
-      );
-    }
     this.#state = "first";
+    if (byte === BYTE.openArray) return;
+    const found = byte === BYTE.openObject ? "an object" : "something else";
+    throw this.#invalid(`expected a JSON array, which starts with [, but found ${found}`, EXPECT_ARRAY_HINT);
   }
 
   #closeArray(): void {
-    if (this.#state === "value") {
+    if (this.#state === "value")
       throw this.#invalid("invalid JSON: a comma before the end of the array", "Remove the comma.");
-    }
     this.#state = "nothing";
   }
 
@@ -179,13 +173,6 @@ export class ArrayScanner {
     this.#lineStart = this.#offset + index + 1;
   }
 
-  #moreAfterArray(): RedriveError {
-    return this.#invalid(
-      "invalid JSON: there is more after the end of the array",
-      "Only one array is allowed. If every line is a JSON value of its own, the format is jsonl.",
-    );
-  }
-
   #invalid(problem: string, hint: string, line = this.#line): RedriveError {
     return invalidInput(this.#origin, { line }, problem, { hint });
   }
@@ -194,3 +181,7 @@ export class ArrayScanner {
 const EXPECT_ARRAY_HINT =
   "Put the values into [ ]. If every line is a JSON value of its own, the format is jsonl; if the array is in a " +
   "field, take it out first, e.g. with: jq .items FILE.";
+
+const MORE_AFTER_ARRAY = "invalid JSON: there is more after the end of the array";
+const ONE_ARRAY_HINT =
+  "Only one array is allowed. If every line is a JSON value of its own, the format is jsonl.";

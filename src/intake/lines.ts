@@ -15,21 +15,16 @@ interface Line extends IntakeRecord {
   readonly data: string;
 }
 
+type Runs = AsyncGenerator<Iterable<IntakeRecord>>;
 /** Reads lines that end with LF or CRLF. */
-export async function* readLines(
-  chunks: AsyncIterable<Buffer>,
-  origin: Origin,
-): AsyncGenerator<Iterable<IntakeRecord>> {
+export async function* readLines(chunks: AsyncIterable<Buffer>, origin: Origin): Runs {
   for await (const block of wholeLines(chunks, origin, 0x0a)) {
     yield block.bytes.includes(0x00) ? untilNull(linesOf(block), origin) : linesOf(block);
   }
 }
 
 /** Reads records that end with a NUL byte. Line ends inside them are kept. */
-export async function* readNullSeparated(
-  chunks: AsyncIterable<Buffer>,
-  origin: Origin,
-): AsyncGenerator<Iterable<IntakeRecord>> {
+export async function* readNullSeparated(chunks: AsyncIterable<Buffer>, origin: Origin): Runs {
   for await (const block of wholeLines(chunks, origin, 0x00)) yield recordsOf(block, "\0");
 }
 
@@ -64,14 +59,14 @@ function* recordsOf(block: LineBlock, separator: "\n" | "\0"): Generator<Line> {
   }
 }
 
-export interface LineBlock {
+interface LineBlock {
   /** Complete lines with their separators; only the last line of the input may have none. */
   readonly bytes: Buffer;
   /** The number of the first line, from 1. */
   readonly firstLine: number;
 }
 
-export type Separator = 0x0a | 0x00;
+type Separator = 0x0a | 0x00;
 
 /** Splits a stream into blocks of complete lines. Large blocks reduce the cost per line of checking and decoding UTF-8. */
 export async function* wholeLines(
@@ -81,29 +76,27 @@ export async function* wholeLines(
 ): AsyncGenerator<LineBlock> {
   let line = 1;
   for await (const joined of joinLines(chunks, separator)) {
-    if (joined.tooLong) throw recordTooLong(origin, line);
+    if (joined === "too long") throw recordTooLong(origin, line);
     // In NUL-separated input a byte order mark would be part of a file name.
-    const skipped = line === 1 && separator === 0x0a ? skipByteOrderMark(joined.bytes) : 0;
-    const bytes = joined.bytes.subarray(skipped);
+    const skipped = line === 1 && separator === 0x0a ? skipByteOrderMark(joined) : 0;
+    const bytes = joined.subarray(skipped);
     if (isUtf8(bytes)) yield { bytes, firstLine: line };
     else yield* untilNotUtf8({ bytes, firstLine: line }, origin, separator);
     line += count(bytes, separator);
   }
 }
 
-interface Joined {
-  readonly bytes: Buffer;
-  readonly tooLong: boolean;
-}
-
 /** Joins lines that span several chunks. */
-async function* joinLines(chunks: AsyncIterable<Buffer>, separator: Separator): AsyncGenerator<Joined> {
+async function* joinLines(
+  chunks: AsyncIterable<Buffer>,
+  separator: Separator,
+): AsyncGenerator<Buffer | "too long"> {
   let open: Buffer[] = [];
   let openBytes = 0;
   for await (const chunk of chunks) {
     const firstEnd = chunk.indexOf(separator);
     const addedBytes = firstEnd < 0 ? chunk.length : firstEnd;
-    if (openBytes + addedBytes > RECORD_BYTES_MAX) return yield { bytes: chunk, tooLong: true };
+    if (openBytes + addedBytes > RECORD_BYTES_MAX) return yield "too long";
     if (firstEnd < 0) {
       open.push(chunk);
       openBytes += chunk.length;
@@ -111,11 +104,11 @@ async function* joinLines(chunks: AsyncIterable<Buffer>, separator: Separator): 
     }
     const end = chunk.lastIndexOf(separator) + 1;
     const whole = chunk.subarray(0, end);
-    yield { bytes: openBytes === 0 ? whole : Buffer.concat([...open, whole]), tooLong: false };
+    yield openBytes === 0 ? whole : Buffer.concat([...open, whole]);
     open = [chunk.subarray(end)];
     openBytes = chunk.length - end;
   }
-  if (openBytes > 0) yield { bytes: Buffer.concat(open), tooLong: false };
+  if (openBytes > 0) yield Buffer.concat(open);
 }
 
 function* untilNotUtf8(block: LineBlock, origin: Origin, separator: Separator): Generator<LineBlock> {
@@ -138,10 +131,7 @@ function count(bytes: Buffer, separator: Separator): number {
   return found;
 }
 
-export async function* readJsonLines(
-  chunks: AsyncIterable<Buffer>,
-  origin: Origin,
-): AsyncGenerator<Iterable<IntakeRecord>> {
+export async function* readJsonLines(chunks: AsyncIterable<Buffer>, origin: Origin): Runs {
   for await (const block of wholeLines(chunks, origin, 0x0a)) yield valuesOf(block, origin);
 }
 

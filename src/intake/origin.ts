@@ -28,24 +28,24 @@ export function invalidInput(
   problem: string,
   options: { readonly hint: string; readonly cause?: unknown },
 ): RedriveError {
-  const formatHint = origin.sniffed
-    ? ` The format ${origin.format} was detected from the first bytes; give the format if it is another.`
-    : "";
-  return new RedriveError("input_invalid", `${positionText(origin, position)}: ${problem}`, {
-    ...(options.cause === undefined ? {} : { cause: options.cause }),
-    hint: options.hint + formatHint,
-  });
+  const { name, format } = origin;
+  const { line, column } = position;
+  const at = column === undefined ? `${name}:${line}` : `${name}:${line}:${column}`;
+  const detected = ` The format ${format} was detected from the first bytes; give the format if it is another.`;
+  return new RedriveError(
+    "input_invalid",
+    `${format === "null" ? `${name}: record ${line}` : at}: ${problem}`,
+    {
+      ...(options.cause !== undefined && { cause: options.cause }),
+      hint: options.hint + (origin.sniffed ? detected : ""),
+    },
+  );
 }
 
 export function recordTooLong(origin: Origin, line: number): RedriveError {
   return invalidInput(origin, { line }, `longer than ${RECORD_BYTES_MAX / 1024 / 1024} MB`, {
     hint: "Store the large data in a file and let the item name that file. Check the separator.",
   });
-}
-
-function positionText({ name, format }: Origin, { line, column }: Position): string {
-  if (format === "null") return `${name}: record ${line}`;
-  return column === undefined ? `${name}:${line}` : `${name}:${line}:${column}`;
 }
 
 export interface IntakeRecord {
@@ -73,13 +73,9 @@ export function decodeRecord(bytes: Buffer, origin: Origin, line: number): strin
 
 /** Creates the error for invalid UTF-8. Replacing bytes instead could turn two names into one item. */
 export function notUtf8(origin: Origin, line: number): RedriveError {
-  return invalidInput(origin, { line }, "not valid UTF-8", {
-    hint: mayNameFiles(origin)
+  const hint =
+    origin.format === "null" || origin.format === "lines"
       ? "Rename files whose names are not UTF-8 (convmv does it), or convert the text: iconv -f LATIN1 -t UTF-8."
-      : "Convert the input first: iconv -f LATIN1 -t UTF-8.",
-  });
-}
-
-function mayNameFiles({ format }: Origin): boolean {
-  return format === "null" || format === "lines";
+      : "Convert the input first: iconv -f LATIN1 -t UTF-8.";
+  return invalidInput(origin, { line }, "not valid UTF-8", { hint });
 }

@@ -1,5 +1,3 @@
-/** Parses the JSON of an input and reports errors with their position. Refuses numbers that cannot be represented. */
-import type { RedriveError } from "../errors.ts";
 import { INTEGER_DIGITS_MAX, type Json, mayHaveLongInteger, numbersIn, parseJson } from "../std/json.ts";
 import { invalidInput, type Origin, type Position } from "./origin.ts";
 
@@ -8,7 +6,11 @@ export function parseInputJson(text: string, origin: Origin, start: Position): J
   const value = parse(text, origin, start);
   if (LARGE_EXPONENT.test(text) || mayHaveLongInteger(text)) refuseTooLarge(text, origin, start);
   // Each level needs two brackets, so a short text cannot be too deep.
-  if (text.length > 2 * DEPTH_MAX && isDeeper(value, DEPTH_MAX)) throw tooDeep(origin, start);
+  if (text.length > 2 * DEPTH_MAX && isDeeper(value, DEPTH_MAX)) {
+    throw invalidInput(origin, { line: start.line }, `nested more than ${DEPTH_MAX} levels deep`, {
+      hint: "Save the data in a file and put the path of the file into the item.",
+    });
+  }
   return value;
 }
 
@@ -57,12 +59,6 @@ const DEPTH_MAX = 500;
 function isDeeper(value: Json, levels: number): boolean {
   if (value === null || typeof value !== "object") return false;
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
-}
-
-function tooDeep(origin: Origin, start: Position): RedriveError {
-  return invalidInput(origin, { line: start.line }, `nested more than ${DEPTH_MAX} levels deep`, {
-    hint: "Save the data in a file and put the path of the file into the item.",
-  });
 }
 
 export const BYTE = {

@@ -44,7 +44,7 @@ export async function* readItems(
 /** The records of an input, before they have ids. */
 export interface OpenRecords {
   readonly origin: Origin;
-  readonly runs: AsyncIterable<Iterable<IntakeRecord>>;
+  readonly runs: ReturnType<RecordReader>;
 }
 
 /** Opens an input for callers that examine records before they become items. */
@@ -54,7 +54,7 @@ export async function openRecords(
 ): Promise<OpenRecords> {
   const input = await openInput(source.path, options.stdin ?? process.stdin, options.signal);
   const { origin, chunks } = await withFormat(input, source);
-  const read = await readerOf(origin.format);
+  const read = await READERS[origin.format]();
   return { origin, runs: read(chunks, origin) };
 }
 
@@ -74,20 +74,13 @@ async function withFormat(
 }
 
 /** Loads readers on demand, so that commands start fast. */
-async function readerOf(format: InputFormat): Promise<RecordReader> {
-  switch (format) {
-    case "json":
-      return (await import("./json-array.ts")).readJsonArray;
-    case "jsonl":
-      return (await import("./lines.ts")).readJsonLines;
-    case "csv":
-      return (await import("./csv.ts")).readCsv;
-    case "lines":
-      return (await import("./lines.ts")).readLines;
-    case "null":
-      return (await import("./lines.ts")).readNullSeparated;
-  }
-}
+const READERS: Readonly<Record<InputFormat, () => Promise<RecordReader>>> = {
+  json: async () => (await import("./json-array.ts")).readJsonArray,
+  jsonl: async () => (await import("./lines.ts")).readJsonLines,
+  csv: async () => (await import("./csv.ts")).readCsv,
+  lines: async () => (await import("./lines.ts")).readLines,
+  null: async () => (await import("./lines.ts")).readNullSeparated,
+};
 
 export interface IntakeBatch {
   /** Empty only in the last batch, when all remaining records were dropped. */
@@ -127,7 +120,11 @@ class Batcher {
     if (this.#read > this.#readReported) yield this.#batch([]);
   }
 
-  #collect(records: Iterator<IntakeRecord>): Collected {
+  #collect(records: Iterator<IntakeRecord>): {
+    items: readonly NewItem[];
+    ended: boolean;
+    failure?: { error: unknown };
+  } {
     const items: NewItem[] = [];
     try {
       while (items.length < this.#batchMax) {
@@ -148,10 +145,4 @@ class Batcher {
     this.#readReported = this.#read;
     return { items, read: this.#read, duplicates: this.#duplicates };
   }
-}
-
-interface Collected {
-  readonly items: readonly NewItem[];
-  readonly ended: boolean;
-  readonly failure?: { readonly error: unknown };
 }
