@@ -44,7 +44,7 @@ const INDEX: readonly (Single | Family)[] = [
   family("jobs", "Manage jobs: runs of maps and workflows.", () => import("./commands/jobs.ts")),
   single(() => import("./commands/status.ts"), {
     status: "Show the status of a job.",
-    events: "Print what happened, oldest first.",
+    events: "Print events, oldest first.",
   }),
   single(() => import("./commands/logs.ts"), {
     logs: "Print the output of an item's attempt or of a workflow's phase, also while it runs.",
@@ -74,7 +74,7 @@ const INDEX: readonly (Single | Family)[] = [
     watch: "Check the queues on a schedule and when letters arrive, and send alerts.",
   }),
   single(() => import("./commands/worker.ts"), {
-    worker: "Process the items of queues with a command until it is stopped.",
+    worker: "Run a worker that processes the items of queues with a command.",
   }),
   family("queue", "Manage named queues of work for workers.", () => import("./commands/queue.ts")),
   family("receipts", "Deliver receipts to other services, through outages.", {
@@ -144,7 +144,9 @@ export async function buildParser(words: readonly string[], program: Program): P
   const { terminal } = program;
   const parser = new Parser("redrive")
     .description("Run work over many items in parallel, and never lose the ones that fail.")
-    .version(terminal.version)
+    .version(terminal.version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show this help")
+    .helpCommand("help [command]", "show the help of a command")
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({

@@ -15,7 +15,7 @@ const sharedOptions = {
   backoff: option.backoff,
   lossesMax: option.count(
     "--max-losses <n>",
-    "how many lost workers kill an item (default: 3; receipts: 20)",
+    "an item dies after losing this many workers (default: 3; receipts: 20)",
     1,
   ),
   breaker: option.orNone(
@@ -95,7 +95,10 @@ export const targetOptions = {
     keyArgument: option.orNone(
       option.word("--key-argument <name>", "the tool's argument for the idempotency key, or none"),
     ),
-    headers: option.repeated("--header <name:value>", "send this header, nothing secret; or none"),
+    headers: option.repeated(
+      "--header <name:value>",
+      "send this header, which is no secret; none removes all",
+    ),
     idHeader: option.word(
       "--id-header <name>",
       "the header of the idempotency key (default: Idempotency-Key)",
@@ -108,7 +111,7 @@ export const targetOptions = {
       "send the bearer token in this file; it is read again when it changes",
     ),
     noToken: option.flag("--no-token", "stop sending a token", { conflicts: ["tokenEnv", "tokenFile"] }),
-    timeoutMs: option.duration("--timeout <duration>", "for one attempt (default: 10s)"),
+    timeoutMs: option.duration("--timeout <duration>", "how long one attempt may take (default: 10s)"),
     answerBytesMax: option.count(
       "--max-answer <bytes>",
       "read at most this much of an answer (default: 1 MiB)",

@@ -32,7 +32,7 @@ export const selectionOptions = under("Which letters", {
     "--older-than <duration>",
     "letters that first failed at least this long ago, e.g. 2h",
   ),
-  newerThanMs: duration("--newer-than <duration>", "letters that first failed less than this ago"),
+  newerThanMs: duration("--newer-than <duration>", "letters that first failed less than this long ago"),
   ageOf: value(
     "--age-of <failure>",
     "count ages from the `first` or the `last` failure (default: first)",
@@ -40,7 +40,11 @@ export const selectionOptions = under("Which letters", {
   ),
   attempts: value("--attempts <range>", "letters with this many attempts: 3, 3.. or 2..5", readRange),
   eligible: flag("--eligible", "letters that may be retried without --force"),
-  text: value("--search <text>", "letters whose last message contains this text, in any case", requireFilter),
+  text: value(
+    "--search <text>",
+    "letters whose last message contains this text, ignoring case",
+    requireFilter,
+  ),
   where: value(
     "--filter <cel>",
     "letters for which this CEL expression is true, e.g. 'item.size > 10 && letter.failure_count > 2'",

@@ -75,7 +75,7 @@ describe("the guide", () => {
     const folder = shell.copy("invoices");
     const script = `cat > redrive.yml <<'END'\n${shown}END\nredrive queue create invoices && redrive watch --dry-run`;
     const result = shell.run(script, folder);
-    expect(result.stdout).toContain("Nothing is wrong.");
+    expect(result.stdout).toContain("No alerts.");
     expect(result.exitCode, result.stderr).toBe(0);
   });
 

@@ -125,7 +125,7 @@ describe("redrive worker", () => {
   it("goes on when the queue is empty, and takes what comes", async () => {
     const shop = await openQueue(0);
     const worker = startWorker(shop, 'echo "$1" >> $L');
-    await worker.untilStderr("Working orders");
+    await worker.untilStderr("Processing orders");
     await fill(shop, "orders", [{ id: "a" }]);
     await shop.untilLedger("a", (lines) => lines.includes("a"));
     await fill(shop, "orders", [{ id: "b" }]);

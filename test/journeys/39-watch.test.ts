@@ -100,7 +100,7 @@ describe("redrive watch --once", () => {
     });
     for (const queue of ["orders", "guides"]) await discard(shop, queue);
     const well = await shop.run(["watch", "--once"]);
-    expect([well.code, well.stdout]).toEqual([0, "Nothing is wrong.\n"]);
+    expect([well.code, well.stdout]).toEqual([0, "No alerts.\n"]);
     const events = await shop.events("--type", "alert_raised,alert_recovered");
     expect(events.map(({ type, job_id }) => `${type} ${job_id}`).sort()).toEqual([
       "alert_raised guides",
@@ -184,7 +184,7 @@ describe("redrive watch", () => {
     settings(shop, "gather: 100ms");
     const flags = ["watch", "--schedule", "0 0 1 1 *", "--time-zone", "UTC", "--json"];
     const running = shop.start(flags, { env: { OPS_URL: inbox.url } });
-    await running.untilStderr("Watching by 3 rules, at 0 0 1 1 * (UTC); 1 channel.");
+    await running.untilStderr("Checking 3 rules at 0 0 1 1 * (UTC); 1 channel.");
     await die(shop, "orders");
     await until("the alert", () => inbox.received.length === 1);
     await discard(shop, "orders");

@@ -369,7 +369,7 @@ describe("redrive receipts deliver, list and inspect", () => {
     const { code, stderr } = await delivering.ended;
     expect(code).toBe(143);
     expect(stderr).toContain("0 done · 1 released");
-    expect(stderr).not.toContain("Working gate");
+    expect(stderr).not.toContain("Processing gate");
     expect((await target(shop)).counts).toMatchObject({ ready: 1, leased: 0, dead: 0 });
   });
 

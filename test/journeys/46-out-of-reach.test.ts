@@ -60,7 +60,7 @@ describe.skipIf(whyNotNobody() !== undefined)("a store of another user", () => {
   it("is closed to everybody else as soon as its owner works with it", async () => {
     const shop = await openShared();
     const worker = shop.start(["worker", "--queue", "orders", "--", "true"], { stdin: "" });
-    await worker.untilStderr("Working orders");
+    await worker.untilStderr("Processing orders");
     const { status, stderr } = asNobody(shop, ["queue", "list"]);
     expect(status).toBe(75);
     expect(stderr).toContain("cannot be opened");

@@ -65,7 +65,7 @@ async function writeJson(context: Context, file: string, document: JsonObject): 
 }
 
 const stats = command({
-  summary: "Print the dead letter queue in numbers: size, age, arrivals, success of retries, room left.",
+  summary: "Print statistics of the dead letter queue: size, age, arrivals, success of retries, room left.",
   examples: ["redrive dlq stats", "redrive dlq stats nightly --json"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   run: async (context, { name }) => {

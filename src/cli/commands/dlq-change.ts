@@ -27,7 +27,7 @@ const job = argument("[job]", "id or name (default: the only job with letters)")
 
 const discard = command({
   summary: "Discard letters, with a reason.",
-  description: "They are no longer retried. `redrive dlq restore` restores them.",
+  description: "Discarded letters are not retried. To restore them: redrive dlq restore",
   examples: [
     "redrive dlq discard order-7 --reason 'test order'",
     "redrive dlq discard --job nightly --older-than 30d --reason old --dry-run",
@@ -59,7 +59,7 @@ const noArchive = flag("--no-archive", "do not keep a copy");
 
 const clear = command({
   summary: "Delete letters that are resolved or discarded, after archiving them.",
-  description: "Letters that still wait are never deleted.",
+  description: "Letters that are still dead are never deleted.",
   examples: ["redrive dlq clear nightly --dry-run", "redrive dlq clear nightly --yes"],
   arguments: { name: job },
   options: { ...selectionOptions, dryRun, yes, noArchive },
@@ -102,7 +102,7 @@ function deleteLetters(
 }
 
 const maintain = command({
-  summary: "Enforce the limits now: archive letters that are too old or too many.",
+  summary: "Apply the limits now: archive letters that are too old, or too many for a job.",
   description:
     "The defaults of the options are those of redrive.yml. Without a job, jobs and logs that are too old and unused copies of evidence are deleted, too.",
   examples: ["redrive dlq maintain --dry-run", "redrive dlq maintain nightly --max-items 1000"],

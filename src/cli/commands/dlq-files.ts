@@ -37,7 +37,7 @@ const exportLettersTo = command({
   arguments: { path: argument("<path>", "a file, a folder for the directory format, or - for stdout") },
   options: {
     ...selectionOptions,
-    format: choice("-f, --format <format>", "default: by the name, else json", EXPORT_FORMATS),
+    format: choice("-f, --format <format>", "the format (default: by the name, else json)", EXPORT_FORMATS),
   },
   run: async (context, { path: to, format, ...flags }) => {
     const { cwd, stdout } = context.terminal;
@@ -74,7 +74,7 @@ const importLettersFrom = command({
   arguments: { path: argument("<path>", "the file or folder; - is stdin") },
   options: {
     job: ofJob("import them into this job (default: the job that each letter names)"),
-    format: choice("-f, --format <format>", "default: by the content", IMPORT_FORMATS),
+    format: choice("-f, --format <format>", "the format (default: by the content)", IMPORT_FORMATS),
     dryRun,
   },
   run: async (context, { path: from, job, format, dryRun: isDry }) => {

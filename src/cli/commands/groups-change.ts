@@ -25,7 +25,7 @@ import { clean, counted, lettersText, minuteText, thousands } from "../render/te
 
 import { GROUP } from "./groups.ts";
 
-const GROUPS = "groups: signatures, beginnings of them, or names";
+const GROUPS = "signatures, beginnings of them, or names";
 
 const merge = command({
   summary: "Merge groups into one, for existing and later failures.",
@@ -54,7 +54,7 @@ const split = command({
   examples: ["redrive groups split 160a1b20 --text 'eu-west' --name 'timeouts in eu-west'"],
   arguments: { group: argument("<group>", GROUP) },
   options: {
-    text: required(text("--text <text>", "what their message contains, in any case")),
+    text: required(text("--text <text>", "a text that their message contains, ignoring case")),
     name: text("--name <name>", "the name of the new group (default: the pattern and the text)"),
     yes,
   },

@@ -21,7 +21,7 @@ const mapOptions = {
       option.word("-i, --input <file>", "the items: a JSON array, JSON Lines, CSV or lines; - is stdin"),
       "-",
     ),
-    format: option.choice("-f, --format <format>", "default: by the file's name or content", INPUT_FORMATS),
+    format: option.choice("-f, --format <format>", "the format (default: by name or content)", INPUT_FORMATS),
     idField: option.word("--id-field <field>", "the field that identifies an item (default: its content)"),
     distinct: {
       ...option.flag("--distinct [field]", "drop items that are equal, or equal in this field"),

@@ -94,7 +94,7 @@ const pause = command({
 });
 
 const cancel = command({
-  summary: "Cancel an operation; letters that it has not sent stay as they are.",
+  summary: "Cancel an operation; letters that it has not retried yet are unchanged.",
   examples: ["redrive ops cancel op-7h2k"],
   arguments: { id: ID },
   run: async (context, { id }) => {

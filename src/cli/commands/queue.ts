@@ -63,7 +63,7 @@ const create = command({
 });
 
 const set = command({
-  summary: "Change settings of a queue; the others stay.",
+  summary: "Change the given settings of a queue.",
   examples: ["redrive queue set orders --retries 5", "redrive queue set orders --rate none"],
   arguments: { name: queue },
   options: queueOptions,
@@ -141,8 +141,8 @@ const add = command({
   options: {
     data: word("--data <json>", "the data, or @FILE"),
     file: word("--file <file>", "a file with the data as JSON"),
-    name: word("-n, --name <name>", "a name for people"),
-    priority: choice("--priority <priority>", "high comes first (default: as the queue)", PRIORITIES),
+    name: word("-n, --name <name>", "a display name"),
+    priority: choice("--priority <priority>", "high is processed first (default: as the queue)", PRIORITIES),
     key: word("--key <key>", "its id, which cannot be used again in this queue (default: random)"),
     due: word("--due <time>", "when it may start: 2030-01-31T09:00:00Z, or 10m from now (default: now)"),
     expires: word("--expires <time>", "when it expires and becomes a dead letter: a time, or 10m from now"),
@@ -209,14 +209,17 @@ const PROBLEMS_KEPT_MAX = 1000;
 
 const importAll = command({
   summary: "Add items from JSON Lines or CSV.",
-  description: "Every wrong row is reported; the others are added.",
+  description: "Invalid rows are reported; the others are added.",
   examples: [
     "redrive queue import orders orders.csv --key-field order",
     "redrive queue import orders - --dry-run",
   ],
   arguments: { queue, file: argument("<file>", "the file; - is stdin") },
   options: {
-    format: choice("-f, --format <format>", "default: by the name of the file, else jsonl", ["jsonl", "csv"]),
+    format: choice("-f, --format <format>", "the format (default: by the name, else jsonl)", [
+      "jsonl",
+      "csv",
+    ]),
     isEnvelope: flag("--envelope", "each record is {data, key, name, priority, due, expires, ordering_key}"),
     key: word("--key-field <field>", "the field with the item's key; a.b is a nested field"),
     name: word("--name-field <field>", "the field with its name"),
@@ -226,7 +229,7 @@ const importAll = command({
     orderingKey: word("--ordering-key-field <field>", "the field with its ordering key", {
       aliases: [{ flags: "--lane-field <field>" }],
     }),
-    isTyped: flag("--typed", "read CSV values that look like a number, true, false or null as such"),
+    isTyped: flag("--typed", "parse numbers, true, false and null in CSV values"),
     dryRun,
   },
   run: async (context, { queue: name, file, format, isEnvelope, isTyped, dryRun: isDry, ...fields }) => {
@@ -305,7 +308,7 @@ function moveCommand(words: {
 
 const hold = moveCommand({
   name: "hold",
-  summary: "Hold items: take them out of line.",
+  summary: "Hold items: workers skip them until they are put back.",
   example: "redrive queue hold orders order-7 --reason 'waiting for the customer'",
   past: "held",
   did: "Held",

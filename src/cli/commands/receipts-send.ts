@@ -39,7 +39,7 @@ function mirrorsTo(path: string | undefined): readonly StartService[] {
 const inputOptions = {
   data: option.word("--data <json>", "the receipt, or @FILE"),
   file: option.word("--file <file>", "one JSON receipt, an array of them, or JSON Lines; - is stdin"),
-  format: option.choice("-f, --format <format>", "default: by the content", ["json", "jsonl"]),
+  format: option.choice("-f, --format <format>", "the format (default: by the content)", ["json", "jsonl"]),
   key: option.word("--key <key>", "its key, which cannot be used again (default: made from its content)", {
     conflicts: ["keyField"],
   }),
@@ -154,17 +154,14 @@ function answerSent(
 }
 
 const deliver = command({
-  summary: "Deliver waiting receipts until it is stopped.",
+  summary: "Run a worker that delivers waiting receipts.",
   examples: ["redrive receipts deliver", "redrive receipts deliver billing --until-empty"],
   arguments: { targets: argument("[targets...]", "their names (default: all)") },
   options: {
     concurrency: option.concurrency("how many are sent at a time, of each target (default: 10)"),
     rate: option.rate("what this process may send of each target: 5/s, 100/m, 1000/h (default: no limit)"),
     ...option.endingOptions,
-    noAutoRecover: option.flag(
-      "--no-auto-recover",
-      "after an outage, do not send its letters again when the target answers",
-    ),
+    noAutoRecover: option.flag("--no-auto-recover", "do not send letters again after an outage"),
     storeWaitMs: option.storeWaitForeverMs,
     quiet: option.quiet,
     mirror,

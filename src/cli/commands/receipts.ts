@@ -117,7 +117,7 @@ function asReceiptError(error: unknown, key: string, id: string | undefined): un
 }
 
 const pausing = pauseCommands(TARGET_KIND, {
-  pause: "Pause a target: nothing is sent, receipts are kept.",
+  pause: "Pause a target: nothing is sent, new receipts are stored.",
   resume: "Resume a paused target, also after its token was refused.",
   example: "billing",
   why: "maintenance",

@@ -13,7 +13,7 @@ const options = {
   port: withDefault(count("--port <n>", "the port; 0 selects a free one", 0), 4747),
   tlsCert: path("--tls-cert <file>", "the certificate, for HTTPS"),
   tlsKey: path("--tls-key <file>", "the private key of the certificate"),
-  isBehindProxy: flag("--behind-proxy", "a proxy in front of the server ends TLS"),
+  isBehindProxy: flag("--behind-proxy", "a proxy in front of the server terminates TLS"),
   allowHosts: list("--allow-host <names>", "names under which browsers may reach the server"),
   basePath: word("--base-path <path>", "the path under which requests arrive, e.g. /redrive"),
   allowsRuns: flag(

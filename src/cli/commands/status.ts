@@ -67,7 +67,7 @@ const eventOptions = {
 };
 
 const events = command({
-  summary: "Print what happened, oldest first.",
+  summary: "Print events, oldest first.",
   examples: ["redrive events nightly --since 10m", "redrive events --type dlq_item_added --follow --json"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   options: eventOptions,

@@ -25,7 +25,7 @@ const info = command({
 
 const check = command({
   summary: "Verify the store: the file and every invariant.",
-  description: "Of a damaged SQLite store it also lists what can still be read.",
+  description: "For a damaged SQLite store, it also lists what can still be read.",
   examples: ["redrive store check"],
   run: async (context) => {
     const { problems, tables } = await checkStore(context);
@@ -95,8 +95,8 @@ const copy = command({
   summary: "Copy a whole store into an empty one, and verify that both are equal.",
   examples: ["redrive store copy sqlite:./work.db 'postgres://me@host/work?schema=redrive'"],
   arguments: twoStores(
-    "the store to copy, e.g. sqlite:./work.db; no process may use it meanwhile",
-    "the store that gets the copy, e.g. postgres://user@host/db?schema=redrive",
+    "the store to copy, e.g. sqlite:./work.db; no process may use it during the copy",
+    "an empty store, e.g. postgres://user@host/db?schema=redrive",
   ),
   run: async (context, { fromUrl, toUrl }) => {
     refuseStoreOption(context, "copy");

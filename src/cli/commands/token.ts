@@ -22,7 +22,7 @@ const create = command({
         "admin",
       ] as const),
     ),
-    lifetimeMs: withDefault(duration("--expires <duration>", "how long it is valid"), 90 * DAY_MS),
+    lifetimeMs: withDefault(duration("--expires <duration>", "how long it is valid"), 90 * DAY_MS, "90d"),
   },
   run: async (context, { name, role, lifetimeMs }) => {
     const { createToken, tokenToJson } = await tokens();

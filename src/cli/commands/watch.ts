@@ -165,7 +165,7 @@ function sentToJson({ channel, notice, ok, tries, reason }: SentNotice): JsonObj
 }
 
 export function onceText({ alerts }: Found): string {
-  return alerts.length === 0 ? "Nothing is wrong.\n" : alerts.map(alertLine).join("");
+  return alerts.length === 0 ? "No alerts.\n" : alerts.map(alertLine).join("");
 }
 
 function alertLine({ severity, text }: Alert): string {
@@ -193,10 +193,10 @@ export class WatchScreen {
   begin({ schedule, timeZone, channels, rules }: WatchSettings): void {
     const isAlone = channels.length === 0;
     const who = isAlone
-      ? "no channel is set, so alerts are only printed"
+      ? "no channel is configured, so alerts are only printed"
       : counted(channels.length, "channel");
     const zone = timeZone === undefined ? "" : ` (${timeZone})`;
-    this.#context.note(`Watching by ${rules.length} rules, at ${schedule}${zone}; ${who}. Ctrl-C ends it.`);
+    this.#context.note(`Checking ${rules.length} rules at ${schedule}${zone}; ${who}. Press Ctrl-C to stop.`);
   }
 
   checked({ at, alerts }: CheckReport): void {

@@ -7,7 +7,7 @@ import { noCommand, runWorker } from "../interactive-worker.ts";
 import * as option from "../options.ts";
 
 const worker = command({
-  summary: "Process the items of queues with a command until it is stopped.",
+  summary: "Run a worker that processes the items of queues with a command.",
   description: "Several workers may share a queue, also on different machines.",
   examples: [
     "redrive worker --queue orders -- ./process-order.sh '${item.order}'",

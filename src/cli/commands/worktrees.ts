@@ -14,7 +14,7 @@ import { table } from "../render/layout.ts";
 import { counted } from "../render/text.ts";
 
 const list = command({
-  summary: "List worktrees: of which job and item; free, in use, idle, or kept for a letter.",
+  summary: "List worktrees with their job, item, state and process.",
   examples: ["redrive worktrees list", "redrive worktrees list --job nightly"],
   options: { job: word("--job <job>", "worktrees of this job") },
   run: async (context, { job: name }) => {

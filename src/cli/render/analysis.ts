@@ -69,7 +69,7 @@ function groupLines({ patternGroups, totalItems }: Analysis, view: AnalysisView)
     }),
   ]);
   const left = patternGroups.length - shown.length;
-  return left > 0 ? [...lines, paint.dim(`and ${thousands(left)} more; --json has all`)] : lines;
+  return left > 0 ? [...lines, paint.dim(`and ${thousands(left)} more; --json shows all`)] : lines;
 }
 
 const SHARE_COLUMNS = 5;

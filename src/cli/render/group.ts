@@ -233,7 +233,7 @@ function readingSections(reading: Explanation, { paint, columns }: Screen): read
     capped(
       texts.map((text) => fit(text, Math.max(40, columns - 2))),
       max,
-      (left) => paint.dim(`… ${left} more; --json has all`),
+      (left) => paint.dim(`… ${left} more; --json shows all`),
     );
   const frames = [
     ...framesCounted.map((frame) => `+ ${frameText(frame)}`),
