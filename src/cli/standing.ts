@@ -3,7 +3,7 @@ import type { Engine } from "../engine.ts";
 import type { Item } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { ItemState } from "../item/state.ts";
-import { itemToJson } from "../queue/item-json.ts";
+import { itemToJson } from "../queue/find-item.ts";
 import type { QueueSummary } from "../queue/queue-status.ts";
 import { canonicalJson, type JsonObject } from "../std/json.ts";
 import { argument, type Commands, command, type Given } from "./command.ts";

@@ -29,11 +29,7 @@ function readText(path: string, isWanted: boolean): string | null {
 
 export const CONFIG_NAME = "redrive.yml";
 
-export interface WhereToLook {
-  readonly cwd: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly file?: string;
-}
+export type WhereToLook = { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly file?: string };
 
 export interface ConfigFile {
   readonly path: string;

@@ -31,10 +31,7 @@ export interface LetterSettings {
 }
 
 /** How long jobs and logs are kept, in days; null means no limit. Default: no limit. */
-export interface JobSettings {
-  readonly retentionDays: number | null;
-  readonly logRetentionDays: number | null;
-}
+export type JobSettings = { readonly retentionDays: number | null; readonly logRetentionDays: number | null };
 
 export const DEFAULT_CONFIG: Config = {
   dlq: { ...DEFAULT_LIMITS, poisonAfter: 5, mirror: true },

@@ -53,10 +53,7 @@ export async function updateRetentionPolicy(
 
 const streamPath = (folder: string) => join(folder, "all-items.jsonl");
 
-async function* linesOf(
-  letters: AsyncIterable<JsonObject>,
-  rest: () => Promise<Buffer>,
-): AsyncGenerator<string | Uint8Array> {
+async function* linesOf(letters: AsyncIterable<JsonObject>, rest: () => Promise<Buffer>) {
   for await (const letter of letters) yield `${stringifyJson(letter)}\n`;
   yield await rest();
 }

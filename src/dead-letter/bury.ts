@@ -59,11 +59,7 @@ function isBurial(verdict: Verdict): verdict is Extract<Verdict, { kind: "bury" 
   return verdict.kind === "bury" || verdict.kind === "stop";
 }
 
-function deathRecordOf(
-  failure: Failure | undefined,
-  reason: string,
-  rules?: readonly GroupRule[],
-): DeathRecord {
+function deathRecordOf(failure: Failure | undefined, reason: string, rules?: readonly GroupRule[]) {
   assert(failure !== undefined, "only a failed or lost attempt is buried");
   const { signature, pattern, algorithm } = groupOf(failure, rules);
   return {

@@ -150,7 +150,7 @@ const MOMENTS_MAX = 32;
 /** Returns the item's events at the newest of these times. Event ids increase with time, so a binary search finds them. */
 export async function eventsAt(
   engine: Engine,
-  { queue, itemId }: { readonly queue: string; readonly itemId: string },
+  { queue, itemId }: { queue: string; itemId: string },
   moments: readonly number[],
 ): Promise<readonly Event[]> {
   const latest = [...new Set(moments)].sort((a, b) => a - b).slice(-MOMENTS_MAX);

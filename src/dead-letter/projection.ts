@@ -94,7 +94,7 @@ export class Projection {
     return { files: items, indexes: 1, items };
   }
 
-  async #step({ changed }: { readonly changed: readonly string[] }): Promise<CaughtUp> {
+  async #step({ changed }: { changed: readonly string[] }): Promise<CaughtUp> {
     const index = await readIndex(this.folder);
     const after = index?.cursor ?? (this.isThere ? undefined : this.#cursor);
     if (after === undefined) return this.rebuild();

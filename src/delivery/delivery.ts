@@ -127,10 +127,7 @@ function stepOf({ protocol, url, tool }: DeliverySpec): string {
   return protocol === "mcp" ? `tools/call ${tool} at ${origin}${pathname}` : `POST ${origin}${pathname}`;
 }
 
-async function openProtocol(
-  protocol: DeliveryProtocol,
-  { deliver, env = process.env }: DeliveryOptions,
-): Promise<Protocol> {
+async function openProtocol(protocol: DeliveryProtocol, { deliver, env = process.env }: DeliveryOptions) {
   switch (protocol) {
     case "http":
       return new (await import("./http.ts")).HttpProtocol(env);

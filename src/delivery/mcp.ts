@@ -107,11 +107,7 @@ export class McpProtocol implements Protocol {
     }
   }
 
-  async #callIn(
-    session: McpSession,
-    receipt: JsonObject,
-    call: McpCall & { key: string },
-  ): Promise<DeliveryOutcome> {
+  async #callIn(session: McpSession, receipt: JsonObject, call: McpCall & { key: string }) {
     const { settings, key } = call;
     const { tool, keyArgument } = settings;
     const args = keyArgument === undefined ? receipt : { ...receipt, [keyArgument]: key };

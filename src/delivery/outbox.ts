@@ -83,10 +83,7 @@ const CHECK_MS = 1000;
 /** How many receipts one check reads at most. */
 const CHECKS_MAX = 100;
 
-interface Waiter {
-  readonly resolve: (isDelivered: boolean) => void;
-  readonly reject: (error: unknown) => void;
-}
+type Waiter = { readonly resolve: (isDelivered: boolean) => void; readonly reject: (error: unknown) => void };
 
 /** A pending wait for the result of one receipt. */
 export type Waiting = { readonly end: Promise<boolean>; readonly leave: () => void };

@@ -49,7 +49,7 @@ export interface ReceiptSource {
 
 export async function* readReceipts(
   source: ReceiptSource,
-  { stdin, signal }: { readonly stdin: Readable; readonly signal?: AbortSignal },
+  { stdin, signal }: { stdin: Readable; signal?: AbortSignal },
 ): AsyncGenerator<readonly ReadReceipt[]> {
   const input = await openInput(source.path, stdin, signal);
   const { origin, runs } = await recordsOf(input, source.format);
@@ -96,10 +96,7 @@ async function recordsOf(input: Input, wanted: ReceiptSource["format"]): Promise
 }
 
 /** Streams an array, and reads a single receipt as a whole. */
-async function* documentRuns(
-  chunks: AsyncIterable<Buffer>,
-  origin: Origin,
-): AsyncGenerator<Iterable<IntakeRecord>> {
+async function* documentRuns(chunks: AsyncIterable<Buffer>, origin: Origin) {
   const rest = chunks[Symbol.asyncIterator]();
   let head: Buffer = Buffer.alloc(0);
   for (let next = await rest.next(); !next.done; next = await rest.next()) {

@@ -158,11 +158,7 @@ export class Target extends StandingQueue {
   }
 
   /** Registers the wait before it runs the action, so that no result is missed. */
-  async #waitFor(
-    key: string,
-    signal: AbortSignal | undefined,
-    action: () => Promise<void>,
-  ): Promise<boolean> {
+  async #waitFor(key: string, signal: AbortSignal | undefined, action: () => Promise<void>) {
     const waiting = this.#waiters.wait(key);
     try {
       await action();

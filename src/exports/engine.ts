@@ -3,16 +3,16 @@
 export type { AttemptContext, Handler } from "../attempt/handler.ts";
 export type { Capsule } from "../dead-letter/capsule.ts";
 export type { ExportOptions } from "../dead-letter/import-export/export.ts";
+export type {
+  Imported,
+  ImportOptions,
+} from "../dead-letter/import-export/import.ts";
 export {
   EXPORT_FORMATS,
   type ExportFormat,
   IMPORT_FORMATS,
   type ImportFormat,
-} from "../dead-letter/import-export/format.ts";
-export type {
-  Imported,
-  ImportOptions,
-} from "../dead-letter/import-export/import.ts";
+} from "../dead-letter/import-export/reading.ts";
 export type { CapsuleOptions } from "../dead-letter/make-capsule.ts";
 export type { AgentResult, FailureReport } from "../dead-letter/reported-letter.ts";
 export { type LetterStats, letterStatsToJson } from "../dead-letter/stats.ts";

@@ -117,10 +117,7 @@ export class QueueIntake {
   }
 
   /** Splits the items into batches without repeated keys, so that the second item with a key finds the first. */
-  async add(
-    items: readonly QueueItem[],
-    { author = "redrive", transaction }: AddItemsOptions = {},
-  ): Promise<readonly AddedItem[]> {
+  async add(items: readonly QueueItem[], { author = "redrive", transaction }: AddItemsOptions = {}) {
     const by = { author, store: transaction === undefined ? this.#engine : this.#engine.within(transaction) };
     const answers: AddedItem[] = [];
     for (const run of runsOf(items)) answers.push(...(await this.#addRun(run, by)));
@@ -157,10 +154,7 @@ export class QueueIntake {
     }
   }
 
-  async #tryRun(
-    items: readonly QueueItem[],
-    { author, store, isLast }: AddedBy & { readonly isLast: boolean },
-  ): Promise<readonly AddedItem[] | "outdated"> {
+  async #tryRun(items: readonly QueueItem[], { author, store, isLast }: AddedBy & { isLast: boolean }) {
     const { job, spec } = this.#rules;
     const { answers, entries } = await this.#look(items, store);
     const going: Entry[] = [];
@@ -290,11 +284,7 @@ function taken(itemId: string, reason: string): AddedItem {
   return { outcome: "refused", itemId, reason, because: "key_taken" };
 }
 
-function timeProblem(
-  dueAt: number | undefined,
-  expiresAt: number | undefined,
-  now: number,
-): string | undefined {
+function timeProblem(dueAt: number | undefined, expiresAt: number | undefined, now: number) {
   if (!isTime(dueAt) || !isTime(expiresAt)) return "its due time or its expiry is not a time";
   if (expiresAt === undefined) return undefined;
   if (expiresAt <= now) return "it has expired already";

@@ -40,7 +40,7 @@ const LOOK_MS = 200;
 export async function* followErrors(
   engine: Engine,
   query: ErrorLogQuery,
-  { stop, clock = systemClock }: { readonly stop: AbortSignal; readonly clock?: Clock },
+  { stop, clock = systemClock }: { stop: AbortSignal; clock?: Clock },
 ): AsyncGenerator<ErrorEntry> {
   let { errors } = await readErrors(engine, query);
   let seen = 0;

@@ -113,12 +113,7 @@ export async function requireTarget(engine: Engine, name: string): Promise<Job> 
 const QUEUES_MAX = 1000;
 const NAMED_MAX = 10;
 
-async function hintFor(
-  engine: Engine,
-  name: string,
-  kind: "queue" | "target",
-  create: string,
-): Promise<string> {
+async function hintFor(engine: Engine, name: string, kind: "queue" | "target", create: string) {
   const names = (await engine.listJobs({ limit: QUEUES_MAX, kinds: [kind] })).map(({ id }) => id);
   if (names.length === 0) return `There are no ${kind}s yet. Run \`${create}\` to create one.`;
   const meant = nearest(name, names);

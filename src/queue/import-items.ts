@@ -34,11 +34,7 @@ export interface ImportItemsOptions extends Omit<AddItemsOptions, "transaction">
 }
 
 /** A refused row. */
-export interface RefusedRow {
-  readonly line: number;
-  readonly reason: string;
-  readonly key?: string;
-}
+export type RefusedRow = { readonly line: number; readonly reason: string; readonly key?: string };
 
 /** The number of rows by result: read = added + existing + replaced + refused. */
 export interface ItemImport {
@@ -114,7 +110,7 @@ class ImportCounts {
     return compact({ ...this.#counts, brokenOff: this.#brokenOff });
   }
 
-  breakOff({ line, reason }: { readonly line: number; readonly reason: string }): void {
+  breakOff({ line, reason }: { line: number; reason: string }): void {
     this.#brokenOff = `line ${line}: ${reason}; the rest of the file was not read`;
   }
 

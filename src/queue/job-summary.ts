@@ -92,10 +92,7 @@ export async function countEligible(engine: Engine, { id: queue }: Pick<Job, "id
 /** Only the largest groups are checked for earlier fixes. */
 const ASKED_GROUPS_MAX = 5;
 
-async function findFixedBefore(
-  engine: Engine,
-  groups: readonly LetterGroup[],
-): Promise<FixedBefore | undefined> {
+async function findFixedBefore(engine: Engine, groups: readonly LetterGroup[]) {
   const open = groups.filter(({ state }) => state === "open").slice(0, ASKED_GROUPS_MAX);
   for (const { signature, count } of open) {
     const record = await engine.readGroup(signature);

@@ -108,7 +108,7 @@ function succeeded(value: unknown, attempt: AttemptContext): Outcome {
 function timedOut(
   { attempt: attemptNumber }: LeasedItem,
   { agentId }: AttemptContext,
-  { timeoutMs, now: timestamp }: { readonly timeoutMs: number; readonly now: number },
+  { timeoutMs, now: timestamp }: { timeoutMs: number; now: number },
 ): Outcome {
   const errorMessage = `The handler took longer than ${formatDuration(timeoutMs)}.`;
   const error = { errorType: { name: "Timeout" }, errorClass: "transient", errorMessage } as const;

@@ -48,7 +48,7 @@ const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promis
 
 /** Finishes an operation. The edit of a fix also starts the redrive of the changed letters, which a runner works on. */
 export async function finishOperation(
-  { engine, ...context }: FinishContext & { readonly engine: Engine },
+  { engine, ...context }: FinishContext & { engine: Engine },
   operation: Operation,
 ): Promise<Operation> {
   const { kind, plan, author } = operation;

@@ -11,17 +11,14 @@ import { type GroupRule, groupOf, splitSignature } from "../triage/grouping.ts";
 import { ALGORITHM } from "../triage/signature.ts";
 import { mergedInto } from "./groups.ts";
 
-export interface CorrectOptions {
-  readonly author: string;
-  readonly onProgress?: (letters: number) => void;
-}
+export type CorrectOptions = { readonly author: string; readonly onProgress?: (letters: number) => void };
 
 export type Corrected = { readonly target: NamedGroup; readonly moved: number };
 
 /** Merges groups, also for later failures. If the target was merged itself, its current group is the target. */
 export async function mergeGroups(
   engine: Engine,
-  { groups, into }: { readonly groups: readonly NamedGroup[]; readonly into: NamedGroup },
+  { groups, into }: { groups: readonly NamedGroup[]; into: NamedGroup },
   options: CorrectOptions,
 ): Promise<Corrected> {
   const target = await currentGroup(engine, into);
@@ -40,7 +37,7 @@ export async function mergeGroups(
 export async function splitGroup(
   engine: Engine,
   group: NamedGroup,
-  { text, name, ...options }: CorrectOptions & { readonly text: string; readonly name?: string },
+  { text, name, ...options }: CorrectOptions & { text: string; name?: string },
 ): Promise<Corrected> {
   const words = { text, ...(name !== undefined && { name }) };
   const { target, ...plan } = planSplit(group, words, await engine.listCorrections());
@@ -63,8 +60,8 @@ const PAGE_LETTERS_MAX = 200;
 /** Moves letters in all states, oldest first, because letters that arrive meanwhile already follow the corrections. */
 async function moveLetters(
   engine: Engine,
-  { group, target }: { readonly group: NamedGroup; readonly target: NamedGroup },
-  { text, onProgress }: Pick<CorrectOptions, "onProgress"> & { readonly text?: string },
+  { group, target }: { group: NamedGroup; target: NamedGroup },
+  { text, onProgress }: Pick<CorrectOptions, "onProgress"> & { text?: string },
 ): Promise<number> {
   const { signature, pattern } = group;
   const algorithms = await algorithmsOf(engine, [signature, target.signature]);
@@ -134,7 +131,7 @@ export function planMerge(group: NamedGroup, target: NamedGroup, corrections: re
 /** Moves failures with the text into a group of their own. An earlier merge of that group is removed. */
 export function planSplit(
   group: NamedGroup,
-  { text, name }: { readonly text: string; readonly name?: string },
+  { text, name }: { text: string; name?: string },
   corrections: readonly Correction[],
 ): CorrectionPlan & { readonly target: NamedGroup } {
   const target = {

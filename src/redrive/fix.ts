@@ -118,11 +118,7 @@ export interface FixRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface FixMatch {
-  readonly rule: FixRule;
-  readonly letter: StoredLetter;
-  readonly answer: FixAnswer;
-}
+export type FixMatch = { readonly rule: FixRule; readonly letter: StoredLetter; readonly answer: FixAnswer };
 /** Computes every fix without writing anything. Commands run with `REDRIVE_DRY_RUN=1`. */
 export async function* planFixes(engine: Engine, { rules, ...request }: Omit<FixRequest, "author">) {
   const taken = new Set<number>();

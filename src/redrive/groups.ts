@@ -48,7 +48,7 @@ export interface GroupList {
 /** Lists groups in these states. Open groups without letters are left out. */
 export async function listGroups(
   engine: Engine,
-  { queue, states }: { readonly queue?: string; readonly states: readonly GroupState[] },
+  { queue, states }: { queue?: string; states: readonly GroupState[] },
 ): Promise<GroupList> {
   const counted = await engine.listGroups(queue === undefined ? {} : { queue });
   const withLetters = joinGroups(counted);

@@ -4,11 +4,7 @@ import type { LetterPart } from "../engine.ts";
 /** `all` if the expression may read any field, null if it does not use the variable. */
 export type NamedFields = ReadonlySet<string> | "all" | null;
 
-export interface Named {
-  readonly letter: NamedFields;
-  readonly failure: NamedFields;
-  readonly item: boolean;
-}
+export type Named = { readonly letter: NamedFields; readonly failure: NamedFields; readonly item: boolean };
 
 export function namedIn(where: string): Named {
   return {

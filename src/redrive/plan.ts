@@ -68,10 +68,7 @@ export function planText(operation: Operation): string {
   return words.join("; ");
 }
 
-export interface Rate {
-  readonly letters: number;
-  readonly perMs: number;
-}
+export type Rate = { readonly letters: number; readonly perMs: number };
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 

@@ -89,7 +89,7 @@ const CHUNK_MAX = 200;
 export async function continuePurge(
   engine: Engine,
   operation: Operation,
-  { home, signal }: Interruptible & { readonly home: string },
+  { home, signal }: Interruptible & { home: string },
 ): Promise<Operation> {
   const path = archiveOf(operation)?.path ?? archivePath(home, operation.queue, operation.id);
   return alone(path, operation, async () => {

@@ -19,7 +19,7 @@ export type Undone =
 export async function undoOperation(
   engine: Engine,
   operation: Operation,
-  { author, signal }: { readonly author: string; readonly signal?: AbortSignal },
+  { author, signal }: { author: string; signal?: AbortSignal },
 ): Promise<Undone> {
   refuseUndo(operation);
   const { id, queue, kind } = operation;

@@ -1,7 +1,7 @@
 /** The dead letter queue of one job as an object, for programs that record failures themselves or manage those of a job. */
 import type { Handler } from "../attempt/handler.ts";
 import { exportLetters } from "../dead-letter/import-export/export.ts";
-import type { ExportFormat } from "../dead-letter/import-export/format.ts";
+import type { ExportFormat } from "../dead-letter/import-export/reading.ts";
 import { extendedLetter, type FailureReport } from "../dead-letter/reported-letter.ts";
 import type { Engine, LetterOrder } from "../engine.ts";
 import { RedriveError } from "../errors.ts";

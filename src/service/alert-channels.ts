@@ -18,10 +18,7 @@ export type SendResult =
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string; readonly retryAfterMs?: number };
 
-export interface SendOptions {
-  readonly env: NodeJS.ProcessEnv;
-  readonly stop: AbortSignal;
-}
+export type SendOptions = { readonly env: NodeJS.ProcessEnv; readonly stop: AbortSignal };
 
 type CommandChannel = Extract<Channel, { type: "command" }>;
 type WebChannel = Exclude<Channel, CommandChannel>;

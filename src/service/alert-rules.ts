@@ -82,7 +82,7 @@ const MINUTE_MS = 60_000;
 async function ofArrivals(
   rule: AlertRule,
   { letters: limit, withinMs }: Extract<Condition, { kind: "arrival_rate" }>,
-  { queues, seen }: { readonly queues: readonly QueueMetrics[]; readonly seen: Seen },
+  { queues, seen }: { queues: readonly QueueMetrics[]; seen: Seen },
 ): Promise<readonly AlertFinding[]> {
   const { engine, metrics } = seen;
   const findings: AlertFinding[] = [];

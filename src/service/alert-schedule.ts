@@ -28,12 +28,7 @@ function hears(channel: string, { channels }: AlertRule): boolean {
   return channel === EVENT_LOG || channels === undefined || channels.includes(channel);
 }
 
-function ofRule(
-  rule: AlertRule,
-  channel: string,
-  state: AlertState,
-  now: { at: number; recovery: boolean },
-): readonly Telling[] {
+function ofRule(rule: AlertRule, channel: string, state: AlertState, now: { at: number; recovery: boolean }) {
   const manner = { ...now, ...mannerOf(rule, channel, now.recovery) };
   return Object.values(state.alerts)
     .filter((alert) => alert.rule === rule.name)
@@ -61,7 +56,7 @@ function mannerOf({ coolDownMs, condition }: AlertRule, channel: string, recover
 function stillWrong(
   { raisedAt, told }: Alert,
   channel: string,
-  { at, coolDownMs, repeats }: Manner & { readonly at: number },
+  { at, coolDownMs, repeats }: Manner & { at: number },
 ): TellingState | null {
   const before = told[channel];
   if (before === undefined) return "raised";

@@ -38,10 +38,7 @@ export interface Told {
 }
 
 /** The watcher that is sending to a channel. A claim expires, because its watcher may crash. */
-export interface Claim {
-  readonly by: string;
-  readonly until: number;
-}
+export type Claim = { readonly by: string; readonly until: number };
 
 export interface AlertState {
   readonly alerts: Readonly<Record<string, Alert>>;
@@ -156,10 +153,7 @@ export class SharedAlertState {
   }
 
   /** Applies a change to the stored state. If the store is unavailable (null or an error), the change stays pending. */
-  change(
-    engine: Engine | null,
-    change: Change,
-  ): Promise<{ state: AlertState; trouble: RedriveError | null }> {
+  change(engine: Engine | null, change: Change) {
     const made = this.#last.then(() => this.#change(engine, change));
     this.#last = made.catch(() => undefined); // the caller gets the error
     return made;

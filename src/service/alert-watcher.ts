@@ -249,10 +249,7 @@ async function writeAlertEvents(engine: Engine, tellings: readonly Telling[]): P
 }
 
 /** Records an unsent message as an event of the first queue that it concerns. */
-async function writeUndelivered(
-  engine: Engine,
-  { channel, notice, tries, reason = "" }: SentNotice,
-): Promise<void> {
+async function writeUndelivered(engine: Engine, { channel, notice, tries, reason = "" }: SentNotice) {
   const queue = notice.tellings.find(({ alert }) => alert.queue !== null)?.alert.queue;
   if (!queue) return;
   const data = { channel, reason, tries, alerts: notice.tellings.length };

@@ -13,7 +13,6 @@ import { cancelOperation } from "../redrive/change-operation.ts";
 import { archiveOf, purgeLetters } from "../redrive/purge.ts";
 import { DEFAULT_POLICY } from "../retry/policy.ts";
 import { jobLogs } from "../store/home.ts";
-import type { CleanReport } from "../workspace/clean.ts";
 import { directoryRoot } from "./letter-directory.ts";
 
 export interface DeleteJobOptions {
@@ -122,11 +121,7 @@ async function purgeAll(engine: Engine, { id }: Job, options: DeleteJobOptions):
 }
 
 /** Cleans up the worktrees. None is needed: the job has ended, and its letters are deleted with it. */
-async function cleanOf(
-  home: string,
-  { id }: Job,
-  how: { dryRun?: boolean; force?: boolean },
-): Promise<CleanReport> {
+async function cleanOf(home: string, { id }: Job, how: { dryRun?: boolean; force?: boolean }) {
   const { cleanWorktrees } = await import("../workspace/clean.ts");
   const unused = { isNeeded: () => false, hasEnded: () => true, hasLetters: () => false };
   return cleanWorktrees(home, { job: id, ...unused, ...how });

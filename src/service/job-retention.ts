@@ -14,10 +14,7 @@ import { isDismissed } from "./delete-job.ts";
 import type { StartService } from "./service.ts";
 
 /** Retention periods; null means no limit. */
-export interface JobLimits {
-  readonly retentionMs: number | null;
-  readonly logRetentionMs: number | null;
-}
+export type JobLimits = { readonly retentionMs: number | null; readonly logRetentionMs: number | null };
 
 const DAY_MS = 86_400_000;
 
@@ -39,11 +36,7 @@ export interface TidyOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
-export interface Tidied {
-  readonly jobs: readonly string[];
-  readonly logs: number;
-  readonly logBytes: number;
-}
+export type Tidied = { readonly jobs: readonly string[]; readonly logs: number; readonly logBytes: number };
 
 export const NOTHING_TIDIED: Tidied = { jobs: [], logs: 0, logBytes: 0 };
 

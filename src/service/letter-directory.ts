@@ -47,7 +47,7 @@ export function globalFolder({ home, dlqDir }: DirectoryOptions): string {
 export function openProjection(
   engine: Engine,
   job: Job,
-  { tellsAll = true, ...options }: DirectoryOptions & { readonly tellsAll?: boolean },
+  { tellsAll = true, ...options }: DirectoryOptions & { tellsAll?: boolean },
 ): Projection {
   return new Projection({
     engine,
@@ -114,16 +114,12 @@ export async function mirrorAll(
 export async function refreshDirectory(
   engine: Engine,
   job: Job,
-  { changed = [], ...options }: DirectoryOptions & { readonly changed?: readonly string[] },
+  { changed = [], ...options }: DirectoryOptions & { changed?: readonly string[] },
 ): Promise<void> {
   await openProjection(engine, job, options).finish(changed);
 }
 
-async function rewrite(
-  engine: Engine,
-  job: Job,
-  options: DirectoryOptions & { tellsAll: boolean },
-): Promise<WrittenFolder> {
+async function rewrite(engine: Engine, job: Job, options: DirectoryOptions & { tellsAll: boolean }) {
   const projection = openProjection(engine, job, options);
   await projection.rebuild();
   // Changes during the rewrite are always appended to the stream.

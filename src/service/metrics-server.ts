@@ -98,10 +98,7 @@ function isIPv4Loopback(address: string): boolean {
   return isIPv4(address) && address.startsWith("127.");
 }
 
-interface Served {
-  readonly engine: Engine;
-  readonly text: () => Promise<string>;
-}
+type Served = { readonly engine: Engine; readonly text: () => Promise<string> };
 
 const TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const JSON_TYPE = "application/json; charset=utf-8";

@@ -41,10 +41,7 @@ async function textOf(metrics: Metrics, prefix: string): Promise<string> {
 }
 
 /** Written by hand, because the library can only observe histograms, and the store has already counted these. */
-function latencyText(
-  { receiptLatency: { buckets, count, sumSeconds }, receipts }: Metrics,
-  prefix: string,
-): string {
+function latencyText({ receiptLatency: { buckets, count, sumSeconds }, receipts }: Metrics, prefix: string) {
   if (Object.keys(receipts).length === 0) return "";
   const name = `${prefix}receipt_duration_seconds`;
   const edge = (le: number) => (le === Number.POSITIVE_INFINITY ? "+Inf" : String(le));

@@ -70,10 +70,7 @@ const ENDING_MAX = 1000;
 const SHOWN_AFTER_END_MS = 86_400_000;
 
 /** Omits old jobs, because thousands of rows that never change would burden the monitoring. */
-async function jobsOf(
-  engine: Engine,
-  { at, holders }: { readonly at: number; readonly holders: readonly Holder[] },
-): Promise<readonly Job[]> {
+async function jobsOf(engine: Engine, { at, holders }: { at: number; holders: readonly Holder[] }) {
   const standing = await engine.listJobs({ limit: STANDING_MAX, kinds: STANDING_KINDS });
   const ending = await engine.listJobs({ limit: ENDING_MAX, kinds: ENDING_KINDS });
   const known = new Map([...standing, ...ending].map((job) => [job.id, job]));
@@ -98,11 +95,7 @@ interface Known {
 /** Queries run concurrently, because the database may be remote. */
 const QUESTIONS_MAX = 8;
 
-async function queuesOf(
-  engine: Engine,
-  jobs: readonly Job[],
-  known: Known,
-): Promise<readonly QueueMetrics[]> {
+async function queuesOf(engine: Engine, jobs: readonly Job[], known: Known) {
   const counters = byQueue(known.counters);
   const queues: QueueMetrics[] = new Array(jobs.length);
   const limit = new ConcurrencyLimit(QUESTIONS_MAX);
@@ -115,11 +108,7 @@ async function queuesOf(
   return queues;
 }
 
-async function numbersOf(
-  engine: Engine,
-  job: Job,
-  { at, holders }: Known,
-): Promise<Omit<QueueMetrics, "counters">> {
+async function numbersOf(engine: Engine, job: Job, { at, holders }: Known) {
   const counts = await engine.count(job.id);
   return {
     queue: job.id,

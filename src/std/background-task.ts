@@ -70,7 +70,7 @@ export class BackgroundTask {
   }
 
   /** Skips store errors except in the last round, because the runner reports them. */
-  #report(error: unknown, { isLast }: { readonly isLast: boolean }): void {
+  #report(error: unknown, { isLast }: { isLast: boolean }): void {
     const reason = error instanceof Error ? error.message : String(error);
     if (reason === this.#reported || (isStoreTrouble(error) && !isLast)) return;
     this.#reported = reason;

@@ -19,17 +19,10 @@ export function parseInput<Out>(schema: z.ZodType<Out>, value: unknown, { caller
   throw invalidInput(caller, problems);
 }
 
-export interface InputName {
-  readonly caller: string;
-  readonly name: string;
-}
+export type InputName = { readonly caller: string; readonly name: string };
 
 /** One problem of an argument, with its path and a suggestion. */
-export interface InputProblem {
-  readonly text: string;
-  readonly field?: string;
-  readonly hint?: string;
-}
+export type InputProblem = { readonly text: string; readonly field?: string; readonly hint?: string };
 
 /** The error for invalid arguments. The field is that of the first problem. */
 export function invalidInput(caller: string, problems: readonly InputProblem[]): RedriveError {
@@ -61,10 +54,7 @@ function knownKeys(issue: z.core.$ZodRawIssue): string | undefined {
   return Object.keys(shape).join(" ");
 }
 
-function explain(
-  issue: z.core.$ZodIssue,
-  { name, value }: { name: string; value: unknown },
-): readonly InputProblem[] {
+function explain(issue: z.core.$ZodIssue, { name, value }: { name: string; value: unknown }) {
   const path = pathText(name, issue.path);
   const field = pathText("", issue.path) || name;
   if (issue.code === "unrecognized_keys") {

@@ -63,10 +63,7 @@ export function asText(value: Json): string {
 }
 
 /** A number as written in a JSON text, and its offset. */
-export interface NumberToken {
-  readonly token: string;
-  readonly at: number;
-}
+export type NumberToken = { readonly token: string; readonly at: number };
 
 /** The numbers of a valid JSON text. */
 export function numbersIn(text: string): readonly NumberToken[] {

@@ -4,7 +4,7 @@ import { formatDuration } from "./duration.ts";
 /** Returns the action's result, or `late`. The action's signal aborts with the given one or at the time limit. */
 export async function withTimeout<T>(
   action: (signal: AbortSignal) => Promise<T>,
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
 ): Promise<T | "late"> {
   const controller = new AbortController();
   const onStop = () => controller.abort(signal.reason);

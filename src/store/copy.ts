@@ -4,8 +4,7 @@ import { RedriveError } from "../errors.ts";
 import { TABLES, type Table, tableNamed } from "../item/tables.ts";
 import { isGone } from "../lease/holder.ts";
 import { isJsonObject, type Json } from "../std/json.ts";
-import { differences, identityOf, sumOf, sumsOf, type TableSum } from "./digest.ts";
-import { COPY_PREFIX, rowsOf } from "./row-pages.ts";
+import { COPY_PREFIX, differences, identityOf, rowsOf, sumOf, sumsOf, type TableSum } from "./digest.ts";
 
 /** The source and the target of a copy. */
 export interface CopyOptions {

@@ -6,20 +6,17 @@ import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Engine } from "../engine.ts";
 import { tableNamed } from "../item/tables.ts";
-import { rowsOf } from "./row-pages.ts";
+import { rowsOf } from "./digest.ts";
 
 /** The copies that were deleted, or that would be deleted in a preview. */
-export interface Swept {
-  readonly copies: number;
-  readonly bytes: number;
-}
+export type Swept = { readonly copies: number; readonly bytes: number };
 
 /** The age below which copies are kept. Recording an attempt updates the modification time of its copies. */
 const RECENT_MS = 30 * 86_400_000;
 
 export async function sweepEvidence(
   engine: Engine,
-  { folder, isPreview = false }: { readonly folder: string; readonly isPreview?: boolean },
+  { folder, isPreview = false }: { folder: string; isPreview?: boolean },
 ): Promise<Swept> {
   if (!engine.can.copy) return { copies: 0, bytes: 0 }; // the rows cannot be read, so the referenced copies are unknown
   const unnamed = await oldCopies(folder);
@@ -33,10 +30,7 @@ export async function sweepEvidence(
   return { copies, bytes };
 }
 
-interface Copy {
-  readonly path: string;
-  readonly bytes: number;
-}
+type Copy = { readonly path: string; readonly bytes: number };
 
 /** Returns the copies that are not recent, by digest. */
 async function oldCopies(folder: string): Promise<Map<string, Copy>> {

@@ -3,11 +3,7 @@ import type { Failure } from "../item/failure.ts";
 import { normalise } from "./normalise.ts";
 
 /** A fact that changed; an empty text means that the fact is absent. */
-export interface ChangedFact {
-  readonly name: string;
-  readonly before: string;
-  readonly after: string;
-}
+export type ChangedFact = { readonly name: string; readonly before: string; readonly after: string };
 
 /** The facts in which two failures differ. */
 export interface FailureDifference {

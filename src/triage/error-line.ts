@@ -61,10 +61,7 @@ function isReadable(line: string): boolean {
   return 10 * (line.split("\ufffd").length - 1) < line.length;
 }
 
-interface Found {
-  readonly index: number;
-  readonly why: string;
-}
+type Found = { readonly index: number; readonly why: string };
 
 function markedLine(lines: readonly string[]): Found | undefined {
   const traceback = endOfTraceback(lines);
@@ -102,10 +99,7 @@ function endOfTraceback(lines: readonly string[]): number {
   return start < 0 ? -1 : lines.findIndex((line, index) => index > start && !/^\s/.test(line));
 }
 
-export interface Whole {
-  readonly lines: readonly string[];
-  readonly message: string;
-}
+export type Whole = { readonly lines: readonly string[]; readonly message: string };
 
 /** The maximum length of a line, and therefore of a message. */
 export const LINE_CHARS_MAX = 300;
@@ -141,10 +135,7 @@ function belongsTo(previous: string, line: string): Belonging {
   return SOURCE.test(line) ? "shown" : "no";
 }
 
-export interface Marker {
-  readonly what: string;
-  readonly shape: RegExp;
-}
+export type Marker = { readonly what: string; readonly shape: RegExp };
 
 /** Markers of the line that names the failure. Each regular expression is bounded. */
 export const MARKERS: readonly Marker[] = [

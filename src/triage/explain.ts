@@ -73,10 +73,7 @@ function whyOf({ source, picked, trace }: Reading): string {
 }
 
 /** Another pattern and its distance: 0 is the same, 1 has nothing in common. */
-export interface Near<T> {
-  readonly other: T;
-  readonly distance: number;
-}
+export type Near<T> = { readonly other: T; readonly distance: number };
 
 const WORDS_MAX = 60;
 

@@ -29,9 +29,6 @@ export function splitSignature(from: string, text: string): string {
 }
 
 /** A rule that puts all matching failures into one group with this name. The first matching rule wins. */
-export interface GroupRule {
-  readonly name: string;
-  readonly match: Omit<RuleMatch, "exitCodes">;
-}
+export type GroupRule = { readonly name: string; readonly match: Omit<RuleMatch, "exitCodes"> };
 
 export const ruleFinder = ruleFinders<GroupRule>(({ errorMessage }) => [errorMessage]);

@@ -85,10 +85,7 @@ const BROKEN_OFF =
 
 type Groups = Readonly<Record<string, string | undefined>>;
 
-function readEnded(
-  message: string,
-  { command = "", exit, signal, http, rpc, code, line }: Groups,
-): Pick<FailureTitle, "title" | "location"> {
+function readEnded(message: string, { command = "", exit, signal, http, rpc, code, line }: Groups) {
   const ending = exit === undefined ? (signal ?? http ?? `${rpc} ${code}`) : `exit ${exit}`;
   const named = readCommand(command);
   const location = { ...NOWHERE, ...named, ending };

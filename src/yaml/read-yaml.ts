@@ -153,10 +153,7 @@ export function pathText(path: readonly PropertyKey[]): string {
     .join("");
 }
 
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
+export type Position = { readonly line: number; readonly column: number };
 
 /** The position of a problem: the key or value at its path, or its nearest existing parent. */
 export function positionOf(finding: Finding, document: Document, lines: LineCounter, text: string): Position {
@@ -179,10 +176,7 @@ function offsetOf({ path, atKey, word }: Finding, document: Document, text: stri
   return word === undefined ? startOf(value) : wordIn(value, word, text);
 }
 
-interface Child {
-  readonly key: Node | null;
-  readonly value: Node | null;
-}
+type Child = { readonly key: Node | null; readonly value: Node | null };
 
 function child(parent: Node | null, step: PropertyKey, document: Document): Child | undefined {
   const node = isAlias(parent) ? (parent.resolve(document) ?? null) : parent;

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
 import { columnsFor } from "../../src/cli/render/letter-list.ts";
 import { paintFor } from "../../src/cli/render/text.ts";
-import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../src/dead-letter/import-export/format.ts";
+import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../src/dead-letter/import-export/reading.ts";
 import { LETTER_ORDERS } from "../../src/engine.ts";
 import { classOfType, ERROR_TYPE_NAMES, reviewOf } from "../../src/item/error-type.ts";
 import { EVENT_TYPES } from "../../src/item/event.ts";

@@ -3,10 +3,9 @@
 import { text as readAll } from "node:stream/consumers";
 import { PRIORITIES } from "../../item/item.ts";
 import { type AddedItem, addItems } from "../../queue/add-items.ts";
-import { requireItem } from "../../queue/find-item.ts";
+import { itemViewToJson, readItemView, requireItem } from "../../queue/find-item.ts";
 import { requireQueue } from "../../queue/find-job.ts";
 import { type ItemImport, importItems, type RefusedRow } from "../../queue/import-items.ts";
-import { itemViewToJson, readItemView } from "../../queue/item-json.ts";
 import { changeQueue, createQueue } from "../../queue/queue-settings.ts";
 import { listQueues, type QueueSummary, queueToJson, summariseQueue } from "../../queue/queue-status.ts";
 import { parseTimeOption, TIME_OPTION_FORMS } from "../../queue/time-option.ts";

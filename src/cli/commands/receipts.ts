@@ -7,9 +7,8 @@ import {
   targetToJson,
 } from "../../delivery/target-settings.ts";
 import { isError } from "../../errors.ts";
-import { requireItem } from "../../queue/find-item.ts";
+import { itemViewToJson, readItemView, requireItem } from "../../queue/find-item.ts";
 import { requireTarget } from "../../queue/find-job.ts";
-import { itemViewToJson, readItemView } from "../../queue/item-json.ts";
 import { argument, command } from "../command.ts";
 import { EXIT, userError } from "../exit-code.ts";
 import { itemStates, word } from "../options.ts";

@@ -1,7 +1,7 @@
 /** Renders items of a queue or receipts of a target: a page, and one with its history. */
 import type { Attempt, Item } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
-import { type ItemView, resultOf } from "../../queue/item-json.ts";
+import { type ItemView, resultOf } from "../../queue/find-item.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { asText, type Json } from "../../std/json.ts";

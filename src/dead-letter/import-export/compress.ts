@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import type { Zstd } from "@hpcc-js/wasm-zstd";
 import { RedriveError } from "../../errors.ts";
 import { codeOf, messageOf } from "../../std/thrown.ts";
-import type { Compression } from "./format.ts";
+import type { Compression } from "./reading.ts";
 
 export async function* compress(chunks: AsyncIterable<Buffer>, compression: Compression) {
   if (compression === "none") yield* chunks;

@@ -10,7 +10,7 @@ import { stringifyJson } from "../../std/json.ts";
 import { codeOf } from "../../std/thrown.ts";
 import { writeDirectory } from "../directory.ts";
 import { compress } from "./compress.ts";
-import { compressionOfName, type ExportFormat, formatOfName } from "./format.ts";
+import { compressionOfName, type ExportFormat, formatOfName } from "./reading.ts";
 
 /** The target and format of an export. */
 export interface ExportOptions {
@@ -94,7 +94,7 @@ export async function* textOf(letters: AsyncIterable<Letter>, format: TextFormat
   if (format === "json")
     return yield* arrayText(letters, letterToJson, ['{"items":[', (total) => `],"total":${total}}`]);
   if (format === "receipts") {
-    const { receiptOfLetter } = await import("./receipt.ts");
+    const { receiptOfLetter } = await import("./error-body.ts");
     return yield* arrayText(letters, receiptOfLetter, ["[", () => "]"]);
   }
   const { head, write } = await rowsOf(format);

@@ -11,12 +11,12 @@ import { openInput } from "../../intake/input.ts";
 import { importedLetter } from "../../item/imported-letter.ts";
 import type { Job } from "../../item/job.ts";
 import type { Letter } from "../../item/letter.ts";
-import type { ImportFormat } from "./format.ts";
+import { receiptsJobOf } from "./error-body.ts";
 import { type FoundLetter, LetterReader } from "./imported-letters.ts";
 import { readFile } from "./read-file.ts";
 import { readFolder } from "./read-folder.ts";
+import type { ImportFormat } from "./reading.ts";
 import { isRefusal, locationText, type Reading, type Refusal } from "./reading.ts";
-import { receiptsJobOf } from "./receipt.ts";
 
 /** The job and format of an import. */
 export interface ImportOptions {

@@ -11,10 +11,9 @@ import { type Failure, failureFromJson } from "../../item/failure.ts";
 import { type Letter, letterFromJson, letterProblem } from "../../item/letter.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
 import { type Signature, signatureOf } from "../../triage/signature.ts";
-import { isErrorBody, isSameItem, letterOfBodies } from "./error-body.ts";
-import type { ImportFormat } from "./format.ts";
+import { isErrorBody, isReceipt, isSameItem, letterOfBodies, letterOfReceipt } from "./error-body.ts";
+import type { ImportFormat } from "./reading.ts";
 import { originOf, type RawRecord, type RecordLocation, type Refusal } from "./reading.ts";
-import { isReceipt, letterOfReceipt } from "./receipt.ts";
 
 export type FoundLetter = {
   readonly letter: Letter;

@@ -6,7 +6,6 @@ import { replay } from "../../intake/input.ts";
 import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { skipByteOrderMark } from "../../intake/parse-json.ts";
 import { decompress } from "./compress.ts";
-import { compressionOfBytes, type ImportFormat } from "./format.ts";
 import {
   type Container,
   containerOf,
@@ -15,7 +14,7 @@ import {
   readSingle,
   withoutComments,
 } from "./read-json.ts";
-import { parseRecord, type Reading, refusalOf } from "./reading.ts";
+import { compressionOfBytes, type ImportFormat, parseRecord, type Reading, refusalOf } from "./reading.ts";
 
 /** Yields batches of records. An error during reading becomes the last record; an unknown format throws. */
 export async function* readFile(

@@ -141,11 +141,7 @@ export async function partsOf(folder: string): Promise<Finding> {
   return { ...found, streams: found.streams.filter((file) => basename(file) === ALL_ITEMS) };
 }
 
-interface Finding {
-  readonly items: ItemsFolder[];
-  readonly streams: string[];
-  readonly links: string[];
-}
+type Finding = { readonly items: ItemsFolder[]; readonly streams: string[]; readonly links: string[] };
 
 async function walk(folder: string, depth: number, found: Finding): Promise<void> {
   const entries = await list(folder);

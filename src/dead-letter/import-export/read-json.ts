@@ -6,8 +6,7 @@ import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { BYTE, skipByteOrderMark, skipSpace } from "../../intake/parse-json.ts";
 import { isJsonObject } from "../../std/json.ts";
 import { tryTo } from "../../std/try-to.ts";
-import { formatOfName, type ImportFormat } from "./format.ts";
-import { originOf, parseRecord, type Reading } from "./reading.ts";
+import { formatOfName, type ImportFormat, originOf, parseRecord, type Reading } from "./reading.ts";
 
 /** Yields the elements. An error in the array itself is thrown after all elements before it. */
 export async function* readArray(chunks: AsyncIterable<Buffer>, file: string) {

@@ -1,8 +1,8 @@
 /** Argument schemas of the library functions for letters: selections, changes and reported failures. */
 import * as z from "zod";
 import type { ExportOptions } from "../../dead-letter/import-export/export.ts";
-import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../dead-letter/import-export/format.ts";
 import type { ImportOptions } from "../../dead-letter/import-export/import.ts";
+import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../dead-letter/import-export/reading.ts";
 import type { AgentResult, FailureReport } from "../../dead-letter/reported-letter.ts";
 import { LETTER_ORDERS } from "../../engine.ts";
 import type { ErrorType } from "../../item/error-type.ts";

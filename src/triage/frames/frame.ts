@@ -32,11 +32,7 @@ export interface TraceReader {
 }
 
 /** Frames in the order of the text, with the indexes of their first and last line. */
-interface Block {
-  readonly frames: readonly Frame[];
-  readonly start: number;
-  readonly end: number;
-}
+type Block = { readonly frames: readonly Frame[]; readonly start: number; readonly end: number };
 
 interface BlockRules extends Pick<TraceReader, "language" | "hint"> {
   readonly parse: (line: string, next: string) => Frame | undefined;

@@ -34,10 +34,7 @@ function cleanTail(text: string): string {
 const FRAMES_MAX = 2;
 const NAME_CHARS_MAX = 120;
 
-export interface CountedFrames {
-  readonly counted: readonly Frame[];
-  readonly skipped: readonly Frame[];
-}
+export type CountedFrames = { readonly counted: readonly Frame[]; readonly skipped: readonly Frame[] };
 
 /**
  * Selects the innermost named frames of the application, or else the innermost named frame. Unnamed frames are skipped: only

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { containerOf, itemsAt } from "../../../src/dead-letter/import-export/read-json.ts";
 import {
   compressionOfBytes,
   compressionOfName,
   formatOfName,
-} from "../../../src/dead-letter/import-export/format.ts";
-import { containerOf, itemsAt } from "../../../src/dead-letter/import-export/read-json.ts";
+} from "../../../src/dead-letter/import-export/reading.ts";
 
 test.each([
   ["a.json", "json", "none"],
