@@ -13,7 +13,6 @@ const limit = (what: string) => {
 /** An optional key with a description for editors. */
 const maybe = <T extends z.ZodType>(form: T, description: string) => form.optional().describe(description);
 
-/** One value or a list. */
 const some = <T extends z.ZodType>(one: T) => z.union([one, z.array(one).min(1, "expected at least one")]);
 
 const dlqForm = z

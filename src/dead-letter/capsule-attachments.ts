@@ -126,7 +126,6 @@ export async function readChanges(
   }
 }
 
-/** Whether the worktree path comes from an imported failure. */
 function isNamedElsewhere(attempts: readonly Attempt[]): boolean {
   const last = attempts.findLast(({ failure }) => failure !== undefined) ?? attempts.at(-1);
   return last === undefined || isFromElsewhere(last);

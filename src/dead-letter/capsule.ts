@@ -21,7 +21,6 @@ export type CapsuleContent = {
   readonly dropped_bytes: number;
 };
 
-/** A file of an attempt: its log, an agent's own log, or evidence named by the command. */
 export type CapsuleFile = CapsuleContent & {
   readonly kind: "log" | "json_log" | "evidence";
   readonly attempt_number: number;

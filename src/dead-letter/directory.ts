@@ -58,7 +58,6 @@ export class FolderWriter {
   readonly jobId: string;
   readonly folder: string;
   readonly #nameOf: (itemId: string) => string;
-  /** File names by item id, in the order of the letters. */
   readonly #names = new Map<string, string>();
   readonly #writes = new ConcurrencyLimit(WRITING_MAX);
 
@@ -112,7 +111,6 @@ async function removeOthers(items: string, names: ReadonlySet<string>): Promise<
 }
 
 export interface IndexFacts {
-  /** The value of `updated_at`, in milliseconds since the epoch. */
   readonly now: number;
   /** The newest event of the store that the folder reflects. */
   readonly cursor?: number;

@@ -10,7 +10,6 @@ import { fileNameOf } from "../item/item.ts";
 import { PRIVATE_FOLDER, writeAtomically } from "../std/files.ts";
 import { codeOf, messageOf } from "../std/thrown.ts";
 
-/** A file that an attempt named as evidence. */
 export interface NamedEvidence {
   readonly attempt: number;
   readonly file: EvidenceFile;

@@ -18,9 +18,7 @@ export type Moment = { readonly at: number } & (
 );
 
 export interface LetterHistory {
-  /** Oldest first. */
   readonly moments: readonly Moment[];
-  /** The latest events of the item, oldest first. */
   readonly events: readonly Event[];
   /** How many letters of the job are in the same group, including this one. */
   readonly groupCount: number;

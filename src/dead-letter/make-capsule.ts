@@ -104,7 +104,6 @@ function momentsOf(letter: StoredLetter, attempts: readonly Attempt[]): number[]
   ];
 }
 
-/** Masks secrets in every string, including field names. */
 function mapTexts(value: Json | Capsule, mask: CapsuleMask): Json {
   if (typeof value === "string") return mask.text(value);
   if (Array.isArray(value)) return value.map((entry: Json) => mapTexts(entry, mask));

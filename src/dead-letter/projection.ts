@@ -26,7 +26,6 @@ import { letterPages, selectedPages } from "./pages.ts";
 
 export interface ProjectionOptions {
   readonly engine: Engine;
-  /** The job of the letters; its queue has the same name. */
   readonly jobId: string;
   readonly root: string;
   readonly documents: () => Promise<FolderDocuments>;
@@ -214,7 +213,6 @@ const PAGE = 200;
 /** After this many events the index is rewritten just to store its cursor, so that they are not read again. */
 const EVENTS_BEHIND_MAX = 50_000;
 
-/** Events that can change a letter's file. */
 const CHANGING_EVENTS: readonly EventType[] = [
   "dlq_item_added",
   "dlq_item_removed",

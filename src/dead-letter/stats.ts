@@ -85,7 +85,6 @@ const NO_NUMBERS: Numbers = {
 };
 const NUMBERS = Object.keys(NO_NUMBERS) as readonly (keyof Numbers)[];
 
-/** The statistics of a queue that never had a letter. */
 export const NO_LETTERS: LetterStats = { ...NO_NUMBERS, oldestAgeMs: null };
 
 export function hadLetters(stats: LetterStats): boolean {
@@ -117,7 +116,6 @@ export function letterStatsToJson(stats: LetterStats, itemsMax?: number | null):
   };
 }
 
-/** Returns how full the queue is, in percent; null without a limit. */
 export function percentOf({ size }: LetterStats, itemsMax: number | null): number | null {
   if (itemsMax === null) return null;
   return itemsMax === 0 ? 100 : Math.round((size / itemsMax) * 1000) / 10;

@@ -64,7 +64,6 @@ export class Delivery {
     return this.#outcomeOf(tried, { item, attempt, settings, durationMs });
   };
 
-  /** Checks whether the receiver is reachable, without sending a receipt. */
   async probe(signal?: AbortSignal): Promise<Reachability> {
     const { delivery: settings } = await this.settings.current();
     const limit = AbortSignal.timeout(settings.timeoutMs);

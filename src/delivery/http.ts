@@ -67,7 +67,6 @@ export class HttpProtocol implements Protocol {
 /** A request without its URL and limits. */
 export type Request = Pick<HttpRequest, "method" | "headers" | "body" | "signal" | "isEnough">;
 
-/** Sends a request and follows same-origin redirects. */
 export async function askFollowing(
   exchange: HttpExchange,
   request: Request,
@@ -118,7 +117,6 @@ function redirectOf({ status, location }: WholeAnswer, from: URL): URL | undefin
   return to.origin === from.origin && to.username === "" && to.password === "" ? to : undefined;
 }
 
-/** Masks the token wherever the response echoes it. */
 export function maskedAnswer(answer: WholeAnswer, token: Token | undefined): WholeAnswer {
   if (token === undefined) return answer;
   const { mask } = token;
@@ -168,7 +166,6 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Sends requests over keep-alive connections. */
 export class HttpExchange {
   readonly #plain = new Agent({ keepAlive: true });
   readonly #secure = new SecureAgent({ keepAlive: true });

@@ -41,13 +41,11 @@ interface McpCall {
   noAnswer: NoAnswer | null;
 }
 
-/** A session that is open or being opened, and its URL. */
 type Session = { readonly url: string; readonly opening: Promise<McpSession> };
 
 export class McpProtocol implements Protocol {
   readonly #env: Environment;
   readonly #exchange = new HttpExchange();
-  /** Maps requests of the SDK to the call that caused them. */
   readonly #calls = new AsyncLocalStorage<McpCall>();
   readonly #closed = new AbortController();
   #session: Session | null = null;
@@ -149,7 +147,6 @@ export class McpProtocol implements Protocol {
     await this.#calls.run(call, () => session.close()).catch(() => undefined); // best effort
   }
 
-  /** The `fetch` function that the SDK calls. */
   readonly #fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const call = this.#calls.getStore();
     const { method = "GET" } = init;

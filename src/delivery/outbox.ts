@@ -38,7 +38,6 @@ export class Outbox {
     });
   }
 
-  /** Resolves when all pending writes have finished. */
   async idle(): Promise<void> {
     await this.#writing;
   }
@@ -80,7 +79,6 @@ function conflict(target: string, key: string): RedriveError {
 }
 
 const CHECK_MS = 1000;
-/** How many receipts one check reads at most. */
 const CHECKS_MAX = 100;
 
 type Waiter = { readonly resolve: (isDelivered: boolean) => void; readonly reject: (error: unknown) => void };
@@ -122,7 +120,6 @@ export class Waiters {
     return { end, leave };
   }
 
-  /** Called after the result of an attempt of this process was stored. */
   settled({ itemId }: Pick<LeasedItem, "itemId">, { verdict }: Pick<Settlement, "verdict">): void {
     if (verdict.kind === "done") this.#resolve(itemId, true);
     else if (["bury", "stop", "skip"].includes(verdict.kind)) this.#resolve(itemId, false);
@@ -175,7 +172,6 @@ export class Waiters {
   }
 }
 
-/** The final states of a receipt, and whether it was delivered. */
 const END: Partial<Record<ItemState, boolean>> = {
   done: true,
   dead: false,

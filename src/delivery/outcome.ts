@@ -33,7 +33,6 @@ export interface HttpAnswer {
   readonly end: "whole" | "cut" | "oversized";
 }
 
-/** The context that is needed to interpret a response. */
 export interface Asked {
   readonly key: string;
   /** The current time in milliseconds since the epoch, because `Retry-After` may be a date. */

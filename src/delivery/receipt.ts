@@ -22,7 +22,6 @@ export function receiptOf(value: unknown): Json {
   return parseJson(text) as Json;
 }
 
-/** Returns the ordering key of a receipt: the value of the field, if it has one. */
 export function orderOf(receipt: Json, field: string | undefined): string | undefined {
   const value = field === undefined ? undefined : findField(receipt, field);
   return value === undefined || value === null ? undefined : asText(value);
@@ -39,7 +38,6 @@ export interface ReadReceipt {
 }
 
 export interface ReceiptSource {
-  /** The path of a file, or `-` for stdin. */
   readonly path: string;
   /** Default: detected from the file name or the first bytes. */
   readonly format?: "json" | "jsonl";

@@ -98,7 +98,6 @@ export class AutoRecovery {
     return this.#isTaking;
   }
 
-  /** Checks periodically until `stop` is called. */
   start(): void {
     this.#isStarted = true;
     this.#task.wake(0);

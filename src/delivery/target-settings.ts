@@ -115,7 +115,6 @@ export async function setTarget(engine: Engine, name: string, settings: TargetSe
   return createStanding(engine, { name, kind: "target", spec }, (other) => change(engine, other, settings));
 }
 
-/** Changes the given settings. Writes nothing if no value differs. */
 export async function changeTarget(engine: Engine, name: string, settings: TargetSettings): Promise<Job> {
   return change(engine, await requireTarget(engine, name), settings);
 }
@@ -172,7 +171,6 @@ function requireUrl(text: string | undefined): void {
 
 const TOKEN_HINT = 'Say where the token is: token: {env: "NAME"} or {file: "PATH"}.';
 const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie)$/i;
-/** Headers that only the HTTP client sets. */
 const OWN_HEADERS =
   /^(?:host|content-length|transfer-encoding|connection|content-type|expect|upgrade|te|trailer)$/i;
 

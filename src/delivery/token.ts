@@ -4,7 +4,6 @@ import { RedriveError } from "../errors.ts";
 import { maskerOf, SECRET_CHARS_MIN } from "../workflow/secrets.ts";
 import type { TokenSource } from "./target-settings.ts";
 
-/** A token, and the function that masks it in texts. */
 export interface Token {
   readonly value: string;
   /** `isCut`: the text was truncated, possibly inside the token. */
@@ -39,7 +38,6 @@ function tokenOf(value: string): Token {
   return { value, mask: (text, isCut = false) => (isCut ? maskCut(text) : mask(text)) };
 }
 
-/** Whether the current token is the one that was used. */
 export async function isStillToken(
   used: Token | undefined,
   source: TokenSource | undefined,

@@ -134,7 +134,6 @@ export class QueueIntake {
     return answers;
   }
 
-  /** Treats items that were previewed before as stored. */
   #afterPreviewed(entry: Entry): Entry {
     const { itemId, data } = entry.item;
     if (entry.stored !== null || this.#previewed.count(digestOf(itemId)) === 1) return entry;
@@ -243,7 +242,6 @@ export class QueueIntake {
     return new Map(found.map((item) => [item.itemId, item]));
   }
 
-  /** Predicts the result from the queue's rule for duplicate keys. */
   #foreseen({ item, stored }: Entry): AddedItem {
     const { itemId } = item;
     if (stored === null) return { outcome: "added", itemId };

@@ -94,7 +94,6 @@ export function itemToJson(item: Item): JsonObject {
 
 export interface ItemView {
   readonly item: Item;
-  /** Oldest first. */
   readonly attempts: readonly Attempt[];
   readonly notes: readonly LetterNote[];
 }

@@ -89,7 +89,6 @@ export function refuseStanding(job: Job): never {
   });
 }
 
-/** Finds the queue, or throws a `job_not_found` error that lists the existing ones. */
 export async function requireQueue(engine: Engine, name: string): Promise<Job> {
   const found = await engine.findJob(name);
   if (found?.kind === "queue") return found;
@@ -101,7 +100,6 @@ export async function requireQueue(engine: Engine, name: string): Promise<Job> {
   throw new RedriveError("job_not_found", `There is no queue ${found?.id ?? name}${what}.`, { hint });
 }
 
-/** Finds the target, or throws a `job_not_found` error that lists the existing ones. */
 export async function requireTarget(engine: Engine, name: string): Promise<Job> {
   const found = await engine.findJob(name);
   if (found?.kind === "target") return found;

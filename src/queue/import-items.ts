@@ -127,7 +127,6 @@ const refusedBy = (row: Row): AddedItem => ({
   reason: row.ok ? "no result" : row.reason,
 });
 
-/** The names of the fields that contain the settings of an item. Default: none. */
 export interface RowFields {
   /** A path such as `a.b` selects a nested field. */
   readonly key?: string;
@@ -138,7 +137,6 @@ export interface RowFields {
   readonly orderingKey?: string;
 }
 
-/** The field names of a record that contains the item as `data` and its settings. */
 export const ENVELOPE: Required<RowFields> = {
   key: "key",
   name: "name",

@@ -43,7 +43,6 @@ export interface JobSummary {
   readonly letters: LetterStats;
 }
 
-/** An earlier fix for a signature, and how many letters of the job have this signature now. */
 export interface FixedBefore extends KnownFix {
   readonly signature: string;
   readonly count: number;
@@ -84,7 +83,6 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
   };
 }
 
-/** Counts the letters that may be retried without `--force`. */
 export async function countEligible(engine: Engine, { id: queue }: Pick<Job, "id">): Promise<number> {
   return (await engine.listLetters({ queue, states: ["dead"], eligible: true, limit: 0 })).total;
 }
@@ -115,13 +113,11 @@ export async function statusOf(engine: Engine, job: Job): Promise<JobStatus> {
   return (await hasRunner(engine, job.id)) ? "running" : "interrupted";
 }
 
-/** Whether a live runner processes the queue. */
 export async function hasRunner(engine: Engine, queue: string): Promise<boolean> {
   const holders = await engine.listHolders();
   return holders.some((holder) => holder.queue === queue && !isGone(holder));
 }
 
-/** Whether a live runner of another process processes the queue. */
 export async function hasOtherRunner(engine: Engine, queue: string): Promise<boolean> {
   const holders = await engine.listHolders();
   return holders.some((holder) => holder.queue === queue && !isGone(holder) && !isOwn(holder));
@@ -167,7 +163,6 @@ export async function isNamedByLetter(engine: Engine, queue: string, kept: KeptC
   return letters.some(({ worktreeArtifacts }) => worktreeArtifacts?.branchName === kept.branch);
 }
 
-/** Whether the queue has letters, including those in a redrive. */
 export async function hasLetters(engine: Engine, queue: string): Promise<boolean> {
   return (await engine.listLetters({ queue, limit: 1 })).total > 0;
 }

@@ -92,7 +92,6 @@ export async function createStanding(
   }
 }
 
-/** Writes the new settings and an event with the names of the changed ones. */
 export async function changeSpec(
   engine: Engine,
   job: Job,
@@ -124,13 +123,11 @@ function problemOfName(name: string): string | null {
     : "it contains a space, a slash or another invalid character";
 }
 
-/** Checks the given settings and applies them. Throws a `usage` error when they are invalid. */
 async function specWith(before: QueueSpec, settings: QueueSettings): Promise<QueueSpec> {
   (await import("./settings-schema.ts")).checkQueueSettings(settings);
   return applySettings(before, settings);
 }
 
-/** Applies settings that the caller has already checked. */
 export async function applySettings(before: QueueSpec, settings: QueueSettings): Promise<QueueSpec> {
   const { schema, description, ...spec } = applyChanges(before, settings, SPEC_KEYS);
   // Throws now if the schema cannot be compiled, instead of when items are added.
@@ -208,7 +205,6 @@ export class LiveSettings<Spec extends QueueSpec> {
     return this.#spec;
   };
 
-  /** Returns the settings, after a refresh if they are older than two seconds. */
   async current(): Promise<Spec> {
     await this.#readIfDue();
     return this.#spec;

@@ -51,7 +51,6 @@ export function queueSpecOf(job: Pick<Job, "spec">, defaults: QueueSpec = DEFAUL
   return { ...spec, policy: { ...spec.policy, backoff: defaults.policy.backoff } };
 }
 
-/** Formats a backoff so that `parseBackoff` can read it. */
 export function backoffToText(backoff: Backoff): string {
   const suffix = backoff.jitter || !("maxMs" in backoff) ? "" : ":nojitter";
   switch (backoff.kind) {
@@ -69,7 +68,6 @@ export function backoffToText(backoff: Backoff): string {
   }
 }
 
-/** Formats the outage setting: `retry`, or `wait` with its limit. */
 export function outageToText({ onOutage = "retry", outageMsMax = OUTAGE_MS_MAX }: Policy): string {
   return onOutage === "wait" ? `wait, for at most ${durationToText(outageMsMax)}` : onOutage;
 }

@@ -48,7 +48,6 @@ export function summariseQueue(engine: Engine, job: Job): Promise<QueueSummary> 
   return summariseStanding(engine, job, queueSpecOf);
 }
 
-/** Returns the status of all queues or of all targets, sorted by name. */
 export async function listStanding<Spec extends QueueSpec>(
   engine: Engine,
   kind: "queue" | "target",

@@ -44,7 +44,6 @@ export class StandingQueue {
     await this.engine.changeJob(id, { pause: null });
   }
 
-  /** Returns the number of items in each state. */
   counts(): Promise<QueueCounts> {
     return this.engine.count(this.name);
   }

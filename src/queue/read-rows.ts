@@ -108,7 +108,6 @@ function typedValue(text: string, isTyped: boolean): Json {
   return isNumber ? Number(text) : text;
 }
 
-/** Removes the prefix `name:line:column: ` of the readers' messages. */
 function reasonIn(message: string, { name }: Origin): string {
   return message.startsWith(`${name}:`) ? message.slice(name.length + 1).replace(/^[\d:]+\s*/, "") : message;
 }

@@ -12,7 +12,6 @@ export function parseTimeOption(text: string, now: number): number | undefined {
   return Number.isNaN(ms) || !isDay(date) ? undefined : ms;
 }
 
-/** Describes the accepted forms in error messages. */
 export const TIME_OPTION_FORMS =
   "an RFC 3339 time such as 2030-01-31T09:00:00Z, or a duration from now such as 10m";
 

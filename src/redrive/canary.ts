@@ -24,7 +24,6 @@ export function nextStage({ stage }: CanaryStage, { selected, done }: Operation)
   return { stage: next, goal: Math.min(selected, done + Math.max(1, Math.ceil(selected * share))) };
 }
 
-/** A redriven letter that failed again with the same failure. */
 export interface Returned {
   readonly itemId: string;
   readonly signature: string;
@@ -48,7 +47,6 @@ export function returnedOf({ progress }: Pick<Operation, "progress">): Returned 
   return typeof pattern === "string" ? { ...returned, pattern } : returned;
 }
 
-/** Finds a redriven letter that died again in the same group. */
 export function findReturned(engine: Engine, operation: Operation): Promise<Returned | null> {
   return findDeadAgain(engine, operation, (letter, { signature }) => letter.errorSignature === signature);
 }

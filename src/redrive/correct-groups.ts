@@ -86,7 +86,6 @@ async function algorithmsOf(engine: Engine, signatures: readonly string[]) {
   return new Map(old.map(({ queue, algorithm }) => [queue, algorithm]));
 }
 
-/** Reopens a resolved group that receives waiting letters. */
 async function reopenGroup(engine: Engine, signature: string, author: string): Promise<void> {
   const record = await engine.readGroup(signature);
   const groups = await engine.listGroups({});
@@ -151,7 +150,6 @@ export interface RebuildOptions {
   /** Default: all queues. */
   readonly queue?: string;
   readonly rules: readonly GroupRule[];
-  /** Counts the changes without writing them. */
   readonly dryRun?: boolean;
   readonly onProgress?: (letters: number) => void;
 }

@@ -16,7 +16,6 @@ export function compileSchema(schema: Json): (data: Json) => string | undefined 
   return (data) => check(data, []);
 }
 
-/** Keywords that affect the result but are not supported. */
 const UNSUPPORTED = ["$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"];
 
 class Compiler {
@@ -364,7 +363,6 @@ function prefixItemsCheck({ name, value, compile }: Keyword): Check {
   });
 }
 
-/** Checks the elements after those that have schemas by position. */
 function restCheck({ value, compile }: Keyword, before: Json | undefined): Check {
   const from = Array.isArray(before) ? before.length : 0;
   const check = compile(value);

@@ -29,7 +29,6 @@ import { compileRecipe, type Recipe } from "./recipe.ts";
 import { type Selection, selectPages } from "./select.ts";
 import { sendLetters } from "./send.ts";
 
-/** A rule that changes the matching letters and redrives them. */
 export interface FixRule {
   /** Stored with every amendment that the rule makes. */
   readonly name: string;

@@ -35,9 +35,7 @@ export interface GroupSummary {
   readonly algorithms: readonly string[];
 }
 
-/** The requested groups, and counts of what the list omits. */
 export interface GroupList {
-  /** Largest first. */
   readonly groups: readonly GroupSummary[];
   /** How many groups of other states the list omits. */
   readonly leftOut: Readonly<Record<GroupState, number>>;

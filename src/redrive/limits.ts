@@ -27,7 +27,6 @@ export function limitsOf({
 
 const DAY_MS = 86_400_000;
 
-/** The share of the size limit above which a warning is given. */
 export const NEARLY_FULL = 0.8;
 
 /** All waiting letters count, but only dead ones can be evicted: the others are being retried. Pure. */

@@ -128,7 +128,6 @@ export class Pacer {
 export interface WatchOptions {
   readonly engine: Engine;
   readonly clock: Clock;
-  /** Aborting the signal ends the watch. */
   readonly signal: AbortSignal;
   readonly onNotice?: (notice: string) => void;
 }

@@ -78,7 +78,6 @@ function whyIneligible({ poison, manualReviewRequired, redriveCount, failureHist
 
 export interface Survey {
   readonly total: number;
-  /** Largest first. */
   readonly groups: readonly SurveyGroup[];
   /** When the first and the last of the letters died; absent if there are none. */
   readonly oldestAt?: number;

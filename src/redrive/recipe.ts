@@ -17,7 +17,6 @@ export interface Recipe {
   readonly schemas?: readonly Json[];
 }
 
-/** The new data, or the reason why there is none. */
 export type Amended =
   | { readonly ok: true; readonly data: Json }
   | { readonly ok: false; readonly reason: string };
@@ -101,7 +100,6 @@ export function recipeToJson({ set, patch, replace, schemas }: Recipe): JsonObje
   });
 }
 
-/** Reads the recipe in an operation's plan. */
 export function recipeFromJson({ set, patch, replace, schemas }: JsonObject): Recipe {
   return compact({ set, patch, replace, schemas }) as unknown as Recipe;
 }

@@ -32,7 +32,6 @@ export async function matcherOf(where: string): Promise<Matcher> {
 }
 
 export interface SelectOptions {
-  /** Default `newest`. */
   readonly order?: LetterOrder;
   readonly signal?: AbortSignal;
   /** The position to continue from, returned by a search in the same order. */
@@ -98,7 +97,6 @@ export async function countSelected(engine: Engine, selection: Selection): Promi
 }
 
 export interface PageRequest {
-  /** Default `newest`. */
   readonly order?: LetterOrder;
   readonly limit: number;
   /** The `next` of the previous page in the same order. */
@@ -161,7 +159,6 @@ async function cursorAfter(engine: Engine, { query, index }: { query: LetterQuer
 
 interface SearchedPage extends SelectedPage {
   readonly query: LetterQuery;
-  /** All letters of the page, including those that do not match. */
   readonly read: readonly StoredLetter[];
 }
 

@@ -3,9 +3,7 @@ import { RedriveError } from "../errors.ts";
 import { isJsonObject, type Json } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
 
-/** A field name or a list index. */
 export type Step = string | number;
-/** An empty path is the whole value. */
 export type Path = readonly Step[];
 
 const NAME = /[\p{L}\p{N}_$-]+/uy;
@@ -52,7 +50,6 @@ function unreadable(text: string, at: number): RedriveError {
   });
 }
 
-/** The inverse of `parsePath`. */
 export function pathText(path: Path): string {
   if (path.length === 0) return ".";
   return path.map((step, index) => stepText(step, index === 0)).join("");

@@ -10,7 +10,6 @@ import { continueDiscard } from "./discard.ts";
 import { beginSelected } from "./operation.ts";
 import { archiveOf } from "./purge.ts";
 
-/** The result of an undo: a new operation, or letters imported from an archive. */
 export type Undone =
   | { readonly by: "operation"; readonly operation: Operation }
   | { readonly by: "import"; readonly archive: string; readonly report: ImportReport };

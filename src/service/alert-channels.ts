@@ -141,7 +141,6 @@ function resultOf(response: Response, answer: string): SendResult {
 
 const ANSWER_CHARS_MAX = 120;
 
-/** Returns the beginning of the response and discards the rest. */
 async function shortText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return "";

@@ -55,7 +55,6 @@ function lineOf({ alert, state }: Telling): string {
 
 const LINES_MAX = 40;
 
-/** Returns the lines that fit into a message, and a line with the number of omitted ones. */
 export function shownLines(lines: readonly string[]): readonly string[] {
   const shown = lines.slice(0, LINES_MAX).map(cut);
   return lines.length > LINES_MAX ? [...shown, `… and ${lines.length - LINES_MAX} more`] : shown;
@@ -78,7 +77,6 @@ export function noticeText(notice: Notice): string {
   return [...lines, ...(wrong.length > 0 ? ["", NEXT_STEP] : [])].join("\n");
 }
 
-/** Returns the JSON that webhooks and commands receive. */
 export function noticeToJson(notice: Notice): JsonObject {
   const { title, severity, at, store, tellings } = notice;
   const alerts = tellings.map(tellingToJson);

@@ -7,7 +7,6 @@ import type { AlertRule, Condition } from "./alert-settings.ts";
 import type { AlertFinding, AlertState } from "./alert-state.ts";
 import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
 
-/** The findings of a check while the store is readable. */
 export interface Sight {
   readonly at: number;
   readonly findings: readonly AlertFinding[];
@@ -28,7 +27,6 @@ export async function findWrong(
   return { at: metrics.at, findings, eventsSeen, writeFailures: metrics.storeWriteFailures };
 }
 
-/** Returns the findings of a check while the store is unavailable. */
 export function findTrouble(rules: readonly AlertRule[], message: string): readonly AlertFinding[] {
   return rules
     .filter(({ condition }) => condition.kind === "store_unhealthy")
@@ -126,7 +124,6 @@ function ofBreaker(rule: AlertRule, { queue, name, breaker }: QueueMetrics) {
   return [found(rule, queue, { value: 1, limit: 1, text, overText: `${name}: the breaker is closed` })];
 }
 
-/** How long the store counts as unhealthy after a failed write. */
 const UNHEALTHY_MS = 600_000;
 
 function ofStore(rule: AlertRule, { metrics, state }: Seen): readonly AlertFinding[] {

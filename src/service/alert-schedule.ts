@@ -43,7 +43,6 @@ function ofRule(rule: AlertRule, channel: string, state: AlertState, now: { at: 
 interface Manner {
   readonly coolDownMs: number;
   readonly recovery: boolean;
-  /** Whether reminders are sent after the cool-down. */
   readonly repeats: boolean;
 }
 
@@ -141,7 +140,6 @@ function formatterOf(timeZone: string | undefined): Intl.DateTimeFormat {
   return made;
 }
 
-/** Returns the first scheduled time after the given one, or null if there is none. */
 export async function nextCheckAt(
   { schedule, timeZone }: Pick<WatchSettings, "schedule" | "timeZone">,
   after: number,
@@ -151,7 +149,6 @@ export async function nextCheckAt(
   return cron.nextRun(new Date(after))?.getTime() ?? null;
 }
 
-/** Returns the problem of a cron pattern, or null if the pattern is valid. */
 export async function scheduleFault(schedule: string): Promise<string | null> {
   const { Cron } = await import("croner");
   try {

@@ -12,7 +12,6 @@ type WatchingOptions = Pick<WatcherOptions, "settings" | "clock"> & {
   readonly onChecked?: (report: CheckReport) => void;
 };
 
-/** Runs checks until the signal is aborted. */
 export async function keepWatching(watcher: Watcher, options: WatchingOptions): Promise<void> {
   const { settings, stop, clock = systemClock, onChecked } = options;
   const arrivals = new Arrivals(watcher);

@@ -36,7 +36,6 @@ export interface AlertRule {
   readonly severity: Severity;
   /** The names of the channels that get the alerts. Default: all channels. */
   readonly channels?: readonly string[];
-  /** The minimum time before an alert is sent again. */
   readonly coolDownMs: number;
 }
 
@@ -64,7 +63,6 @@ export const CHANNEL_TYPES = ["teams", "slack", "webhook", "command"] as const;
 export interface QuietHours {
   readonly from: number;
   readonly to: number;
-  /** Default: the time zone of the machine. */
   readonly timeZone?: string;
 }
 
@@ -74,7 +72,6 @@ export interface WatchSettings {
   readonly timeZone?: string;
   /** Whether to check also after relevant events, e.g. when a letter is buried or a breaker opens. */
   readonly onArrival: boolean;
-  /** How long to collect events before a check. */
   readonly gatherMs: number;
   readonly recovery: boolean;
   readonly quietHours?: QuietHours;
@@ -86,7 +83,6 @@ export const COOL_DOWN_MS = 3_600_000;
 
 const everywhere = { queues: [], coolDownMs: COOL_DOWN_MS } as const;
 
-/** The default rules: waiting letters, open breakers and an unhealthy store. */
 export const DEFAULT_RULES: readonly AlertRule[] = [
   { name: "depth 1", condition: { kind: "depth", letters: 1 }, severity: "warning", ...everywhere },
   { name: "breaker_open", condition: { kind: "breaker_open" }, severity: "warning", ...everywhere },

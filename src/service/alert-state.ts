@@ -10,21 +10,18 @@ export interface AlertFinding {
   readonly key: string;
   readonly rule: string;
   readonly kind: ConditionKind;
-  /** Null for findings about the store. */
   readonly queue: string | null;
   readonly severity: Severity;
   /** The measured value; `limit` is the limit of the rule. */
   readonly value: number;
   readonly limit: number;
   readonly text: string;
-  /** The text after the alert has recovered. */
   readonly overText: string;
 }
 
 /** A finding with its history. Times are from the store's clock. */
 export interface Alert extends AlertFinding {
   readonly raisedAt: number;
-  /** Present when the alert has recovered. */
   readonly recoveredAt?: number;
   readonly told: Readonly<Record<string, Told>>;
 }
@@ -47,7 +44,6 @@ export interface AlertState {
   readonly eventsSeen: number | null;
   /** The total number of failed writes at the last check; null before the first check. */
   readonly writeFailures: number | null;
-  /** When the number of failed writes last increased. */
   readonly writeFailuresRoseAt: number;
 }
 
@@ -85,7 +81,6 @@ function raised(before: Alert | undefined, finding: AlertFinding, at: number): A
   return { ...open, ...finding, ...(recoveredAt !== undefined && { raisedAt: at }) };
 }
 
-/** Records that alerts were sent to a channel. */
 type SentAlert = { readonly key: string; readonly raisedAt: number; readonly isOver: boolean };
 
 export function recordTold(
@@ -103,7 +98,6 @@ export function recordTold(
   return { ...state, alerts };
 }
 
-/** Claims a channel for one watcher, unless another watcher holds it. */
 export function claim(
   state: AlertState,
   channel: string,
@@ -146,7 +140,6 @@ export class SharedAlertState {
   #unheard: readonly Change[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Returns the stored state with the changes that could not be written yet. */
   async read(engine: Engine): Promise<AlertState> {
     const { state } = await this.#look(engine);
     return state;

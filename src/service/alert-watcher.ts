@@ -26,13 +26,11 @@ import {
 export interface WatcherOptions {
   /** Opens the store. Called again if it fails. */
   readonly open: () => Promise<Engine>;
-  /** The name of the store in messages. */
   readonly storeUrl: string;
   readonly settings: WatchSettings;
   readonly env: NodeJS.ProcessEnv;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Called for every message, whether it was sent or failed. */
   readonly onSent?: (sent: SentNotice) => void;
 }
 
@@ -53,7 +51,6 @@ export class Watcher {
   readonly #id = `${hostname()}:${process.pid}:${randomName(6)}`;
   readonly #state = new SharedAlertState();
   readonly #stop = new AbortController();
-  /** The channels with a message in progress, by name. */
   readonly #busy = new Map<string, Promise<SentNotice>>();
   #engine: Engine | null = null;
   #eventsSeen = 0;
@@ -142,7 +139,6 @@ export class Watcher {
     );
   }
 
-  /** Claims the channels with something to send, and releases the others. */
   #claimed(state: AlertState, at: number): AlertState {
     let next = state;
     for (const { name, timeoutMs } of this.#listeners()) {
@@ -248,7 +244,6 @@ async function writeAlertEvents(engine: Engine, tellings: readonly Telling[]): P
   });
 }
 
-/** Records an unsent message as an event of the first queue that it concerns. */
 async function writeUndelivered(engine: Engine, { channel, notice, tries, reason = "" }: SentNotice) {
   const queue = notice.tellings.find(({ alert }) => alert.queue !== null)?.alert.queue;
   if (!queue) return;

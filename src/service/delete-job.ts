@@ -26,12 +26,10 @@ export interface DeleteJobOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What a deletion removes or has removed. */
 export interface JobDeletion {
   readonly jobId: string;
   readonly items: number;
   readonly waiting: number;
-  /** The number of resolved and discarded letters. */
   readonly closed: number;
   readonly worktrees: number;
   /** Branches that are kept because their commits are not merged. */

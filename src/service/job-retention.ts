@@ -18,7 +18,6 @@ export type JobLimits = { readonly retentionMs: number | null; readonly logReten
 
 const DAY_MS = 86_400_000;
 
-/** Null means no limit. */
 export function jobLimitsOf({ retentionDays, logRetentionDays }: JobSettings): JobLimits {
   const ms = (days: number | null) => (days === null ? null : days * DAY_MS);
   return { retentionMs: ms(retentionDays), logRetentionMs: ms(logRetentionDays) };
@@ -31,7 +30,6 @@ export interface TidyOptions {
   readonly author: string;
   /** The id of a job to skip, because this process runs it. */
   readonly except?: string;
-  /** Whether to only count what would be deleted. */
   readonly isPreview?: boolean;
   readonly onNotice?: (notice: string) => void;
 }
@@ -121,7 +119,6 @@ async function foldersIn(folder: string): Promise<string[]> {
   return folders.map(({ name }) => name);
 }
 
-/** Returns the log folder names of items with waiting letters. */
 async function lettersOf(engine: Engine, { id }: Job): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   for await (const letters of letterPages(engine, { queue: id, limit: 1000, parts: [] }))
@@ -129,7 +126,6 @@ async function lettersOf(engine: Engine, { id }: Job): Promise<ReadonlySet<strin
   return names;
 }
 
-/** Returns a service that applies the retention of jobs and logs after a run. */
 export function jobRetention({
   limits,
   author,

@@ -58,7 +58,6 @@ export function openProjection(
   });
 }
 
-/** Appends to the stream of all letters, and updates the retention policy file beside it. */
 async function appendChanges(engine: Engine, options: DirectoryOptions, changes: readonly JsonObject[]) {
   await appendLetters(globalFolder(options), changes);
   if (changes.length > 0) await writeDirectoryPolicy(engine, options);
@@ -137,7 +136,6 @@ async function mirrorStream(engine: Engine, options: DirectoryOptions): Promise<
 
 const STATES: readonly ItemState[] = ["dead", "ready", "leased", "done", "discarded"];
 
-/** Yields all letters, including resolved ones, with their last state. */
 async function* allLetters(engine: Engine): AsyncGenerator<JsonObject> {
   const selection = { filter: { states: STATES } };
   for await (const letter of selectLetters(engine, selection, { order: "oldest" }))

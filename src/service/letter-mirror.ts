@@ -65,7 +65,6 @@ export function homeReceiptsMirror(): StartService {
       : { stop: async () => undefined };
 }
 
-/** How often to check for letters of other processes. */
 const CHECK_MS = 5000;
 
 /** With `isAlways`, the file is written even without letters; otherwise it is created with the first letter. */

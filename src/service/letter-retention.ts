@@ -3,7 +3,6 @@ import { fullnessOf, fullnessWarning, type LetterLimits } from "../redrive/limit
 import { BackgroundTask } from "../std/background-task.ts";
 import type { ServiceContext, StartService } from "./service.ts";
 
-/** `author` is the author of the operations that remove letters. */
 type LetterRetentionOptions = { readonly limits: LetterLimits; readonly author: string };
 
 /** Checks wait this long after a burial, because a failing run buries too many letters to check after each one. */
@@ -13,7 +12,6 @@ const AGE_CHECK_MS = 3_600_000;
 /** Extends the text index in short steps, so that it does not delay the work of this process. */
 export const INDEXING = { forMs: 20, leaveMax: 1000 };
 
-/** Returns a service that enforces the limits of a job's letters. */
 export function letterRetention(options: LetterRetentionOptions): StartService {
   const { itemsMax, retentionMs } = options.limits;
   return ({ id: queue }, context) => {

@@ -10,16 +10,13 @@ import type { JsonObject } from "../std/json.ts";
 import { globalFolder } from "./letter-directory.ts";
 
 export interface MaintainOptions {
-  /** Default: all jobs. */
   readonly job?: Job;
   /** The maximum number of waiting letters per job; null means no limit. */
   readonly maxItems: number | null;
   readonly retentionDays: number | null;
   readonly author: string;
   readonly home: string;
-  /** The folder of the letter directories, if it is not in the home folder. */
   readonly dlqDir?: string;
-  /** Whether to only count what would be removed. */
   readonly isPreview?: boolean;
   readonly onNotice?: (notice: string) => void;
 }
@@ -28,9 +25,7 @@ export interface Maintained {
   readonly jobId: string;
   readonly evicted: number;
   readonly purged: number;
-  /** The number of letters that still wait. */
   readonly waiting: number;
-  /** The files that the removed letters were archived in. */
   readonly archives: readonly string[];
 }
 

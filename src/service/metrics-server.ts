@@ -12,9 +12,7 @@ export interface ListenAddress {
 }
 
 export interface MetricsServer {
-  /** The URL that the server listens on, e.g. `http://127.0.0.1:9464`. */
   readonly url: string;
-  /** Resolves when all responses have been sent. */
   close(): Promise<void>;
 }
 

@@ -13,11 +13,9 @@ import { INDEXING, LimitGuard } from "./letter-retention.ts";
 import { Leader, type ServiceContext, type StartService } from "./service.ts";
 
 export interface MaintenanceOptions {
-  /** The limits of the queue's letters. Default: none. */
   readonly limits?: LetterLimits;
   /** Fixes for new letters. Fixed letters are redriven. Default: none. */
   readonly fixes?: readonly FixRule[];
-  /** The author of the operations. Default `redrive`. */
   readonly author?: string;
 }
 
@@ -26,7 +24,6 @@ const CHECK_MS = 3000;
 const TERM_MS = 30_000;
 const STORE_WAIT_MS = 30_000;
 
-/** Returns a service that maintains a queue beside its workers. */
 export function queueMaintainer(options: MaintenanceOptions = {}): StartService {
   return (job, context) => {
     const { engine, onNotice } = context;

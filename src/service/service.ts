@@ -9,7 +9,6 @@ import { randomName } from "../std/random.ts";
 export interface Service {
   /** Called after a settlement was stored. Must return immediately. */
   settled?(item: LeasedItem, settlement: Settlement): void;
-  /** Finishes pending work and releases all resources. */
   stop(): Promise<void>;
 }
 

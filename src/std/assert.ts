@@ -4,7 +4,6 @@ export class AssertionError extends Error {
   override readonly name = "AssertionError";
 }
 
-/** Throws unless the condition holds. The message names the violated rule. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);
 }

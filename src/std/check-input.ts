@@ -138,7 +138,6 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 /** One schema per key, so that a new key of the type does not compile until it has a schema. */
 type Shape<T> = { readonly [Key in keyof Required<T>]: z.ZodType };
 
-/** An object with exactly these keys. */
 export function objectOf<T extends object>(shape: Shape<T>): z.ZodType<T> {
   return z.strictObject(shape) as unknown as z.ZodType<T>;
 }
@@ -183,7 +182,6 @@ export function numberThat(test: (value: number) => boolean, what: string) {
   return anyThat((value) => typeof value === "number" && test(value), what);
 }
 
-/** A number in a range. Excludes NaN and infinity. */
 export function numberFrom(min: number, max: number) {
   const error = `expected a number from ${min} to ${max}`;
   return z.number({ error: "expected a number" }).min(min, { error }).max(max, { error });

@@ -25,7 +25,6 @@ export const systemClock: Clock = {
   sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
 };
 
-/** Implements `sleep` by `after`. */
 export function sleepOn(clock: Pick<Clock, "after">, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -61,7 +60,6 @@ const DAY_MS = 86_400_000;
 const DATE_MS_MAX = 8.64e15;
 const PADDED: readonly string[] = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, "0"));
 
-/** Returns undefined if the text is not an RFC 3339 time. */
 export function fromRfc3339(text: string): number | undefined {
   const ms = Date.parse(text);
   return Number.isNaN(ms) ? undefined : ms;

@@ -3,7 +3,6 @@ import { RedriveError } from "../errors.ts";
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Returns milliseconds, or throws a usage error that names `what`. */
 export function parseDuration(text: string, what: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/.exec(text.trim());
   const unit = UNIT_MS[match?.[2] ?? "s"];

@@ -12,7 +12,6 @@ import { PatternError, rememberedLinear } from "./pattern.ts";
 
 export type ExpressionVariables = Readonly<Record<string, Json>>;
 
-/** The value, or the reason why the evaluation failed. */
 export type Answer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly message: string };
@@ -39,19 +38,16 @@ export function compileExpression(text: string, known: KnownVariables): Compiled
   });
 }
 
-/** Compiles an expression whose result is any JSON value. */
 export function compileValue(text: string, known: KnownVariables): Compiled<Json> {
   return compile(text, known, { refuses: () => null, read: toJson });
 }
 
-/** Like `compileExpression`, but throws for an invalid expression. */
 export function requireExpression(text: string, known: KnownVariables, what: string): Evaluate {
   return required(compileExpression(text, known), `${what} "${shortened(text)}"`, {
     hint: "It matches nothing. Write CEL, e.g. item.priority > 3 && has(item.name).",
   });
 }
 
-/** Like `compileValue`, but throws for an invalid expression. */
 export function requireValue(text: string, known: KnownVariables, what: string): Evaluate<Json> {
   return required(compileValue(text, known), `${what} "${shortened(text)}"`, {
     hint: `Nothing was changed. Write CEL, e.g. item.count + 1; a text stands in quotes: "new".`,
@@ -64,7 +60,6 @@ function shortened(text: string): string {
 
 const SHOWN_CHARS_MAX = 500;
 
-/** The variables of `filter`. */
 export const FILTER_VARIABLES: KnownVariables = new Map([["item", "any"]]);
 
 function required<T>(compiled: Compiled<T>, what: string, { hint }: { hint: string }): Evaluate<T> {
@@ -73,7 +68,6 @@ function required<T>(compiled: Compiled<T>, what: string, { hint }: { hint: stri
   throw new RedriveError("filter_invalid", `${what}: ${compiled.message}${meant || "."}`, { hint });
 }
 
-/** Longer expressions are refused. */
 const EXPRESSION_CHARS_MAX = 100_000;
 
 interface Kind<T> {

@@ -40,7 +40,6 @@ export async function writeOut(path: string, content: FileContent): Promise<void
   await withFile(path, "w", (handle) => writePieces(handle, content));
 }
 
-/** Removes temporary files of dead processes from a folder. */
 export async function removeStaleDrafts(folder: string): Promise<void> {
   for await (const { name } of await opendir(folder)) {
     if (!name.startsWith(DRAFT)) continue;
@@ -65,7 +64,6 @@ async function writePieces(handle: FileHandle, content: FileContent): Promise<vo
   else for await (const piece of content) await handle.writeFile(piece);
 }
 
-/** Opens a file or folder, runs the action, and closes it. */
 export async function withFile<T>(
   path: string,
   flags: string,

@@ -6,7 +6,6 @@ const SPECIAL = /[^ !#-[\]-\uffff]/g;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const PLAIN = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
 
-/** What the scanner expects next. */
 type Expected = "value" | "first value" | "key" | "first key" | "colon" | "next" | "end";
 
 /** Returns the offset of the first invalid token, from 0; null if the text is valid JSON. */
@@ -74,7 +73,6 @@ function endOf(pattern: RegExp, text: string, at: number): number | null {
   return pattern.test(text) ? pattern.lastIndex : null;
 }
 
-/** Converts an offset to a line and a column, both counted from 1. */
 export function lineAndColumn(text: string, at: number): { readonly line: number; readonly column: number } {
   const lines = text.slice(0, at).split("\n");
   return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };

@@ -62,10 +62,8 @@ export function asText(value: Json): string {
   return typeof value === "string" ? value : stringifyJson(value);
 }
 
-/** A number as written in a JSON text, and its offset. */
 export type NumberToken = { readonly token: string; readonly at: number };
 
-/** The numbers of a valid JSON text. */
 export function numbersIn(text: string): readonly NumberToken[] {
   const tokens: NumberToken[] = [];
   const start = /["\d-]/g;

@@ -4,7 +4,6 @@ export class Notifier {
   readonly #notifications = new Map<string, Set<() => void>>();
   readonly #due = new Set<() => void>();
 
-  /** Adds a listener. The returned function removes it. */
   on(name: string, notify: () => void): () => void {
     const one = () => notify(); // the same function may be added twice
     const notifications = this.#notifications.get(name) ?? new Set();

@@ -6,7 +6,6 @@ import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 import { RedriveError } from "../errors.ts";
 
-/** Longer expressions are refused. */
 export const LINEAR_PATTERN_CHARS_MAX = 10_000;
 /** The maximum of instructions times characters of the text: about two seconds in the worst case. */
 export const LINEAR_PATTERN_STEPS_MAX = 200_000_000;
@@ -19,7 +18,6 @@ export class PatternError extends Error {
 /** Returns whether the text contains the pattern. Throws a `PatternError` when the text is too long for it. */
 export type LinearPattern = (text: string) => boolean;
 
-/** Compiles the expression, or throws a `PatternError`. */
 export function compileLinear(source: string): LinearPattern {
   const pattern = compile(source, LINEAR_PATTERN_CHARS_MAX);
   const textMax = Math.floor(LINEAR_PATTERN_STEPS_MAX / Math.max(1, pattern.programSize()));
@@ -44,7 +42,6 @@ export function rememberedLinear(source: string): LinearPattern {
 const REMEMBERED = new Map<string, LinearPattern>();
 const REMEMBERED_MAX = 100;
 
-/** The maximum length of a rule's expression. */
 export const PATTERN_CHARS_MAX = 200;
 const INSTRUCTIONS_MAX = 2000;
 /** The maximum length of a text that rules are matched against; the rest is ignored. */

@@ -41,7 +41,6 @@ function tryRead<T>(read: () => T): T | null {
 export interface Owner {
   readonly host: string;
   readonly pid: number;
-  /** The start time of the process in the system's format. */
   readonly processStart: string;
 }
 

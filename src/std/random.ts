@@ -12,7 +12,6 @@ export function randomName(length: number): string {
   return toBase32(randomBytes(length)).slice(0, length);
 }
 
-/** The maximum number of names with the same prefix. */
 const SERIES_MAX = 32 ** 4;
 
 /** Generates unique names of 16 characters in ascending order, so that index pages fill up. The first 12 are random. */

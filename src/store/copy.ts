@@ -125,7 +125,6 @@ async function restartCopy(options: CopyOptions, record: CopyRecord): Promise<Co
 
 type Copying = Extract<CopyState, { readonly status: "copying" }>;
 
-/** Copies from the last stored position to the end and verifies the result. */
 async function finish(
   options: CopyOptions,
   record: CopyRecord,
@@ -167,7 +166,6 @@ async function copyTables(options: CopyOptions, record: CopyRecord, start: Copyi
 }
 
 interface Progress {
-  /** The key of the last row that an earlier run copied. */
   readonly after: Json;
   /** Stores the key of the last copied row; null at the end of the table. */
   readonly keep: (key: Json) => Promise<void>;
@@ -217,7 +215,6 @@ export type CopyState =
   | { readonly status: "stale" }
   | { readonly status: "copied"; readonly tables: readonly TableSum[] };
 
-/** Stores the progress of copying one source as a document in the target. */
 export class CopyRecord {
   readonly #engine: Engine;
   readonly #name: string;
@@ -228,7 +225,6 @@ export class CopyRecord {
     this.#name = `${COPY_PREFIX}${sourceId}`;
   }
 
-  /** Returns null if the source was never copied to this target. */
   async read(): Promise<CopyState | null> {
     const document = await this.#engine.readDocument(this.#name);
     this.#version = document?.version ?? 0;

@@ -13,7 +13,6 @@ export interface TableSum {
   readonly digest: string;
 }
 
-/** Returns the sums of all tables in the order of `TABLES`. */
 export async function sumsOf(engine: Engine): Promise<readonly TableSum[]> {
   const sums: TableSum[] = [];
   for (const table of TABLES) sums.push(await sumOf(engine, table));
@@ -37,7 +36,6 @@ function lineOf(names: readonly string[], row: JsonObject): string {
   return `${JSON.stringify(names.map((name) => row[name] ?? null))}\n`;
 }
 
-/** Returns the names of the tables that differ. */
 export function differences(one: readonly TableSum[], other: readonly TableSum[]): readonly string[] {
   const found = new Map(other.map((sum) => [sum.table, sum]));
   return one
@@ -59,7 +57,6 @@ export async function identityOf(engine: Engine): Promise<string | null> {
 
 const ROWS_MIN = 64;
 const ROWS_MAX = 4096;
-/** The approximate size of a page of rows. */
 const PAGE_CHARS = 4 * 1024 * 1024;
 
 /** Reads the rows from the start or after a key. Prefetches the next page while the caller processes the current one. */

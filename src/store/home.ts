@@ -36,7 +36,6 @@ export interface JobLogs {
   readonly folder: string;
   readonly runningFolder: string;
   log(itemId: string, attempt: number): string;
-  /** The log of setup, reduce or merge. */
   phase(name: string): string;
   /** The path prefix for the files of one running attempt. */
   running(ref: number, attempt: number): string;

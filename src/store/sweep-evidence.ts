@@ -32,7 +32,6 @@ export async function sweepEvidence(
 
 type Copy = { readonly path: string; readonly bytes: number };
 
-/** Returns the copies that are not recent, by digest. */
 async function oldCopies(folder: string): Promise<Map<string, Copy>> {
   const copies = new Map<string, Copy>();
   for (const part of (await namesIn(folder)).filter((name) => /^[0-9a-f]{2}$/.test(name))) {

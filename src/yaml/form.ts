@@ -6,17 +6,14 @@ import type { Finding } from "./read-yaml.ts";
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-/** Returns the JSON Schema of a form. */
 export function jsonSchemaOf(form: z.ZodType): Record<string, unknown> {
   return z.toJSONSchema(form, { io: "input", target: "draft-2020-12" });
 }
 
-/** Returns the content of a schema file in `schema/`. */
 export function schemaTextOf(form: z.ZodType): string {
   return `${JSON.stringify(jsonSchemaOf(form), null, 2)}\n`;
 }
 
-/** Returns the typed value, or the problems. */
 export function checkForm<T>(
   form: z.ZodType<T>,
   raw: unknown,
@@ -159,7 +156,6 @@ export const scalar = z.union([z.string(), z.number(), z.boolean()], {
   error: "expected a text, a number or true or false",
 });
 
-/** An exit code as a mapping key. */
 export const exitCode = z
   .string()
   .regex(/^(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])$/, "expected an exit code from 0 to 255");

@@ -20,7 +20,6 @@ export interface YamlKind {
 }
 
 export interface YamlText {
-  /** The content; absent when it cannot be read. */
   readonly raw?: JsonObject;
   /** YAML errors and the given findings, in the order of the lines. */
   problems(findings: readonly Finding[]): readonly FormProblem[];
@@ -111,21 +110,16 @@ function inOrder(problems: readonly FormProblem[]): readonly FormProblem[] {
 }
 
 export interface FormProblem {
-  /** From 1. */
   readonly line: number;
-  /** From 1. */
   readonly column: number;
   /** E.g. `map.agent_template[0].timeout`; empty for the file as a whole. */
   readonly path: string;
   readonly message: string;
-  /** The key, value or variable that was probably meant. */
   readonly suggestion?: string;
 }
 
-/** A problem before its line and column are known. */
 export interface Finding {
   readonly path: readonly PropertyKey[];
-  /** Whether the problem is reported at the key instead of the value. */
   readonly atKey?: boolean;
   readonly message: string;
   readonly suggestion?: string | undefined;
@@ -143,7 +137,6 @@ export function problemText(problem: FormProblem, file: string): string {
   return `${file}:${line}:${column}: ${path === "" ? "" : `${path}: `}${message}${meant}`;
 }
 
-/** Formats a path, for example `map.agent_template[0]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((step, index) => {

@@ -72,20 +72,17 @@ const LETTERS_MAX = 500;
 const BYTES_MAX = 8 * 1024 * 1024;
 
 type RunOptions = ImportOptions & { readonly now: number; readonly receiptsJob: string };
-/** One import: turns records into letters, and writes these to the store in batches. */
 class ImportRun {
   readonly #engine: Engine;
   readonly #source: string;
   readonly #options: RunOptions;
   readonly #reader: LetterReader;
-  /** The jobs that received letters, in order of their first letter. */
   readonly #jobs = new Map<string, ImportedJob>();
   readonly #idOfName = new Map<string, string>();
   readonly #refused: { where: string; why: string }[] = [];
   #refusedCount = 0;
   #repeated = 0;
   #letters = 0;
-  /** The letters of the next step, by the name of their job. */
   #batch = new Map<string, Letter[]>();
   #batchLetters = 0;
   #batchBytes = 0;

@@ -80,7 +80,6 @@ async function peek(chunks: AsyncIterable<Buffer>, bytesMin: number) {
 
 const LINE_FEED = 0x0a;
 
-/** Reads one JSON value per line. Skips blank lines. */
 export async function* readJsonLines(chunks: AsyncIterable<Buffer>, file: string) {
   let first = 1;
   for await (const block of blocksOf(chunks)) {
@@ -134,7 +133,6 @@ function readBlock(block: Buffer, file: string, firstLine: number): [Reading[], 
   return [readings, texts.length - 1];
 }
 
-/** Yields the lines, and undefined for a line that is not UTF-8. */
 function* textsOf(bytes: Buffer): Generator<string | undefined> {
   for (let start = 0; start <= bytes.length; ) {
     const found = bytes.indexOf(LINE_FEED, start);

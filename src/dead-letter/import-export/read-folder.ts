@@ -40,7 +40,6 @@ function notALetter(file: string, why: string): RedriveError {
   });
 }
 
-/** Reads files that contain one letter first, then streams of letters. */
 export async function* readFolder(folder: string): AsyncGenerator<Iterable<Reading>> {
   const parts = await partsOf(folder);
   if (parts.items.length === 0 && parts.streams.length === 0) throw noLetters(folder);
@@ -122,7 +121,6 @@ function idIn(reading: Reading): string | null {
 
 export interface ItemsFolder {
   readonly folder: string;
-  /** File names, first those listed in the index, in order of arrival. */
   readonly names: readonly string[];
   readonly job: string;
 }

@@ -84,7 +84,6 @@ function refuseOpenDocument(head: Buffer, rest: readonly Buffer[]): void {
 
 const COLON = 0x3a;
 
-/** Returns the offset of the top-level array `items`; undefined if these bytes do not contain it. */
 export function itemsAt(head: Buffer): number | undefined {
   const start = skipSpace(head, skipByteOrderMark(head));
   if (head[start] !== BYTE.openObject) return undefined;
@@ -104,7 +103,6 @@ export function itemsAt(head: Buffer): number | undefined {
   return undefined;
 }
 
-/** Returns the offset of the array if this string is the key `items` and its value is an array. */
 function arrayOf(head: Buffer, start: number, end: number): number | undefined {
   if (head.toString("latin1", start, end + 1) !== '"items"') return undefined;
   const colon = skipSpace(head, end + 1);
@@ -113,7 +111,6 @@ function arrayOf(head: Buffer, start: number, end: number): number | undefined {
   return head[value] === BYTE.openArray ? value : undefined;
 }
 
-/** Returns the index of the closing quote, or the length without one. */
 function endOfString(head: Buffer, start: number): number {
   let index = start + 1;
   while (index < head.length && head[index] !== BYTE.quote) index += head[index] === BYTE.backslash ? 2 : 1;

@@ -20,7 +20,6 @@ export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 
 export type Compression = "none" | "gzip" | "zstd";
 
-/** Detects the compression by the file name: `.gz`, `.zst`. */
 export function compressionOfName(path: string): Compression {
   if (/\.gz$/i.test(path)) return "gzip";
   return /\.zst$/i.test(path) ? "zstd" : "none";
@@ -56,7 +55,6 @@ export type Refusal = { readonly location: RecordLocation; readonly why: string 
 
 export type Reading = RawRecord | Refusal;
 
-/** Formats a position as `file:line`. */
 export function locationText({ file, line }: RecordLocation): string {
   return line === undefined ? file : `${file}:${line}`;
 }
