@@ -2,14 +2,15 @@
 import { RedriveError } from "../errors.ts";
 import { parseDuration } from "../std/duration.ts";
 import type { Random } from "../std/random.ts";
-import { type Backoff, DEFAULT_BACKOFF } from "./policy.ts";
+import type { Backoff } from "./policy.ts";
 
 /** The longest wait: a year and a day. */
 export const DELAY_MS_MAX = 366 * 86_400_000;
 
 /** Returns the wait before a retry; number 1 is the first retry. Full jitter is uniform in [0, wait]. */
 export function backoffMs(backoff: Backoff, retryNumber: number, random: Random): number {
-  const fullMs = clampDelayMs(curveMs(backoff, Math.max(1, retryNumber)), capMs(backoff));
+  const maxMs = "maxMs" in backoff ? backoff.maxMs : DELAY_MS_MAX;
+  const fullMs = clampDelayMs(curveMs(backoff, Math.max(1, retryNumber)), maxMs);
   return Math.floor(backoff.jitter ? random() * fullMs : fullMs);
 }
 
@@ -34,10 +35,6 @@ function curveMs(backoff: Backoff, retryNumber: number): number {
   }
 }
 
-function capMs(backoff: Backoff): number {
-  return "maxMs" in backoff ? backoff.maxMs : DELAY_MS_MAX;
-}
-
 /** Returns 1, 1, 2, 3, 5 … Stops at the longest wait, so that large positions are cheap. */
 function fibonacci(position: number): number {
   let [current, next] = [1, 1];
@@ -56,66 +53,72 @@ const FORMS = [
   "none",
 ];
 
-/** Parses `exponential:1s:30s:3` or `list:1s,5s,30s`. Growing curves have full jitter unless `:nojitter` follows. */
-export function parseBackoff(text: string): Backoff {
-  const words = text.trim().split(":");
-  const jitter = words.at(-1) !== "nojitter";
-  const [kind = "", ...args] = jitter ? words : words.slice(0, -1);
+export const BACKOFF_KINDS = ["exponential", "linear", "fixed", "fibonacci", "list"] as const;
+
+interface BackoffSettings {
+  /** Default 1 s. */
+  readonly firstMs?: number | undefined;
+  /** Default 30 s, or the first wait if that is longer. */
+  readonly maxMs?: number | undefined;
+  /** Default 2. */
+  readonly factor?: number | undefined;
+  readonly delaysMs?: readonly number[] | undefined;
+  /** Default true for growing waits. */
+  readonly jitter?: boolean | undefined;
+}
+
+/** Fills in the defaults. Settings that the kind does not use are ignored. */
+export function backoffOf(kind: Backoff["kind"], settings: BackoffSettings): Backoff {
+  const { firstMs: initialMs = 1000, factor = 2, delaysMs = [] } = settings;
+  // A first wait above the default maximum raises the maximum: 5m must not become 30 s.
+  const { maxMs = Math.max(30_000, initialMs), jitter = kind !== "fixed" && kind !== "list" } = settings;
   switch (kind) {
     case "exponential":
-      return { kind, ...firstAndMax(text, args, 3), factor: factorOf(text, args[2]), jitter };
-    case "linear": {
-      const { initialMs, maxMs } = firstAndMax(text, args, 2);
+      return { kind, initialMs, factor, maxMs, jitter };
+    case "linear":
       return { kind, initialMs, stepMs: initialMs, maxMs, jitter };
-    }
     case "fibonacci":
-      return { kind, ...firstAndMax(text, args, 2), jitter };
+      return { kind, initialMs, maxMs, jitter };
     case "fixed":
-      return { kind, delayMs: delayOf(text, only(text, args)), jitter: false };
+      return { kind, delayMs: initialMs, jitter };
     case "list":
-      return {
-        kind,
-        delaysMs: only(text, args)
-          .split(",")
-          .map((word) => delayOf(text, word)),
-        jitter: false,
-      };
-    case "none":
-      if (args.length > 0) throw invalid(text, "`none` takes no further parts");
-      return { kind: "fixed", delayMs: 0, jitter: false };
-    default:
-      throw invalid(text, `unknown backoff "${kind}"`);
+      return { kind, delaysMs, jitter };
   }
 }
 
-const DEFAULT_FIRST_MS = 1000;
-const DEFAULT_MAX_MS = 30_000;
+const PARTS_MAX = { exponential: 3, linear: 2, fibonacci: 2 };
 
-function firstAndMax(
-  text: string,
-  args: readonly string[],
-  argsMax: number,
-): { initialMs: number; maxMs: number } {
-  if (args.length > argsMax) throw invalid(text, "too many parts");
-  const initialMs = args[0] === undefined ? DEFAULT_FIRST_MS : delayOf(text, args[0]);
-  // A first wait above the default maximum raises the maximum, so that `exponential:5m` does not wait only 30 s.
-  const maxMs = args[1] === undefined ? Math.max(DEFAULT_MAX_MS, initialMs) : delayOf(text, args[1]);
-  if (maxMs < initialMs) throw invalid(text, "the maximum is shorter than the first wait");
-  return { initialMs, maxMs };
+/** Parses `exponential:1s:30s:3` or `list:1s,5s,30s`. Growing waits have full jitter unless `:nojitter` follows. */
+export function parseBackoff(text: string): Backoff {
+  const words = text.trim().split(":");
+  const isExact = words.at(-1) === "nojitter";
+  const [name = "", ...args] = isExact ? words.slice(0, -1) : words;
+  if (name === "none") {
+    if (args.length > 0) throw invalid(text, "`none` takes no further parts");
+    return { kind: "fixed", delayMs: 0, jitter: false };
+  }
+  const kind = BACKOFF_KINDS.find((known) => known === name);
+  if (kind === undefined) throw invalid(text, `unknown backoff "${name}"`);
+  const [first, max, factor] = args;
+  if (kind === "fixed" || kind === "list") {
+    if (first === undefined || args.length > 1) throw invalid(text, "exactly one part must follow the name");
+    const delaysMs = (kind === "list" ? first.split(",") : [first]).map((word) => delayOf(text, word));
+    return backoffOf(kind, { firstMs: delaysMs[0], delaysMs });
+  }
+  if (args.length > PARTS_MAX[kind]) throw invalid(text, "too many parts");
+  const firstMs = first === undefined ? undefined : delayOf(text, first);
+  const maxMs = max === undefined ? undefined : delayOf(text, max);
+  const jitter = isExact ? false : undefined;
+  const backoff = backoffOf(kind, { firstMs, maxMs, factor: factorOf(text, factor), jitter });
+  if (maxMs === undefined || maxMs >= (firstMs ?? 0)) return backoff;
+  throw invalid(text, "the maximum is shorter than the first wait");
 }
 
-function factorOf(text: string, word: string | undefined): number {
-  if (word === undefined) return DEFAULT_BACKOFF.kind === "exponential" ? DEFAULT_BACKOFF.factor : 2;
+function factorOf(text: string, word: string | undefined): number | undefined {
+  if (word === undefined) return undefined;
   const factor = /^\d{1,6}(\.\d{1,6})?$/.test(word) ? Number(word) : Number.NaN;
   if (!(factor >= 1)) throw invalid(text, `the factor "${word}" is not a number of at least 1`);
   return factor;
-}
-
-function only(text: string, args: readonly string[]): string {
-  const [argument] = args;
-  if (argument === undefined || args.length !== 1)
-    throw invalid(text, "exactly one part must follow the name");
-  return argument;
 }
 
 function delayOf(text: string, word: string): number {

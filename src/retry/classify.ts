@@ -39,14 +39,10 @@ function observedKind(facts: FailureFacts): Kind {
   if (startError !== undefined) return withCommand(startErrorKind(startError), facts);
   if (signal !== undefined) return withCommand(signalKind(signal), facts);
   if (exitCode !== undefined) return withCommand(exitCodeKind(exitCode, facts), facts);
-  if (jsonRpcCode !== undefined && !isErrorStatus(httpStatus)) return classifyJsonRpc(jsonRpcCode);
+  const isErrorStatus = httpStatus !== undefined && httpStatus >= 300;
+  if (jsonRpcCode !== undefined && !isErrorStatus) return classifyJsonRpc(jsonRpcCode);
   if (httpStatus !== undefined) return classifyHttp(httpStatus);
-  const known = errno === undefined ? undefined : errnoKind(errno);
-  return known ?? textKind(facts);
-}
-
-function isErrorStatus(httpStatus: number | undefined): boolean {
-  return httpStatus !== undefined && httpStatus >= 300;
+  return (errno === undefined ? undefined : errnoKind(errno)) ?? textKind(facts);
 }
 
 /** Adds the command to CommandFailed, the only type with a field for it. */
@@ -55,35 +51,26 @@ function withCommand(kind: Kind, { command }: FailureFacts): Kind {
   return { ...kind, fields: { ...kind.fields, command: oneLine(command, 200) } };
 }
 
-/** Classifies an errno: a shortage of resources is temporary, a missing command is permanent. */
-function startErrorKind(errno: string): Kind {
-  const permanent = ["ENOENT", "ENOEXEC", "ENOTDIR", "E2BIG", "ELOOP", "ENAMETOOLONG", "EISDIR"];
-  const fields = { errno };
-  return errnoKind(errno) ?? { name: "CommandFailed", fields, ...(permanent.includes(errno) && PERMANENT) };
-}
-const PERMANENT = { errorClass: "permanent" } as const;
+/** Start errors that a retry cannot change. A shortage of resources is temporary. */
+const PERMANENT_ERRNOS = ["ENOENT", "ENOEXEC", "ENOTDIR", "E2BIG", "ELOOP", "ENAMETOOLONG", "EISDIR"];
 
-const ERRNO_TYPE: Readonly<Record<string, ErrorTypeName>> = {
-  EACCES: "PermissionError",
-  EPERM: "PermissionError",
-  ENOMEM: "ResourceExhausted",
-  EAGAIN: "ResourceExhausted",
-  EMFILE: "ResourceExhausted",
-  ENFILE: "ResourceExhausted",
-  ENOSPC: "ResourceExhausted",
-  EDQUOT: "ResourceExhausted",
-  ETIMEDOUT: "Timeout",
-  ECONNREFUSED: "TransportError",
-  ECONNRESET: "TransportError",
-  EHOSTUNREACH: "TransportError",
-  ENETUNREACH: "TransportError",
-  ENOTFOUND: "TransportError",
-  EAI_AGAIN: "TransportError",
-  EPIPE: "TransportError",
+function startErrorKind(errno: string): Kind {
+  const kind = errnoKind(errno) ?? { name: "CommandFailed", fields: { errno } };
+  return PERMANENT_ERRNOS.includes(errno) ? { ...kind, errorClass: "permanent" } : kind;
+}
+
+const ERRNOS: Readonly<Partial<Record<ErrorTypeName, readonly string[]>>> = {
+  PermissionError: ["EACCES", "EPERM"],
+  ResourceExhausted: ["ENOMEM", "EAGAIN", "EMFILE", "ENFILE", "ENOSPC", "EDQUOT"],
+  Timeout: ["ETIMEDOUT"],
+  TransportError: "ECONNREFUSED ECONNRESET EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN EPIPE".split(" "),
 };
+const ERRNO_TYPE: ReadonlyMap<string, ErrorTypeName> = new Map(
+  Object.entries(ERRNOS).flatMap(([name, errnos]) => errnos.map((errno) => [errno, name as ErrorTypeName])),
+);
 
 function errnoKind(errno: string): Kind | undefined {
-  const name = Object.hasOwn(ERRNO_TYPE, errno) ? ERRNO_TYPE[errno] : undefined;
+  const name = ERRNO_TYPE.get(errno);
   return name === undefined ? undefined : { name, fields: { errno } };
 }
 
@@ -144,16 +131,11 @@ export function classifyJsonRpc(code: number): Kind {
   return { name: "Unknown", fields };
 }
 
-interface OutputRule {
-  readonly type: ErrorTypeName;
-  readonly shape: RegExp;
-}
-
 /**
  * Patterns for the error line: texts of strerror(3) and error names of runtimes. The first match wins. Earlier lines, such
  * as warnings, are not searched. docs/11-troubleshooting.md lists these rules.
  */
-export const OUTPUT_RULES: readonly OutputRule[] = [
+const OUTPUT_RULES: readonly { readonly type: ErrorTypeName; readonly shape: RegExp }[] = [
   {
     type: "PermissionError",
     shape: /\bpermission denied\b|\baccess (?:is )?denied\b|\boperation not permitted\b|\bE(?:ACCES|PERM)\b/i,
@@ -221,27 +203,20 @@ function failureMessage(facts: FailureFacts): string {
   const { reported, timedOutMs, startError } = facts;
   const command = oneLine(facts.command ?? "", COMMAND_CHARS_MAX) || "the command";
   if (startError !== undefined) return startMessage(command, startError);
-  const observed = timedOutMs === undefined ? endMessage(command, facts) : timeoutMessage(command, facts);
+  const line = errorLine(facts.stderrTail, facts.stdoutTail);
+  const ended = `${command} ${howItEnded(facts)}${line ? `: ${line}` : ""}`;
+  const late = `${command} timed out after ${formatDuration(timedOutMs ?? 0)}`;
+  const observed = timedOutMs === undefined ? ended : oneLine(facts.message ?? "", MESSAGE_CHARS_MAX) || late;
   const base = timedOutMs === undefined ? (reported?.message ?? facts.message ?? observed) : observed;
   const problem = reported?.problem === undefined ? "" : ` (${reported.problem})`;
   const charsMax = MESSAGE_CHARS_MAX - problem.length;
   return (oneLine(base, charsMax) || oneLine(observed, charsMax)) + problem; // empty after removing control characters
 }
 
-function timeoutMessage(command: string, { timedOutMs = 0, message }: FailureFacts): string {
-  return (
-    oneLine(message ?? "", MESSAGE_CHARS_MAX) || `${command} timed out after ${formatDuration(timedOutMs)}`
-  );
-}
-
-function endMessage(command: string, facts: FailureFacts): string {
-  const line = errorLine(facts.stderrTail, facts.stdoutTail);
-  return `${command} ${howItEnded(facts)}${line ? `: ${line}` : ""}`;
-}
-
 function howItEnded({ signal, exitCode, httpStatus, jsonRpcCode, errno }: FailureFacts): string {
   if (signal !== undefined) return `was killed by ${signal}`;
-  if (exitCode !== undefined) return `failed with exit code ${exitCode}${signalOfExitCode(exitCode)}`;
+  const name = SIGNAL_NAMES[(exitCode ?? 0) - 128];
+  if (exitCode !== undefined) return `failed with exit code ${exitCode}${name ? ` (${name})` : ""}`;
   if (jsonRpcCode !== undefined) return `was answered with JSON-RPC error code ${jsonRpcCode}`;
   if (httpStatus !== undefined) return `was answered with HTTP ${httpStatus}`;
   return errno === undefined ? "failed" : `failed with ${errno}`;
@@ -249,23 +224,9 @@ function howItEnded({ signal, exitCode, httpStatus, jsonRpcCode, errno }: Failur
 
 /** Signals with the same number on Linux and macOS, so that messages do not depend on the machine. */
 const SIGNAL_NAMES: Readonly<Record<number, string>> = {
-  1: "SIGHUP",
-  2: "SIGINT",
-  3: "SIGQUIT",
-  4: "SIGILL",
-  6: "SIGABRT",
-  8: "SIGFPE",
-  9: "SIGKILL",
-  11: "SIGSEGV",
-  13: "SIGPIPE",
-  14: "SIGALRM",
-  15: "SIGTERM",
+  ...{ 1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL" },
+  ...{ 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM" },
 };
-
-function signalOfExitCode(exitCode: number): string {
-  const name = SIGNAL_NAMES[exitCode - 128];
-  return name === undefined ? "" : ` (${name})`;
-}
 
 const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: "there is no such command, or its working directory is gone; check the spelling and PATH",

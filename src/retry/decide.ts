@@ -1,5 +1,4 @@
 /** Decides what happens to an item after an attempt. Pure: no access to the store, the clock or the item's data. */
-import type { ErrorType } from "../item/error-type.ts";
 import type { HandlerProblem, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";
 import type { Random } from "../std/random.ts";
@@ -66,7 +65,7 @@ export function decide(
 
   const { errorClass, errorType } = outcome.failure;
   if (errorClass === "permanent")
-    return giveUp(history, outcome, policy, context, permanentReason(errorType));
+    return giveUp(history, outcome, policy, context, `permanent: ${errorType.name}`);
   if (context.breaker?.isOutage || mayWait(outcome, policy, context)) return park(outcome, policy, context);
   const tries = history.attemptsCounted + 1;
   if (tries < policy.maxAttempts) return retry(history, outcome, policy, context);
@@ -131,14 +130,10 @@ function park(outcome: Failed, policy: Policy, context: DecisionContext): Verdic
 
 /** The service may request a longer delay than the policy's, never a shorter one. */
 function retry(history: ItemHistory, outcome: Failed, policy: Policy, context: DecisionContext): Verdict {
-  const delayMs = Math.max(clampDelayMs(outcome.retryAfterMs ?? 0), policyDelayMs(history, policy, context));
+  const isAtOnce = policy.onItemFailure === "retry";
+  const policyMs = isAtOnce ? 0 : backoffMs(policy.backoff, history.attemptsCounted + 1, context.random);
+  const delayMs = Math.max(clampDelayMs(outcome.retryAfterMs ?? 0), policyMs);
   return { kind: "retry", delayMs: notBefore(delayMs, context) };
-}
-
-function policyDelayMs(history: ItemHistory, policy: Policy, context: DecisionContext): number {
-  return policy.onItemFailure === "retry"
-    ? 0
-    : backoffMs(policy.backoff, history.attemptsCounted + 1, context.random);
 }
 
 function notBefore(delayMs: number, { breaker }: DecisionContext): number {
@@ -161,34 +156,24 @@ function giveUp(
   return { kind: "bury", reason };
 }
 
-function permanentReason(type: ErrorType): string {
-  return `permanent: ${type.name}`;
-}
-
-/** The finished items of a run (done, dead or skipped), and how many of them are dead. */
-export interface RunCounts {
-  readonly finished: number;
-  readonly dead: number;
-}
-
 /** The failure rate is ignored below this number of finished items. */
 const FINISHED_MIN = 10;
 
 /** Returns the reason why the job must stop, as a sentence for the user; null if it may continue. */
-export function shouldStop(policy: Policy, { finished, dead }: RunCounts): string | null {
+/** `finished` counts done, dead and skipped items of the run. */
+export function shouldStop(
+  policy: Policy,
+  { finished, dead }: { readonly finished: number; readonly dead: number },
+): string | null {
   if (dead < 1) return null;
   if (!policy.continueOnFailure)
     return "an item died, and the job stops at the first (--fail-fast, continue_on_failure)";
   const { maxFailures, failureThreshold } = policy;
   if (maxFailures !== undefined && dead >= maxFailures) {
-    return `${count(dead)} died, and max_failures is ${maxFailures}`;
+    return `${dead === 1 ? "1 item" : `${dead} items`} died, and max_failures is ${maxFailures}`;
   }
   if (failureThreshold !== undefined && finished >= FINISHED_MIN && dead / finished > failureThreshold) {
     return `${dead} of ${finished} finished items died, and failure_threshold is ${failureThreshold}`;
   }
   return null;
-}
-
-function count(items: number): string {
-  return items === 1 ? "1 item" : `${items} items`;
 }

@@ -3,6 +3,7 @@ import { type ErrorClass, type ErrorType, errorTypeFromJson, isErrorClass } from
 import { type FailureSource, SOURCE_FIELDS, sourceFromJson } from "../item/failure.ts";
 import { fromRfc3339 } from "../std/clock.ts";
 import { compact, isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 import { oneLine, shorten } from "../triage/clean.ts";
 import { clampDelayMs } from "./backoff.ts";
 
@@ -31,18 +32,10 @@ const PATH_CHARS_MAX = 4096;
 /** Returns no fields for an empty text. `nowMs` converts a `retry_after` date to a delay. */
 export function parseReportedFailure(text: string, nowMs: number): ReportedFailure {
   if (text.trim() === "") return {};
-  const json = parseJson(text);
+  const json = tryTo(() => JSON.parse(text) as Json);
   if (json === undefined) return { problem: "its failure report is not valid JSON" };
   if (!isJsonObject(json)) return { problem: "its failure report is not a JSON object" };
   return compact({ ...fieldsOf(json, nowMs), problem: problemOf(json) });
-}
-
-function parseJson(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 function fieldsOf(json: JsonObject, nowMs: number) {
@@ -52,7 +45,10 @@ function fieldsOf(json: JsonObject, nowMs: number) {
     type: isTypeForm(json.type) ? errorTypeFromJson(json.type) : undefined,
     class: errorClass !== undefined && isErrorClass(errorClass) ? errorClass : undefined,
     message: oneLine(read.text("message") ?? "", TEXT_CHARS_MAX) || undefined,
-    context: entries(read.texts("context")),
+    context: read
+      .texts("context")
+      ?.slice(0, ENTRIES_MAX)
+      .map((entry) => shorten(entry, TEXT_CHARS_MAX)),
     evidence: read.texts("evidence")?.filter(isPath),
     source: sourceOf(json),
     retryAfterMs: retryAfterMs(json.retry_after, nowMs),
@@ -78,10 +74,6 @@ function isWord(json: Json | undefined): json is string | number {
   return typeof json === "string" || typeof json === "number";
 }
 
-function entries(texts: readonly string[] | undefined): readonly string[] | undefined {
-  return texts?.slice(0, ENTRIES_MAX).map((entry) => shorten(entry, TEXT_CHARS_MAX));
-}
-
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
 /** Reads seconds or a date; returns undefined for anything else. */
@@ -95,28 +87,25 @@ function retryAfterMs(json: Json | undefined, nowMs: number): number | undefined
 
 /** Returns a message with the names of the invalid fields. */
 function problemOf(json: JsonObject): string | undefined {
-  const given = (key: string) => json[key] !== undefined && json[key] !== null;
-  const isText = (key: string) => typeof json[key] === "string";
-  const wrong = [
-    given("type") && !isTypeForm(json.type) && "type",
-    given("class") && !(isText("class") && isErrorClass(String(json.class))) && "class",
-    ...["message", "stack_trace"].map((key) => given(key) && !isText(key) && key),
-    given("context") && !isTextList(json.context) && "context",
-    given("evidence") && !isPathList(json.evidence) && "evidence",
-    ...SOURCE_FIELDS.map((key) => given(key) && !isWord(json[key]) && key),
-    given("retry_after") && retryAfterMs(json.retry_after, 0) === undefined && "retry_after",
-  ].filter((name) => name !== false);
+  const isText = (value: Json | undefined) => typeof value === "string";
+  const isList = (value: Json | undefined, isRight: (entry: Json) => boolean) =>
+    Array.isArray(value) && value.every((entry: Json) => isText(entry) && isRight(entry));
+  const checks: Readonly<Record<string, (value: Json) => boolean>> = {
+    type: isTypeForm,
+    class: (value) => isText(value) && isErrorClass(String(value)),
+    message: isText,
+    stack_trace: isText,
+    context: (value) => isList(value, () => true),
+    evidence: (value) => isList(value, (path) => isPath(String(path))),
+    ...Object.fromEntries(SOURCE_FIELDS.map((key) => [key, isWord])),
+    retry_after: (value) => retryAfterMs(value, 0) !== undefined,
+  };
+  const wrong = Object.keys(checks).filter(
+    (key) => (json[key] ?? null) !== null && !checks[key]?.(json[key] ?? null),
+  );
   return wrong.length === 0
     ? undefined
     : `its failure report cannot be used in full: wrong ${wrong.join(", ")}`;
-}
-
-function isTextList(json: Json | undefined): boolean {
-  return Array.isArray(json) && json.every((entry) => typeof entry === "string");
-}
-
-function isPathList(json: Json | undefined): boolean {
-  return Array.isArray(json) && json.every((entry) => typeof entry === "string" && isPath(entry));
 }
 
 /** Refuses a long path instead of shortening it, because the result would name another file. */

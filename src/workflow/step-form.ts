@@ -1,12 +1,10 @@
 /** The YAML schema of steps and of `retry`. Part of the format that `yaml-form.ts` defines. */
 import * as z from "zod";
+import { BACKOFF_KINDS, backoffOf } from "../retry/backoff.ts";
 import type { Backoff } from "../retry/policy.ts";
 import { parseDuration } from "../std/duration.ts";
 import { count, duration, exitCode, ratio, required, scalar } from "../yaml/form.ts";
 import { CAPTURE_FORMATS, PROMPT_WAYS } from "./model.ts";
-
-const BACKOFF_KINDS = ["exponential", "linear", "fixed", "fibonacci", "list"] as const;
-type BackoffKind = (typeof BACKOFF_KINDS)[number];
 
 const curve = {
   initial_delay: duration.optional().describe("The wait before the second try. Default 1s."),
@@ -40,51 +38,27 @@ export type RetryForm = z.infer<typeof retryForm>;
 const DEFAULT_ATTEMPTS = 3;
 
 export function buildRetry(form: RetryForm): { readonly maxAttempts: number; readonly backoff: Backoff } {
-  return { maxAttempts: form.max_attempts ?? form.attempts ?? DEFAULT_ATTEMPTS, backoff: buildBackoff(form) };
+  const { kind, initial_delay, max_delay, factor, multiplier, delays, jitter } = settingsOf(form);
+  const backoff = backoffOf(kind, {
+    firstMs: milliseconds(initial_delay),
+    maxMs: milliseconds(max_delay),
+    factor: factor ?? multiplier,
+    delaysMs: delays?.map((delay) => milliseconds(delay) ?? 0),
+    jitter,
+  });
+  return { maxAttempts: form.max_attempts ?? form.attempts ?? DEFAULT_ATTEMPTS, backoff };
 }
 
 function settingsOf(form: RetryForm) {
   const inner = typeof form.backoff === "object" ? form.backoff : {};
   const settings = { ...form, ...inner };
   const named = typeof form.backoff === "string" ? form.backoff : inner.type;
-  const kind: BackoffKind = named ?? (settings.delays === undefined ? "exponential" : "list");
+  const kind: Backoff["kind"] = named ?? (settings.delays === undefined ? "exponential" : "list");
   return { ...settings, kind };
 }
 
-const DEFAULT_FIRST_MS = 1000;
-const DEFAULT_MAX_MS = 30_000;
-
-function buildBackoff(form: RetryForm): Backoff {
-  const { kind, jitter, ...settings } = settingsOf(form);
-  const initialMs = milliseconds(settings.initial_delay) ?? DEFAULT_FIRST_MS;
-  // An initial delay above the default maximum raises the maximum: 5m must not become 30 s.
-  const maxMs = milliseconds(settings.max_delay) ?? Math.max(DEFAULT_MAX_MS, initialMs);
-  switch (kind) {
-    case "exponential":
-      return {
-        kind,
-        initialMs,
-        factor: settings.factor ?? settings.multiplier ?? 2,
-        maxMs,
-        jitter: jitter ?? true,
-      };
-    case "linear":
-      return { kind, initialMs, stepMs: initialMs, maxMs, jitter: jitter ?? true };
-    case "fibonacci":
-      return { kind, initialMs, maxMs, jitter: jitter ?? true };
-    case "fixed":
-      return { kind, delayMs: initialMs, jitter: jitter ?? false };
-    case "list":
-      return {
-        kind,
-        delaysMs: (settings.delays ?? []).map((delay) => milliseconds(delay) ?? 0),
-        jitter: jitter ?? false,
-      };
-  }
-}
-
 /** The settings that each kind of backoff uses. Others are reported, because they would have no effect. */
-const READS: Readonly<Record<BackoffKind, readonly string[]>> = {
+const READS: Readonly<Record<Backoff["kind"], readonly string[]>> = {
   exponential: ["initial_delay", "max_delay", "factor", "multiplier"],
   linear: ["initial_delay", "max_delay"],
   fibonacci: ["initial_delay", "max_delay"],
@@ -93,10 +67,8 @@ const READS: Readonly<Record<BackoffKind, readonly string[]>> = {
 };
 
 /** Returns contradictory settings. Each is reported at the redundant key. */
-export function retryProblems(
-  form: RetryForm,
-): { readonly path: readonly string[]; readonly message: string }[] {
-  const { kind } = settingsOf(form);
+export function retryProblems(form: RetryForm) {
+  const { kind, delays, initial_delay, max_delay } = settingsOf(form);
   const inner = typeof form.backoff === "object" ? form.backoff : {};
   const problems = [
     ...unread(form, kind, []),
@@ -105,10 +77,9 @@ export function retryProblems(
     ...twice(form, "factor", "multiplier", []),
     ...twice(inner, "factor", "multiplier", ["backoff"]),
   ];
-  if (kind === "list" && settingsOf(form).delays === undefined) {
+  if (kind === "list" && delays === undefined) {
     problems.push({ path: ["backoff"], message: "the backoff list needs delays" });
   }
-  const { initial_delay, max_delay } = settingsOf(form);
   const [initialMs, maxMs] = [milliseconds(initial_delay), milliseconds(max_delay)];
   if (initialMs !== undefined && maxMs !== undefined && maxMs < initialMs) {
     const path = inner.max_delay === undefined ? ["max_delay"] : ["backoff", "max_delay"];
@@ -117,7 +88,7 @@ export function retryProblems(
   return problems;
 }
 
-function unread(settings: object, kind: BackoffKind, path: readonly string[]) {
+function unread(settings: object, kind: Backoff["kind"], path: readonly string[]) {
   return Object.keys(settings)
     .filter((key) => key in curve && key !== "jitter" && !READS[kind].includes(key))
     .map((key) => ({ path: [...path, key], message: `${key} has no meaning for ${kind} backoff` }));
