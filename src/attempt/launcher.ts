@@ -1,9 +1,8 @@
 /** Opens the launcher of a runner: the native one when its binary exists and runs, otherwise Node itself. */
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { RedriveError } from "../errors.ts";
+import { findBuiltFile } from "../std/built-file.ts";
 import type { Launcher } from "./launch.ts";
 import { openNativeLauncher } from "./native-launcher.ts";
 import { openSpawnLauncher } from "./spawn-launcher.ts";
@@ -26,18 +25,9 @@ export function openLauncher(options: LauncherOptions = {}): Launcher {
 
 /** The expected output of `--version`. It changes with the protocol. */
 const PROTOCOL = "redrive-launcher 1";
-const FOLDERS_MAX = 4;
 
-/** Searches beside the built library, and in dist/ when the code runs from source. */
 export function findLauncherBinary(from: string = import.meta.url): string | undefined {
-  const name = join("launcher", `${process.platform}-${process.arch}`, "redrive-launcher");
-  let folder = dirname(fileURLToPath(from));
-  for (let level = 0; level < FOLDERS_MAX; level++) {
-    const found = [join(folder, name), join(folder, "dist", name)].find((path) => existsSync(path));
-    if (found) return found;
-    folder = dirname(folder);
-  }
-  return undefined;
+  return findBuiltFile(join("launcher", `${process.platform}-${process.arch}`, "redrive-launcher"), from);
 }
 
 /** Whether the binary runs on this machine and has the right protocol. */

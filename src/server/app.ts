@@ -5,6 +5,7 @@ import type { Engine } from "../engine.ts";
 import { metricsText } from "../service/metrics-text.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { type AuthMode, Login } from "./auth/login.ts";
+import { readConsole } from "./console-files.ts";
 import type { Connection, Seen, ServerContext } from "./context.ts";
 import { API_PREFIX } from "./contract.ts";
 import { type AllowedHosts, requireKnownHost, SECURITY_HEADERS } from "./guard.ts";
@@ -165,12 +166,25 @@ function buildApp(parts: Parts): Hono<Env> {
     app.all(honoPath(path), () => {
       throw wrongMethod(path, routes);
     });
-  app.notFound(() => {
-    throw new RequestError("route_not_found", "There is no such route.", {
-      hint: "Read the list of routes: /api/v1/openapi.json",
-    });
+  const page = readConsole(parts.publicPath);
+  app.notFound((c) => {
+    const path = c.req.path.slice(basePath.length);
+    if (page !== null && c.req.method === "GET" && !path.startsWith("/api/"))
+      return page.find(path.slice(1)) ?? (isPage(path) ? page.page() : notFound());
+    return notFound();
   });
   return app;
+}
+
+/** An address of the console. A missing file is not answered with the page, which a browser would run as a script. */
+function isPage(path: string): boolean {
+  return !/\.\w+$/.test(path) || /^\/(?:letters|items|jobs|queues|groups|operations)\//.test(path);
+}
+
+function notFound(): never {
+  throw new RequestError("route_not_found", "There is no such route.", {
+    hint: "Read the list of routes: /api/v1/openapi.json",
+  });
 }
 
 function honoPath(path: string): string {

@@ -10,6 +10,7 @@ import { operationRoutes } from "./contract/operations.ts";
 import { queueRoutes } from "./contract/queues.ts";
 import type { RouteSpec } from "./contract/route.ts";
 import { sessionRoutes } from "./contract/session.ts";
+import { trendRoutes } from "./contract/trends.ts";
 
 /** The prefix of every route of this version. */
 export const API_PREFIX = "/api/v1";
@@ -20,6 +21,7 @@ export const ROUTES = {
   ...operationRoutes,
   ...jobRoutes,
   ...queueRoutes,
+  ...trendRoutes,
   ...sessionRoutes,
 } as const;
 

@@ -148,7 +148,7 @@ const CSP = [
   "font-src 'self'",
   "connect-src 'self'",
   "form-action 'self'",
-  "base-uri 'none'",
+  "base-uri 'self'",
   "frame-ancestors 'none'",
 ].join("; ");
 

@@ -9,6 +9,7 @@ import { letterHandlers } from "./routes/letters.ts";
 import { operationHandlers } from "./routes/operations.ts";
 import { queueHandlers } from "./routes/queues.ts";
 import { sessionHandlers } from "./routes/session.ts";
+import { trendHandlers } from "./routes/trends.ts";
 
 const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> } = {
   ...letterHandlers,
@@ -16,6 +17,7 @@ const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> }
   ...operationHandlers,
   ...jobHandlers,
   ...queueHandlers,
+  ...trendHandlers,
   ...sessionHandlers,
 };
 

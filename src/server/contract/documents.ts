@@ -110,6 +110,11 @@ export const group = z
     state: z.enum(GROUP_STATES),
     is_regression: z.boolean(),
     sample_items: z.array(z.string()),
+    location: z.string().optional(),
+    arrivals: z
+      .array(count)
+      .optional()
+      .meta({ description: "letters of each of the last 24 hours, oldest first" }),
   })
   .meta({ id: "Group" });
 
@@ -196,6 +201,7 @@ export const queue = z
     is_paused: z.boolean(),
     counts: z.record(z.string(), count),
     oldest_ready_ms: z.number().nullable(),
+    breaker: z.unknown().meta({ description: "the state of the circuit breaker; null without one" }),
     workers: z.array(z.looseObject({ holder: z.string(), host: z.string(), pid: z.number(), leased: count })),
     settings: z.record(z.string(), z.unknown()),
   })

@@ -23,6 +23,7 @@ export const groupRoutes = {
         .min(1)
         .optional()
         .meta({ description: "default: open" }),
+      trend: z.boolean().optional().meta({ description: "add the letters of each of the last 24 hours" }),
       limit,
       cursor: z
         .string()

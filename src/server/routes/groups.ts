@@ -1,4 +1,5 @@
 /** Handlers of the routes of groups. */
+import type { Engine } from "../../engine.ts";
 import { GROUP_STATES } from "../../item/group.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { explainGroup, explanationToJson } from "../../redrive/explain-group.ts";
@@ -14,8 +15,12 @@ import { ALGORITHM } from "../../triage/signature.ts";
 import type { Handler } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
 import type { groupRoutes } from "../contract/groups.ts";
+import { countArrivals } from "./trends.ts";
 
 type Routes = typeof groupRoutes;
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
   "GET /groups": async ({ engine }, { query }) => {
@@ -27,8 +32,12 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     const start = Number(cursor);
     const page = groups.slice(start, start + limit);
     const documents: object[] = [];
-    for (const group of page)
-      documents.push(groupToJson(group, await sampleItems(engine, group.signature, queue.queue)));
+    for (const group of page) {
+      const { signature } = group;
+      const document = groupToJson(group, await sampleItems(engine, signature, queue.queue));
+      const trend = query.trend ? { arrivals: await lastDay(engine, signature, queue.queue) } : {};
+      documents.push({ ...document, ...trend });
+    }
     const end = start + page.length;
     return {
       groups: documents,
@@ -48,3 +57,8 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     return explanationToJson(await explainGroup(engine, group, rules));
   },
 };
+
+async function lastDay(engine: Engine, signature: string, queue?: string): Promise<readonly number[]> {
+  const span = { bucketMs: HOUR_MS, spanMs: DAY_MS };
+  return (await countArrivals(engine, { signature, ...span, ...(queue !== undefined && { queue }) })).counts;
+}
