@@ -3,12 +3,15 @@
 export { type ErrorCode, RedriveError } from "./errors.ts";
 export type { Added, AddOptions, NewItem, Refused, ResultOptions } from "./library/add.ts";
 export type { Letter, LetterFailure, LetterGroup } from "./library/letter.ts";
-export type { LetterFilter, LetterPage, Letters } from "./library/letters.ts";
+export type { LetterFilter } from "./library/letter-filter.ts";
+export type { ChangeOptions, EditFunction, EditRecipe, LetterPage, Letters } from "./library/letters.ts";
 export type { HandlerMiddleware, Middleware } from "./library/middleware.ts";
 export { type OpenOptions, open } from "./library/open.ts";
+export type { Operation, Operations } from "./library/operations.ts";
 export type { Queue } from "./library/queue.ts";
 export type { BreakerOptions, QueueOptions } from "./library/queue-options.ts";
 export type { Redrive } from "./library/redrive.ts";
+export type { RetryOptions } from "./library/retry-letters.ts";
 export type { StandardSchemaV1 } from "./library/standard-schema.ts";
 export type { Task, TaskHandler } from "./library/task.ts";
 export type { Backoff, Duration, Rate, Time } from "./library/values.ts";

@@ -16,7 +16,8 @@ export interface Context {
   readonly author: string;
   readonly use: readonly Middleware[];
   readonly limits: LimitSettings;
-  readonly onNotice: (notice: string) => void;
+  /** Called with messages for people. Without it, only warnings are reported, as warnings of Node. */
+  readonly onNotice: ((notice: string) => void) | undefined;
   /** Listeners for all workers of this program. */
   readonly listeners: Listeners<WorkerEvents<unknown, unknown>>;
   /** The running workers of this program. */

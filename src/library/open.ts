@@ -50,7 +50,7 @@ export async function open(store?: string, options: OpenOptions = {}): Promise<R
   t.checkInput(t.name.optional(), store, { caller: "open", name: "store" });
   t.checkInput(openOptions, options, { caller: "open", name: "options" });
   const { home = homeOf(process.env), author = "library", use = [], limits = {} } = options;
-  const { clock: time = systemClock, mustExist, onNotice = warn } = options;
+  const { clock: time = systemClock, mustExist, onNotice } = options;
   const env = { ...process.env, REDRIVE_HOME: home };
   const given = { ...(options.clock && { clock: time }), ...(mustExist !== undefined && { mustExist }) };
   const engine = await openStore(storeUrlOf(env, store), given);
@@ -60,8 +60,4 @@ export async function open(store?: string, options: OpenOptions = {}): Promise<R
     workers: new Set(),
     results: new ResultWaiters(engine, time),
   });
-}
-
-function warn(notice: string): void {
-  process.emitWarning(notice, "RedriveWarning");
 }

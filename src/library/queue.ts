@@ -18,7 +18,8 @@ import {
 } from "./add.ts";
 import { asRedriveError } from "./as-error.ts";
 import type { Context } from "./context.ts";
-import { type LetterFilter, Letters } from "./letters.ts";
+import type { LetterFilter } from "./letter-filter.ts";
+import { Letters } from "./letters.ts";
 import { type QueueOptions, queueOptions, type ReadQueueOptions, settingsOf } from "./queue-options.ts";
 import { isStandardSchema, type StandardSchemaV1 } from "./standard-schema.ts";
 import { type Task, type TaskHandler, taskHandler } from "./task.ts";
@@ -107,7 +108,8 @@ export class Queue<Input, Data = Input, Result = unknown> {
 
   /** The letters of this queue. */
   letters(filter: LetterFilter = {}): Letters<Input> {
-    return new Letters<Input>(this.#context, { queue: this.name, ready: () => this.ready() }, filter);
+    const scope = { queue: this.name, ready: () => this.ready(), schema: this.#schema };
+    return new Letters<Input>(this.#context, scope, filter);
   }
 
   /** The number of items in each state. */

@@ -7,7 +7,9 @@ import { parseInput } from "../std/check-input.ts";
 import type { Json } from "../std/json.ts";
 import { checkedEngine } from "./checked/checked-engine.ts";
 import type { Context } from "./context.ts";
-import { type LetterFilter, Letters } from "./letters.ts";
+import type { LetterFilter } from "./letter-filter.ts";
+import { Letters } from "./letters.ts";
+import { Operations } from "./operations.ts";
 import { Queue } from "./queue.ts";
 import type { QueueOptions } from "./queue-options.ts";
 import type { InputOf, OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
@@ -18,6 +20,8 @@ import type { WorkerEvents } from "./worker.ts";
 export class Redrive implements AsyncDisposable {
   /** The store itself, for the functions of `redrive/engine`. */
   readonly engine: Engine;
+  /** Tracked changes of many letters. */
+  readonly operations: Operations;
   readonly #context: Context;
   #closing: Promise<void> | undefined;
 
@@ -25,6 +29,7 @@ export class Redrive implements AsyncDisposable {
   constructor(context: Context) {
     this.#context = context;
     this.engine = checkedEngine(context.engine);
+    this.operations = new Operations(context);
   }
 
   /** Declares a queue. It is created at its first use; given settings that differ are applied. */
@@ -42,9 +47,12 @@ export class Redrive implements AsyncDisposable {
     return new Queue<unknown, unknown, unknown>(this.#context, name, options);
   }
 
-  /** The letters of all queues and jobs. */
-  letters(filter: LetterFilter = {}): Letters<Json> {
-    return new Letters<Json>(this.#context, {}, filter);
+  /** The letters of all queues and jobs, or of one. Changes need a queue or a job. */
+  letters(filter: LetterFilter & { readonly queue?: string } = {}): Letters<Json> {
+    parseInput(z.looseObject({}), filter, { caller: "letters", name: "filter" });
+    const { queue, ...others } = filter;
+    parseInput(t.name.optional(), queue, { caller: "letters", name: "filter.queue" });
+    return new Letters<Json>(this.#context, { queue }, others);
   }
 
   /** Calls the listener for each event of this kind of all workers of this program. */

@@ -135,7 +135,7 @@ export class Worker<Data, Result> implements AsyncDisposable {
     const { signal, onItemFailure, timeout: _, concurrency: __, use: ___, ...given } = options;
     const signals = [this.#stop.signal, ...(signal === undefined ? [] : [signal as AbortSignal])];
     const worker = new QueueWorker(engine, queue, {
-      ...withLetterService(engine, { limits, home, onNotice, clock }),
+      ...withLetterService(engine, { limits, home, clock, ...(onNotice && { onNotice }) }),
       ...compact({ rate: given.rate, untilEmpty: given.untilEmpty, name: given.name }),
       ...compact({ evidenceFolder: given.evidenceFolder }),
       abandonAfterMs: given.abandonAfter ?? ABANDON_AFTER_MS,

@@ -84,19 +84,57 @@ export async function previewEdit(
 /** Limits memory use: the history of one letter may hold megabytes of output. */
 const CHUNK_MAX = 200;
 
+/** Computes the new data of a letter. */
+export type EditLetter = (letter: StoredLetter) => Amended | Promise<Amended>;
+
+/** Edits the letters that match now by a function of this program. Only this process can finish the operation. */
+export async function editByFunction(
+  engine: Engine,
+  { note, ...request }: BulkRequest & { readonly note?: string | undefined },
+  edit: EditLetter,
+): Promise<Operation> {
+  const selection = selectionFor("edit", request.selection);
+  const plan = compact({ note, function: true });
+  const begun = await beginSelected(engine, { ...request, kind: "edit", selection, plan });
+  try {
+    const { signal } = request;
+    const edited = await workEdit(engine, begun, { amend: edit, gone: REFUSAL.gone, signal });
+    return signal?.aborted && edited.endedAt === undefined ? await endWithoutFunction(engine, begun) : edited;
+  } catch (error) {
+    await endWithoutFunction(engine, begun);
+    throw error;
+  }
+}
+
+/** Refuses the letters that a function has not edited, because the operation does not contain the function. */
+async function endWithoutFunction(engine: Engine, { id }: Operation): Promise<Operation> {
+  await engine.changeOperation(id, { refuseRest: "the program that edits the letters has ended" });
+  return engine.closeOperation(id);
+}
+
 /** Runs an edit, or the undo of one, from its last completed step to the end. */
 export async function continueEdit(engine: Engine, begun: Operation, { signal }: Interruptible = {}) {
   const { undoes, plan } = begun;
+  if (plan.function === true) return endWithoutFunction(engine, begun);
   const amend = undoes === undefined ? await compileRecipe(recipeFromJson(plan)) : dataBefore(undoes);
   const gone = undoes === undefined ? REFUSAL.gone : "it was run again or left since";
+  return workEdit(engine, begun, { amend, gone, signal });
+}
+
+async function workEdit(
+  engine: Engine,
+  begun: Operation,
+  { amend, gone, signal }: Interruptible & { readonly amend: EditLetter; readonly gone: string },
+): Promise<Operation> {
+  const { plan } = begun;
   const note = typeof plan.note === "string" ? { note: plan.note } : {};
   return workThrough(engine, begun, {
     chunkMax: CHUNK_MAX,
     signal,
     stepFor: async (pending, operation) => {
       let unchanged = unchangedIn(operation);
-      const edit = (letter: StoredLetter) => {
-        const amended = amend(letter);
+      const edit = async (letter: StoredLetter) => {
+        const amended = await amend(letter);
         if (!amended.ok) return amended.reason;
         if (isSameJson(amended.data, letter.itemData)) unchanged += 1;
         return { data: amended.data, ...note };

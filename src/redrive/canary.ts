@@ -17,8 +17,9 @@ export function stageOf({ progress }: Pick<Operation, "progress">): CanaryStage 
   return { stage: typeof stage === "number" ? stage : 1, ...(typeof goal === "number" && { goal }) };
 }
 
-/** Each further stage redrives a share of the whole selection, and at least one letter. */
-export function nextStage({ stage }: CanaryStage, { selected, done }: Operation): CanaryStage {
+/** Each further stage redrives a share of the whole selection, and at least one letter. After a given number: the rest. */
+export function nextStage({ stage }: CanaryStage, { selected, done, plan }: Operation): CanaryStage {
+  if (typeof plan.canary === "number") return { stage: SHARES.length, goal: selected };
   const next = Math.min(stage + 1, SHARES.length);
   const share = SHARES[next - 1] ?? 1;
   return { stage: next, goal: Math.min(selected, done + Math.max(1, Math.ceil(selected * share))) };

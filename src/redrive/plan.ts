@@ -20,8 +20,8 @@ export interface RedrivePlan {
   readonly slots?: number;
   /** The new priority of the items. Default: their current one. */
   readonly priority?: Priority;
-  /** Redrives in stages and stops if the same failure occurs again. */
-  readonly canary?: boolean;
+  /** Redrives in stages and stops if the same failure occurs again. A number: that many letters first, then the rest. */
+  readonly canary?: boolean | number;
 }
 
 export function planToJson({ rate, delayMs, maxRetries, slots, priority, canary }: RedrivePlan): JsonObject {
@@ -42,7 +42,7 @@ export function planOf({ plan }: Operation): RedrivePlan {
     maxRetries: numberIn(plan, "max_retries"),
     slots: numberIn(plan, "parallel"),
     priority: PRIORITIES.find((one) => one === plan.priority),
-    canary: plan.canary === true || undefined,
+    canary: plan.canary === true || numberIn(plan, "canary"),
   });
 }
 
@@ -55,7 +55,8 @@ function numberIn(plan: JsonObject, key: string): number | undefined {
 export function planText(operation: Operation): string {
   const { rate, delayMs, maxRetries, slots, priority, canary } = planOf(operation);
   const words: string[] = [];
-  if (canary) words.push("one of each group first, then 1 %, 10 %, all");
+  if (typeof canary === "number") words.push(`${canary} first, then the rest`);
+  else if (canary) words.push("one of each group first, then 1 %, 10 %, all");
   if (rate) words.push(`at most ${rateToText(rate)}`);
   if (delayMs) words.push(`starts after ${formatDuration(delayMs)}`);
   if (slots !== undefined) words.push(`${slots} at a time`);

@@ -101,7 +101,7 @@ class Sender {
     if (operation.returned > 0)
       return this.#stopCanary(await storeRetry.run(() => findReturned(engine, operation)));
     const stage = stageOf(this.#operation);
-    if (stage.goal === undefined) return this.#sendFirstOfEachGroup();
+    if (stage.goal === undefined) return this.#beginStages();
     const { done, succeeded, failed } = this.#operation;
     if (done < stage.goal) return this.#send(Math.min(CHUNK_MAX, stage.goal - done));
     if (done > succeeded + failed) return this.#wait(POLL_MS);
@@ -110,10 +110,26 @@ class Sender {
     if (returned !== null) return this.#stopCanary(returned);
     const next = nextStage(stage, this.#operation);
     this.#options.onNotice?.(
-      `Canary: ${stageText(stage.stage)} finished; starting ${stageText(next.stage)}.`,
+      `Canary: ${this.#stageText(stage.stage)} finished; starting ${this.#stageText(next.stage)}.`,
     );
     await this.#change({ progress: { ...next } });
     return 0;
+  }
+
+  /** The first stage has the given number of letters, or one of each group. */
+  async #beginStages(): Promise<number> {
+    const { canary } = this.#plan;
+    if (typeof canary !== "number") return this.#sendFirstOfEachGroup();
+    const { selected, done } = this.#operation;
+    this.#options.onNotice?.(`Canary: ${this.#stageText(1)}.`);
+    await this.#change({ progress: { stage: 1, goal: Math.min(selected, done + canary) } });
+    return 0;
+  }
+
+  #stageText(stage: number): string {
+    const { canary } = this.#plan;
+    if (typeof canary === "number" && stage === 1) return `stage 1, the first ${canary}`;
+    return `stage ${stage}, ${STAGE_NAMES[stage - 1] ?? ""}`;
   }
 
   /** Redrives one letter per group. After a crash, groups that already have a redriven letter are skipped. */
@@ -121,7 +137,7 @@ class Sender {
     const { engine, storeRetry, onNotice } = this.#options;
     if (this.#picks === null) {
       this.#picks = [...(await storeRetry.run(() => pickOfEachGroup(engine, this.#operation)))];
-      onNotice?.(`Canary: ${stageText(1)} (${this.#picks.length}).`);
+      onNotice?.(`Canary: ${this.#stageText(1)} (${this.#picks.length}).`);
     }
     if (this.#picks.length > 0) return this.#sendPicks(this.#picks);
     await this.#change({ progress: { stage: 1, goal: this.#operation.done } });
@@ -187,10 +203,6 @@ class Sender {
 
 function pendingOf({ selected, done, refused }: Operation): number {
   return selected - done - refused;
-}
-
-function stageText(stage: number): string {
-  return `stage ${stage}, ${STAGE_NAMES[stage - 1] ?? ""}`;
 }
 
 /** With a rate limit, the letters of one second become due together. */

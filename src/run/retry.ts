@@ -37,6 +37,8 @@ export interface RetryOptions extends ContinueOptions {
   readonly force?: boolean;
   /** Default: all letters at once, with the job's settings. */
   readonly plan?: RedrivePlan;
+  /** Why the letters are retried, stored with the operation. */
+  readonly reason?: string | undefined;
 }
 
 export interface ContinueOptions {
@@ -48,6 +50,8 @@ export interface ContinueOptions {
   readonly onFinish?: (finish: Finish) => void;
   /** Called when the job asks before it merges. Default: the commits stay in their branch. */
   readonly askMerge?: AskMerge;
+  /** The handler of the letters, for a map over a function of this program. Default: the job's own. */
+  readonly work?: JobHandler;
 }
 
 /** Retries letters. A letter leaves the dead letter queue only when its new attempt has succeeded. */
@@ -59,8 +63,9 @@ export async function retryLetters(deps: RunDeps, options: RetryOptions): Promis
 
 /** Creates the operation and selects its letters, but does not send them. */
 export async function beginRetry(engine: Engine, options: RetryOptions): Promise<Operation> {
-  const { job, selection, author, force = false, plan = {} } = options;
-  const request = { queue: job.id, selection, author, force, plan: planToJson(plan) };
+  const { job, selection, author, force = false, plan = {}, reason } = options;
+  const why = reason === undefined ? {} : { reason };
+  const request = { queue: job.id, selection, author, force, plan: planToJson(plan), ...why };
   return beginSelected(engine, { kind: "redrive", ...request });
 }
 
@@ -72,8 +77,10 @@ export async function continueRedrive(
 ): Promise<Operation> {
   const { engine } = deps;
   const job = await requireJob(engine, begun.queue);
-  requireHandler(job);
-  requireInstalled(job);
+  if (watch.work === undefined) {
+    requireHandler(job);
+    requireInstalled(job);
+  }
   const operation = await completeSelection(engine, begun);
   onOperation?.(operation, job);
   const finish = await workRedrive(deps, { ...watch, job, operation });
@@ -108,11 +115,9 @@ export async function detachLetters(engine: Engine, options: RetryOptions): Prom
   return readOperation(engine, begun.id);
 }
 
-interface Redrive extends Pick<ContinueOptions, "onNotice" | "askMerge"> {
+interface Redrive extends Pick<ContinueOptions, "onNotice" | "askMerge" | "work"> {
   readonly job: Job;
   readonly operation: Operation;
-  /** The handler of the letters. Default: the job's own. */
-  readonly work?: JobHandler;
 }
 
 async function runRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {

@@ -12,7 +12,7 @@ it.each([
   [50, 2, 3, 8, 50],
   [2, 1, 2, 2, 2],
 ])("of %i letters, after %i, the stages end at %i, %i and %i", (selected, sent, second, third, last) => {
-  const books = { selected } as Parameters<typeof nextStage>[1];
+  const books = { selected, plan: {} } as Parameters<typeof nextStage>[1];
   const two = nextStage({ stage: 1, goal: sent }, { ...books, done: sent });
   const three = nextStage(two, { ...books, done: second });
   const four = nextStage(three, { ...books, done: third });
@@ -21,6 +21,13 @@ it.each([
     { stage: 3, goal: third },
     { stage: 4, goal: last },
   ]);
+});
+
+it("after a given number of letters, the rest follows in one stage", () => {
+  const operation = { selected: 50, done: 5, plan: { canary: 5 } } as unknown as Parameters<
+    typeof nextStage
+  >[1];
+  expect(nextStage({ stage: 1, goal: 5 }, operation)).toEqual({ stage: 4, goal: 50 });
 });
 
 it("sends one of each group, then 1 %, then 10 %, then all, and waits for each stage to end", async () => {

@@ -146,7 +146,7 @@ const redrivePlan = t.objectOf<RedrivePlan>({
   ...t.optional(t.count, "maxRetries"),
   ...t.optional(t.positive, "slots"),
   ...t.optional(t.oneOf(PRIORITIES), "priority"),
-  ...t.optional(t.flag, "canary"),
+  ...t.optional(z.union([t.flag, t.positive]), "canary"),
 });
 
 export const retryOptions = t.objectOf<RetryOptions>({
@@ -155,6 +155,8 @@ export const retryOptions = t.objectOf<RetryOptions>({
   author: t.name,
   ...t.optional(t.flag, "force"),
   ...t.optional(redrivePlan, "plan"),
+  ...t.optional(t.text, "reason"),
+  ...t.optional(s.thing, "work"),
   ...t.optional(s.callback, "onOperation", "onNotice", "onFinish", "askMerge"),
 });
 

@@ -1,0 +1,114 @@
+/** The filter of letters as callers write it, and the selection of the store that it becomes. */
+import * as z from "zod";
+import type { Engine } from "../engine.ts";
+import { isError } from "../errors.ts";
+import { ERROR_CLASSES, ERROR_TYPE_NAMES, type ErrorClass, type ErrorTypeName } from "../item/error-type.ts";
+import {
+  LETTER_AGES,
+  LETTER_ORDERS,
+  type LetterAge,
+  type LetterOrder,
+  type LetterFilter as StoredFilter,
+} from "../item/letter-query.ts";
+import { ITEM_STATES, type ItemState } from "../item/state.ts";
+import { mergedInto, requireGroup } from "../redrive/groups.ts";
+import type { Selection } from "../redrive/select.ts";
+import * as t from "../std/check-input.ts";
+import { compact } from "../std/json.ts";
+import type { Duration, Shape } from "./values.ts";
+import * as v from "./values.ts";
+
+/** Selects letters. All given conditions must hold; a list matches if any entry does. */
+export interface LetterFilter {
+  readonly ids?: string | readonly string[];
+  /** The signature of a group, its beginning, or the name of a group. An unknown group has no letters. */
+  readonly group?: string | readonly string[];
+  readonly type?: ErrorTypeName | readonly ErrorTypeName[];
+  readonly class?: ErrorClass | readonly ErrorClass[];
+  /** A CEL expression over `letter`, `item` (its data) and `failure` (its last failure). */
+  readonly filter?: string;
+  readonly olderThan?: Duration;
+  readonly newerThan?: Duration;
+  /** The event from which the age counts. Default `first`: the first failure. */
+  readonly ageOf?: LetterAge;
+  /** Whether the letter is retried without `force`. */
+  readonly eligible?: boolean;
+  /** Default: waiting letters, which are dead or on their way again. */
+  readonly states?: ItemState | readonly ItemState[];
+  /** A part of the last failure's message, in any case. */
+  readonly text?: string;
+  readonly attemptsMin?: number;
+  readonly attemptsMax?: number;
+  /** The order of iteration. Default `newest`. */
+  readonly order?: LetterOrder;
+}
+
+function words<Word extends string>(all: readonly Word[]) {
+  const error = `expected one of ${all.join(", ")}, or a list of them`;
+  return z
+    .custom<Word | readonly Word[]>(
+      (value) => [value].flat().every((one) => (all as readonly unknown[]).includes(one)),
+      { error },
+    )
+    .transform((value) => [value].flat() as Word[]);
+}
+
+const names = z
+  .custom<string | readonly string[]>(
+    (value) => [value].flat().every((one) => typeof one === "string" && one !== ""),
+    { error: "expected a text that is not empty, or a list of them" },
+  )
+  .transform((value) => [value].flat());
+
+export const letterFilter = z.strictObject({
+  ids: names.optional(),
+  group: names.optional(),
+  type: words(ERROR_TYPE_NAMES).optional(),
+  class: words(ERROR_CLASSES).optional(),
+  filter: t.name.optional(),
+  olderThan: v.duration.optional(),
+  newerThan: v.duration.optional(),
+  ageOf: t.oneOf(LETTER_AGES).optional(),
+  eligible: t.flag.optional(),
+  states: words(ITEM_STATES).optional(),
+  text: t.text.optional(),
+  attemptsMin: t.count.optional(),
+  attemptsMax: t.count.optional(),
+  order: t.oneOf(LETTER_ORDERS).optional(),
+} satisfies Shape<LetterFilter>);
+
+export type ReadFilter = z.output<typeof letterFilter>;
+
+/** The selection of a queue, or of all queues. */
+export async function selectionOf(
+  engine: Engine,
+  queue: string | undefined,
+  given: ReadFilter,
+): Promise<Selection> {
+  const { group, filter: where, order: _, ids, type, class: classes, olderThan, newerThan, ...same } = given;
+  const filter: StoredFilter = compact({
+    ...same,
+    queue,
+    itemIds: ids,
+    types: type,
+    classes,
+    olderThanMs: olderThan,
+    newerThanMs: newerThan,
+    signatures: group && (await signaturesOf(engine, group)),
+  });
+  return { filter, ...(where !== undefined && { where }) };
+}
+
+/** An unknown group selects nothing, which an empty list means. */
+async function signaturesOf(engine: Engine, groups: readonly string[]): Promise<readonly string[]> {
+  const corrections = await engine.listCorrections();
+  const found: string[] = [];
+  for (const group of groups) {
+    try {
+      found.push(mergedInto((await requireGroup(engine, group)).signature, corrections));
+    } catch (error) {
+      if (!isError(error, "group_not_found")) throw error;
+    }
+  }
+  return found;
+}
