@@ -1,7 +1,7 @@
 /** A selection of dead letters, and what can be done with them. Nothing is read before it is iterated or asked. */
 import * as z from "zod";
 import { exportLetters } from "../dead-letter/import-export/export.ts";
-import { EXPORT_FORMATS, type ExportFormat } from "../dead-letter/import-export/format.ts";
+import { EXPORT_FORMATS, type ExportFormat } from "../dead-letter/import-export/reading.ts";
 import type { StoredLetter } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { requireJob } from "../queue/find-job.ts";
