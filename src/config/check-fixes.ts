@@ -24,7 +24,7 @@ function checkFix(fix: JsonObject, path: Path): readonly Finding[] {
   return [
     ...checkOneKey(fix, path, CHANGES, {
       none: `a fix needs a change: ${CHANGES.join(", ")}`,
-      more: (first) => `a fix has one change, and this one has ${first} already`,
+      more: (first) => `a fix has one change, and this one already has ${first}`,
     }),
     ...("timeout" in fix && !("command" in fix)
       ? [atKey([...path, "timeout"], "timeout has no meaning without command")]
@@ -37,7 +37,7 @@ function checkFix(fix: JsonObject, path: Path): readonly Finding[] {
 function checkMatch(match: Json | undefined, path: Path): readonly Finding[] {
   if (!isJsonObject(match)) return [];
   if (Object.keys(match).length === 0)
-    return [{ path, message: "it would match every letter; say which: group, type, class or filter" }];
+    return [{ path, message: "it would match every letter; add group, type, class or filter" }];
   const { filter } = match;
   return isText(filter) ? problemOf(compileExpression(filter, LETTER_VARIABLES), [...path, "filter"]) : [];
 }

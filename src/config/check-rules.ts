@@ -35,14 +35,14 @@ function checkName(given: Json | undefined, path: Path): readonly Finding[] {
   const name = given.trim();
   if (name.length > NAME_CHARS_MAX)
     return [{ path, message: `it is longer than ${NAME_CHARS_MAX} characters` }];
-  if (name.includes(",")) return [{ path, message: "a comma would make it two names in --group" }];
-  return /^[0-9a-f]{16}$/.test(name) ? [{ path, message: "it would be taken for a signature" }] : [];
+  if (name.includes(",")) return [{ path, message: "a comma separates two names in --group" }];
+  return /^[0-9a-f]{16}$/.test(name) ? [{ path, message: "it looks like a signature" }] : [];
 }
 
 function checkMatch(match: Json | undefined, path: Path, keys: string): readonly Finding[] {
   if (!isJsonObject(match)) return [];
   if (Object.keys(match).length === 0)
-    return [{ path, message: `it would match every failure; say which: ${keys}` }];
+    return [{ path, message: `it would match every failure; add ${keys}` }];
   const { pattern } = match;
   if (!isText(pattern)) return [];
   return refusalOf(() => compilePattern(pattern), { path: [...path, "pattern"] });

@@ -39,7 +39,7 @@ function checkQuiet(quiet: Json | undefined): readonly Finding[] {
   const isAlways = wrong.length === 0 && quiet.from !== undefined && quiet.from === quiet.to;
   return [
     ...wrong.map((key) => ({ path: [...path, key], message: "expected a time of day, such as 22:00" })),
-    ...(isAlways ? [{ path, message: "it would be quiet for ever: from and to are the same" }] : []),
+    ...(isAlways ? [{ path, message: "it would always be quiet: from and to are the same" }] : []),
     ...checkZone(quiet.time_zone, [...path, "time_zone"]),
   ];
 }
@@ -48,10 +48,10 @@ function checkRule(rule: JsonObject, path: Path, channels: readonly string[]): r
   return [
     ...checkOneKey(rule, path, CONDITION_KINDS, {
       none: `a rule needs one of ${CONDITION_KINDS.join(", ")}`,
-      more: (first) => `a rule looks for one thing, and this one has ${first} already`,
+      more: (first) => `a rule has one condition, and this one already has ${first}`,
     }),
     ...("store_unhealthy" in rule && "queues" in rule
-      ? [atKey([...path, "queues"], "the store has no queues to choose from here")]
+      ? [atKey([...path, "queues"], "queues has no meaning for store_unhealthy")]
       : []),
     ...[rule.channels ?? []].flat().flatMap((name) => unknownChannel(name as Json, path, channels)),
   ];
@@ -88,14 +88,14 @@ function checkChannel(name: string, channel: Json | undefined): readonly Finding
   return [
     ...(/^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(name)
       ? []
-      : [atKey(path, "a channel is called by letters, digits, dots and dashes")]),
+      : [atKey(path, "the name of a channel consists of letters, digits, dots and dashes")]),
     ...checkOneKey(channel, path, needed, {
       none: `${type} needs ${needed.join(" or ")}`,
-      more: (first) => `there is ${first} already`,
+      more: (first) => `${first} is given already`,
     }),
     ...unused
       .filter((key) => key in channel)
-      .map((key) => atKey([...path, key], `${key} means nothing to ${type}`)),
+      .map((key) => atKey([...path, key], `${key} has no meaning for ${type}`)),
     ...(isText(channel.url) && !isHttpUrl(channel.url)
       ? [{ path: [...path, "url"], message: "expected a URL that begins with https:// or http://" }]
       : []),

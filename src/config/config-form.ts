@@ -19,19 +19,19 @@ const dlqForm = z
   .strictObject({
     max_items: maybe(
       limit("a whole number"),
-      "How many waiting letters a job keeps; the oldest are archived. Default 10000.",
+      "How many waiting letters a job keeps; the oldest others are archived and deleted. Default 10000.",
     ),
     retention_days: maybe(
       limit("a whole number of days"),
-      "How long a letter is kept before it is archived. Default 30.",
+      "How many days a letter is kept before it is archived and deleted. Default 30.",
     ),
     poison_after: maybe(
       limit("a whole number"),
-      "After so many redrives that failed, a letter needs --force. Default 5.",
+      "After how many failed redrives a letter needs --force. Default 5.",
     ),
     toxic_after: maybe(limit("a whole number"), "The old name of poison_after.").meta({ deprecated: true }),
     mirror: maybe(z.boolean(), "Write the letters as files while a job runs. Default true."),
-    dir: maybe(required("a folder"), "Where those files are. Default: dlq in the home."),
+    dir: maybe(required("a folder"), "The folder of these files. Default: dlq in the home folder."),
   })
   .meta({ id: "dlq" });
 
@@ -39,11 +39,11 @@ const jobsForm = z
   .strictObject({
     retention_days: maybe(
       limit("a whole number of days"),
-      "After so many days, a job that is completed or dismissed and has no letters is deleted. Default none.",
+      "After how many days a completed or dismissed job without letters is deleted. Default none.",
     ),
     log_retention_days: maybe(
       limit("a whole number of days"),
-      "After so many days, the log of an attempt is deleted, unless a letter needs it. Default none.",
+      "After how many days the log of an attempt is deleted, unless a letter needs it. Default none.",
     ),
   })
   .meta({ id: "jobs" });
@@ -55,11 +55,11 @@ const matchForm = z
     class: maybe(some(z.enum(ERROR_CLASSES)), "The error class, or several."),
     filter: maybe(required("an expression"), "CEL over item, letter and failure, e.g. item.size > 10."),
   })
-  .describe("Which letters; whatever is given must hold.");
+  .describe("Which letters the fix applies to. All given conditions must hold.");
 
 const fixForm = z
   .strictObject({
-    name: required("a name").describe("Kept with every change that the rule makes."),
+    name: required("a name").describe("The name, stored with every change that the fix makes."),
     match: matchForm,
     set: maybe(
       z.record(z.string(), required("an expression")),
@@ -68,34 +68,34 @@ const fixForm = z
     patch: maybe(z.record(z.string(), z.json()), "A JSON merge patch (RFC 7396)."),
     command: maybe(
       z.array(z.string()).min(1, "expected a program and its arguments"),
-      "A program that gets {item, letter} as JSON on stdin and writes the new data as JSON.",
+      "A program that reads {item, letter} as JSON from stdin and prints the new data as JSON.",
     ),
-    timeout: maybe(duration, "How long the command may take. Default 30s."),
-    max_uses: maybe(count(1), "How often it may be used on the same letter. Default 1."),
-    auto: maybe(z.boolean(), "A running job uses it by itself. Default false."),
+    timeout: maybe(duration, "The time limit of the command. Default 30s."),
+    max_uses: maybe(count(1), "How often the fix may be applied to the same letter. Default 1."),
+    auto: maybe(z.boolean(), "Whether a running job applies the fix itself. Default false."),
   })
   .meta({ id: "fix" });
 
 /** Conditions on the step and the text of a failure. `texts` names the texts that are searched. */
 const failureMatch = (texts: string) => ({
   step: maybe(some(required("a step")), "The step that failed, or several."),
-  text: maybe(required("a text"), `What ${texts} has, in any case.`),
+  text: maybe(required("a text"), `A text that ${texts} contains, in upper or lower case.`),
   pattern: maybe(
     required("a regular expression"),
-    `What ${texts} has, as a regular expression without references back or looking around.`,
+    `A regular expression that ${texts} matches, without backreferences and lookaround.`,
   ),
 });
 
 const groupForm = z
   .strictObject({
-    name: required("a name").describe("What the group is called."),
+    name: required("a name").describe("The name of the group."),
     match: z
       .strictObject({
         type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "The error type, or several."),
         class: maybe(some(z.enum(ERROR_CLASSES)), "The error class, or several."),
         ...failureMatch("the message"),
       })
-      .describe("Which failures; whatever is given must hold."),
+      .describe("Which failures the rule applies to. All given conditions must hold."),
   })
   .meta({ id: "group" });
 
@@ -103,17 +103,17 @@ const classRuleForm = z
   .strictObject({
     match: z
       .strictObject({
-        type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "The error type so far, or several."),
+        type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "The error type before this rule, or several."),
         exit_code: maybe(some(count(0)), "The exit code, or several."),
-        ...failureMatch("the message or the kept output"),
+        ...failureMatch("the message or the stored output"),
       })
-      .describe("Which failures; whatever is given must hold."),
-    type: maybe(z.enum(ERROR_TYPE_NAMES), "The type that they get."),
-    class: maybe(z.enum(ERROR_CLASSES), "The class that they get. Default: that of the type."),
+      .describe("Which failures the rule applies to. All given conditions must hold."),
+    type: maybe(z.enum(ERROR_TYPE_NAMES), "The new error type."),
+    class: maybe(z.enum(ERROR_CLASSES), "The new error class. Default: that of the type."),
   })
   .meta({ id: "class_rule" });
 
-const yes = z.literal(true, { error: "expected true; leave the rule away when it is not wanted" });
+const yes = z.literal(true, { error: "expected true; remove the rule to disable it" });
 
 /** A rate in the syntax of `parseArrivalRate`. */
 const arrivalRate = z
@@ -125,43 +125,46 @@ const arrivalRate = z
 
 const ruleForm = z
   .strictObject({
-    name: maybe(required("a name"), "What its alerts are called. Default: what it looks for."),
-    depth: maybe(count(1), "So many letters wait in a queue, or more."),
-    oldest: maybe(duration, "The oldest letter of a queue has waited so long, e.g. 24h."),
+    name: maybe(required("a name"), "The name of the rule. Default: its condition."),
+    depth: maybe(count(1), "At least this many letters of a queue wait."),
+    oldest: maybe(duration, "The oldest letter of a queue has waited for this long, e.g. 24h."),
     arrival_rate: maybe(
       arrivalRate,
-      "So many letters died within a time, e.g. 20/10m; counted by the minute.",
+      "This many letters were written within a time, e.g. 20/10m; counted by the minute.",
     ),
-    new_group: maybe(yes, "A failure that was not known before, or is back."),
+    new_group: maybe(yes, "A new group of failures, or a resolved group with new letters."),
     breaker_open: maybe(yes, "The circuit breaker of a queue is open."),
     store_unhealthy: maybe(yes, "The store cannot be read or written, or a runner could not write it."),
     queues: maybe(
       some(required("a pattern")),
-      "Which queues: names with * for anything; ! before what is left out. Default: all.",
+      "Which queues: names, where * matches anything and a leading ! excludes. Default: all.",
     ),
     severity: maybe(
       z.enum(SEVERITIES),
-      "How bad it is; what is critical is told in quiet hours too. Default warning.",
+      "The severity. Critical alerts are also sent in quiet hours. Default warning.",
     ),
-    channels: maybe(some(required("a channel")), "Who is told. Default: every channel."),
-    cool_down: maybe(duration, "How long the same alert is not told again. Default: that of watch."),
+    channels: maybe(some(required("a channel")), "The channels that get the alerts. Default: all channels."),
+    cool_down: maybe(
+      duration,
+      "The minimum time before the same alert is sent again. Default: that of watch.",
+    ),
   })
   .meta({ id: "alert_rule" });
 
 const channelForm = z
   .strictObject({
     type: z.enum(CHANNEL_TYPES).describe("teams, slack, webhook or command."),
-    url: maybe(required("a URL"), "Where messages are sent to."),
-    url_env: maybe(required("a variable"), "The environment variable that has the URL."),
+    url: maybe(required("a URL"), "The URL that messages are sent to."),
+    url_env: maybe(required("a variable"), "The environment variable that contains the URL."),
     headers_env: maybe(
       z.record(z.string(), required("a variable")),
-      "Of a webhook: headers and the environment variables that have their values.",
+      "For a webhook: header names, and the environment variables that contain their values.",
     ),
     command: maybe(
       z.array(z.string()).min(1, "expected a program and its arguments"),
-      "A program that gets the message as JSON on stdin.",
+      "A program that reads the message as JSON from stdin.",
     ),
-    timeout: maybe(duration, "How long one try may take. Default 10s."),
+    timeout: maybe(duration, "The time limit of one attempt. Default 10s."),
   })
   .meta({ id: "alert_channel" });
 
@@ -175,47 +178,44 @@ const quietForm = z
 
 export const watchForm = z
   .strictObject({
-    schedule: maybe(
-      required("a cron pattern"),
-      "When it is checked, as a cron pattern. Default */30 * * * *.",
-    ),
+    schedule: maybe(required("a cron pattern"), "When to check, as a cron pattern. Default */30 * * * *."),
     time_zone: maybe(
       required("a time zone"),
       "The time zone of the schedule, e.g. Europe/Berlin. Default: that of the machine.",
     ),
-    on_arrival: maybe(z.boolean(), "Check also when letters come. Default true."),
-    gather: maybe(duration, "How long what comes at once is gathered before a check. Default 5s."),
-    cool_down: maybe(duration, "How long the same alert is not told again. Default 1h."),
-    recovery: maybe(z.boolean(), "Tell when something is well again. Default true."),
+    on_arrival: maybe(z.boolean(), "Whether to check also when letters are written. Default true."),
+    gather: maybe(duration, "How long to collect new letters before a check. Default 5s."),
+    cool_down: maybe(duration, "The minimum time before the same alert is sent again. Default 1h."),
+    recovery: maybe(z.boolean(), "Whether to send a message when an alert has recovered. Default true."),
     quiet_hours: maybe(
       quietForm,
-      "When only critical alerts are told; the others are told when these hours end.",
+      "Hours in which only critical alerts are sent. The others are sent when these hours end.",
     ),
     rules: maybe(
       z.array(ruleForm).min(1, "expected at least one"),
-      "What is wrong. Default: a letter in any queue, an open breaker, an unhealthy store.",
+      "The alert rules. Default: a letter in any queue, an open breaker, an unhealthy store.",
     ),
     channels: maybe(
       z.record(z.string(), channelForm),
-      "Who is told, by name. Default: nobody; alerts are printed.",
+      "The channels by name. Default: none; alerts are printed.",
     ),
   })
   .meta({ id: "watch" });
 
 export const configForm = z
   .strictObject({
-    dlq: maybe(dlqForm, "How letters are kept."),
+    dlq: maybe(dlqForm, "How letters are stored."),
     jobs: maybe(jobsForm, "How long jobs and logs are kept."),
-    fixes: maybe(z.array(fixForm), "Changes that make letters work, tried in this order."),
+    fixes: maybe(z.array(fixForm), "Automatic fixes for letters, tried in this order."),
     groups: maybe(
       z.array(groupForm),
-      "Names for groups of failures; the first that fits wins over the algorithm.",
+      "Rules that name groups of failures. The first match takes precedence over the algorithm.",
     ),
     classify: maybe(
       z.array(classRuleForm),
-      "Types and classes of failures; the first that fits wins over the built-in rules.",
+      "Rules for the type and class of failures. The first match takes precedence over the built-in rules.",
     ),
-    watch: maybe(watchForm, "What `redrive watch` looks for, when, and whom it tells."),
+    watch: maybe(watchForm, "The rules, schedule and channels of `redrive watch`."),
   })
   .meta({ title: "Settings of Redrive" });
 

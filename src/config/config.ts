@@ -63,7 +63,7 @@ export function unreadable(path: string, error: unknown): RedriveError {
   const reason = error instanceof Error ? error.message : String(error);
   return new RedriveError("usage", `The settings ${path} cannot be read: ${reason}.`, {
     cause: error,
-    hint: "Give --config FILE, or set REDRIVE_CONFIG, to a file that exists, or leave both out.",
+    hint: "Set --config or REDRIVE_CONFIG to an existing file, or omit both.",
   });
 }
 

@@ -68,7 +68,7 @@ function refused(path: string, problems: readonly FormProblem[]): RedriveError {
   const list = problems.map((problem) => `  ${problemText(problem, path)}`);
   const count = list.length === 1 ? "a problem" : `${list.length} problems`;
   return new RedriveError("usage", `${path} has ${count}:\n${list.join("\n")}`, {
-    hint: "Nothing was done.",
+    hint: "Correct the file and run the command again. Nothing was done.",
   });
 }
 

@@ -2,9 +2,10 @@
 import { classOfType, type ErrorClass, type ErrorType } from "../item/error-type.ts";
 import type { ReceiptStatus } from "../item/receipt.ts";
 import { classifyHttp, classifyJsonRpc, type Kind } from "../retry/classify.ts";
+import { retryAfterMsOf } from "../retry/retry-after.ts";
 import { compact, isJsonObject } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
-import { jsonOf, type Meaning, readSaid, retryAfterMsOf, type Said } from "./error-body.ts";
+import { jsonOf, type Meaning, readSaid, type Said } from "./error-body.ts";
 
 /** The outcome of one delivery attempt. */
 export type DeliveryOutcome =

@@ -10,27 +10,21 @@ import { compileLinear, type LinearPattern, PatternError } from "../std/pattern.
 import { isSameJson } from "./json-diff.ts";
 import { type Path, pathText } from "./set-path.ts";
 
-/** Compiles a schema or throws `usage`. The result returns the first problem of the data, with its path. */
-export function compileSchema(schema: Json): (data: Json) => string | undefined {
-  const check = new Compiler(schema).compile(schema);
-  return (data) => check(data, []);
-}
-
+/** Keywords that affect the result but are not supported. */
 const UNSUPPORTED = ["$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"];
 
-class Compiler {
-  readonly #root: Json;
-  readonly #targets = new Map<string, Check>();
-
-  constructor(root: Json) {
-    this.#root = root;
-  }
-
-  readonly compile = (schema: Json): Check => {
+/** Compiles a schema or throws `usage`. The result returns the first problem of the data, with its path. */
+export function compileSchema(root: Json): (data: Json) => string | undefined {
+  const targets = new Map<string, Check>();
+  const compile = (schema: Json): Check => {
     if (schema === true) return () => undefined;
     if (schema === false) return (_, at) => problemAt(at, "is not allowed");
     if (!isJsonObject(schema)) throw schemaError(`${stringifyJson(schema)} is not a schema`);
-    const checks = Object.entries(schema).flatMap(([name, value]) => this.#checksOf(name, value, schema));
+    const checks = Object.entries(schema).flatMap(([name, value]) => {
+      if (UNSUPPORTED.includes(name)) throw schemaError(`${name} is not supported`);
+      if (name === "$ref") return [reference(value)];
+      return KEYWORDS.get(name)?.({ name, value, schema, compile }) ?? [];
+    });
     return (data, at) => {
       for (const check of checks) {
         const problem = check(data, at);
@@ -39,36 +33,24 @@ class Compiler {
       return undefined;
     };
   };
-
-  #checksOf(name: string, value: Json, schema: JsonObject): Check[] {
-    if (UNSUPPORTED.includes(name)) throw schemaError(`${name} is not supported`);
-    if (name === "$ref") return [this.#reference(value)];
-    const make = KEYWORDS.get(name);
-    return make === undefined ? [] : [make({ name, value, schema, compile: this.compile })];
-  }
-
   /** Compiled on first use, because a schema may refer to itself. */
-  #reference(value: Json): Check {
-    const target = resolvePointer(this.#root, value);
+  const reference = (value: Json): Check => {
+    const target = resolvePointer(root, value);
     const inProgress = new Set<Path>();
     return (data, at) => {
       if (inProgress.has(at)) throw schemaError(`${value} refers to itself endlessly`);
       inProgress.add(at);
       try {
-        return this.#checkOf(String(value), target)(data, at);
+        const check = targets.get(String(value)) ?? compile(target);
+        targets.set(String(value), check);
+        return check(data, at);
       } finally {
         inProgress.delete(at);
       }
     };
-  }
-
-  #checkOf(reference: string, target: Json): Check {
-    const known = this.#targets.get(reference);
-    if (known) return known;
-    const check = this.compile(target);
-    this.#targets.set(reference, check);
-    return check;
-  }
+  };
+  const check = compile(root);
+  return (data) => check(data, []);
 }
 
 /** Resolves references within the same document only; nothing is fetched. */

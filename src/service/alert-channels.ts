@@ -1,9 +1,9 @@
 /** Sends alert messages to webhooks, Slack, Teams and commands. Reads the channels' secrets from environment variables. */
 
 import { lastLine, runProgram } from "../attempt/run-program.ts";
-import { retryAfterMsOf } from "../delivery/error-body.ts";
 import { RedriveError } from "../errors.ts";
 import { backoffMs } from "../retry/backoff.ts";
+import { retryAfterMsOf } from "../retry/retry-after.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import type { Random } from "../std/random.ts";

@@ -1,7 +1,6 @@
 /** Retention of jobs and logs: deletes old jobs and logs, except those that waiting letters need. */
 import { readdir, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { JobSettings } from "../config/settings.ts";
 import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
@@ -18,7 +17,9 @@ export type JobLimits = { readonly retentionMs: number | null; readonly logReten
 
 const DAY_MS = 86_400_000;
 
-export function jobLimitsOf({ retentionDays, logRetentionDays }: JobSettings): JobLimits {
+type Days = Record<"retentionDays" | "logRetentionDays", number | null>;
+
+export function jobLimitsOf({ retentionDays, logRetentionDays }: Days): JobLimits {
   const ms = (days: number | null) => (days === null ? null : days * DAY_MS);
   return { retentionMs: ms(retentionDays), logRetentionMs: ms(logRetentionDays) };
 }

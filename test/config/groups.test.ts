@@ -30,7 +30,7 @@ groups:
 test.each([
   [
     "{ name: a, match: {} }",
-    "2:21: groups[0].match: it would match every failure; say which: type, class, step, text or pattern",
+    "2:21: groups[0].match: it would match every failure; add type, class, step, text or pattern",
   ],
   [
     "{ name: a, match: { typ: Timeout } }",
@@ -40,14 +40,8 @@ test.each([
     "{ name: a, match: { pattern: '(a)\\1' } }",
     "2:32: groups[0].match.pattern: the pattern cannot be used: invalid escape sequence: `\\1`",
   ],
-  [
-    "{ name: 0123456789abcdef, match: { text: x } }",
-    "2:11: groups[0].name: it would be taken for a signature",
-  ],
-  [
-    '{ name: "a, b", match: { text: x } }',
-    "2:11: groups[0].name: a comma would make it two names in --group",
-  ],
+  ["{ name: 0123456789abcdef, match: { text: x } }", "2:11: groups[0].name: it looks like a signature"],
+  ['{ name: "a, b", match: { text: x } }', "2:11: groups[0].name: a comma separates two names in --group"],
   [
     `{ name: ${"n".repeat(201)}, match: { text: x } }`,
     "2:11: groups[0].name: it is longer than 200 characters",

@@ -42,7 +42,7 @@ test("the message counts the problems, and says that nothing was done", async ()
     code: "usage",
     message:
       "/x/redrive.yml has a problem:\n  /x/redrive.yml:1:16: dlq.mirror: expected true or false, but this is a number",
-    hint: "Nothing was done.",
+    hint: "Correct the file and run the command again. Nothing was done.",
   });
 });
 
@@ -73,12 +73,12 @@ describe("fixes", () => {
     [["match: { type: Timeout }"], "r.yml:2:5: fixes[0]: a fix needs a change: set, patch, command"],
     [
       ["match: { type: Timeout }", "patch: { a: 1 }", "command: [x]"],
-      "r.yml:5:5: fixes[0].command: a fix has one change, and this one has patch already",
+      "r.yml:5:5: fixes[0].command: a fix has one change, and this one already has patch",
     ],
     [["patch: { a: 1 }"], 'r.yml:2:5: fixes[0]: the key "match" is missing'],
     [
       ["match: {}", "patch: { a: 1 }"],
-      "r.yml:3:12: fixes[0].match: it would match every letter; say which: group, type, class or filter",
+      "r.yml:3:12: fixes[0].match: it would match every letter; add group, type, class or filter",
     ],
     [
       ["match: { filter: itm.a }", "patch: { a: 1 }"],

@@ -151,28 +151,28 @@ describe("mistakes", () => {
       "r.yml:7:14: watch.rules[0].depth: expected a whole number of at least 1",
       'r.yml:8:29: watch.rules[1].channels: there is no channel "opps". Did you mean ops?',
       "r.yml:8:45: watch.rules[1].severity: expected one of info, warning, critical. Did you mean critical?",
-      "r.yml:9:19: watch.rules[2].oldest: a rule looks for one thing, and this one has depth already",
+      "r.yml:9:19: watch.rules[2].oldest: a rule has one condition, and this one already has depth",
       "r.yml:10:7: watch.rules[3]: a rule needs one of depth, oldest, arrival_rate, new_group, breaker_open, store_unhealthy",
-      "r.yml:11:29: watch.rules[4].new_group: expected true; leave the rule away when it is not wanted",
+      "r.yml:11:29: watch.rules[4].new_group: expected true; remove the rule to disable it",
       'r.yml:12:15: watch.rules[5].name: there is another rule with the name "a"',
       "r.yml:12:32: watch.rules[5].arrival_rate: expected a number of letters and a time of whole minutes, such as 20/10m, 100/h or 500/d",
-      "r.yml:13:32: watch.rules[6].queues: the store has no queues to choose from here",
+      "r.yml:13:32: watch.rules[6].queues: queues has no meaning for store_unhealthy",
       "r.yml:15:10: watch.channels.ops: teams needs url or url_env",
-      "r.yml:16:43: watch.channels.two.url_env: there is url already",
-      "r.yml:17:41: watch.channels.cmd.url: url means nothing to command",
+      "r.yml:16:43: watch.channels.two.url_env: url is given already",
+      "r.yml:17:41: watch.channels.cmd.url: url has no meaning for command",
       "r.yml:18:33: watch.channels.hook.url: expected a URL that begins with https:// or http://",
-      "r.yml:19:5: watch.channels.@x: a channel is called by letters, digits, dots and dashes",
+      "r.yml:19:5: watch.channels.@x: the name of a channel consists of letters, digits, dots and dashes",
     ]);
   });
 
   test.each([
-    ["quiet_hours: { from: '8:00', to: '8:00' }", "it would be quiet for ever: from and to are the same"],
+    ["quiet_hours: { from: '8:00', to: '8:00' }", "it would always be quiet: from and to are the same"],
     ["rules: []", "expected at least one"],
     ["schedule: '0 0 31 2 *'", "it never comes"],
     ["channels: { a: { type: webhok, url: 'http://x' } }", "Did you mean webhook?"],
     [
       "channels: { a: { type: slack, url: 'http://x', headers_env: { A: B } } }",
-      "headers_env means nothing to slack",
+      "headers_env has no meaning for slack",
     ],
   ])("%s", async (line, problem) => {
     expect(await problemsOf(`watch:\n  ${line}`)).toEqual([expect.stringContaining(problem)]);
