@@ -10,7 +10,7 @@ import { everyJob } from "../queue/find-job.ts";
 import { codeOf } from "../std/thrown.ts";
 import { jobLogs } from "../store/home.ts";
 import { isDismissed } from "./delete-job.ts";
-import type { StartService } from "./service.ts";
+import { inRounds, type StartService } from "./service.ts";
 
 /** Retention periods; null means no limit. */
 export type JobLimits = { readonly retentionMs: number | null; readonly logRetentionMs: number | null };
@@ -127,16 +127,17 @@ async function lettersOf(engine: Engine, { id }: Job): Promise<ReadonlySet<strin
   return names;
 }
 
-export function jobRetention({
-  limits,
-  author,
-  dlqDir,
-}: Pick<TidyOptions, "limits" | "author" | "dlqDir">): StartService {
-  return (job, { engine, home, onNotice }) => ({
-    stop: async () => {
-      const directory = { home, ...(dlqDir !== undefined && { dlqDir }) };
-      const tidied = await tidyJobs(engine, { ...directory, limits, author, onNotice, except: job.id });
+type JobRetentionOptions = Pick<TidyOptions, "limits" | "author" | "dlqDir">;
+
+/** Returns a service that applies the retention of jobs and logs once, after a run. */
+export function jobRetention(options: JobRetentionOptions): StartService {
+  return inRounds(({ id: except }, { engine, home, onNotice }) => ({
+    run: async () => {
+      const tidied = await tidyJobs(engine, { ...options, home, onNotice, except });
       if (tidied.jobs.length > 0) onNotice(`Retention deleted ${tidied.jobs.join(", ")}.`);
+      return undefined;
     },
-  });
+    wakeMs: () => 0,
+    errorText: (reason) => `Old jobs and logs could not be deleted: ${reason} The next run tries again.`,
+  }));
 }

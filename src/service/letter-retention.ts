@@ -1,7 +1,6 @@
 /** Enforces the limits of a running job's letters, some seconds after a letter was buried and at the end. */
 import { fullnessOf, fullnessWarning, type LetterLimits } from "../redrive/limits.ts";
-import { BackgroundTask } from "../std/background-task.ts";
-import type { ServiceContext, StartService } from "./service.ts";
+import { inRounds, type ServiceContext, type StartService } from "./service.ts";
 
 type LetterRetentionOptions = { readonly limits: LetterLimits; readonly author: string };
 
@@ -14,12 +13,16 @@ export const INDEXING = { forMs: 20, leaveMax: 1000 };
 
 export function letterRetention(options: LetterRetentionOptions): StartService {
   const { itemsMax, retentionMs } = options.limits;
-  return ({ id: queue }, context) => {
+  return inRounds(({ id: queue }, context) => {
     const { engine, onNotice } = context;
     const guard = new LimitGuard({ ...options, ...context, queue });
     const removed = { evicted: 0, purged: 0 };
-    const task = new BackgroundTask({
-      ...context,
+    const report = (what: string, count: number) => {
+      const where = `Run \`redrive ops list --job ${queue}\` to list them, and \`redrive ops undo\` to restore them.`;
+      if (count > 0) onNotice(`Archived ${what}: ${count}. ${where}`);
+    };
+    return {
+      startMs: retentionMs === null ? undefined : CHECK_MS,
       run: async ({ isLast }) => {
         const { evicted, purged } = await guard.enforce({ isEnd: isLast });
         removed.evicted += evicted;
@@ -29,24 +32,14 @@ export function letterRetention(options: LetterRetentionOptions): StartService {
       },
       wakeMs: () => CHECK_MS,
       errorText: (reason) =>
-        `The limits of the dead letter queue could not be enforced: ${reason} Nothing is lost; \`redrive dlq maintain ${queue}\` does it later.`,
-    });
-    if (retentionMs !== null) task.wake();
-    const report = (what: string, count: number) => {
-      const where = `\`redrive ops list --job ${queue}\` lists them, and \`redrive ops undo\` restores them.`;
-      if (count > 0) onNotice(`Archived ${what}: ${count}. ${where}`);
-    };
-    return {
-      settled: (_item, { death }) => {
-        if (death !== undefined) task.wake();
-      },
-      stop: async () => {
-        await task.stop();
+        `The limits of the dead letter queue could not be enforced: ${reason} Nothing is lost. Run \`redrive dlq maintain ${queue}\` to enforce them.`,
+      concerns: (_, { death }) => death !== undefined,
+      stopped: () => {
         report("letters that were too old", removed.purged);
         report(`the oldest letters, because ${queue} keeps at most ${itemsMax}`, removed.evicted);
       },
     };
-  };
+  });
 }
 
 export type LimitGuardOptions = LetterRetentionOptions & ServiceContext & { readonly queue: string };

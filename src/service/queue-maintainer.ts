@@ -8,9 +8,8 @@ import type { FixRule } from "../redrive/fix.ts";
 import type { LetterLimits } from "../redrive/limits.ts";
 import { recallCancelled } from "../redrive/operation.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
-import { BackgroundTask } from "../std/background-task.ts";
 import { INDEXING, LimitGuard } from "./letter-retention.ts";
-import { Leader, type ServiceContext, type StartService } from "./service.ts";
+import { inRounds, type ServiceContext, type StartService } from "./service.ts";
 
 export interface MaintenanceOptions {
   readonly limits?: LetterLimits;
@@ -20,48 +19,38 @@ export interface MaintenanceOptions {
 }
 
 const CHECK_MS = 3000;
-/** The leader renews its term with every check. When the term expires, another process takes over. */
-const TERM_MS = 30_000;
 const STORE_WAIT_MS = 30_000;
 
 export function queueMaintainer(options: MaintenanceOptions = {}): StartService {
-  return (job, context) => {
+  const { limits, fixes = [], author = "redrive" } = options;
+  return inRounds((job, context) => {
     const { engine, onNotice } = context;
-    const { limits, fixes = [], author = "redrive" } = options;
     const stop = new AbortController();
-    const leader = new Leader(engine, `maintenance/${job.id}`);
     const guard = limits ? new LimitGuard({ ...context, queue: job.id, limits, author }) : null;
     const fixNew = fixer(job, context, { rules: fixes, author, stop: stop.signal });
     const report = (why: string, count = 0) => {
-      const where = `\`redrive ops list --queue ${job.id}\` lists them, and \`redrive ops undo\` restores them.`;
+      const where = `Run \`redrive ops list --queue ${job.id}\` to list them, and \`redrive ops undo\` to restore them.`;
       if (count > 0) onNotice(`Archived letters of ${job.id} that were ${why}: ${count}. ${where}`);
     };
-    const task = new BackgroundTask({
-      ...context,
+    return {
+      startMs: CHECK_MS,
+      leader: `maintenance/${job.id}`,
       // Runs once more at the end, because even a short-lived worker may have buried letters.
       run: async ({ isLast }) => {
-        if (!(await leader.acquire(TERM_MS))) return CHECK_MS;
         await recallCancelled(engine, job.id);
         if (!isLast) await engine.catchUp(INDEXING);
         const removed = await guard?.enforce({ isEnd: isLast });
         report("too old", removed?.purged);
         report("too many", removed?.evicted);
-        if (isLast) await leader.resign();
-        else if (fixes.length > 0) await fixNew();
+        if (!isLast && fixes.length > 0) await fixNew();
         return CHECK_MS;
       },
       wakeMs: () => CHECK_MS,
       errorText: (reason) =>
-        `The letters of ${job.id} could not be maintained: ${reason} Nothing is lost; \`redrive dlq maintain ${job.id}\` enforces the limits.`,
-    });
-    task.wake();
-    return {
-      stop: () => {
-        stop.abort();
-        return task.stop();
-      },
+        `The letters of ${job.id} could not be maintained: ${reason} Nothing is lost. Run \`redrive dlq maintain ${job.id}\` to enforce the limits.`,
+      stopping: () => stop.abort(),
     };
-  };
+  });
 }
 
 /** Applies fixes only after new letters were buried: older letters that match no rule need not be read again. */

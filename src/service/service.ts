@@ -2,9 +2,11 @@
 import type { Engine } from "../engine.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
+import { BackgroundTask } from "../std/background-task.ts";
 import type { Clock } from "../std/clock.ts";
 import { isJsonObject } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
+import { messageOf } from "../std/thrown.ts";
 
 export interface Service {
   /** Called after a settlement was stored. Must return immediately. */
@@ -28,7 +30,7 @@ export function startServices(
   job: Job,
   context: ServiceContext,
 ): Required<Service> {
-  const report = (error: unknown) => context.onNotice(noticeOf(error));
+  const report = (error: unknown) => context.onNotice(`The work is not affected, but: ${messageOf(error)}`);
   const services = starters.flatMap((start) => {
     try {
       return [start(job, context)];
@@ -54,35 +56,68 @@ export function startServices(
   };
 }
 
-function noticeOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return `The work is not affected, but: ${message}`;
+/** The rounds of a service. */
+export interface Rounds {
+  /** Runs one round. Returns the delay until the next one, or undefined to wait for a settlement. */
+  readonly run: (round: { readonly isLast: boolean }) => Promise<number | undefined>;
+  /** The delay of the first round. Default: a settlement starts it. */
+  readonly startMs?: number | undefined;
+  /** Whether a round is needed soon because of this settlement. Default: never. */
+  readonly concerns?: (item: LeasedItem, settlement: Settlement) => boolean;
+  /** The delay after such a settlement or a failed round, so that many settlements share one round. */
+  readonly wakeMs: () => number;
+  /** Names the work, e.g. `maintenance/orders`, if only one process of all that share the store may do it. */
+  readonly leader?: string;
+  readonly errorText: (reason: string) => string;
+  /** Called before the last round, and after it. */
+  readonly stopping?: () => void;
+  readonly stopped?: () => void;
 }
 
-/** Elects one process among all that share a store to do the work of a service. */
-export class Leader {
-  readonly #engine: Engine;
-  readonly #document: string;
-  readonly #id = randomName(10);
+/** Every service has this shape: rounds at intervals and after settlements, one of them at the end, never two at a time. */
+export function inRounds(define: (job: Job, context: ServiceContext) => Rounds | null): StartService {
+  return (job, context) => {
+    const rounds = define(job, context);
+    if (rounds === null) return { stop: async () => undefined };
+    const task = new BackgroundTask({ ...context, ...rounds, run: asLeader(context.engine, rounds) });
+    if (rounds.startMs !== undefined) task.wake(rounds.startMs);
+    return {
+      settled: (item, settlement) => {
+        if (rounds.concerns?.(item, settlement)) task.wake();
+      },
+      stop: async () => {
+        rounds.stopping?.();
+        await task.stop();
+        rounds.stopped?.();
+      },
+    };
+  };
+}
 
-  /** `name` identifies the work, e.g. `maintenance/orders`. */
-  constructor(engine: Engine, name: string) {
-    this.#engine = engine;
-    this.#document = `leader/${name}`;
-  }
+/** The leader renews its term with every round. When the term expires, another process takes over. */
+const TERM_MS = 30_000;
 
-  /** Makes this process the leader for the given time. Returns false if another process leads; at most one succeeds. */
-  async acquire(forMs: number): Promise<boolean> {
-    const found = await this.#engine.readDocument(this.#document);
-    const now = await this.#engine.now();
+/** Skips the rounds while another process leads. The last round ends the term. */
+function asLeader(engine: Engine, { run, wakeMs, leader }: Rounds): Rounds["run"] {
+  if (leader === undefined) return run;
+  const acquire = leaderElection(engine, leader);
+  return async (round) => {
+    if (!(await acquire(TERM_MS))) return wakeMs();
+    const nextMs = await run(round);
+    if (round.isLast) await acquire(0);
+    return nextMs;
+  };
+}
+
+/** Returns a function that makes this process the leader for the given time, or returns false if another one leads. */
+function leaderElection(engine: Engine, name: string): (forMs: number) => Promise<boolean> {
+  const by = randomName(10);
+  return async (forMs) => {
+    const found = await engine.readDocument(`leader/${name}`);
+    const now = await engine.now();
     const term = isJsonObject(found?.body) ? found.body : {};
-    if (term.by !== this.#id && typeof term.until === "number" && term.until > now) return false;
-    const body = { by: this.#id, until: now + forMs };
-    return this.#engine.writeDocument(this.#document, { seen: found?.version ?? 0, body });
-  }
-
-  /** Ends the term, so that another process can take over immediately. */
-  async resign(): Promise<void> {
-    await this.acquire(0);
-  }
+    if (term.by !== by && typeof term.until === "number" && term.until > now) return false;
+    const body = { by, until: now + forMs };
+    return engine.writeDocument(`leader/${name}`, { seen: found?.version ?? 0, body });
+  };
 }
