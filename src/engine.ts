@@ -14,6 +14,7 @@ import type {
   HoldBy,
   HoldReport,
   Item,
+  Lease,
   LeasedItem,
   NewItem,
   NewNote,
@@ -149,6 +150,8 @@ export interface Engine {
    * `countersOf` (item/settlement.ts) lists the counters.
    */
   settleAndLease(holderId: string | null, settleAndLease: SettleAndLease): Promise<SettleAndLeaseResult>;
+  /** Stores the progress of a running attempt in place of the previous one. Returns false if the lease was lost. */
+  writeProgress(lease: Lease, value: Json): Promise<boolean>;
   /**
    * Notifies when items of the queue may have become leasable. Notifications may be spurious, and are never sent if
    * `can.wakes` is false. The returned function stops them.

@@ -1,10 +1,11 @@
 /** The contract of a handler, which does the work of one attempt. */
 import { parse } from "node:path";
+import { RedriveError } from "../errors.ts";
 import type { LeasedItem, NewNote } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { classify } from "../retry/classify.ts";
 import { describeThrown, readException } from "../retry/thrown.ts";
-import { compact } from "../std/json.ts";
+import { compact, type Json, parseJson, stringifyJson } from "../std/json.ts";
 
 /** The context that a handler gets together with its item. */
 export interface AttemptContext {
@@ -21,6 +22,8 @@ export interface AttemptContext {
   readonly note: (text: string) => void;
   /** Names a file as evidence. If the attempt fails, the failure records its digest, size and type. */
   readonly evidence: (path: string) => void;
+  /** Reports how far the attempt is, as a small JSON value. The last value is stored at most once a second. */
+  readonly progress: (value: Json) => void;
 }
 
 /** One attempt at one item. An exception is recorded as a failure. */
@@ -91,6 +94,11 @@ const NOTE_CHARS_MAX = 4000;
 /** The limit of named files. Fewer are recorded; the others are only counted. */
 const PATHS_MAX = 10_000;
 
+interface OpenAttemptOptions extends Omit<AttemptContext, "note" | "evidence" | "progress"> {
+  readonly author: string;
+  readonly onProgress?: ((value: Json) => void) | undefined;
+}
+
 /** A running attempt. The runner creates one for every lease, so it allocates nothing in advance. */
 export class OpenAttempt implements AttemptContext {
   readonly attempt: number;
@@ -99,17 +107,19 @@ export class OpenAttempt implements AttemptContext {
   readonly signal: AbortSignal;
   readonly mayStart: () => boolean;
   readonly #author: string;
+  readonly #onProgress: ((value: Json) => void) | undefined;
   #notes: NewNote[] | null = null;
   #notesLeftOut = 0;
   #paths: Set<string> | null = null;
 
-  constructor(options: Omit<AttemptContext, "note" | "evidence"> & { readonly author: string }) {
+  constructor(options: OpenAttemptOptions) {
     this.attempt = options.attempt;
     this.slot = options.slot;
     this.agentId = options.agentId;
     this.signal = options.signal;
     this.mayStart = options.mayStart;
     this.#author = options.author;
+    this.#onProgress = options.onProgress;
   }
 
   /** If notes were omitted, an additional note has their number. */
@@ -132,6 +142,10 @@ export class OpenAttempt implements AttemptContext {
     return (path) => this.#addPath(String(path));
   }
 
+  get progress(): (value: Json) => void {
+    return (value) => this.#onProgress?.(checkedProgress(value));
+  }
+
   #addNote(text: string): void {
     if (text === "") return;
     this.#notes ??= [];
@@ -143,6 +157,20 @@ export class OpenAttempt implements AttemptContext {
     this.#paths ??= new Set();
     if (this.#paths.size < PATHS_MAX) this.#paths.add(path);
   }
+}
+
+/** The longest progress, as JSON text. */
+const PROGRESS_BYTES_MAX = 4096;
+
+function checkedProgress(value: Json): Json {
+  const text = stringifyJson(value) as string | undefined;
+  if (text === undefined) throw new RedriveError("usage", "The progress cannot be stored as JSON.");
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= PROGRESS_BYTES_MAX) return parseJson(text) as Json;
+  throw new RedriveError(
+    "usage",
+    `The progress has ${bytes} bytes of JSON; at most ${PROGRESS_BYTES_MAX} are stored.`,
+  );
 }
 
 function shortened(text: string): string {

@@ -262,11 +262,14 @@ export const endingOptions = {
   ),
 };
 
-export const backoff = value(
-  "--backoff <spec>",
-  "wait between retries: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s or none; :nojitter at the end turns off randomness (default: exponential:1s:30s)",
-  (given) => parseBackoff(given),
-);
+const backoffWith = (fallback: string) =>
+  value(
+    "--backoff <spec>",
+    `wait between retries: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s or none; :nojitter at the end turns off randomness (default: ${fallback})`,
+    (given) => parseBackoff(given),
+  );
+export const backoff = backoffWith("exponential:1s:30s");
+export const itemBackoff = backoffWith("as the queue");
 export const breaker = count(
   "--breaker <n>",
   "pause after this many failures in a row, then try a few items (default: none)",

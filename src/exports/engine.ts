@@ -37,6 +37,7 @@ export type { Engine } from "../engine.ts";
 export { ERROR_CODES, type ErrorCode, RedriveError } from "../errors.ts";
 export { INPUT_FORMATS, type InputFormat } from "../intake/input.ts";
 export type { InputSource } from "../intake/read-items.ts";
+export type { Backoff } from "../item/backoff.ts";
 export { ERROR_ORIGINS, type ErrorEntry, type ErrorOrigin } from "../item/error-log.ts";
 export {
   ERROR_CLASSES,
@@ -57,6 +58,7 @@ export {
   groupRecordToJson,
 } from "../item/group.ts";
 export type { AddReport, Attempt, Item, LeasedItem, NewItem, Settlement, Verdict } from "../item/item.ts";
+export type { ItemOptions } from "../item/item-options.ts";
 export type { Job, JobStatus } from "../item/job.ts";
 export {
   type Amendment,
@@ -206,7 +208,6 @@ export type { Selection } from "../redrive/select.ts";
 export type { ClassRule } from "../retry/class-rule.ts";
 export { decide } from "../retry/decide.ts";
 export {
-  type Backoff,
   type BreakerPolicy,
   DEFAULT_BREAKER,
   DEFAULT_POLICY,

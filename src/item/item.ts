@@ -5,11 +5,12 @@ import { toRfc3339 } from "../std/clock.ts";
 import { asText, compact, type Json, type JsonObject } from "../std/json.ts";
 import type { ErrorClass, ErrorTypeName } from "./error-type.ts";
 import { type Failure, failureToJson } from "./failure.ts";
+import type { ItemOptions } from "./item-options.ts";
 import type { WorktreeArtifacts } from "./letter.ts";
 import type { ItemState } from "./state.ts";
 
 /** An item before it is stored. */
-export interface NewItem {
+export interface NewItem extends ItemOptions {
   /** Unique in the queue. Derived from the content or a key, never from the position in the input. */
   readonly itemId: string;
   readonly data: Json;
@@ -29,7 +30,7 @@ export interface NewItem {
 }
 
 /** One unit of work, as stored. */
-export interface Item {
+export interface Item extends ItemOptions {
   /** The item's number in the store. Older items have lower numbers. */
   readonly ref: number;
   readonly queue: string;
@@ -55,6 +56,15 @@ export interface Item {
   readonly requeuedFrom?: string;
   /** The ids of the items that were copied from this one, oldest first. */
   readonly requeuedAs?: readonly string[];
+  /** The last progress that an attempt has reported. */
+  readonly progress?: Progress;
+}
+
+/** The progress of an attempt, in any form that means something to people. */
+export interface Progress {
+  readonly attempt: number;
+  readonly at: number;
+  readonly value: Json;
 }
 
 /** The right to run an item. Each lease starts a new attempt, whose number is the fencing token. */
@@ -64,7 +74,7 @@ export interface Lease {
 }
 
 /** An item as a worker receives it. */
-export interface LeasedItem extends Lease {
+export interface LeasedItem extends Lease, ItemOptions {
   readonly queue: string;
   readonly itemId: string;
   readonly data: Json;

@@ -5,6 +5,7 @@ import { RedriveError } from "../errors.ts";
 import { idProblem } from "../intake/identity.ts";
 import { KEY_BYTES, SeenTable } from "../intake/seen-table.ts";
 import type { Item, NewItem, Priority } from "../item/item.ts";
+import type { ItemOptions } from "../item/item-options.ts";
 import type { Job } from "../item/job.ts";
 import { canonicalJson, compact, type Json } from "../std/json.ts";
 import { nameSeries } from "../std/random.ts";
@@ -12,7 +13,7 @@ import { requireQueue } from "./find-job.ts";
 import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
 /** An item to add. */
-export interface QueueItem {
+export interface QueueItem extends ItemOptions {
   readonly data: Json;
   /** The unique key of the item in the queue. Default: a generated one. */
   readonly key?: string;
@@ -225,14 +226,16 @@ export class QueueIntake {
   }
 
   /** The queue's default expiry counts from the due time of the item. */
-  #newItem({ key, data, name, priority, dueAt, expiresAt, orderingKey }: QueueItem, now: number): NewItem {
+  #newItem(item: QueueItem, now: number): NewItem {
+    const { key, data, name, priority, dueAt, expiresAt, orderingKey, retries, backoff, context } = item;
     const { spec } = this.#rules;
     const afterMs = spec.expiresAfterMs;
     const limit = afterMs === undefined ? undefined : Math.max(now, dueAt ?? now) + afterMs;
     const usual = { itemId: key ?? this.#nextName(), data, priority: priority ?? spec.priority };
     const end = expiresAt ?? limit;
-    if ((name ?? dueAt ?? end ?? orderingKey) === undefined) return usual; // avoids a copy in the common case
-    return { ...usual, ...compact({ name, dueAt, expiresAt: end, orderingKey }) };
+    const own = retries ?? backoff ?? context;
+    if ((name ?? dueAt ?? end ?? orderingKey ?? own) === undefined) return usual; // avoids a copy in the common case
+    return { ...usual, ...compact({ name, dueAt, expiresAt: end, orderingKey, retries, backoff, context }) };
   }
 
   /** Finds the stored items in one query, because the database may be remote. */

@@ -2,11 +2,12 @@
 import type { Engine, StoredLetter } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { contentId } from "../intake/identity.ts";
-import { type Attempt, attemptToJson, type Item } from "../item/item.ts";
+import { type Attempt, attemptToJson, type Item, type Progress } from "../item/item.ts";
 import type { LetterNote } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import { requireJob } from "./find-job.ts";
+import { backoffToText } from "./queue-spec.ts";
 
 const CANDIDATES_MAX = 6;
 
@@ -83,6 +84,10 @@ export function itemToJson(item: Item): JsonObject {
     due_at: toRfc3339(item.dueAt),
     expires_at: item.expiresAt === undefined ? undefined : toRfc3339(item.expiresAt),
     ordering_key: item.orderingKey,
+    retries: item.retries,
+    backoff: item.backoff && backoffToText(item.backoff),
+    context: item.context,
+    progress: item.progress && progressToJson(item.progress),
     attempts: item.attempts,
     revision: item.revision,
     redrive_count: item.redriveCount,
@@ -113,4 +118,8 @@ export function itemViewToJson({ item, attempts, notes }: ItemView): JsonObject 
 
 export function resultOf(attempts: readonly Attempt[]): Attempt["result"] {
   return attempts.findLast(({ outcome }) => outcome === "succeeded")?.result;
+}
+
+function progressToJson({ attempt, at, value }: Progress): JsonObject {
+  return { attempt_number: attempt, at: toRfc3339(at), value };
 }

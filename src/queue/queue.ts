@@ -74,8 +74,8 @@ export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOp
 }
 
 function withSignal(context: AttemptContext, signal: AbortSignal): AttemptContext {
-  const { attempt, slot, agentId, mayStart, note, evidence } = context;
-  return { attempt, slot, agentId, mayStart, note, evidence, signal };
+  const { attempt, slot, agentId, mayStart, note, evidence, progress } = context;
+  return { attempt, slot, agentId, mayStart, note, evidence, progress, signal };
 }
 
 const ANSWERS: readonly unknown[] = ["handled", "retry", "dlq"] satisfies readonly HandlerAnswer[];

@@ -1,11 +1,12 @@
 /** Decides what happens to an item after an attempt. Pure: no access to the store, the clock or the item's data. */
 import type { HandlerProblem, Verdict } from "../item/item.ts";
+import type { ItemOptions } from "../item/item-options.ts";
 import type { Outcome } from "../item/settlement.ts";
 import type { Random } from "../std/random.ts";
 import { backoffMs, clampDelayMs } from "./backoff.ts";
 import { AGENT_OUTAGE_MS_MAX, OUTAGE_MS_MAX, type Policy } from "./policy.ts";
 
-export interface ItemHistory {
+export interface ItemHistory extends Pick<ItemOptions, "retries" | "backoff"> {
   /** The attempts that count against the policy, without the current one. */
   readonly attemptsCounted: number;
   /** How often the item's worker was lost, without the current loss. */
@@ -56,9 +57,10 @@ type Failed = Extract<Outcome, { kind: "failed" }>;
 export function decide(
   history: ItemHistory,
   outcome: Outcome,
-  policy: Policy,
+  queuePolicy: Policy,
   context: DecisionContext,
 ): Verdict {
+  const policy = policyFor(history, queuePolicy);
   if (outcome.kind === "succeeded") return { kind: "done" };
   if (outcome.kind === "released") return { kind: "release" };
   if (outcome.kind === "lost") return decideLost(history, policy, context);
@@ -70,6 +72,13 @@ export function decide(
   const tries = history.attemptsCounted + 1;
   if (tries < policy.maxAttempts) return retry(history, outcome, policy, context);
   return giveUp(history, outcome, policy, context, `attempts spent (${tries} of ${policy.maxAttempts})`);
+}
+
+/** The policy of the queue with the retries and the backoff that the item sets for itself. */
+function policyFor({ retries, backoff }: ItemHistory, policy: Policy): Policy {
+  if (retries === undefined && backoff === undefined) return policy;
+  const maxAttempts = retries === undefined ? policy.maxAttempts : retries + 1;
+  return { ...policy, maxAttempts, backoff: backoff ?? policy.backoff };
 }
 
 /**

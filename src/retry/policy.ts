@@ -1,30 +1,7 @@
 /** The policy of a queue: the number of attempts, the waits between them, and what to do when they are used up. */
+import type { Backoff } from "../item/backoff.ts";
 
-/** How long to wait before each retry. */
-export type Backoff =
-  | {
-      readonly kind: "exponential";
-      readonly initialMs: number;
-      readonly factor: number;
-      readonly maxMs: number;
-      readonly jitter: boolean;
-    }
-  | {
-      readonly kind: "linear";
-      readonly initialMs: number;
-      readonly stepMs: number;
-      readonly maxMs: number;
-      readonly jitter: boolean;
-    }
-  | { readonly kind: "fixed"; readonly delayMs: number; readonly jitter: boolean }
-  | {
-      readonly kind: "fibonacci";
-      readonly initialMs: number;
-      readonly maxMs: number;
-      readonly jitter: boolean;
-    }
-  /** The n-th retry waits for the n-th delay; later retries wait for the last one. */
-  | { readonly kind: "list"; readonly delaysMs: readonly number[]; readonly jitter: boolean };
+export type { Backoff } from "../item/backoff.ts";
 
 export const ITEM_FAILURE_ACTIONS = ["dlq", "retry", "skip", "stop", "custom"] as const;
 /** What to do when attempts are used up. `retry` skips the backoff before that; `custom` runs a handler. */

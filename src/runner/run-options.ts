@@ -10,7 +10,7 @@ import type { ClassRule } from "../retry/class-rule.ts";
 import type { HandlerReport } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { Clock } from "../std/clock.ts";
-import { compact } from "../std/json.ts";
+import { compact, type Json } from "../std/json.ts";
 import type { Random } from "../std/random.ts";
 import type { GroupRule } from "../triage/grouping.ts";
 import type { StoreRetry } from "./store-retry.ts";
@@ -78,6 +78,8 @@ export type Feed = (storeRetry: StoreRetry, signal: AbortSignal) => AsyncIterabl
 export interface RunObserver {
   started?(item: LeasedItem, slot: number): void;
   settled?(item: LeasedItem, settlement: Settlement, outcome: Outcome): void;
+  /** Called at every progress of a running attempt, before it is stored. */
+  progress?(item: LeasedItem, value: Json): void;
   added?(items: number): void;
   /** May return a promise that delays the next lease, e.g. when results pile up. */
   ready?(): Promise<unknown> | undefined;

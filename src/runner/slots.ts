@@ -8,7 +8,9 @@ import { applyClassRules } from "../retry/class-rule.ts";
 import { decide, type HandlerReport, isOutageFailure, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import { assert } from "../std/assert.ts";
+import type { Json } from "../std/json.ts";
 import { type DispatchGate, failingSince } from "./dispatch-gate.ts";
+import { ProgressWriter } from "./progress-writer.ts";
 import { type RunnerSettings, type RunOptions, runnerSettings } from "./run-options.ts";
 
 export interface Ended {
@@ -54,12 +56,14 @@ export class Slots {
   readonly #rules: RunnerSettings;
   readonly #free: number[];
   readonly #running = new Map<number, Running>();
+  readonly #progress: ProgressWriter;
   #ended: Ended[] = [];
 
   constructor(deps: SlotsDeps) {
     const { slots } = deps.options;
     this.#deps = deps;
     this.#rules = runnerSettings(deps.options);
+    this.#progress = new ProgressWriter(deps.options);
     this.#free = Array.from({ length: slots }, (_, index) => slots - index);
   }
 
@@ -99,10 +103,24 @@ export class Slots {
     const agentId = `${context.holderId}/${slot}`;
     const { signal, mayStart } = context;
     const author = options.author ?? agentId;
-    const attempt = new OpenAttempt({ attempt: item.attempt, slot, agentId, signal, mayStart, author });
+    const onProgress = (value: Json) => this.#reportProgress(item, value);
+    const attempt = new OpenAttempt({
+      attempt: item.attempt,
+      slot,
+      agentId,
+      signal,
+      mayStart,
+      author,
+      onProgress,
+    });
     const running: Running = { ...context, item, attempt, ended: NOT_YET };
     this.#running.set(slot, running);
     running.ended = this.#work(running);
+  }
+
+  #reportProgress(item: LeasedItem, value: Json): void {
+    this.#deps.options.observer?.progress?.(item, value);
+    this.#progress.report(item, value);
   }
 
   async allEnded(): Promise<void> {
@@ -165,6 +183,7 @@ export class Slots {
     const { slot } = running.attempt;
     this.#running.delete(slot);
     this.#free.push(slot);
+    this.#progress.forget(running.item);
     const ended = this.#end(running, outcome, report);
     this.#ended.push(ended);
     this.#deps.onEnded(ended.settlement);

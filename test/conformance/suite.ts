@@ -25,6 +25,7 @@ import { groupTests } from "./groups.ts";
 import { holdTests } from "./hold.ts";
 import { importTests } from "./import.ts";
 import { intakeTests } from "./intake.ts";
+import { itemOptionTests } from "./item-options.ts";
 import { itemTests } from "./items.ts";
 import { jobTests } from "./jobs.ts";
 import { leaseTests } from "./lease.ts";
@@ -68,6 +69,7 @@ const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   replacement: replaceTests,
   "held items": holdTests,
   items: itemTests,
+  "options and progress of items": itemOptionTests,
   lease: leaseTests,
   clock: clockTests,
   order: orderTests,

@@ -34,6 +34,36 @@ function live(policy: Policy, next: (tries: number) => Outcome): { tries: number
   throw new Error("the item never came to an end");
 }
 
+describe("what an item sets for itself", () => {
+  test("its retries count instead of those of the policy, more and fewer", () => {
+    for (const [retries, tries] of [
+      [0, 1],
+      [1, 2],
+      [9, 10],
+    ] as const) {
+      let life: ItemHistory = { ...FRESH, retries };
+      let count = 0;
+      for (let verdict: Verdict = { kind: "retry", delayMs: 0 }; verdict.kind === "retry"; count++) {
+        verdict = decide(life, failed("transient"), exact, context);
+        life = lived(life, failed("transient"), verdict);
+      }
+      expect(count).toBe(tries);
+    }
+  });
+
+  test("its backoff counts, for a lost worker too", () => {
+    const own: ItemHistory = { ...FRESH, backoff: { kind: "fixed", delayMs: 77, jitter: false } };
+    expect(decide(own, failed("transient"), exact, context)).toEqual({ kind: "retry", delayMs: 77 });
+    expect(decide(own, lost, exact, context)).toEqual({ kind: "retry", delayMs: 77 });
+  });
+
+  test("a permanent failure buries it at once, whatever it sets", () => {
+    expect(decide({ ...FRESH, retries: 9 }, failed("permanent"), exact, context)).toMatchObject({
+      kind: "bury",
+    });
+  });
+});
+
 describe("the order of the rules", () => {
   test("a success is done, whatever came before", () => {
     expect(decide({ attemptsCounted: 99, lostCount: 99 }, { kind: "succeeded" }, exact, context)).toEqual({

@@ -30,6 +30,54 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
+  it("stores the progress of an attempt at once and then once a second, always the newest", async () => {
+    await make("a");
+    const told: unknown[] = [];
+    let report: (value: number) => void = () => {};
+    const hands = new Hands();
+    const run = kit.run(
+      (item, context) => {
+        report = context.progress;
+        return hands.handler(item, context);
+      },
+      { observer: { progress: ({ itemId }, value) => told.push([itemId, value]) } },
+    );
+    const stored = async () =>
+      (await kit.engine.listItems({ queue: QUEUE, limit: 1 })).map(({ progress }) => progress?.value);
+    await kit.until(() => hands.running.length === 1);
+    for (const value of [1, 2, 3]) report(value);
+    expect(told).toEqual([
+      ["a", 1],
+      ["a", 2],
+      ["a", 3],
+    ]);
+    expect(await stored()).toEqual([1]);
+    await kit.pass(900);
+    expect(await stored()).toEqual([1]);
+    await kit.pass(200);
+    expect(await stored()).toEqual([3]);
+    expect(() => report("x".repeat(5000) as unknown as number)).toThrow("at most 4096 are stored");
+    hands.letGo("a");
+    expect(await kit.end(run)).toEqual({ end: "finished" });
+    expect(await stored()).toEqual([3]);
+  });
+
+  it("retries an item as often as the item says", async () => {
+    await make("a");
+    await kit.engine.add(QUEUE, [{ ...newItem("b"), retries: 0 }]);
+    const tries: string[] = [];
+    const run = kit.run(
+      async (item) => {
+        tries.push(item.itemId);
+        return fail()(item);
+      },
+      { slots: 1, policy: policyOf({ maxAttempts: 3 }) },
+    );
+    await kit.end(run);
+    expect(tries.filter((id) => id === "a")).toHaveLength(3);
+    expect(tries.filter((id) => id === "b")).toHaveLength(1);
+  });
+
   it("finishes an empty queue", async () => {
     await make();
     expect(await kit.end(kit.run(succeed))).toEqual({ end: "finished" });

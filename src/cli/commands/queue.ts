@@ -15,7 +15,17 @@ import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { conflict, EXIT, userError } from "../exit-code.ts";
 import { readJsonFile, readJsonOption, readJsonText } from "../json-input.ts";
-import { absolute, choice, dryRun, flag, itemStates, reason, word } from "../options.ts";
+import {
+  absolute,
+  choice,
+  dryRun,
+  flag,
+  itemBackoff,
+  itemStates,
+  reason,
+  retries,
+  word,
+} from "../options.ts";
 import { queueOptions, queueSettingsFrom } from "../queue-options.ts";
 import { itemText } from "../render/item.ts";
 import { queueSettingsText, queuesText, queueText } from "../render/queue.ts";
@@ -135,6 +145,7 @@ const add = command({
   examples: [
     "redrive queue add orders --data '{\"order\": 7}' --key order-7",
     "redrive queue add orders --file order.json --due 10m --priority high",
+    "redrive queue add orders --data 7 --retries 10 --backoff fixed:1m",
   ],
   arguments: { queue },
   options: {
@@ -152,6 +163,8 @@ const add = command({
         aliases: [{ flags: "--lane <lane>" }],
       },
     ),
+    retries: retries("how often it is retried (default: as the queue)"),
+    backoff: itemBackoff,
   },
   run: async (context, { queue: name, data, file, due, expires, ...settings }) => {
     const given = await readData(context, { data, file });

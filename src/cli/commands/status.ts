@@ -4,13 +4,15 @@ import { EVENT_TYPES, type Event, eventToJson } from "../../item/event.ts";
 import { isStanding } from "../../item/job.ts";
 import { refuseStanding, requireJob } from "../../queue/find-job.ts";
 import { type JobSummary, summarise, summaryToJson } from "../../queue/job-summary.ts";
+import { type RunningItem, readRunning, runningToJson } from "../../queue/running-items.ts";
 import { systemClock, toRfc3339 } from "../../std/clock.ts";
-import { compact, stringifyJson } from "../../std/json.ts";
+import { asText, compact, stringifyJson } from "../../std/json.ts";
 import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { count, duration, flag, listOf } from "../options.ts";
 import { summaryText } from "../render/job-summary.ts";
+import { fit, type Screen } from "../render/text.ts";
 import { untilInterrupted } from "../signals.ts";
 
 const POLL_MS = 500;
@@ -25,8 +27,11 @@ const status = command({
       untilInterrupted(async (interrupt) => {
         const stop = interrupt.signal;
         const summary = await (watch ? watchJob(context, engine, { name, stop }) : readSummary(engine, name));
-        const text = () => `${summaryText(summary, context)}\n`;
-        return context.answer(summaryToJson(summary), text, interrupt.exitCode ?? EXIT.done);
+        const running = await readRunning(engine, summary.jobId);
+        const text = () =>
+          `${[summaryText(summary, context), ...runningLines(running, context)].join("\n")}\n`;
+        const json = { ...summaryToJson(summary), running: running.map(runningToJson) };
+        return context.answer(json, text, interrupt.exitCode ?? EXIT.done);
       }),
     ),
 });
@@ -35,6 +40,14 @@ async function readSummary(engine: Engine, name: string): Promise<JobSummary> {
   const job = await requireJob(engine, name);
   if (isStanding(job)) refuseStanding(job);
   return summarise(engine, job);
+}
+
+function runningLines(running: readonly RunningItem[], { columns }: Screen): readonly string[] {
+  if (running.length === 0) return [];
+  const lines = running.map(
+    ({ itemId, progress }) => `  ${fit(`${itemId}  ${asText(progress)}`, columns - 2)}`,
+  );
+  return ["", "Running:", ...lines];
 }
 
 /** Shows one status line on stderr: rewritten in place on a terminal, otherwise printed after each change. */

@@ -1,7 +1,8 @@
 /** Renders items of a queue or receipts of a target: a page, and one with its history. */
-import type { Attempt, Item } from "../../item/item.ts";
+import type { Attempt, Item, Progress } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { type ItemView, resultOf } from "../../queue/find-item.ts";
+import { backoffToText } from "../../queue/queue-spec.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { asText, type Json } from "../../std/json.ts";
@@ -83,11 +84,18 @@ function factsOf(item: Item, word: Word): readonly Fact[] {
     ["Due", isWaiting(item) ? toRfc3339(dueAt) : undefined],
     ["Expires", expiresAt === undefined ? undefined : toRfc3339(expiresAt)],
     [words.orderingKey, item.orderingKey],
+    ["Retries", item.retries === undefined ? undefined : String(item.retries)],
+    ["Backoff", item.backoff && backoffToText(item.backoff)],
+    ["Progress", item.progress && progressText(item.progress)],
     ["Revision", revision > 1 ? String(revision) : undefined],
     ["Redriven", redriveCount > 0 ? timesText(redriveCount) : undefined],
     ["Copied from", item.requeuedFrom],
     ["Requeued as", requeuedAs.join(", ")],
   ];
+}
+
+function progressText({ attempt, at, value }: Progress): string {
+  return clean(`${asText(value)} (attempt ${attempt}, ${toRfc3339(at)})`);
 }
 
 function attemptLines({ number, outcome, startedAt, endedAt, failure }: Attempt, { columns }: Screen) {

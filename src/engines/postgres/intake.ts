@@ -4,6 +4,7 @@ import type { AddOptions, AddReport } from "../../engine.ts";
 import { type RedriveError, settingsChanged } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
+import { optionsText } from "../../item/item-options.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { EventLog } from "../sql/event-log.ts";
@@ -269,6 +270,7 @@ function insert(
     column(items, ({ orderingKey }) => orderingKey),
     items.map(({ data }) => stringifyJson(data)),
     column(items, ({ name }) => name),
+    column(items, optionsText),
     skipped,
     spec,
     shard,
@@ -282,15 +284,15 @@ function insert(
  */
 const insertSql = (given: string) => `
   WITH here AS MATERIALIZED (
-         SELECT no AS queue, ready + leased + held + done + dead + skipped + discarded + ?10::bigint AS position,
+         SELECT no AS queue, ready + leased + held + done + dead + skipped + discarded + ?11::bigint AS position,
                 ${timeIn("?2")} AS now
            FROM queue_totals
-          WHERE name = ?1 AND ${EVENTS_LOCKED} AND (?11::text IS NULL OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND spec = ?11::text))),
+          WHERE name = ?1 AND ${EVENTS_LOCKED} AND (?12::text IS NULL OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND spec = ?12::text))),
        given AS MATERIALIZED (${given}),
        added AS (
          INSERT INTO items (ref, queue, item_id, position, state, due_at, priority, expires_at, ordering_key)
          SELECT ref, queue, item_id, position + step, 'ready', due_at, priority, expires_at, ordering_key FROM given),
-       kept AS (INSERT INTO payloads (ref, data, name) SELECT ref, data, name FROM given),
+       kept AS (INSERT INTO payloads (ref, data, name, options) SELECT ref, data, name, options FROM given),
        placed AS (
          INSERT INTO ready_items (queue, priority, due_at, ref)
          SELECT queue, priority, due_at, ref FROM given WHERE ordering_key IS NULL),
@@ -299,23 +301,23 @@ const insertSql = (given: string) => `
          SELECT queue, ordering_key, ref FROM given WHERE ?7::text[] IS NOT NULL AND ordering_key IS NOT NULL),
        counted AS (
          INSERT INTO queue_counts (shard, queue, ready)
-         SELECT ?12::integer, queue, count(*) FROM given WHERE ?12::integer IS NOT NULL GROUP BY queue
+         SELECT ?13::integer, queue, count(*) FROM given WHERE ?13::integer IS NOT NULL GROUP BY queue
          ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + excluded.ready),
        told AS (${tellAlike("item_queued", {
          relation: "(SELECT queue, ref, NULL::integer AS attempt, step FROM given)",
          order: "step",
          at: "(SELECT now FROM here)",
        })})
-  SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?13, ?14) END,
+  SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?14, ?15) END,
          (SELECT json_agg(DISTINCT ordering_key)::text FROM given WHERE ?7::text[] IS NOT NULL AND ordering_key IS NOT NULL) AS keys,
          CASE WHEN n.taken < cardinality(?3::text[]) THEN (SELECT coalesce(json_agg(item_id), '[]')::text FROM given) END AS ids
     FROM here h CROSS JOIN (SELECT count(*) AS taken FROM given) n`;
 
 const GIVEN = `
-  h.queue, h.position, h.now, g.item_id, coalesce(g.due_at, h.now) AS due_at, g.priority, g.expires_at, g.ordering_key, g.data, g.name
+  h.queue, h.position, h.now, g.item_id, coalesce(g.due_at, h.now) AS due_at, g.priority, g.expires_at, g.ordering_key, g.data, g.name, g.options
     FROM here h CROSS JOIN
-         unnest(?3::text[], ?4::bigint[], ?5::integer[], ?6::bigint[], ?7::text[], ?8::text[], ?9::text[])
-         WITH ORDINALITY AS g (item_id, due_at, priority, expires_at, ordering_key, data, name, at)`;
+         unnest(?3::text[], ?4::bigint[], ?5::integer[], ?6::bigint[], ?7::text[], ?8::text[], ?9::text[], ?10::text[])
+         WITH ORDINALITY AS g (item_id, due_at, priority, expires_at, ordering_key, data, name, options, at)`;
 
 const INSERT_NEW = insertSql(`SELECT nextval('items_ref_seq') AS ref, g.at - 1 AS step, ${GIVEN}`);
 const INSERT_UNKNOWN = insertSql(`

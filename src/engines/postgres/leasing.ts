@@ -5,6 +5,7 @@
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import type { LeasedItem } from "../../item/item.ts";
 import { PRIORITIES } from "../../item/item.ts";
+import { readOptions } from "../../item/item-options.ts";
 import { allow, spend } from "../../item/rate.ts";
 import { gateName } from "../../item/store-queries.ts";
 import { assert } from "../../std/assert.ts";
@@ -168,13 +169,14 @@ type Rare = [
   expiresAt: number | null,
   name: string | null,
   ordering_key: string | null,
+  options: string | null,
 ];
 
-const USUAL: Rare = [0, 0, 1, 0, null, null, null];
+const USUAL: Rare = [0, 0, 1, 0, null, null, null, null];
 
 const RARE = `CASE WHEN m.attempts_counted > 0 OR m.lost_count > 0 OR m.revision > 1 OR m.redrives > 0 OR m.expires_at IS NOT NULL
-    OR m.ordering_key IS NOT NULL OR p.name IS NOT NULL
-  THEN json_build_array(m.attempts_counted, m.lost_count, m.revision, m.redrives, m.expires_at, p.name, m.ordering_key)::text END`;
+    OR m.ordering_key IS NOT NULL OR p.name IS NOT NULL OR p.options IS NOT NULL
+  THEN json_build_array(m.attempts_counted, m.lost_count, m.revision, m.redrives, m.expires_at, p.name, m.ordering_key, p.options)::text END`;
 
 /** Runs thousands of times a second: one object literal is ten times as fast as spreads. */
 function itemOf(row: TakenRow, queue: string): LeasedItem {
@@ -193,11 +195,14 @@ function itemOf(row: TakenRow, queue: string): LeasedItem {
     redriveCount: 0,
   };
   if (rare === null) return usual;
-  const [attemptsCounted, lostCount, revision, redriveCount, expiresAt, name] = JSON.parse(rare) as Rare;
+  const [attemptsCounted, lostCount, revision, redriveCount, expiresAt, name, , options] = JSON.parse(
+    rare,
+  ) as Rare;
   return {
     ...usual,
     ...{ attemptsCounted, lostCount, revision, redriveCount },
     ...(name !== null && { name }),
+    ...(options !== null && readOptions(options)),
     ...(expiresAt !== null && { expiresAt }),
   };
 }

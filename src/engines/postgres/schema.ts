@@ -3,7 +3,6 @@
  * waiting for each other: counters have shards, and ready items have their own table, so that leasing changes no index of
  * `items`.
  */
-
 import { RUN_MAX } from "../../item/event.ts";
 import { GROUP_STATES } from "../../item/group.ts";
 import { ATTEMPT_OUTCOMES } from "../../item/item.ts";

@@ -1,6 +1,7 @@
 /** The holders of leases, and what each of them holds. */
 import type { Holder, NewHolder } from "../../engine.ts";
 import type { LeasedItem } from "../../item/item.ts";
+import { readOptions } from "../../item/item-options.ts";
 import type { Db, SqlValue, Step } from "./db.ts";
 import { queueNo } from "./jobs.ts";
 import { objectOf } from "./row.ts";
@@ -69,7 +70,7 @@ export function* listLeases(
 ): Step<LeasedItem[]> {
   const held = db.sql.heldBy("(SELECT no FROM holders WHERE id = ?1)");
   const rows = yield* db.all<object>(
-    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.attempts AS attempt, i.attempts_counted, i.lost_count, i.revision,
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, p.options, i.attempts AS attempt, i.attempts_counted, i.lost_count, i.revision,
             i.redrives AS redrive_count, i.position AS "index", i.expires_at, i.started_at
        FROM (${held} ${also}) held ${db.sql.joinInOrder} items i ON i.ref = held.ref
             JOIN queues q ON q.no = i.queue JOIN payloads p ON p.ref = i.ref
@@ -77,5 +78,10 @@ export function* listLeases(
     holderId,
     ...values,
   );
-  return rows.map((row) => objectOf<LeasedItem>(row, { json: ["data"] }));
+  return rows.map((row) => {
+    const { options, ...item } = objectOf<LeasedItem & { readonly options?: string }>(row, {
+      json: ["data"],
+    });
+    return { ...item, ...readOptions(options) };
+  });
 }

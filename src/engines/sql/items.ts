@@ -1,20 +1,36 @@
 /** Finds items by id, lists them by age, and lists the results of done items. */
 import type { ItemQuery, ItemResult } from "../../engine.ts";
-import { type Item, priorityOf } from "../../item/item.ts";
-import { type Json, parseJson } from "../../std/json.ts";
+import { type Item, type Lease, priorityOf } from "../../item/item.ts";
+import { readOptions } from "../../item/item-options.ts";
+import { type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Db, SqlValue, Step } from "./db.ts";
 import { queueNo } from "./jobs.ts";
 import { objectOf } from "./row.ts";
 
-type StoredItem = Omit<Item, "priority"> & {
+type StoredItem = Omit<Item, "priority" | "progress"> & {
   readonly priority: number;
+  readonly options?: string;
+  readonly progressAttempt?: number;
+  readonly progressAt?: number;
+  readonly progress?: Json;
   readonly requeuedAs?: readonly string[];
 };
 
 function itemOf(row: object): Item {
-  const { priority, requeuedAs = [], ...item } = objectOf<StoredItem>(row, { json: ["data", "requeued_as"] });
+  const {
+    priority,
+    requeuedAs = [],
+    options,
+    progress,
+    progressAttempt,
+    progressAt,
+    ...item
+  } = objectOf<StoredItem>(row, { json: ["data", "requeued_as", "progress"] });
+  const reported = progressAttempt !== undefined && progressAt !== undefined;
   return {
     ...item,
+    ...readOptions(options),
+    ...(reported && { progress: { attempt: progressAttempt, at: progressAt, value: progress ?? null } }),
     data: item.data ?? null,
     priority: priorityOf(priority),
     ...(requeuedAs.length > 0 && { requeuedAs }),
@@ -24,11 +40,13 @@ function itemOf(row: object): Item {
 /** Reads the items that a statement selects, ordered by its columns `rank` and `ref`. */
 function* readItems(db: Db, chosen: string, ...values: readonly SqlValue[]): Step<Item[]> {
   const rows = yield* db.all<object>(
-    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.state, i.priority, i.due_at, i.expires_at, i.ordering_key,
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, p.options, i.state, i.priority, i.due_at, i.expires_at, i.ordering_key,
             i.attempts, i.attempts_counted, i.lost_count, i.revision, i.redrives AS redrive_count,
             (SELECT o.item_id FROM items o WHERE o.ref = i.origin) AS requeued_from,
-            (SELECT ${db.sql.jsonArray("c.item_id ORDER BY c.ref")} FROM items c WHERE c.origin = i.ref) AS requeued_as
+            (SELECT ${db.sql.jsonArray("c.item_id ORDER BY c.ref")} FROM items c WHERE c.origin = i.ref) AS requeued_as,
+            r.attempt AS progress_attempt, r.at AS progress_at, r.value AS progress
        FROM (${chosen}) i JOIN queues q ON q.no = i.queue LEFT JOIN payloads p ON p.ref = i.ref
+            LEFT JOIN progress r ON r.ref = i.ref
       ORDER BY i.rank, i.ref`,
     ...values,
   );
@@ -99,4 +117,16 @@ export function* listResults(
     itemId: row.item_id,
     result: row.result === null ? null : (parseJson(row.result) as Json),
   }));
+}
+
+/** Writes nothing unless this attempt still runs. */
+export function* writeProgress(db: Db, { ref, attempt }: Lease, value: Json): Step<boolean> {
+  const written = yield* db.run(
+    `INSERT INTO progress (ref, attempt, at, value)
+     SELECT i.ref, i.attempts, ${db.sql.typed("?1", "bigint")}, ${db.sql.typed("?2", "text")} FROM items i
+      WHERE i.ref = ${db.sql.typed("?3", "bigint")} AND i.state = 'leased' AND i.attempts = ${db.sql.typed("?4", "bigint")}
+     ON CONFLICT (ref) DO UPDATE SET attempt = excluded.attempt, at = excluded.at, value = excluded.value`,
+    ...[db.now, stringifyJson(value), ref, attempt],
+  );
+  return written > 0;
 }

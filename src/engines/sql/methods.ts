@@ -15,7 +15,7 @@ import { listGroups } from "./groups.ts";
 import { moveHeld } from "./hold.ts";
 import { listLeases } from "./holders.ts";
 import { importLetters } from "./import.ts";
-import { findItems, listItems, listResults } from "./items.ts";
+import { findItems, listItems, listResults, writeProgress } from "./items.ts";
 import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
 import { addNote, listNotes } from "./notes.ts";
 import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
@@ -64,6 +64,7 @@ export function sharedMethods(transactions: Transactions) {
     importLetters: (queue, letters) => writeLocked((db) => importLetters(db, queue, letters)),
     addNote: (ref, note) => write((db) => addNote(db, ref, note)),
     listNotes: (ref) => readOnce((db) => listNotes(db, ref)),
+    writeProgress: (lease, value) => write((db) => writeProgress(db, lease, value)),
     listAmendments: (ref) => readOnce((db) => listAmendments(db, ref)),
     beginOperation: (operation) => writeLocked((db) => beginOperation(db, operation)),
     enlist: (id, found) => writeLocked((db) => enlist(db, id, found)),

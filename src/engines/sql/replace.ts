@@ -2,6 +2,7 @@
 import type { AddReport } from "../../engine.ts";
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
+import { optionsText } from "../../item/item-options.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { canonicalJson, type Json, parseJson } from "../../std/json.ts";
@@ -123,7 +124,10 @@ function* rewrite({ db, queue, events }: Intake, ref: number, item: NewItem, aut
   const change = { ref, letter: letter?.no ?? null, data: item.data, at: db.now, author };
   const [amendment] = yield* amendAll(db, [change]);
   assert(amendment, `item ${item.itemId} is replaced by what it is`);
-  yield* db.run("UPDATE payloads SET name = ? WHERE ref = ?", item.name ?? null, ref);
+  yield* db.run(
+    "UPDATE payloads SET name = ?, options = ? WHERE ref = ?",
+    ...[item.name ?? null, optionsText(item) ?? null, ref],
+  );
   yield* db.run(
     "UPDATE items SET priority = ?, due_at = ?, expires_at = ? WHERE ref = ?",
     ...[rankOf(item.priority ?? "normal"), item.dueAt ?? db.now, item.expiresAt ?? null, ref],

@@ -45,11 +45,12 @@ interface Origin {
   readonly ordering_key: string | null;
   readonly name: string | null;
   readonly data: string;
+  readonly options: string | null;
 }
 
 function* readOrigins(db: Db, refs: readonly number[]): Step<readonly Origin[]> {
   const rows = yield* db.all<Origin>(
-    `SELECT i.ref AS origin, i.item_id, i.priority, i.ordering_key, p.name, p.data
+    `SELECT i.ref AS origin, i.item_id, i.priority, i.ordering_key, p.name, p.data, p.options
        FROM items i JOIN payloads p ON p.ref = i.ref WHERE ${db.sql.among("i.ref", "?")}`,
     refs,
   );
@@ -105,11 +106,12 @@ function* insertItems(db: Db, queue: number, items: readonly NewRow[]): Step<voi
   );
   if (made < items.length) throw db.lostRace("an item was added under the id of a letter that is requeued");
   yield* db.insert(
-    "payloads (ref, data, name)",
-    items.map(({ ref, given, data, name, item_id }) => [
+    "payloads (ref, data, name, options)",
+    items.map(({ ref, given, data, name, item_id, options }) => [
       ref,
       given.data === undefined ? data : stringifyJson(given.data),
       newNameOf(name, item_id),
+      options,
     ]),
   );
   yield* db.offer(items.map(({ ref }) => ref));

@@ -3,6 +3,7 @@ import type { AddOptions, AddReport } from "../../engine.ts";
 import { settingsChanged } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
+import { optionsText } from "../../item/item-options.ts";
 import { type JsonObject, stringifyJson } from "../../std/json.ts";
 import { EventLog } from "../sql/event-log.ts";
 import { countQueue, queueNo } from "../sql/jobs.ts";
@@ -126,11 +127,14 @@ function insertPayloads(
   items: readonly NewItem[],
   refs: readonly (number | undefined)[],
 ): void {
+  const hasOptions = items.some((item) => optionsText(item) !== undefined);
   session.insert(
-    "payloads (ref, data, name)",
-    items.flatMap(({ data, name = null }, at) => {
+    hasOptions ? "payloads (ref, data, name, options)" : "payloads (ref, data, name)",
+    items.flatMap((item, at) => {
       const ref = refs[at];
-      return ref === undefined ? [] : [[ref, stringifyJson(data), name]];
+      if (ref === undefined) return [];
+      const row = [ref, stringifyJson(item.data), item.name ?? null];
+      return [hasOptions ? [...row, optionsText(item) ?? null] : row];
     }),
   );
 }

@@ -6,6 +6,7 @@ import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { LeasedItem } from "../../item/item.ts";
 import { PRIORITIES, rankOf } from "../../item/item.ts";
+import { readOptions } from "../../item/item-options.ts";
 import { allow, spend } from "../../item/rate.ts";
 import { assert } from "../../std/assert.ts";
 import { type Json, parseJson } from "../../std/json.ts";
@@ -80,10 +81,11 @@ type DueRow = readonly [
   redrives: number,
   position: number,
   expiresAt: number | null,
+  options: string | null,
 ];
 
 const COLUMNS =
-  "i.ref, i.attempts, i.item_id, p.data, p.name, i.attempts_counted, i.lost_count, i.revision, i.redrives, i.position, i.expires_at";
+  "i.ref, i.attempts, i.item_id, p.data, p.name, i.attempts_counted, i.lost_count, i.revision, i.redrives, i.position, i.expires_at, p.options";
 
 /** Items of an operation are not leased while it is paused or still selecting letters. */
 const OPEN_OPERATION = "(SELECT no FROM operations WHERE id = ? AND status = 'open')";
@@ -160,6 +162,7 @@ function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
     redriveCount,
     index,
     expiresAt,
+    options,
   ] = row;
   const item = {
     ref,
@@ -174,8 +177,13 @@ function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
     index,
     startedAt,
   };
-  if (name === null && expiresAt === null) return item; // most items have neither
-  return { ...item, ...(name !== null && { name }), ...(expiresAt !== null && { expiresAt }) };
+  if (name === null && expiresAt === null && options === null) return item; // most items have none of them
+  return {
+    ...item,
+    ...(name !== null && { name }),
+    ...(expiresAt !== null && { expiresAt }),
+    ...(options !== null && readOptions(options)),
+  };
 }
 
 /** Returns the number of a holder; throws if it is no longer registered. */

@@ -7,19 +7,16 @@ import { RedriveError } from "../../errors.ts";
 import type { Clock } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { Notifier } from "../../std/notifier.ts";
-import type { Scalar, SqlValue } from "../sql/db.ts";
+import type { Scalar } from "../sql/db.ts";
 import { storeChanged } from "../store-version.ts";
+import { bound, type Given, type Value } from "./bound-values.ts";
 import { notifierOf } from "./notifiers.ts";
 import { StoreClock } from "./store-clock.ts";
 import { storeError } from "./store-error.ts";
 import { StoreFile } from "./store-file.ts";
 
+export type { Value } from "./bound-values.ts";
 export { DatabaseSync, type StatementSyncInstance };
-
-export type Value = string | number | null;
-
-/** A parameter of a statement; a list is bound as a JSON array, for `json_each`. */
-type Given = SqlValue;
 
 /** The result of a write; `lastInsertRowid` may stem from an earlier statement. */
 export interface Written {
@@ -392,20 +389,6 @@ export class Session {
       },
     );
   }
-}
-
-/** Returns the same array if no value needs conversion, which is the usual case. */
-function bound(values: readonly Given[]): readonly Value[] {
-  return values.every(isValue) ? values : values.map(stored);
-}
-
-function isValue(value: Given): value is Value {
-  return value === null || (typeof value !== "object" && typeof value !== "boolean");
-}
-
-function stored(value: Given): Value {
-  if (isValue(value)) return value;
-  return typeof value === "boolean" ? Number(value) : JSON.stringify(value);
 }
 
 /** SQLite's own `lower` handles only ASCII. The searched text is already in lower case. */

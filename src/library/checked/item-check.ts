@@ -1,6 +1,8 @@
 /** Validates items before they are added. Does not use a schema, which is too slow for thousands of items per call. */
 import { type NewItem, PRIORITIES } from "../../item/item.ts";
+import { CONTEXT_BYTES_MAX, RETRIES_MAX } from "../../item/item-options.ts";
 import type { QueueItem } from "../../queue/add-items.ts";
+import { backoff as backoffSchema } from "../../queue/settings-schema.ts";
 import { describeValue, invalidInput, suggestion } from "../../std/check-input.ts";
 import { jsonProblem, toJsonData } from "./json-data.ts";
 
@@ -17,6 +19,13 @@ const COMMON = {
   dueAt: time,
   expiresAt: time,
   orderingKey: text,
+  retries: (value) =>
+    Number.isInteger(value) && Number(value) >= 0 && Number(value) <= RETRIES_MAX
+      ? undefined
+      : `expected a whole number from 0 to ${RETRIES_MAX}`,
+  backoff: (value) =>
+    backoffSchema.safeParse(value).success ? undefined : 'expected what parseBackoff("fixed:1s") returns',
+  context,
 } satisfies Partial<Fields<QueueItem>>;
 
 const QUEUE_ITEM: Fields<QueueItem> = { ...COMMON, data, key: text };
@@ -78,6 +87,16 @@ function text(value: unknown): string | undefined {
 function time(value: unknown): string | undefined {
   if (typeof value === "number" && Number.isSafeInteger(Math.round(value))) return undefined;
   return "expected milliseconds since the epoch, such as Date.now() or date.getTime()";
+}
+
+function context(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return "expected an object";
+  const problem = jsonProblem(value);
+  if (problem !== undefined) return `expected an object that JSON can represent (${problem})`;
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  return bytes > CONTEXT_BYTES_MAX
+    ? `expected at most ${CONTEXT_BYTES_MAX} bytes of JSON, not ${bytes}`
+    : undefined;
 }
 
 function data(value: unknown): string | undefined {

@@ -45,6 +45,7 @@ export type Simulated = Omit<
   | "deleteJob"
   | "watch"
   | "within"
+  | "writeProgress"
   | "listResults"
   | "earliestFailure"
   | "readGroup"

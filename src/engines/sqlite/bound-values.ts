@@ -1,0 +1,21 @@
+/** Converts the parameters of statements to values that SQLite can store. */
+import type { SqlValue } from "../sql/db.ts";
+
+export type Value = string | number | null;
+
+/** A parameter of a statement; a list is bound as a JSON array, for `json_each`. */
+export type Given = SqlValue;
+
+/** Returns the same array if no value needs conversion, which is the usual case. */
+export function bound(values: readonly Given[]): readonly Value[] {
+  return values.every(isValue) ? values : values.map(stored);
+}
+
+function isValue(value: Given): value is Value {
+  return value === null || (typeof value !== "object" && typeof value !== "boolean");
+}
+
+function stored(value: Given): Value {
+  if (isValue(value)) return value;
+  return typeof value === "boolean" ? Number(value) : JSON.stringify(value);
+}
