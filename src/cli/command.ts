@@ -130,7 +130,11 @@ export function addCommand(parent: Parser, definition: Command, program: Program
     const context = new Context(terminal, shared, program.words);
     const keys = Object.keys(definition.arguments);
     const given = Object.fromEntries(keys.map((key, index) => [key, words[index]]));
-    report(await definition.run(context, { ...withoutUndefined(given), ...read() }));
+    try {
+      report(await definition.run(context, { ...withoutUndefined(given), ...read() }));
+    } catch (error) {
+      throw await context.explain(error);
+    }
   });
 }
 

@@ -71,8 +71,6 @@ export class Context {
     const engine = await this.openStore(options);
     try {
       return await action(engine);
-    } catch (error) {
-      throw await damageBehind(error, engine);
     } finally {
       await engine.close();
     }
@@ -101,6 +99,19 @@ export class Context {
     const open = [...paths, ...(store === undefined ? [] : [store])].filter((path) => !makePrivate(path));
     if (!warns || open.length === 0) return;
     this.note(`redrive: other users can read ${open.join(", ")}, and the permissions cannot be changed.`);
+  }
+
+  /** Replaces an error that looks like a bug if the store is damaged, because the code relies on the store's invariants. */
+  async explain(error: unknown): Promise<unknown> {
+    const isBug = [AssertionError, TypeError, RangeError, SyntaxError].some((kind) => error instanceof kind);
+    const engine = isBug ? await this.openStore().catch(() => null) : null;
+    if (engine === null) return error;
+    const isSound = await engine.check().then(
+      (problems) => problems.length === 0,
+      () => false,
+    );
+    await engine.close();
+    return isSound ? error : damagedStore("some of its rows cannot be read", error);
   }
 
   #reportWait(reason: string): void {
@@ -187,17 +198,4 @@ function userOf(env: NodeJS.ProcessEnv): string {
   } catch {
     return env.USER ?? "unknown"; // a container may run under a uid without a name
   }
-}
-
-/** Replaces an error that looks like a bug if the store is damaged, because the code relies on the store's invariants. */
-async function damageBehind(error: unknown, engine: Engine): Promise<unknown> {
-  const isBug =
-    error instanceof AssertionError ||
-    [TypeError, RangeError, SyntaxError].some((kind) => error instanceof kind);
-  if (!isBug) return error;
-  const broken = await engine.check().then(
-    (problems) => problems.length > 0,
-    () => true,
-  );
-  return broken ? damagedStore("some of its rows cannot be read", error) : error;
 }

@@ -214,14 +214,10 @@ export const cursor = word("--cursor <cursor>", "continue after this cursor: the
 export const reason = text("--reason <text>", "why");
 export const note = text("--note <text>", "a note that is kept with the change");
 export const acceptChanges = (help: string) => flag("--accept-changes", help);
-export const storeWaitMs = duration(
-  "--store-wait <duration>",
-  "how long to wait for a store that cannot be written (default: 30s)",
-);
-export const storeWaitForeverMs = duration(
-  "--store-wait <duration>",
-  "how long to wait for a store that does not answer (default: forever)",
-);
+const storeWait = (shown: string) =>
+  duration("--store-wait <duration>", `how long to wait for an unavailable store (default: ${shown})`);
+export const storeWaitMs = storeWait("30s");
+export const storeWaitForeverMs = storeWait("forever");
 export const keepEvidence = flag(
   "--keep-evidence",
   "copy the files that the work names as evidence (default: record digest, size and type only)",

@@ -15,7 +15,7 @@ const sharedOptions = {
   backoff: option.backoff,
   lossesMax: option.count(
     "--max-losses <n>",
-    "an item dies after losing this many workers (default: 3; receipts: 20)",
+    "lost workers until an item dies (default: 3; receipts: 20)",
     1,
   ),
   breaker: option.orNone(
@@ -99,29 +99,19 @@ export const targetOptions = {
       "--header <name:value>",
       "send this header, which is no secret; none removes all",
     ),
-    idHeader: option.word(
-      "--id-header <name>",
-      "the header of the idempotency key (default: Idempotency-Key)",
-    ),
+    idHeader: option.word("--id-header <name>", "the header for the key (default: Idempotency-Key)"),
     tokenEnv: option.text("--token-env <name>", "send the bearer token in this environment variable", {
       conflicts: ["tokenFile"],
     }),
     tokenFile: option.path(
       "--token-file <file>",
-      "send the bearer token in this file; it is read again when it changes",
+      "send the bearer token in this file, also after it changes",
     ),
     noToken: option.flag("--no-token", "stop sending a token", { conflicts: ["tokenEnv", "tokenFile"] }),
     timeoutMs: option.duration("--timeout <duration>", "how long one attempt may take (default: 10s)"),
-    answerBytesMax: option.count(
-      "--max-answer <bytes>",
-      "read at most this much of an answer (default: 1 MiB)",
-      1,
-    ),
+    answerBytesMax: option.count("--max-answer <bytes>", "how much of an answer is read (default: 1 MiB)", 1),
     orderField: option.orNone(
-      option.word(
-        "--order-field <field>",
-        "send receipts with the same value here one after another, or none",
-      ),
+      option.word("--order-field <field>", "send receipts with the same value one by one, or none"),
     ),
   }),
   ...option.under("When an attempt fails", {

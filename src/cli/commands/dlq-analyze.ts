@@ -27,7 +27,7 @@ const analyze = command({
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   options: {
     ...selectionOptions,
-    file: path("--export <file>", "also write the analysis to this JSON file"),
+    file: path("--export <file>", "also write it to this JSON file"),
   },
   run: async (context, { name, file, ...flags }) => {
     checkSelection(flags);

@@ -17,7 +17,7 @@ import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { userError } from "../exit-code.ts";
 import { refreshDirectories } from "../maintenance.ts";
-import { count, dryRun, flag, orNone, required, text, yes } from "../options.ts";
+import { count, dryRun, flag, orNone, reason, required, yes } from "../options.ts";
 import { undoHint } from "../render/operation.ts";
 import { clean, counted, lettersText, thousands } from "../render/text.ts";
 import { checkSelection, isNarrowed, selectionOptions } from "../selection.ts";
@@ -33,12 +33,7 @@ const discard = command({
     "redrive dlq discard --job nightly --older-than 30d --reason old --dry-run",
   ],
   arguments: { items },
-  options: {
-    ...selectionOptions,
-    dryRun,
-    yes,
-    reason: required(text("--reason <text>", "why; stored with each letter")),
-  },
+  options: { ...selectionOptions, dryRun, yes, reason: required(reason) },
   run: (context, { reason: why, ...given }) =>
     decide(context, given, {
       kind: "discard",

@@ -115,7 +115,7 @@ const fix = command({
     ...selectionOptions,
     dryRun,
     yes,
-    names: list("--rule <names>", "apply only these fixes"),
+    names: list("--rule <names>", "only these fixes"),
     quiet,
   },
   run: async (context, { names, ...flags }) => {

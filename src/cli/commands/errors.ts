@@ -25,6 +25,8 @@ import { type Shorten, shortIds } from "../render/letter-list.ts";
 import { clean, type Screen, secondText } from "../render/text.ts";
 import { untilInterrupted } from "../signals.ts";
 
+const FORMATS = ["table", "json", "error-body"] as const;
+
 const options = {
   queues: list("--queue <queues>", "errors of these queues or jobs (default: all)"),
   item: word("--item <item>", "errors of this item: its id, or the beginning of it"),
@@ -33,14 +35,7 @@ const options = {
   limit,
   before: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 1),
   follow: flag("--follow", "print oldest first, and keep printing; with JSON one object per line"),
-  format: withDefault(
-    choice("--format <format>", "table, json (the same as --json), or error-body for Power Automate", [
-      "table",
-      "json",
-      "error-body",
-    ]),
-    "table",
-  ),
+  format: withDefault(choice("--format <format>", "error-body is for Power Automate", FORMATS), "table"),
 };
 
 type ErrorFlags = Given<typeof options>;

@@ -59,14 +59,9 @@ function shownStatus({ status }: JobSummary, job: Job): string {
 
 function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): string {
   if (rows.length === 0) return "No jobs. To run one: redrive demo\n";
-  const colours: Readonly<Record<string, Tint>> = {
-    running: paint.cyan,
-    completed: paint.green,
-    interrupted: paint.yellow,
-    failed: paint.red,
-    stopped: paint.red,
-  };
-  const status = (cell: string, row: Row) => (colours[row.shownStatus] ?? paint.dim)(cell);
+  const { cyan: running, green: completed, yellow: interrupted, red: failed } = paint;
+  const tints: Readonly<Record<string, Tint>> = { running, completed, interrupted, failed, stopped: failed };
+  const status = (cell: string, row: Row) => (tints[row.shownStatus] ?? paint.dim)(cell);
   const folder = ({ job }: Row) => shortFolder(folderOf(job), terminal.env.HOME);
   return table(
     rows,

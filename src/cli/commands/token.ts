@@ -9,19 +9,14 @@ import { minuteText } from "../render/text.ts";
 const tokens = () => import("../../server/auth/tokens.ts");
 
 const DAY_MS = 86_400_000;
+const ROLES = ["viewer", "operator", "admin"] as const;
 
 const create = command({
   summary: "Create a token and print its secret, which is not stored.",
   examples: ["redrive token create --name ci --role operator --expires 90d"],
   options: {
     name: required(word("--name <name>", "whom or what it is for; changes are recorded under this name")),
-    role: required(
-      choice("--role <role>", "viewer reads, operator changes letters, admin does everything", [
-        "viewer",
-        "operator",
-        "admin",
-      ] as const),
-    ),
+    role: required(choice("--role <role>", "viewer reads, operator changes letters, admin does all", ROLES)),
     lifetimeMs: withDefault(duration("--expires <duration>", "how long it is valid"), 90 * DAY_MS, "90d"),
   },
   run: async (context, { name, role, lifetimeMs }) => {

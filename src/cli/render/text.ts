@@ -7,14 +7,7 @@ import { formatDuration } from "../../std/duration.ts";
 
 export type Tint = (text: string) => string;
 
-export interface Paint {
-  readonly bold: Tint;
-  readonly dim: Tint;
-  readonly red: Tint;
-  readonly green: Tint;
-  readonly yellow: Tint;
-  readonly cyan: Tint;
-}
+export type Paint = Readonly<Record<"bold" | "dim" | "red" | "green" | "yellow" | "cyan", Tint>>;
 
 export interface Screen {
   readonly paint: Paint;
