@@ -28,23 +28,44 @@ import {
 } from "./step-variables.ts";
 import { type ExpandMode, unknownVariable, unreadable, usageProblem } from "./variables.ts";
 
-type Path = readonly PropertyKey[];
 type Mapping = Readonly<Record<string, unknown>>;
+
+/** A value of the file with its path. */
+interface Field {
+  readonly value: unknown;
+  readonly path: Finding["path"];
+}
+
+/** Returns a field of a mapping. Its value is undefined if there is none. */
+function child({ value, path }: Field, key: string): Field {
+  return { value: isJsonObject(value) ? value[key] : undefined, path: [...path, key] };
+}
+
+/** Returns the elements of a list, or the value itself. */
+function elements({ value, path }: Field): readonly Field[] {
+  if (!Array.isArray(value)) return [{ value, path }];
+  return value.map((element: unknown, index) => ({ value: element, path: [...path, index] }));
+}
+
+function keysOf({ value }: Field): readonly string[] {
+  return isJsonObject(value) ? Object.keys(value) : [];
+}
 
 /** Returns all violations of these rules. `given` has the names of variables from the command line. */
 export function checkWorkflow(raw: unknown, given: readonly string[]): readonly Finding[] {
   if (!isJsonObject(raw)) return [];
   const checker = new Checker(Array.isArray(raw.secrets) ? raw.secrets.map(String) : []);
+  const at = (key: string) => child({ value: raw, path: [] }, key);
   const setup = inSetup(given);
-  checker.environment(raw.env, ["env"], setup);
-  checker.retry(raw.retry, ["retry"]);
-  checker.phase(raw.setup, ["setup"], setup);
+  checker.environment(at("env"), setup);
+  checker.retry(at("retry"));
+  checker.phase(at("setup"), setup);
   const after = afterSetup(setup, given);
   const results = withResults(after);
-  checker.map(raw.map, ["map"], after);
-  checker.phase(raw.reduce, ["reduce"], results);
-  checker.phase(raw.merge, ["merge"], results);
-  checker.errorPolicy(raw.error_policy, ["error_policy"], withItem(after));
+  checker.map(at("map"), after);
+  checker.phase(at("reduce"), results);
+  checker.phase(at("merge"), results);
+  checker.errorPolicy(at("error_policy"), withItem(after));
   return checker.findings;
 }
 
@@ -57,219 +78,179 @@ class Checker {
     this.#secrets = secrets;
   }
 
-  phase(phase: unknown, path: Path, known: Known): void {
-    if (isJsonObject(phase)) this.steps(phase.commands, [...path, "commands"], known);
-    else this.steps(phase, path, known);
+  phase(phase: Field, known: Known): void {
+    this.steps(isJsonObject(phase.value) ? child(phase, "commands") : phase, known);
   }
 
-  map(map: unknown, path: Path, known: Known): void {
-    if (!isJsonObject(map)) return;
-    const { input, json_path: jsonPath, sort_by: sortBy, agent_template: template } = map;
-    if (isJsonObject(input)) this.#text(input.command, [...path, "input", "command"], known, "shell");
-    else this.#text(input, [...path, "input"], known);
-    if (typeof jsonPath === "string" && jsonPath.trim() !== "") {
-      this.#report([...path, "json_path"], jsonPathProblem(jsonPath));
-    }
-    this.#expression(map.filter, [...path, "filter"], FILTER_VARIABLES);
-    for (const [text, at] of elements(sortBy, [...path, "sort_by"])) {
-      if (text.trim() !== "")
-        this.#report(
-          at,
-          usageProblem(() => parseSortKeys(text)),
-        );
-    }
-    const steps = isJsonObject(template) ? template.commands : template;
-    const at = [...path, "agent_template"];
-    if (Array.isArray(steps) && steps.length === 0) this.#report(at, "there is no step in it");
-    this.phase(template, at, withItem(known));
+  map(map: Field, known: Known): void {
+    const input = child(map, "input");
+    if (isJsonObject(input.value)) this.#text(child(input, "command"), known, "shell");
+    else this.#text(input, known);
+    this.#parse(child(map, "json_path"), jsonPathProblem);
+    this.#expression(child(map, "filter"), FILTER_VARIABLES);
+    for (const key of elements(child(map, "sort_by")))
+      this.#parse(key, (text) => usageProblem(() => parseSortKeys(text)));
+    const template = child(map, "agent_template");
+    const steps = isJsonObject(template.value) ? template.value.commands : template.value;
+    if (Array.isArray(steps) && steps.length === 0) this.#report(template, "there is no step in it");
+    this.phase(template, withItem(known));
   }
 
-  errorPolicy(policy: unknown, path: Path, known: Known): void {
-    if (!isJsonObject(policy)) return;
-    const { on_item_failure: action, custom_handler: handler } = policy;
+  errorPolicy(policy: Field, known: Known): void {
+    const [action, handler] = [child(policy, "on_item_failure"), child(policy, "custom_handler")];
     const inHandler = new Map(known).set("error", ERROR_FIELDS);
-    this.retry(policy.retry_config, [...path, "retry_config"]);
-    if (policy.max_outage !== undefined && policy.on_outage !== "wait") {
-      this.#reportKey([...path, "max_outage"], "max_outage has no meaning without on_outage: wait");
-    }
-    this.steps(handler, [...path, "custom_handler"], inHandler);
-    if (isJsonObject(action)) this.steps(action.custom, [...path, "on_item_failure", "custom"], inHandler);
-    if (action === "custom" && handler === undefined) {
-      this.#report([...path, "on_item_failure"], "custom needs its steps: write custom_handler below it");
-    }
-    if (action !== "custom" && handler !== undefined) {
-      const message = "custom_handler has no meaning without on_item_failure: custom";
-      this.#reportKey([...path, "custom_handler"], message);
-    }
+    this.retry(child(policy, "retry_config"));
+    const outage = child(policy, "max_outage");
+    if (outage.value !== undefined && child(policy, "on_outage").value !== "wait")
+      this.#reportKey(outage, "max_outage has no meaning without on_outage: wait");
+    this.steps(handler, inHandler);
+    this.steps(child(action, "custom"), inHandler);
+    const isCustom = action.value === "custom";
+    if (isCustom && handler.value === undefined)
+      this.#report(action, "custom needs its steps: write custom_handler below it");
+    if (!isCustom && handler.value !== undefined)
+      this.#reportKey(handler, "custom_handler has no meaning without on_item_failure: custom");
   }
 
-  retry(retry: unknown, path: Path): void {
-    const parsed = retryForm.safeParse(retry);
-    if (!parsed.success) return;
-    for (const problem of retryProblems(parsed.data)) {
-      this.#reportKey([...path, ...problem.path], problem.message);
-    }
+  retry({ value, path }: Field): void {
+    const parsed = retryForm.safeParse(value);
+    for (const problem of parsed.success ? retryProblems(parsed.data) : [])
+      this.#reportKey({ value, path: [...path, ...problem.path] }, problem.message);
   }
 
-  environment(env: unknown, path: Path, known: KnownVariables): void {
-    if (!isJsonObject(env)) return;
-    for (const [name, value] of Object.entries(env)) {
-      const at = [...path, name];
+  environment(env: Field, known: KnownVariables): void {
+    for (const name of keysOf(env)) {
+      const at = child(env, name);
       if (!NAME_PATTERN.test(name)) this.#reportKey(at, `"${name}" cannot be the name of a variable`);
-      this.#text(value, at, known);
+      this.#text(at, known);
     }
   }
 
-  steps(steps: unknown, path: Path, known: Known): void {
-    if (isJsonObject(steps)) this.#step(steps, path, known);
-    if (!Array.isArray(steps)) return;
-    for (const [index, step] of steps.entries()) {
-      if (isJsonObject(step)) this.#step(step, [...path, index], known);
-    }
+  steps(steps: Field, known: Known): void {
+    for (const step of elements(steps)) this.#step(step, known);
   }
 
-  #step(step: Mapping, path: Path, known: Known): void {
-    this.#oneAction(step, path);
-    this.#id(step.id, [...path, "id"]);
-    this.#expression(step.when, [...path, "when"], known);
-    this.environment(step.env, [...path, "env"], known);
-    this.#action(step, path, known);
-    for (const key of ["working_dir", "output_file"]) this.#text(step[key], [...path, key], known);
-    this.retry(step.retry, [...path, "retry"]);
-    this.#handler(step.on_failure, [...path, "on_failure"], known, "error");
-    this.#capture(step, path, known);
-    if (isJsonObject(step.validate)) this.#validate(step.validate, [...path, "validate"], known);
-    for (const [code, steps] of Object.entries(isJsonObject(step.on_exit_code) ? step.on_exit_code : {})) {
-      this.steps(steps, [...path, "on_exit_code", code], known);
-    }
-    this.steps(step.on_success, [...path, "on_success"], known);
+  #step(step: Field, known: Known): void {
+    const { value } = step;
+    if (!isJsonObject(value)) return;
+    this.#oneAction(step, value);
+    this.#id(child(step, "id"));
+    this.#expression(child(step, "when"), known);
+    this.environment(child(step, "env"), known);
+    this.#action(step, known);
+    for (const key of ["working_dir", "output_file"]) this.#text(child(step, key), known);
+    this.retry(child(step, "retry"));
+    this.#handler(child(step, "on_failure"), known, "error");
+    this.#capture(step, value, known);
+    const validate = child(step, "validate");
+    this.#step(validate, known);
+    this.#handler(child(validate, "on_incomplete"), known, "validation");
+    const codes = child(step, "on_exit_code");
+    for (const code of keysOf(codes)) this.steps(child(codes, code), known);
+    this.steps(child(step, "on_success"), known);
   }
 
-  #oneAction(step: Mapping, path: Path): void {
-    const [first, ...others] = ACTION_KEYS.filter((key) => key in step);
-    if (first === undefined) {
-      const message = `a step needs an action: ${ACTION_KEYS.join(", ")}`;
-      this.findings.push({ path, message, lacks: ACTION_KEYS });
-    }
-    for (const extra of others) {
-      this.#reportKey([...path, extra], `a step has one action, and this one has ${first} already`);
-    }
+  #oneAction(step: Field, value: Mapping): void {
+    const [first, ...others] = ACTION_KEYS.filter((key) => key in value);
+    const message = `a step needs an action: ${ACTION_KEYS.join(", ")}`;
+    if (first === undefined) this.findings.push({ path: step.path, message, lacks: ACTION_KEYS });
+    for (const extra of others)
+      this.#reportKey(child(step, extra), `a step has one action, and this one has ${first} already`);
   }
 
-  #action(step: Mapping, path: Path, known: Known): void {
-    this.#text(step.shell, [...path, "shell"], known, "shell");
-    this.#text(step.claude, [...path, "claude"], known);
-    const { agent, write_file: file, foreach } = step;
-    if (isJsonObject(agent)) {
-      const [command, prompt] = [
-        [...path, "agent", "command"],
-        [...path, "agent", "prompt"],
-      ];
-      this.#text(agent.command, command, known);
-      const line = agent.command;
-      if (typeof line === "string")
-        this.#report(
-          command,
-          usageProblem(() => splitWords(line)),
-        );
-      this.#text(agent.prompt, prompt, known);
-      this.#secretArguments([agent.command].flat(), command);
-      if (agent.prompt_by === "argument") this.#secretArguments([agent.prompt], prompt);
-    }
-    if (isJsonObject(file)) {
-      for (const key of ["path", "content"]) this.#text(file[key], [...path, "write_file", key], known);
-    }
-    if (isJsonObject(foreach)) this.#foreach(foreach, [...path, "foreach"], known);
+  #action(step: Field, known: Known): void {
+    this.#text(child(step, "shell"), known, "shell");
+    this.#text(child(step, "claude"), known);
+    const [agent, file, foreach] = [child(step, "agent"), child(step, "write_file"), child(step, "foreach")];
+    const [command, prompt] = [child(agent, "command"), child(agent, "prompt")];
+    this.#text(command, known);
+    this.#parse(command, (line) => usageProblem(() => splitWords(line)));
+    this.#text(prompt, known);
+    for (const word of elements(command)) this.#secretArgument(word, command);
+    if (child(agent, "prompt_by").value === "argument") this.#secretArgument(prompt, prompt);
+    for (const key of ["path", "content"]) this.#text(child(file, key), known);
+    if (isJsonObject(foreach.value)) this.#foreach(foreach, foreach.value, known);
   }
 
-  /** Reports secrets in arguments, because other users of the machine can read the arguments of a process. */
-  #secretArguments(texts: readonly unknown[], path: Path): void {
-    for (const text of texts) {
-      const secret = typeof text === "string" ? secretIn(text, this.#secrets) : undefined;
-      if (secret === undefined) continue;
-      const message = `the secret ${secret} would stand in an argument of the agent. Let the agent read it from its environment`;
+  /** Reports a secret in an argument, because other users of the machine can read the arguments of a process. */
+  #secretArgument({ value }: Field, { path }: Field): void {
+    for (const part of typeof value === "string" ? templateParts(value) : []) {
+      if (typeof part === "string" || part.kind !== "placeholder" || part.name !== "env") continue;
+      const secret = String(part.path[0] ?? "");
+      if (!this.#secrets.includes(secret)) continue;
+      const message = `the secret ${secret} would be in an argument of the agent. Let the agent read it from its environment`;
       this.findings.push({ path, word: secret, message });
+      return;
     }
   }
 
-  #foreach(foreach: Mapping, path: Path, known: Known): void {
-    for (const key of ["items", "list"]) this.#text(foreach[key], [...path, key], known);
-    this.#twice(foreach, "items", "list", path);
-    this.#twice(foreach, "steps", "do", path);
-    if (!("items" in foreach || "list" in foreach)) {
+  #foreach(foreach: Field, value: Mapping, known: Known): void {
+    const { path } = foreach;
+    for (const key of ["items", "list"]) this.#text(child(foreach, key), known);
+    this.#twice(foreach, value, "items", "list");
+    this.#twice(foreach, value, "steps", "do");
+    if (!("items" in value || "list" in value))
       this.findings.push({ path, message: 'the key "items" is missing', lacks: ["items", "list"] });
-    }
-    const steps = foreach.steps ?? foreach.do;
-    if (steps === undefined || (Array.isArray(steps) && steps.length === 0)) {
+    const steps = value.steps ?? value.do;
+    if (steps === undefined || (Array.isArray(steps) && steps.length === 0))
       this.findings.push({ path, message: "there is no step in it", lacks: ["steps", "do"] });
-    }
     const inner = inRound(known);
-    for (const key of ["steps", "do"]) this.steps(foreach[key], [...path, key], inner);
+    for (const key of ["steps", "do"]) this.steps(child(foreach, key), inner);
     for (const [name, fields] of inner)
       if (!known.has(name) && !RESERVED_NAMES.has(name)) known.set(name, fields);
   }
 
   /** A handler is a list of steps, or one step with more keys. `local` is the variable that only the handler can use. */
-  #handler(handler: unknown, path: Path, known: Known, local: "error" | "validation"): void {
-    if (handler === undefined) return;
+  #handler(handler: Field, known: Known, local: "error" | "validation"): void {
+    const { value } = handler;
+    if (value === undefined) return;
     const inner = new Map(known).set(local, local === "error" ? ERROR_FIELDS : VALIDATION_FIELDS);
-    if (!isJsonObject(handler)) this.steps(handler, path, inner);
-    else if ("steps" in handler || "commands" in handler) this.#handlerSteps(handler, path, inner);
-    else this.#step(handler, path, inner);
+    if (!isJsonObject(value) || !("steps" in value || "commands" in value)) this.steps(handler, inner);
+    else {
+      this.#twice(handler, value, "steps", "commands");
+      for (const key of ["steps", "commands"]) this.steps(child(handler, key), inner);
+      for (const key of Object.keys(value).filter((name) => STEP_KEYS.has(name)))
+        this.#reportKey(child(handler, key), `${key} belongs to one of the steps, not beside them`);
+    }
     takeOver(known, inner);
   }
 
-  #handlerSteps(handler: Mapping, path: Path, known: Known): void {
-    this.#twice(handler, "steps", "commands", path);
-    for (const key of ["steps", "commands"]) this.steps(handler[key], [...path, key], known);
-    for (const key of Object.keys(handler)) {
-      if (!STEP_KEYS.has(key)) continue;
-      this.#reportKey([...path, key], `${key} belongs to one of the steps, not beside them`);
-    }
-  }
-
-  #validate(validate: Mapping, path: Path, known: Known): void {
-    this.#step(validate, path, known);
-    this.#handler(validate.on_incomplete, [...path, "on_incomplete"], known, "validation");
-  }
-
-  #capture(step: Mapping, path: Path, known: Known): void {
-    this.#twice(step, "capture", "capture_output", path);
-    const key = "capture" in step ? "capture" : "capture_output";
-    const name = step[key];
-    if (name === undefined && "capture_format" in step) {
-      this.#reportKey([...path, "capture_format"], "capture_format has no meaning without capture");
-    }
+  #capture(step: Field, value: Mapping, known: Known): void {
+    this.#twice(step, value, "capture", "capture_output");
+    const field = child(step, "capture" in value ? "capture" : "capture_output");
+    const name = field.value;
+    if (name === undefined && "capture_format" in value)
+      this.#reportKey(child(step, "capture_format"), "capture_format has no meaning without capture");
     if (typeof name !== "string" || !NAME_PATTERN.test(name)) return;
-    if (RESERVED_NAMES.has(name) || !isExpressionName(name)) {
-      this.#report([...path, key], `the name "${name}" is taken; choose another`);
-    } else known.set(name, "any");
+    if (RESERVED_NAMES.has(name) || !isExpressionName(name))
+      this.#report(field, `the name "${name}" is taken; choose another`);
+    else known.set(name, "any");
   }
 
-  #id(id: unknown, path: Path): void {
-    if (typeof id !== "string") return;
-    if (this.#ids.has(id)) this.#report(path, `there is another step with the id "${id}"`);
-    this.#ids.add(id);
+  #id(id: Field): void {
+    if (typeof id.value !== "string") return;
+    if (this.#ids.has(id.value)) this.#report(id, `there is another step with the id "${id.value}"`);
+    this.#ids.add(id.value);
   }
 
   /** Reports unknown variables, and variables in positions where a shell would run their values. */
-  #text(texts: unknown, path: Path, known: KnownVariables, mode: ExpandMode = "plain"): void {
-    for (const [text, at] of elements(texts, path)) {
+  #text(texts: Field, known: KnownVariables, mode: ExpandMode = "plain"): void {
+    for (const { value: text, path } of elements(texts)) {
+      if (typeof text !== "string") continue;
       for (const part of templateParts(text)) {
         if (typeof part === "string") continue;
         const problem =
           part.kind === "unreadable"
             ? { message: unreadable(part.written).replace(/\.$/, "") }
             : placeholderProblem(part, known);
-        if (problem) this.findings.push({ path: at, word: part.written, ...problem });
+        if (problem) this.findings.push({ path, word: part.written, ...problem });
       }
-      for (const { written: word, message } of mode === "shell" ? shellProblems(text) : []) {
-        this.findings.push({ path: at, word, message: message.replace(/\.$/, "") });
-      }
+      for (const { written: word, message } of mode === "shell" ? shellProblems(text) : [])
+        this.findings.push({ path, word, message: message.replace(/\.$/, "") });
     }
   }
 
-  #expression(text: unknown, path: Path, known: KnownVariables): void {
+  #expression({ value: text, path }: Field, known: KnownVariables): void {
     if (typeof text !== "string" || text.trim() === "") return;
     const compiled = compileExpression(text, known);
     if (compiled.ok) return;
@@ -277,25 +258,24 @@ class Checker {
     this.findings.push({ path, message, word, suggestion });
   }
 
-  #twice(mapping: Mapping, key: string, alias: string, path: Path): void {
-    for (const problem of twice(mapping, key, alias, [])) this.#reportKey([...path, alias], problem.message);
+  /** Reports the problem of a text that is not blank. */
+  #parse(field: Field, problemOf: (text: string) => string | undefined): void {
+    const { value: text } = field;
+    const problem = typeof text === "string" && text.trim() !== "" ? problemOf(text) : undefined;
+    if (problem !== undefined) this.#report(field, problem);
   }
 
-  #report(path: Path, message: string | undefined): void {
-    if (message !== undefined) this.findings.push({ path, message });
+  #twice(field: Field, mapping: Mapping, key: string, alias: string): void {
+    for (const { message } of twice(mapping, key, alias, [])) this.#reportKey(child(field, alias), message);
   }
 
-  #reportKey(path: Path, message: string): void {
+  #report({ path }: Field, message: string): void {
+    this.findings.push({ path, message });
+  }
+
+  #reportKey({ path }: Field, message: string): void {
     this.findings.push({ path, atKey: true, message });
   }
-}
-
-function elements(texts: unknown, path: Path): (readonly [string, Path])[] {
-  if (typeof texts === "string") return [[texts, path]];
-  if (!Array.isArray(texts)) return [];
-  return texts.flatMap((text, index) =>
-    typeof text === "string" ? [[text, [...path, index]] as const] : [],
-  );
 }
 
 /** A name without a path may be unknown if it has a default, because `--var` can set it. */
@@ -315,13 +295,4 @@ function placeholderProblem(
     message: `${placeholder.written}: there is no "${field}" in ${placeholder.name}`,
     suggestion: meant && `\${${placeholder.name}.${meant}}`,
   };
-}
-
-function secretIn(text: string, secrets: readonly string[]): string | undefined {
-  for (const part of templateParts(text)) {
-    if (typeof part === "string" || part.kind !== "placeholder" || part.name !== "env") continue;
-    const name = String(part.path[0] ?? "");
-    if (secrets.includes(name)) return name;
-  }
-  return undefined;
 }
