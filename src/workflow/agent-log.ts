@@ -13,14 +13,8 @@ import { compact, isJsonObject, type JsonObject, reader } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
 import type { AgentUsage, At } from "./step-context.ts";
 
-export interface AgentOutput {
-  readonly answer?: string | undefined;
-  readonly report?: ReportedFailure | undefined;
-  readonly titles: readonly string[];
-}
-
 /** Writes the agent's masked output to the JSON log, sets `run.jsonLog` and adds the usage to the run. */
-export async function keepAgentLog(at: At, stdout: Output, exitCode: number | null): Promise<AgentOutput> {
+export async function keepAgentLog(at: At, stdout: Output, exitCode: number | null) {
   const { run } = at;
   if (stdout.bytes === 0) return { titles: [] };
   const stream = stdout.forLog(LOG_BYTES_MAX);
@@ -48,15 +42,11 @@ async function copyMasked({ run }: At, { head, tail, droppedNote }: LogStream, p
   mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
   const isCut = droppedNote !== undefined;
   const note = isCut ? [Buffer.from(`\n${JSON.stringify({ type: "redrive", note: droppedNote })}\n`)] : [];
+  const first = run.maskChunk(chunksOfAll(head), { cutBefore: false, cutAfter: isCut });
+  const last = run.maskChunk(chunksOfAll(tail), { cutBefore: isCut, cutAfter: false });
   const file = await open(path, "a", 0o600);
   try {
-    for (const part of [
-      run.maskChunk(chunksOfAll(head), { cutBefore: false, cutAfter: isCut }),
-      note,
-      run.maskChunk(chunksOfAll(tail), { cutBefore: isCut, cutAfter: false }),
-    ]) {
-      for (const chunk of part) await file.writeFile(chunk);
-    }
+    for (const part of [first, note, last]) for (const chunk of part) await file.writeFile(chunk);
   } finally {
     await file.close();
   }
@@ -68,7 +58,7 @@ function jsonLogPath({ run, path }: At): string {
   return `${run.context.logPath.replace(/\.log$/, "")}.${stepPath}.jsonl`;
 }
 
-export interface AgentSummary {
+interface AgentSummary {
   readonly answer?: string;
   readonly usage?: AgentUsage;
   readonly error?: AgentError;
@@ -76,7 +66,7 @@ export interface AgentSummary {
   readonly limit?: { readonly endsAt?: number };
 }
 
-export interface AgentError {
+interface AgentError {
   readonly message: string;
   /** The kind as written in the log, e.g. `rate_limit` or `overloaded_error`. */
   readonly kind?: string;
@@ -116,7 +106,7 @@ class AgentLog {
         this.#addLimit(reader(read.object("rate_limit_info") ?? {}));
         return;
       case "error":
-        this.#streamError = errorOf(read.object("error") ?? message, "the agent reported an error");
+        this.#streamError = errorOf(read.object("error") ?? message);
         return;
       case "result":
         this.#result = message;
@@ -139,10 +129,8 @@ class AgentLog {
     const model = read.text("model");
     // Answers that no model gave, such as the text of an API error, have a model name like `<synthetic>`.
     if (model !== undefined && !model.startsWith("<")) this.#model = model;
-    const said = (read.list("content") ?? [])
-      .filter(isJsonObject)
-      .map((part) => reader(part).text("text") ?? "");
-    const text = said.join("");
+    const parts = (read.list("content") ?? []).filter(isJsonObject);
+    const text = parts.map((part) => reader(part).text("text") ?? "").join("");
     if (text.trim() !== "") this.#text = text;
     const id = read.text("id") ?? `line ${this.#usages.size}`;
     this.#usages.set(id, tokensOf(read.object("usage")));
@@ -158,9 +146,7 @@ class AgentLog {
   #usage(): AgentUsage | undefined {
     const result = this.#result && reader(this.#result);
     const counted = result?.object("usage");
-    const tokens = counted
-      ? tokensOf(counted)
-      : [...this.#usages.values()].reduce<AgentUsage>((sum, usage) => addUsage(sum, usage), {});
+    const tokens = counted ? tokensOf(counted) : [...this.#usages.values()].reduce(addUsage, {});
     const model = this.#model ?? Object.keys(result?.object("modelUsage") ?? {})[0];
     const usage = compact({ model, costUsd: result?.number("total_cost_usd"), ...tokens });
     return Object.keys(usage).length === 0 ? undefined : usage;
@@ -180,13 +166,10 @@ class AgentLog {
   }
 }
 
-function errorOf(error: JsonObject, fallback: string): AgentError {
+function errorOf(error: JsonObject): AgentError {
   const read = reader(error);
-  return compact({
-    message: read.text("message") || fallback,
-    kind: read.text("type"),
-    httpStatus: read.number("status"),
-  });
+  const message = read.text("message") || "the agent reported an error";
+  return compact({ message, kind: read.text("type"), httpStatus: read.number("status") });
 }
 
 /** Cached tokens count as input too. */
@@ -203,7 +186,7 @@ function tokensOf(usage: JsonObject | undefined): AgentUsage {
 }
 
 /** The log uses seconds; values that are too large for seconds are already milliseconds. */
-export function epochMs(time: number): number {
+function epochMs(time: number): number {
   return time < 1e11 ? time * 1000 : time;
 }
 
@@ -241,17 +224,15 @@ function* messageLines(chunks: Iterable<Buffer>): Generator<string> {
   if (isMessage) yield Buffer.concat(held).toString("utf8");
 }
 
-export function addUsage(sum: AgentUsage | undefined, more: AgentUsage): AgentUsage {
+function addUsage(sum: AgentUsage | undefined, more: AgentUsage): AgentUsage {
+  const plus = (key: "costUsd" | "inputTokens" | "outputTokens") =>
+    sum?.[key] === undefined ? more[key] : sum[key] + (more[key] ?? 0);
   return compact({
     model: more.model ?? sum?.model,
-    costUsd: plus(sum?.costUsd, more.costUsd),
-    inputTokens: plus(sum?.inputTokens, more.inputTokens),
-    outputTokens: plus(sum?.outputTokens, more.outputTokens),
+    costUsd: plus("costUsd"),
+    inputTokens: plus("inputTokens"),
+    outputTokens: plus("outputTokens"),
   });
-}
-
-function plus(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined ? other : one + (other ?? 0);
 }
 
 /** Formats one line for people. Returns null for messages to hide; a line that is not JSON is returned unchanged. */
@@ -267,9 +248,8 @@ export function agentLine(line: string): string | null {
 function partText(part: JsonObject): string[] {
   const read = reader(part);
   if (part.type === "text") return [read.text("text") ?? ""];
-  return part.type === "tool_use"
-    ? [`[${read.text("name") ?? "tool"}] ${JSON.stringify(part.input ?? {})}`]
-    : [];
+  const isTool = part.type === "tool_use";
+  return isTool ? [`[${read.text("name") ?? "tool"}] ${JSON.stringify(part.input ?? {})}`] : [];
 }
 
 /** Turns the agent's error or limit into a reported failure. A limit is ignored when the agent succeeded anyway. */
@@ -295,14 +275,9 @@ function typeOf(error: AgentError | undefined): ErrorTypeName {
 }
 
 const TYPE_OF_KIND: Readonly<Record<string, ErrorTypeName>> = {
-  rate_limit: "RateLimited",
-  overloaded: "RateLimited",
-  authentication: "PermissionError",
-  authentication_failed: "PermissionError",
-  permission: "PermissionError",
-  billing: "PermissionError",
-  server: "ServerError",
-  api: "ServerError",
+  ...{ rate_limit: "RateLimited", overloaded: "RateLimited", server: "ServerError", api: "ServerError" },
+  ...{ authentication: "PermissionError", authentication_failed: "PermissionError" },
+  ...{ permission: "PermissionError", billing: "PermissionError" },
 };
 
 function typeOfStatus(status: number | undefined): ErrorTypeName | undefined {
@@ -316,10 +291,8 @@ function typeOfText(text: string): ErrorTypeName {
   const quoted = /"type"\s*:\s*"([a-z_]+)_error"/.exec(text)?.[1];
   const status = /\bAPI Error:?\s*\(?(\d{3})\b/.exec(text)?.[1];
   const known = TYPE_OF_KIND[quoted ?? ""] ?? typeOfStatus(status === undefined ? undefined : Number(status));
-  if (known) return known;
-  return /\b(?:usage|rate|session|weekly) limit\b|hit your limit|\boverloaded\b/i.test(text)
-    ? "RateLimited"
-    : "CommandFailed";
+  const isLimit = /\b(?:usage|rate|session|weekly) limit\b|hit your limit|\boverloaded\b/i.test(text);
+  return known ?? (isLimit ? "RateLimited" : "CommandFailed");
 }
 
 /** `… limit reached|1760000000` contains the time at which the limit ends, in seconds. */

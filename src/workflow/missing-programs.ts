@@ -6,42 +6,39 @@ import type { Step, Workflow } from "./model.ts";
 
 export type ProgramPhase = "setup" | "map" | "reduce" | "merge";
 
-export interface MissingProgram {
-  readonly program: string;
-  readonly where: string;
-  /** False when the step is conditional, or when its failure is handled. */
-  readonly isNeeded: boolean;
-}
-
-export interface ProgramSearch {
-  readonly phases: readonly ProgramPhase[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-}
-
-export function missingPrograms(workflow: Workflow, { phases, cwd, env }: ProgramSearch): MissingProgram[] {
-  const missing = new Map<string, MissingProgram>();
-  for (const { program, step, ...use } of phases.flatMap((phase) => usesOf(workflow, phase))) {
-    const path = step.env.PATH ?? env.PATH ?? process.env.PATH ?? "";
-    if (!canTell(program, path) || isInstalled(program, { cwd, path })) continue;
-    const known = missing.get(program);
-    if (known === undefined || (use.isNeeded && !known.isNeeded)) missing.set(program, { program, ...use });
-  }
-  return [...missing.values()];
-}
-
-/** A program with variables or a relative path can only be resolved when the item runs. */
-function canTell(program: string, path: string): boolean {
-  if (program === "" || program.includes("${") || path.includes("${")) return false;
-  if (program.includes("/")) return program.startsWith("/");
-  return path.split(":").every((folder) => folder.startsWith("/"));
-}
-
+/** A program of a step. `isNeeded` is false when the step is conditional, or when its failure is handled. */
 interface Use {
   readonly program: string;
   readonly step: Step;
   readonly where: string;
   readonly isNeeded: boolean;
+}
+
+export function missingPrograms(
+  workflow: Workflow,
+  options: {
+    readonly phases: readonly ProgramPhase[];
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+  },
+): Omit<Use, "step">[] {
+  const { phases, cwd, env } = options;
+  const missing = new Map<string, Omit<Use, "step">>();
+  for (const { step, ...use } of phases.flatMap((phase) => usesOf(workflow, phase))) {
+    const { program } = use;
+    const path = step.env.PATH ?? env.PATH ?? process.env.PATH ?? "";
+    if (!isFixed(program, path) || isInstalled(program, { cwd, path })) continue;
+    const known = missing.get(program);
+    if (known === undefined || (use.isNeeded && !known.isNeeded)) missing.set(program, use);
+  }
+  return [...missing.values()];
+}
+
+/** A program with variables or a relative path can only be resolved when the item runs. */
+function isFixed(program: string, path: string): boolean {
+  if (program === "" || program.includes("${") || path.includes("${")) return false;
+  if (program.includes("/")) return program.startsWith("/");
+  return path.split(":").every((folder) => folder.startsWith("/"));
 }
 
 function usesOf(workflow: Workflow, phase: ProgramPhase): readonly Use[] {

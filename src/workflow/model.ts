@@ -74,7 +74,6 @@ export interface Step {
 }
 
 export const PROMPT_WAYS = ["stdin", "argument"] as const;
-export type PromptBy = (typeof PROMPT_WAYS)[number];
 
 export type Action =
   | { readonly kind: "shell"; readonly script: string }
@@ -83,7 +82,7 @@ export type Action =
       readonly command: readonly string[];
       readonly prompt: string;
       /** How the prompt is passed. `argument` appends it as the last argument, after `--`. Default `stdin`. */
-      readonly promptBy?: PromptBy;
+      readonly promptBy?: (typeof PROMPT_WAYS)[number];
       /** `claude` prints stream-json, which is kept as the JSON log. */
       readonly protocol: "claude" | "plain";
     }

@@ -23,16 +23,9 @@ import { type ErrorPolicyForm, type PhaseForm, type WorkflowForm, workflowForm }
 
 export { problemText };
 
-export interface ParseOptions {
-  /** The file name for messages. Its base name is the default name of the workflow. */
-  readonly file: string;
-  /** Names of the variables that `--var` sets. */
-  readonly variables?: readonly string[];
-}
-
 export function parseWorkflow(
   text: string,
-  { file, variables = [] }: ParseOptions,
+  { file, variables = [] }: { readonly file: string; readonly variables?: readonly string[] },
 ): { readonly workflow: Workflow } | { readonly problems: readonly FormProblem[] } {
   const read = readYaml(text, {
     empty: "the file is empty; `redrive init` writes one to begin with",
@@ -45,11 +38,11 @@ export function parseWorkflow(
   return { workflow: buildWorkflow(value, basename(file, extname(file))) };
 }
 
-/** Returns the workflow, or throws one usage error that lists all problems. */
+/** Returns the workflow, or throws one usage error that lists all problems. `variables` are the names that `--var` sets. */
 export function requireWorkflow(
   text: string,
   file: string,
-  options: Pick<ParseOptions, "variables"> = {},
+  options: { readonly variables?: readonly string[] } = {},
 ): Workflow {
   const parsed = parseWorkflow(text, { file, ...options });
   if ("workflow" in parsed) return parsed.workflow;
@@ -105,7 +98,13 @@ function buildMap(form: WorkflowForm["map"]): MapPhase {
 }
 
 function buildPolicy(form: ErrorPolicyForm, retry: RetryForm | undefined): Policy {
-  const breaker = form.circuit_breaker;
+  const { failure_threshold, timeout, success_threshold, half_open_requests } = form.circuit_breaker ?? {};
+  const breaker = {
+    failureThreshold: failure_threshold,
+    timeoutMs: milliseconds(timeout),
+    successThreshold: success_threshold,
+    halfOpenRequests: half_open_requests,
+  };
   return {
     ...DEFAULT_POLICY,
     ...buildRetry(form.retry_config ?? retry ?? {}),
@@ -116,17 +115,7 @@ function buildPolicy(form: ErrorPolicyForm, retry: RetryForm | undefined): Polic
       failureThreshold: form.failure_threshold,
       onOutage: form.on_outage,
       outageMsMax: milliseconds(form.max_outage),
-    }),
-    ...(breaker && {
-      breaker: {
-        ...DEFAULT_BREAKER,
-        ...compact({
-          failureThreshold: breaker.failure_threshold,
-          timeoutMs: milliseconds(breaker.timeout),
-          successThreshold: breaker.success_threshold,
-          halfOpenRequests: breaker.half_open_requests,
-        }),
-      },
+      breaker: form.circuit_breaker && { ...DEFAULT_BREAKER, ...compact(breaker) },
     }),
   };
 }
@@ -140,8 +129,7 @@ function timeoutOf(phase: PhaseForm | undefined): number | undefined {
 }
 
 function listOf(value: string | readonly string[] | undefined): readonly string[] {
-  if (value === undefined) return [];
-  return typeof value === "string" ? [value] : value;
+  return value === undefined ? [] : [value].flat();
 }
 
 function buildSteps(form: StepsForm | undefined): readonly Step[] {
@@ -171,9 +159,7 @@ function buildStep(form: StepForm): Step {
   });
 }
 
-function buildEnvironment(
-  form: Readonly<Record<string, string | number | boolean>> | undefined,
-): Readonly<Record<string, string>> {
+function buildEnvironment(form: WorkflowForm["env"]): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(form ?? {}).map(([name, value]) => [name, String(value)]));
 }
 

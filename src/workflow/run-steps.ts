@@ -48,19 +48,8 @@ export async function runSteps(
   context: StepContext,
   options: RunStepsOptions = {},
 ): Promise<StepsEnd> {
-  const run = openRun(context);
-  const stopTicking = run.outputs.startTicking();
-  try {
-    return await withDeadline(topOf(run), options.timeoutMs, "the attempt", (at) =>
-      runTop(steps, at, options),
-    );
-  } finally {
-    stopTicking();
-  }
-}
-
-function openRun(context: StepContext): Run {
-  return {
+  const { variables, signal } = context;
+  const run: Run = {
     context,
     startedAt: context.clock.now(),
     outputs: new OutputWatch(),
@@ -71,12 +60,16 @@ function openRun(context: StepContext): Run {
     jsonLog: undefined,
     hasLog: false,
   };
-}
-
-function topOf(run: Run): At {
-  const { variables, signal } = run.context;
-  const scope = new Scope(variables);
-  return { run, scope, signal, deadline: undefined, trail: [], path: [], label: "", name: "", runList };
+  const top = { deadline: undefined, trail: [], path: [], label: "", name: "", runList };
+  const at: At = { run, scope: new Scope(variables), signal, ...top };
+  const stopTicking = run.outputs.startTicking();
+  try {
+    return await withDeadline(at, options.timeoutMs, "the attempt", (limited) =>
+      runTop(steps, limited, options),
+    );
+  } finally {
+    stopTicking();
+  }
 }
 
 async function runTop(

@@ -15,14 +15,9 @@ import { selectNodes } from "./json-path.ts";
 import type { MapPhase, SortKey } from "./model.ts";
 
 /** How many records each stage dropped. These counts and `selected` add up to `read`. */
-export interface SelectionCounts {
-  readonly read: number;
-  readonly filtered: number;
-  readonly duplicates: number;
-  readonly skipped: number;
-  readonly beyond: number;
-  readonly selected: number;
-}
+export type SelectionCounts = Readonly<
+  Record<"read" | "filtered" | "duplicates" | "skipped" | "beyond" | "selected", number>
+>;
 
 export interface Selection {
   readonly items: readonly NewItem[];
@@ -34,7 +29,7 @@ export type SelectionRules = Pick<
   "jsonPath" | "idField" | "filter" | "sortBy" | "distinct" | "offset" | "maxItems"
 >;
 
-export type SelectionInput = { readonly file: string } | { readonly stream: Readable; readonly name: string };
+type SelectionInput = { readonly file: string } | { readonly stream: Readable; readonly name: string };
 
 /** Reads the input and selects items. With `json_path` the input is one JSON document, else any format of `redrive map`. */
 export async function selectFrom(input: SelectionInput, rules: SelectionRules): Promise<Selection> {
@@ -94,13 +89,9 @@ function filter(
     if (answer.ok) return answer.value;
     const problem = `the filter "${text}" has no answer: ${answer.message}`;
     const { message } = invalidInput(origin, record, problem, { hint: "" });
-    throw new RedriveError(
-      "filter_invalid",
-      `${message}. The item is ${shorten(stringifyJson(record.data), EXCERPT_CHARS_MAX)}`,
-      {
-        hint: "Guard a field that not every item has: has(item.x) && item.x > 3.",
-      },
-    );
+    const item = shorten(stringifyJson(record.data), EXCERPT_CHARS_MAX);
+    const hint = "Guard a field that not every item has: has(item.x) && item.x > 3.";
+    throw new RedriveError("filter_invalid", `${message}. The item is ${item}`, { hint });
   });
 }
 
@@ -112,13 +103,9 @@ function requireUniqueIds(items: readonly NewItem[], { idField }: SelectionRules
   const seen = new Set<string>();
   for (const { itemId } of items) {
     if (seen.has(itemId)) {
-      throw new RedriveError(
-        "input_invalid",
-        `${origin.name}: two records have the ${idField} "${itemId}".`,
-        {
-          hint: `Choose an id_field that tells them apart, or drop repeats with distinct: ${idField}.`,
-        },
-      );
+      const hint = `Choose an id_field that is different for each record, or drop repeats with distinct: ${idField}.`;
+      const message = `${origin.name}: two records have the ${idField} "${itemId}".`;
+      throw new RedriveError("input_invalid", message, { hint });
     }
     seen.add(itemId);
   }
@@ -159,10 +146,8 @@ function sortRecords(records: readonly IntakeRecord[], keys: readonly SortKey[])
   if (keys.length === 0 || records.length === 0) return records;
   const data = records.map((record) => record.data);
   const readers = keys.map(({ path }) => readerOf(path, data));
-  const keyed = records.map((record) => ({
-    record,
-    values: readers.map((read) => read(record.data) ?? null),
-  }));
+  const valuesOf = (record: IntakeRecord) => readers.map((read) => read(record.data) ?? null);
+  const keyed = records.map((record) => ({ record, values: valuesOf(record) }));
   keyed.sort((a, b) => compareAll(a.values, b.values, keys));
   return keyed.map(({ record }) => record);
 }

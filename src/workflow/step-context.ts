@@ -41,20 +41,11 @@ export interface StepContext {
 }
 
 export type StepsEnd =
-  | {
-      readonly kind: "done";
-      readonly usage?: AgentUsage;
-      readonly jsonLog?: string;
-      readonly log?: string;
-    }
-  | {
-      readonly kind: "failed";
-      readonly failure: Failure;
-      readonly retryAfterMs?: number;
-      readonly isAgent?: true;
+  | { readonly kind: "done"; readonly usage?: AgentUsage; readonly jsonLog?: string; readonly log?: string }
+  | (Pick<StepFailed, "kind" | "failure" | "retryAfterMs" | "isAgent"> & {
       readonly stepIndex: number;
       readonly usage?: AgentUsage;
-    }
+    })
   /** The runner stopped, or the machine failed (`why`). The attempt is not counted. */
   | { readonly kind: "stopped"; readonly why?: string };
 
@@ -95,7 +86,7 @@ export interface At {
   readonly runList: (steps: readonly Step[], at: At) => Promise<StepEnd>;
 }
 
-export interface Deadline {
+interface Deadline {
   readonly timeoutMs: number;
   /** What the deadline applies to, e.g. `the attempt`. */
   readonly what: string;

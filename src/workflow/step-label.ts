@@ -22,32 +22,23 @@ export function stepLabel(
 }
 
 function labelParts({ action }: Step): { kind: string; text: string; mode: "plain" | "shell" } {
-  switch (action.kind) {
-    case "shell":
-      return { kind: "shell", text: action.script, mode: "shell" };
-    case "agent":
-      return { kind: programOf(action.command), text: action.prompt, mode: "plain" };
-    case "write_file":
-      return { kind: "write_file", text: action.path, mode: "plain" };
-    case "foreach": {
-      const items = typeof action.items === "string" ? action.items : `${action.items.length} items`;
-      return { kind: "foreach", text: items, mode: "plain" };
-    }
-  }
+  if (action.kind === "shell") return { kind: "shell", text: action.script, mode: "shell" };
+  if (action.kind === "agent") return { kind: programOf(action.command), text: action.prompt, mode: "plain" };
+  if (action.kind === "write_file") return { kind: "write_file", text: action.path, mode: "plain" };
+  const { items } = action;
+  return {
+    kind: "foreach",
+    text: typeof items === "string" ? items : `${items.length} items`,
+    mode: "plain",
+  };
 }
 
 /** Names the step in failure messages. Contains no item values, so that equal failures form one group. */
 export function stepName({ action, id }: Step): string {
-  switch (action.kind) {
-    case "shell":
-      return scriptName(action.script.trim(), id);
-    case "agent":
-      return programOf(action.command);
-    case "write_file":
-      return `write_file ${oneLine(withoutValues(action.path), NAME_CHARS_MAX)}`;
-    case "foreach":
-      return "foreach";
-  }
+  if (action.kind === "shell") return scriptName(action.script.trim(), id);
+  if (action.kind === "agent") return programOf(action.command);
+  if (action.kind === "foreach") return "foreach";
+  return `write_file ${oneLine(withoutValues(action.path), NAME_CHARS_MAX)}`;
 }
 
 function scriptName(script: string, id: string | undefined): string {

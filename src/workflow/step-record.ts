@@ -8,7 +8,7 @@
 import { type KeepOutputOptions, type KeptOutput, keepOrExplain } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { writeLog } from "../attempt/output.ts";
-import { type ProcessEnd, type ProcessFacts, processFailure } from "../attempt/run-process.ts";
+import { type ProcessEnd, processFailure } from "../attempt/run-process.ts";
 import { classOfType, type ErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { classify, type Kind } from "../retry/classify.ts";
@@ -56,11 +56,17 @@ export function brokenOff(at: At): StepEnd {
 export function failureOfProcess(end: ProcessEnd, at: At, timeoutMs: number | undefined): Failure {
   const deadline = end.cutShort === "stopped" ? passedDeadline(at) : undefined;
   const ended: ProcessEnd = deadline ? { ...end, cutShort: "timeout" } : end;
-  const failure = processFailure(maskAll(ended, at), {
-    ...factsOf(at),
-    timeoutMs: deadline?.timeoutMs ?? timeoutMs,
-    ...(deadline && { message: lateMessage(at, deadline) }),
-  });
+  // Texts that come from the process are masked before they are shortened.
+  const { mask } = at.run.context;
+  const [reported, evidence] = [mapTexts(end.reported, mask), mapTexts(end.evidence, mask)];
+  const failure = processFailure(
+    { ...ended, reported, evidence },
+    {
+      ...factsOf(at),
+      timeoutMs: deadline?.timeoutMs ?? timeoutMs,
+      ...(deadline && { message: lateMessage(at, deadline) }),
+    },
+  );
   return withLog(failure, at);
 }
 
@@ -68,7 +74,7 @@ function lateMessage(at: At, { what, timeoutMs }: { what: string; timeoutMs: num
   return `${what} timed out after ${formatDuration(timeoutMs)} in ${at.name}`;
 }
 
-function factsOf(at: At): ProcessFacts {
+function factsOf(at: At) {
   const { context, startedAt, jsonLog } = at.run;
   const now = context.clock.now();
   return {
@@ -102,12 +108,6 @@ function recordOf(at: At, { name, fields, errorClass }: Kind, message: string): 
 
 function withLog(failure: Failure, { run }: At): Failure {
   return run.hasLog && failure.log === undefined ? { ...failure, log: run.context.logPath } : failure;
-}
-
-/** Masks all texts that come from the process, before they are shortened. */
-function maskAll(end: ProcessEnd, { run }: At): ProcessEnd {
-  const { mask } = run.context;
-  return { ...end, reported: mapTexts(end.reported, mask), evidence: mapTexts(end.evidence, mask) };
 }
 
 export function logProcess(
