@@ -1,6 +1,7 @@
 /**
  * Converts values for PostgreSQL. Builds array literals itself, because `pg` is several times slower for lists of numbers.
  */
+import pg from "pg";
 
 export type Scalar = string | number | boolean | null;
 /** A list is a PostgreSQL array; give its type in the statement: `= ANY (?::bigint[])`. */
@@ -36,4 +37,15 @@ function arrayOf(list: readonly Scalar[]): string {
 function literalOf(value: Scalar): string {
   if (typeof value !== "string") return String(value);
   return `"${value.replace(/["\\]/g, "\\$&").replaceAll("\0", "\u2400")}"`;
+}
+
+const INT8 = 20;
+const NUMERIC = 1700;
+const INT8_ARRAY = 1016;
+
+/** Integers and sums become numbers: none of our columns exceeds the safe range. */
+export function getTypeParser(oid: number, format?: "text" | "binary") {
+  if (oid === INT8 || oid === NUMERIC) return Number;
+  if (oid === INT8_ARRAY) return (text: string) => text.slice(1, -1).split(",").filter(Boolean).map(Number);
+  return pg.types.getTypeParser(oid, format as "text");
 }

@@ -1,9 +1,8 @@
 /** `store check` for PostgreSQL: each invariant is a query that must return no rows. All queries read one snapshot. */
 import type { Problem, StoreInfo } from "../../engine.ts";
-import { findProblems, PROBLEMS_MAX, storeTotals } from "../sql/check.ts";
-import { type Rules, sharedRules } from "../sql/check-rules.ts";
+import { findProblems, PROBLEMS_MAX, type Rules, sharedRules, storeTotals } from "../sql/check.ts";
 import { runOn } from "./db.ts";
-import { SCHEMA_VERSION } from "./schema-version.ts";
+import { SCHEMA_VERSION } from "./migrate.ts";
 import type { Tx } from "./session.ts";
 
 /** Columns that reference other tables without a foreign key, which would slow down every worker. */

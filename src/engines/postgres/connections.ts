@@ -2,7 +2,7 @@
 import pg from "pg";
 import { RedriveError } from "../../errors.ts";
 import { type Address, readAddress } from "./address.ts";
-import { getTypeParser } from "./column-types.ts";
+import { getTypeParser } from "./arrays.ts";
 import { CommitInDoubt } from "./commit-status.ts";
 import { hangUp, within } from "./pipelining.ts";
 import { Servers } from "./servers.ts";

@@ -13,13 +13,12 @@ import {
   type Step,
 } from "../sql/db.ts";
 import type { Deltas } from "../sql/deltas.ts";
-import type { EventLog } from "../sql/event-log.ts";
+import type { EventLog } from "../sql/events.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { DIALECT } from "./dialect.ts";
 import { writeEvents } from "./events.ts";
 import { lettersMatching } from "./letter-search.ts";
-import { alignOrderingKeys, type OrderingKey } from "./ordering-keys.ts";
-import { joinLine, leaveLine, takeFromLine } from "./ready-items.ts";
+import { alignOrderingKeys, joinLine, leaveLine, type OrderingKey, takeFromLine } from "./ordering-keys.ts";
 import { sendBack } from "./send-back.ts";
 import type { Tx } from "./session.ts";
 import { lostRace } from "./trouble.ts";

@@ -9,7 +9,7 @@ import type { Event, EventType } from "../../item/event.ts";
 import { type EventRun, RUN_MAX } from "../../item/event.ts";
 import { isCounted } from "../../item/settlement.ts";
 import { stringifyJson } from "../../std/json.ts";
-import { type EventLog, eventOf } from "../sql/event-log.ts";
+import { type EventLog, eventOf } from "../sql/events.ts";
 import type { Scalar } from "./arrays.ts";
 import { countUp } from "./counter-deltas.ts";
 import type { Session } from "./session.ts";

@@ -7,8 +7,8 @@ import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { condition, groupConditions } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
+import { MINUTE_MS, minuteOf } from "../sql/deltas.ts";
 import { DEAD, type Found, type Source, WAITING } from "../sql/letter-search.ts";
-import { countBuriedBy } from "./arrivals.ts";
 import { DIALECT } from "./dialect.ts";
 import type { Tx } from "./session.ts";
 
@@ -229,4 +229,24 @@ export async function walkGroups(tx: Tx, walk: Walk): Promise<Found[]> {
   const { sql, values } = walkSql(walk);
   const rows = await tx.all<{ no: number }>(`${sql} SELECT no FROM found`, ...values);
   return rows.map(({ no }) => ({ table: walk.source.table, no, key: 0 }));
+}
+
+/** Counts waiting letters of the filter's groups buried by `at`: whole minutes from counters, the last minute row by row. */
+async function countBuriedBy(tx: Tx, filter: LetterFilter, at: number): Promise<number> {
+  const { sql, values } = groupConditions(DIALECT, filter);
+  const [minutes, letters] = ["a", "l"].map((table) =>
+    values.length === 0 ? "" : `JOIN groups g ON g.no = ${table}.grp`,
+  );
+  const minute = minuteOf(at);
+  const row = await tx.get<{ n: number }>(
+    `SELECT (SELECT coalesce(sum(a.waiting), 0) FROM arrivals a ${minutes}
+              WHERE a.minute < ? AND a.waiting > 0 AND ${sql})::bigint
+          + (SELECT count(*) FROM letters l ${letters} WHERE l.buried_at BETWEEN ? AND ? AND ${sql}) AS n`,
+    minute,
+    ...values,
+    minute * MINUTE_MS,
+    at,
+    ...values,
+  );
+  return row?.n ?? 0;
 }

@@ -7,7 +7,7 @@ import { rankOf } from "../../item/item.ts";
 import { optionsText } from "../../item/item-options.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
-import { EventLog } from "../sql/event-log.ts";
+import { EventLog } from "../sql/events.ts";
 import { noQueue } from "../sql/jobs.ts";
 import { AddTotals, type Fate, meetAgain } from "../sql/replace.ts";
 import { column } from "./arrays.ts";

@@ -7,16 +7,14 @@ import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { call } from "../sql/db.ts";
 import {
   cursorOf,
+  type Found,
   groupsMissing,
   IN_ORDER,
+  isOfGroups,
   KEY,
   LETTERS_WITHOUT_GROUPS,
-  readCursor,
-} from "../sql/letter-order.ts";
-import {
-  type Found,
-  isOfGroups,
   type Part,
+  readCursor,
   type Search,
   type Source,
   searchAndCount,

@@ -7,10 +7,11 @@ import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { foldMessage } from "../sql/bury.ts";
 import { allOf, condition, groupConditions } from "../sql/conditions.ts";
 import type { Db, Fragment, MatchingLetters, Step } from "../sql/db.ts";
-import { pageOf, ROWS } from "../sql/letter-order.ts";
 import {
   DEAD,
   type Found,
+  pageOf,
+  ROWS,
   type Search,
   type Source,
   sourcesOf,

@@ -1,9 +1,11 @@
-/** Creates or migrates the tables of a PostgreSQL store. If many processes start at once, one of them does it. */
+/**
+ * Creates or migrates the tables of a PostgreSQL store. If many processes start at once, one of them does it. Every statement
+ * that writes checks the schema version.
+ */
 import pg from "pg";
 import { RedriveError } from "../../errors.ts";
 import { storeChanged } from "../store-version.ts";
 import { MIGRATIONS } from "./schema.ts";
-import { SCHEMA_VERSION } from "./schema-version.ts";
 import type { Session, Tx } from "./session.ts";
 
 /** Returns the version that was found; 0 if the store was created. */
@@ -118,4 +120,23 @@ function refuseNewer(session: Session, version: number): void {
     `The store ${session.address.shown} has schema version ${version}, but this version of Redrive supports ${SCHEMA_VERSION}.`,
     { hint: "Install a newer Redrive." },
   );
+}
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+const FOUND = "redrive store version ";
+
+/**
+ * An expression that is true while the store has this version, and otherwise fails with an error that `foundVersion` reads.
+ * It locks the table until the transaction ends, so that migrations wait.
+ */
+export function versionHoldsIn(table: string): string {
+  return `(SELECT CASE WHEN version = ${SCHEMA_VERSION} THEN true ELSE ('${FOUND}' || version)::boolean END FROM ${table})`;
+}
+
+/** The version that the failed expression found. */
+export function foundVersion(error: unknown): number | undefined {
+  if (!(error instanceof Error) || Reflect.get(error, "code") !== "22P02") return undefined;
+  const [, version] = new RegExp(`"${FOUND}(\\d+)"`).exec(error.message) ?? [];
+  return version === undefined ? undefined : Number(version);
 }

@@ -8,7 +8,7 @@ import { assertSettlement } from "../../item/settlement.ts";
 import { assert } from "../../std/assert.ts";
 import { runAwaiting } from "../sql/db.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
-import { EventLog } from "../sql/event-log.ts";
+import { EventLog } from "../sql/events.ts";
 import { GroupCache } from "../sql/group-cache.ts";
 import { queueNo } from "../sql/jobs.ts";
 import { CounterDeltas } from "./counter-deltas.ts";

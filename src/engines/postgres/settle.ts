@@ -2,17 +2,16 @@
  * Settles attempts in batches. The attempt number is the fencing token: a settlement of an attempt that lost its lease
  * changes nothing. Letters are written and resolved under the letter lock, which the caller holds.
  */
-
 import { eventsOf } from "../../item/event.ts";
 import { failureToJson } from "../../item/failure.ts";
 import type { DeathRecord, Lease, Settlement } from "../../item/item.ts";
 import { countersOf, MOVE_OF } from "../../item/settlement.ts";
 import { assertMove, type ItemState } from "../../item/state.ts";
 import { stringifyJson } from "../../std/json.ts";
+import { insertNotes } from "../sql/amendments.ts";
 import { type Ledger, unburyAll } from "../sql/bury.ts";
 import { runAwaiting } from "../sql/db.ts";
-import { EventLog } from "../sql/event-log.ts";
-import { insertNotes } from "../sql/notes.ts";
+import { EventLog } from "../sql/events.ts";
 import { resolveLetters } from "../sql/resolved-letters.ts";
 import { type Burial, buryAll, failedAgain } from "./bury.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";

@@ -3,7 +3,7 @@ import pg from "pg";
 import { type ErrorCode, RedriveError } from "../../errors.ts";
 import { storeChanged } from "../store-version.ts";
 import { maskPassword } from "./address.ts";
-import { foundVersion, SCHEMA_VERSION } from "./schema-version.ts";
+import { foundVersion, SCHEMA_VERSION } from "./migrate.ts";
 
 /** Whether the transaction conflicted with another one and can be retried. */
 export function isConflict(error: unknown): boolean {

@@ -2,7 +2,7 @@
 import { assert } from "../../std/assert.ts";
 import type { Clock } from "../../std/clock.ts";
 import { type Scalar, storable, type Value } from "./arrays.ts";
-import { versionHoldsIn } from "./schema-version.ts";
+import { versionHoldsIn } from "./migrate.ts";
 
 export type { Value } from "./arrays.ts";
 

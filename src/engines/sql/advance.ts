@@ -18,7 +18,7 @@ import { compact, stringifyJson } from "../../std/json.ts";
 import { amendAll } from "./amendments.ts";
 import { type Db, type Step, together } from "./db.ts";
 import type { Deltas } from "./deltas.ts";
-import { EventLog } from "./event-log.ts";
+import { EventLog } from "./events.ts";
 import { type CandidateRow, judge, type Refused } from "./judge.ts";
 import {
   endRedrives,

@@ -1,5 +1,7 @@
-/** Amendments replace the data of an item and keep the old data. The payload always holds the newest data. */
-import type { Amendment } from "../../item/letter.ts";
+/** Amendments replace the data of an item and keep the old data. Notes are texts that people add to an item. */
+
+import type { NewNote } from "../../item/item.ts";
+import type { Amendment, LetterNote } from "../../item/letter.ts";
 import { canonicalJson, compact, type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
 
@@ -10,9 +12,7 @@ interface Subject {
   readonly letter: number | null;
 }
 
-export interface NewAmendment
-  extends Subject,
-    Pick<Amendment, "at" | "author" | "rule" | "note" | "operationId"> {
+interface NewAmendment extends Subject, Pick<Amendment, "at" | "author" | "rule" | "note" | "operationId"> {
   readonly data: Json;
 }
 
@@ -97,4 +97,32 @@ export function amendmentOf(row: AmendmentRow): Amendment {
     operationId: row.operation ?? undefined,
     before: parseJson(row.before) as Json,
   });
+}
+
+/** Locks the item, so that a concurrent purge either prevents the note or deletes it. */
+export function* addNote(db: Db, ref: number, { author, text }: NewNote): Step<boolean> {
+  const { typed } = db.sql;
+  const written = yield* db.run(
+    `INSERT INTO notes (ref, at, author, text)
+     SELECT i.ref, ${typed("?2", "bigint")}, ${typed("?3", "text")}, ${typed("?4", "text")} FROM items i
+      WHERE i.ref = ?1 AND i.purged = 0 ${db.sql.forShare}`,
+    ...[ref, db.now, author, text],
+  );
+  return written > 0;
+}
+
+/** Inserts the notes of settlements, whose items are already leased and locked. */
+export function insertNotes(db: Db, notes: readonly (NewNote & { readonly ref: number })[]): Step<number> {
+  return db.insert(
+    "notes (ref, at, author, text)",
+    notes.map(({ ref, author, text }) => [ref, db.now, author, text]),
+  );
+}
+
+/** Lists an item's notes, oldest first. */
+export function listNotes(db: Db, ref: number): Step<LetterNote[]> {
+  return db.all<LetterNote>(
+    `SELECT at, author, text FROM notes WHERE ref = ? ORDER BY ${db.sql.serial}`,
+    ref,
+  );
 }

@@ -3,7 +3,7 @@ import { type Failure, failureFromJson } from "../../item/failure.ts";
 import type { Attempt } from "../../item/item.ts";
 import type { JsonObject } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
-import { objectOf } from "./row.ts";
+import { objectOf } from "./rows.ts";
 
 /** The columns of `attempts` in the order of `RUNNING`. */
 export const ATTEMPT_COLUMNS = "ref, number, holder, started_at, ended_at, outcome, failure, log, result";

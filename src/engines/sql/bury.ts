@@ -5,7 +5,7 @@ import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
 import type { Db, Dialect, Scalar, Step } from "./db.ts";
 import type { Deltas, NumberedLetter } from "./deltas.ts";
-import { EventLog } from "./event-log.ts";
+import { EventLog } from "./events.ts";
 import { GroupCache } from "./group-cache.ts";
 
 /** The counters, events and groups that a transaction collects and writes at its end. */

@@ -3,7 +3,7 @@ import { CLOCK_RECORD, gateName } from "../../item/store-queries.ts";
 import { parseJson, stringifyJson } from "../../std/json.ts";
 import { type ClockSample, machine, movedGate, nextRecord, readRecord, stepSince } from "../clock-record.ts";
 import type { Db, Step } from "./db.ts";
-import { writeEvent } from "./event-log.ts";
+import { writeEvent } from "./events.ts";
 
 /** A step of the clock; `now` is the time after it. */
 export interface ClockStep {

@@ -8,7 +8,7 @@ import { assert } from "../../std/assert.ts";
 import type { Work, Worked } from "./advance.ts";
 import type { ClockStep } from "./clock-steps.ts";
 import type { Deltas } from "./deltas.ts";
-import type { EventLog } from "./event-log.ts";
+import type { EventLog } from "./events.ts";
 
 /** Work in one transaction: nothing happens before `yield*` runs it inside another step. */
 export type Step<T> = Generator<Promise<unknown>, T, unknown>;

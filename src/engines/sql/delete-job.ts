@@ -5,7 +5,7 @@ import type { EventDraft } from "../../item/event.ts";
 import { isStanding, type Job } from "../../item/job.ts";
 import type { ItemState } from "../../item/state.ts";
 import type { Db, Step } from "./db.ts";
-import { writeEvent } from "./event-log.ts";
+import { writeEvent } from "./events.ts";
 import { countQueue, queueNo, requireJob } from "./jobs.ts";
 
 /** Returns true when nothing is left to delete. Needs the lock of letters and operations, because it deletes operations. */

@@ -1,5 +1,13 @@
-/** The counter changes of one transaction, summed until its end. `store check` counts again and compares. */
+/**
+ * The counter changes of one transaction, summed until its end, and the counters that users read. `store check` counts again
+ * and compares.
+ */
+
+import type { Arrival, ArrivalQuery, Counter } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
+import { assert } from "../../std/assert.ts";
+import { groupConditions } from "./conditions.ts";
+import type { Db, Step } from "./db.ts";
 
 export type QueueCounter = ItemState | "letters" | "resolved" | "purged" | "evicted" | "attempts";
 export type GroupCounter = "in_retry" | "resolved" | "discarded";
@@ -65,7 +73,7 @@ export class Deltas<Letter extends CountedLetter = NumberedLetter> {
     count(this.operations, operation, counter, 1);
   }
 
-  /** Increments a counter that never decreases; see counters.ts. */
+  /** Increments a counter that never decreases. */
   counter(queue: number, name: string): void {
     count(this.counters, queue, name, 1);
   }
@@ -125,4 +133,29 @@ export function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, none: Entry)
   const entry = map.get(key) ?? none;
   map.set(key, entry);
   return entry;
+}
+
+/** Lists counters by queue, in order of creation, then by name. Counters that belong to no queue are left out. */
+export function listCounters(db: Db): Step<Counter[]> {
+  return db.all<Counter>(
+    `SELECT q.name AS queue, c.name, sum(c.value) AS value FROM counters c JOIN queues q ON q.no = c.queue
+      GROUP BY q.no, q.name, c.name ORDER BY q.no, c.name`,
+  );
+}
+
+export function listArrivals(db: Db, query: ArrivalQuery): Step<Arrival[]> {
+  const { bucketMs } = query;
+  assert(bucketMs > 0 && bucketMs % MINUTE_MS === 0, "a stretch of arrivals is a multiple of a minute");
+  const minutes = bucketMs / MINUTE_MS;
+  const { typed, joinInOrder } = db.sql;
+  const { sql, values } = groupConditions(db.sql, query);
+  return db.all<Arrival>(
+    `SELECT a.minute / ${typed("?", "bigint")} * ${typed("?", "bigint")} AS at, sum(a.waiting) AS waiting, sum(a.ever) AS ever
+       FROM groups g ${joinInOrder} arrivals a ON a.grp = g.no
+      WHERE a.minute >= ? AND ${sql} GROUP BY 1 HAVING sum(a.ever) > 0 ORDER BY 1`,
+    minutes,
+    bucketMs,
+    Math.floor(Math.max(query.since ?? 0, 0) / bucketMs) * minutes,
+    ...values,
+  );
 }

@@ -19,9 +19,8 @@ import type { DeathRecord } from "../../item/item.ts";
 import { assert } from "../../std/assert.ts";
 import { listCorrections } from "./corrections.ts";
 import { type Db, type Step, together } from "./db.ts";
-import type { EventLog } from "./event-log.ts";
-import { countFixes, type FixSum } from "./fixes.ts";
-import { readLives, writeLives } from "./group-records.ts";
+import type { EventLog } from "./events.ts";
+import { countFixes, type FixSum, readLives, writeLives } from "./group-records.ts";
 
 /** The fields that identify a row of `groups` in a queue, and those that are stored from its first letter. */
 export type LetterHeader = Pick<

@@ -1,25 +1,28 @@
 /**
- * Reads, lists and edits the records of signatures. group-cache.ts updates them for the burials and successes of a
- * transaction.
+ * Reads and lists groups, the records of their signatures and their fixes, and edits the records. group-cache.ts updates
+ * them for the burials and successes of a transaction.
  */
+
+import type { LetterGroup } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
+import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
 import {
   afterChange,
   changedEvent,
   type GroupChange,
+  type GroupFix,
   type GroupLife,
   type GroupRecord,
   type GroupState,
   type IgnoreUntil,
   type MinuteCount,
 } from "../../item/group.ts";
-import type { LetterNote } from "../../item/letter.ts";
+import type { LetterNote, ResolutionKind } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
 import { compact } from "../../std/json.ts";
-import { allOf, condition } from "./conditions.ts";
+import { allOf, condition, groupConditions } from "./conditions.ts";
 import { type Db, type Step, together } from "./db.ts";
-import { writeEvent } from "./event-log.ts";
-import { fixesOf } from "./fixes.ts";
+import { writeEvent } from "./events.ts";
 
 const COLUMNS =
   "signature, pattern, state, since, author, ignore_until, new_letters, recent, regressions, is_regression";
@@ -155,4 +158,151 @@ function* notesOf(db: Db, signatures: readonly string[]): Step<ReadonlyMap<strin
   const found = new Map<string, LetterNote[]>();
   for (const { signature, ...note } of rows) found.set(signature, [...(found.get(signature) ?? []), note]);
   return found;
+}
+
+/** The successes of one transaction that count as one fix. `edit` and `rule` are those of the last success. */
+export interface FixSum {
+  readonly signature: string;
+  /** The number of the redrive operation. */
+  readonly operation: number | null;
+  readonly kind: ResolutionKind;
+  readonly count: number;
+  readonly edit: string | null;
+  readonly rule: string | null;
+  readonly waitedMs: number;
+}
+
+/** Adds fixes in the order of their first success, which their numbers keep. The records of their groups must exist. */
+export function* countFixes(db: Db, fixes: readonly FixSum[]): Step<void> {
+  if (fixes.length === 0) return;
+  const sums = db.sql.relation(
+    "s",
+    {
+      ...{ position: "bigint", signature: "text", operation: "bigint", kind: "text" },
+      ...{ count: "bigint", edit: "text", rule: "text", waited_ms: "bigint" },
+    },
+    fixes.map(({ signature, operation, kind, count, edit, rule, waitedMs }, position) => [
+      ...[position, signature, operation, kind, count, edit, rule, waitedMs],
+    ]),
+  );
+  yield* db.run(
+    `INSERT INTO group_fixes AS f (signature, operation, kind, at, count, edit, rule, waited_ms, author)
+     SELECT s.signature, coalesce(o.id, ''), s.kind, ${db.sql.typed("?", "bigint")}, s.count, s.edit, s.rule, s.waited_ms, o.author
+       FROM ${sums.sql} LEFT JOIN operations o ON o.no = s.operation WHERE true ORDER BY s.position
+     ON CONFLICT (signature, operation, kind) DO UPDATE SET at = excluded.at, count = f.count + excluded.count,
+            edit = excluded.edit, rule = excluded.rule, waited_ms = ${db.sql.smaller("f.waited_ms", "excluded.waited_ms")}`,
+    db.now,
+    ...sums.values,
+  );
+}
+
+interface FixRow {
+  readonly signature: string;
+  readonly operation: string;
+  readonly kind: ResolutionKind;
+  readonly at: number;
+  readonly count: number;
+  readonly edit: string | null;
+  readonly rule: string | null;
+  readonly author: string | null;
+  readonly waited_ms: number;
+}
+
+const FIXES_MAX = 10;
+
+/** The latest fixes of each signature, newest first. */
+function* fixesOf(db: Db, signatures: readonly string[]): Step<ReadonlyMap<string, readonly GroupFix[]>> {
+  const rows = yield* db.all<FixRow>(
+    `SELECT signature, operation, kind, at, count, edit, rule, author, waited_ms
+       FROM (SELECT g.*, row_number() OVER (PARTITION BY signature ORDER BY at DESC, no DESC) AS position
+               FROM group_fixes g WHERE ${db.sql.among("signature", "?", "text")}) f
+      WHERE position <= ${FIXES_MAX} ORDER BY position`,
+    signatures,
+  );
+  const found = new Map<string, GroupFix[]>();
+  for (const row of rows) found.set(row.signature, [...(found.get(row.signature) ?? []), fixOf(row)]);
+  return found;
+}
+
+function fixOf(row: FixRow): GroupFix {
+  return compact({
+    at: row.at,
+    kind: row.kind,
+    count: row.count,
+    operationId: row.operation === "" ? undefined : row.operation,
+    editId: row.edit ?? undefined,
+    rule: row.rule ?? undefined,
+    author: row.author ?? undefined,
+    waitedMs: row.waited_ms,
+  });
+}
+
+interface GroupRow {
+  readonly queue: string;
+  readonly signature: string;
+  readonly pattern: string;
+  readonly error_type: ErrorTypeName;
+  readonly error_class: ErrorClass;
+  readonly count: number;
+  readonly first_at: number;
+  readonly last_at: number;
+  readonly algorithm: string;
+  readonly state: GroupState;
+  readonly is_regression: number;
+}
+
+/** Merges groups of one queue and signature that differ only in classification; the first one names the result. */
+export function* listGroups(
+  db: Db,
+  filter: { readonly queue?: string; readonly states?: readonly GroupState[] },
+): Step<LetterGroup[]> {
+  const { sql, values } = allOf([
+    groupConditions(db.sql, filter),
+    filter.states && condition(db.sql.among("m.state", "?", "text"), filter.states),
+  ]);
+  const rows = yield* db.all<GroupRow>(
+    `SELECT q.name AS queue, g.signature, g.pattern, g.error_type, g.error_class, g.count, g.first_at, g.last_at,
+            g.algorithm, m.state, m.is_regression
+       FROM groups g ${db.sql.joinInOrder} queues q ON q.no = g.queue ${db.sql.joinInOrder} group_records m ON m.signature = g.signature
+      WHERE ${sql} ORDER BY g.no`,
+    ...values,
+  );
+  const merged = new Map<string, LetterGroup>();
+  for (const row of rows) {
+    const key = `${row.queue}\n${row.signature}`;
+    const first = merged.get(key) ?? newGroup(row);
+    merged.set(key, {
+      ...first,
+      count: first.count + row.count,
+      firstAt: Math.min(first.firstAt, row.first_at),
+      lastAt: Math.max(first.lastAt, row.last_at),
+    });
+  }
+  return [...merged.values()].filter((group) => group.count > 0).sort(byWeight);
+}
+
+function newGroup(row: GroupRow): LetterGroup {
+  return {
+    queue: row.queue,
+    signature: row.signature,
+    pattern: row.pattern,
+    errorType: row.error_type,
+    errorClass: row.error_class,
+    count: 0,
+    firstAt: row.first_at,
+    lastAt: row.last_at,
+    state: row.state,
+    isRegression: row.is_regression === 1,
+    algorithm: row.algorithm,
+  };
+}
+
+function byWeight(a: LetterGroup, b: LetterGroup): number {
+  return (
+    b.count - a.count || b.lastAt - a.lastAt || compare(a.signature, b.signature) || compare(a.queue, b.queue)
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }

@@ -3,7 +3,7 @@ import type { HoldBy, HoldReport } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
 import { compact, type JsonObject } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
-import { EventLog } from "./event-log.ts";
+import { EventLog } from "./events.ts";
 import { queueNo } from "./jobs.ts";
 
 interface HoldMove {

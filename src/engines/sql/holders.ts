@@ -4,7 +4,7 @@ import type { LeasedItem } from "../../item/item.ts";
 import { readOptions } from "../../item/item-options.ts";
 import type { Db, SqlValue, Step } from "./db.ts";
 import { queueNo } from "./jobs.ts";
-import { objectOf } from "./row.ts";
+import { objectOf } from "./rows.ts";
 
 /** Idempotent, because the response to a commit can get lost. No other process uses the same id. */
 export function* registerHolder(db: Db, holder: NewHolder): Step<Holder> {

@@ -5,7 +5,7 @@ import { readOptions } from "../../item/item-options.ts";
 import { type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Db, SqlValue, Step } from "./db.ts";
 import { queueNo } from "./jobs.ts";
-import { objectOf } from "./row.ts";
+import { objectOf } from "./rows.ts";
 
 type StoredItem = Omit<Item, "priority" | "progress"> & {
   readonly priority: number;

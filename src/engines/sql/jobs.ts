@@ -5,8 +5,8 @@ import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from 
 import { ITEM_STATES } from "../../item/state.ts";
 import { stringifyJson } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
-import { writeEvent } from "./event-log.ts";
-import { objectOf } from "./row.ts";
+import { writeEvent } from "./events.ts";
+import { objectOf } from "./rows.ts";
 
 /** If two processes create the same job, the first row of `jobs` wins. The queue of a deleted job still exists. */
 export function* createJob(db: Db, job: NewJob): Step<Job> {

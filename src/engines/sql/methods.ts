@@ -1,23 +1,20 @@
 /** The methods of the storage contract that both SQL engines share, bound to the transactions of one of them. */
 import type { Engine } from "../../engine.ts";
 import { advance } from "./advance.ts";
-import { listAmendments } from "./amendments.ts";
-import { listArrivals } from "./arrivals.ts";
+import { addNote, listAmendments, listNotes } from "./amendments.ts";
 import { listAttempts } from "./attempts.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
-import { listCounters } from "./counters.ts";
 import type { Db, Step } from "./db.ts";
 import { deleteJob } from "./delete-job.ts";
+import { listArrivals, listCounters } from "./deltas.ts";
 import { readDocument, writeDocument } from "./documents.ts";
-import { listErrors } from "./error-log.ts";
-import { changeGroup, listGroupRecords, readGroup } from "./group-records.ts";
-import { listGroups } from "./groups.ts";
+import { listErrors } from "./events.ts";
+import { changeGroup, listGroupRecords, listGroups, readGroup } from "./group-records.ts";
 import { moveHeld } from "./hold.ts";
 import { listLeases } from "./holders.ts";
 import { importLetters } from "./import.ts";
 import { findItems, listItems, listResults, writeProgress } from "./items.ts";
 import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
-import { addNote, listNotes } from "./notes.ts";
 import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
 import { regroup } from "./regroup.ts";
 import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";

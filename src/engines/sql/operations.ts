@@ -9,8 +9,8 @@ import {
 } from "../../item/operation.ts";
 import { stringifyJson } from "../../std/json.ts";
 import type { Db, Dialect, Step } from "./db.ts";
-import { writeEvent } from "./event-log.ts";
-import { objectOf } from "./row.ts";
+import { writeEvent } from "./events.ts";
+import { objectOf } from "./rows.ts";
 
 /** An operation with the columns that only the store uses. */
 export interface StoredOperation extends Operation {

@@ -8,7 +8,7 @@ import { assert } from "../../std/assert.ts";
 import { canonicalJson, type Json, parseJson } from "../../std/json.ts";
 import { amendAll } from "./amendments.ts";
 import type { Db, Step } from "./db.ts";
-import type { EventLog } from "./event-log.ts";
+import type { EventLog } from "./events.ts";
 
 /** The queue that items are added to, and the events of the transaction. */
 interface Intake {

@@ -1,9 +1,9 @@
-/** Pages of rows, which every engine exports and imports when one store is copied into another. */
+/** Converts database rows: to objects, and to the common form in which one store is copied into another. */
 import type { RowPage } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { rowOf, type Table } from "../../item/tables.ts";
 import { assert } from "../../std/assert.ts";
-import type { Json } from "../../std/json.ts";
+import { type Json, parseJson } from "../../std/json.ts";
 
 export type Tuple = readonly (string | number | null)[];
 
@@ -34,4 +34,32 @@ export function copyDiffers(table: string, cause: unknown): RedriveError {
     cause,
     hint: "The source store changed during the copy. Run the same command again when no other process is using the store.",
   });
+}
+
+const propertyNames = new Map<string, string>();
+
+function propertyOf(column: string): string {
+  let name = propertyNames.get(column);
+  if (name === undefined) {
+    name = column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+    propertyNames.set(column, name);
+  }
+  return name;
+}
+
+/**
+ * Converts a row to an object: `created_at` becomes `createdAt`, nulls are left out, `json` columns are parsed and `flags`
+ * columns become booleans.
+ */
+export function objectOf<T>(
+  row: object,
+  { json = [], flags = [] }: { readonly json?: readonly string[]; readonly flags?: readonly string[] } = {},
+): T {
+  const object: Record<string, unknown> = {};
+  for (const [column, value] of Object.entries(row)) {
+    if (value === null) continue;
+    const read = json.includes(column) ? parseJson(value as string) : value;
+    object[propertyOf(column)] = flags.includes(column) ? value === 1 : read;
+  }
+  return object as T;
 }

@@ -12,7 +12,7 @@ import {
   type Step,
 } from "../sql/db.ts";
 import type { Deltas } from "../sql/deltas.ts";
-import type { EventLog } from "../sql/event-log.ts";
+import type { EventLog } from "../sql/events.ts";
 import { lastBurial, numberBurials } from "./bury.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { DIALECT } from "./dialect.ts";

@@ -7,7 +7,7 @@ import type { EventQuery } from "../../engine.ts";
 import type { Event } from "../../item/event.ts";
 import { isCounted } from "../../item/settlement.ts";
 import { stringifyJson } from "../../std/json.ts";
-import { type EventLog, eventOf } from "../sql/event-log.ts";
+import { type EventLog, eventOf } from "../sql/events.ts";
 import { countUp } from "./counter-deltas.ts";
 import type { Session, Value } from "./session.ts";
 

@@ -5,7 +5,7 @@ import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
 import { optionsText } from "../../item/item-options.ts";
 import { type JsonObject, stringifyJson } from "../../std/json.ts";
-import { EventLog } from "../sql/event-log.ts";
+import { EventLog } from "../sql/events.ts";
 import { countQueue, queueNo } from "../sql/jobs.ts";
 import { AddTotals, meetAgain } from "../sql/replace.ts";
 import { CounterDeltas } from "./counter-deltas.ts";

@@ -4,7 +4,7 @@
  */
 import type { EventQuery } from "../../engine.ts";
 import type { Event } from "../../item/event.ts";
-import { eventOf } from "../sql/event-log.ts";
+import { eventOf } from "../sql/events.ts";
 import { queueNo } from "../sql/jobs.ts";
 import { runOn } from "./db.ts";
 import { newestEvent } from "./events.ts";

@@ -10,7 +10,7 @@ import { readOptions } from "../../item/item-options.ts";
 import { allow, spend } from "../../item/rate.ts";
 import { assert } from "../../std/assert.ts";
 import { type Json, parseJson } from "../../std/json.ts";
-import type { EventLog } from "../sql/event-log.ts";
+import type { EventLog } from "../sql/events.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
 import type { Session } from "./session.ts";
 

@@ -4,30 +4,39 @@
  */
 import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
+import { condition } from "../sql/conditions.ts";
 import { call, runNow } from "../sql/db.ts";
 import { countQueue } from "../sql/jobs.ts";
 import {
   cursorOf,
+  DEAD,
+  type Found,
   groupsMissing,
   IN_ORDER,
-  LETTERS_WITHOUT_GROUPS,
-  readCursor,
-} from "../sql/letter-order.ts";
-import {
-  type Found,
   isOfGroups,
+  LETTERS_WITHOUT_GROUPS,
   type Part,
+  readCursor,
   type Search,
   type Source,
+  searchAndCount,
+  searchEach,
   WAITING,
   walkTypes,
 } from "../sql/letter-search.ts";
 import { runOn, SqliteDb } from "./db.ts";
 import { countWalk, type Walk, walkGroups } from "./group-walk.ts";
-import { countIn, searchIn } from "./letter-pages.ts";
-import { byItemId, isNothingInRetry, sourcesApartIn, sourcesIn, textFinds } from "./letter-search.ts";
+import {
+  byItemId,
+  isNothingInRetry,
+  matching,
+  type Path,
+  pathOf,
+  sourcesApartIn,
+  sourcesIn,
+  textFinds,
+} from "./letter-search.ts";
 import { readLetters } from "./letters.ts";
-import { countTries, isOfTries, sumOf, walkTries } from "./letters-by-attempts.ts";
 import type { Session } from "./session.ts";
 import { walkText } from "./text-walk.ts";
 
@@ -155,4 +164,98 @@ function isDense(
 ): boolean {
   if (queue !== undefined) return runOn(session, (db) => countQueue(db, queue)).total * limit < total * total;
   return isOfTries(source, {}) && sumOf(countTries(session, {})) * limit < total * total;
+}
+
+/** Reads a page from one source; in the order of burials, it reads no further than the page. */
+function searchIn(
+  session: Session,
+  source: Source,
+  search: Search,
+  path: Path = pathOf(session, source, search.filter, search),
+): Found[] {
+  const letters = matching(session, source, search.filter, path);
+  return runNow(searchEach(new SqliteDb(session), source, search, letters));
+}
+
+function countIn(session: Session, source: Source, search: Search): Part {
+  const letters = matching(session, source, search.filter);
+  return runNow(searchAndCount(new SqliteDb(session), source, search, letters));
+}
+
+/** Whether the filter uses only a queue and numbers of attempts, which are counted for dead letters. */
+function isOfTries(source: Source, filter: LetterFilter): boolean {
+  const { types, classes, signatures, eligible, itemIds, text } = filter;
+  const asked = [types, classes, signatures, eligible, itemIds, text];
+  return source === DEAD && !dependsOnAge(filter) && asked.every((one) => one === undefined);
+}
+
+/** Counts dead letters by number of attempts, the most attempts first. */
+function countTries(session: Session, { queue, attemptsMin, attemptsMax }: LetterFilter): Tries[] {
+  return session.all<Tries>(
+    `SELECT attempts, sum(count) AS count FROM letters_by_attempts
+      WHERE ${queue === undefined ? "? IS NULL" : "queue = (SELECT no FROM queues WHERE name = ?)"}
+        AND attempts BETWEEN ? AND ? AND count > 0 GROUP BY attempts ORDER BY attempts DESC`,
+    queue ?? null,
+    attemptsMin ?? 0,
+    attemptsMax ?? Number.MAX_SAFE_INTEGER,
+  );
+}
+
+interface Tries {
+  readonly attempts: number;
+  readonly count: number;
+}
+
+/** Fewer letters than this are read and sorted; among more, a scan of the letters finds a page sooner. */
+const FEW = 5000;
+
+/** Reads a page of the letters with these numbers of attempts. */
+function walkTries(
+  session: Session,
+  source: Source,
+  search: Search,
+  tries: readonly Tries[],
+): readonly Found[] {
+  if (search.order === "attempts") return walkDown(session, source, search, tries);
+  return searchIn(session, source, search, pathFor(source, search.filter, sumOf(tries)));
+}
+
+function sumOf(tries: readonly Tries[]): number {
+  return tries.reduce((sum, { count }) => sum + count, 0);
+}
+
+function pathFor({ table }: Source, { queue }: LetterFilter, count: number): Path | undefined {
+  if (count >= FEW) return undefined;
+  const from = condition(
+    `queues q CROSS JOIN items i INDEXED BY items_dead ON i.queue = q.no
+      CROSS JOIN ${table} l ON l.ref = i.ref CROSS JOIN groups g ON g.no = l.grp`,
+  );
+  return queue === undefined ? { from } : { from, where: condition("q.name = ?", queue) };
+}
+
+/** Letters with the same number of attempts are ordered by burial, newest first. */
+function walkDown(
+  session: Session,
+  source: Source,
+  { filter, after, limit }: Search,
+  tries: readonly Tries[],
+): readonly Found[] {
+  const found: Found[] = [];
+  for (const { attempts, count } of tries) {
+    if (found.length >= limit) break;
+    if (after !== undefined && attempts > Number(after.key)) continue;
+    const page = searchIn(
+      session,
+      source,
+      {
+        filter: { ...filter, attemptsMin: attempts, attemptsMax: attempts },
+        order: "newest",
+        after: after?.key === attempts ? after : undefined,
+        limit: limit - found.length,
+      },
+      pathFor(source, filter, count),
+    );
+    found.push(...page.map((letter) => ({ ...letter, key: attempts })));
+  }
+  return found;
 }

@@ -6,11 +6,11 @@ import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { type Clock, systemClock } from "../../std/clock.ts";
 import { makeFolder, makePrivate } from "../../std/files.ts";
-import { followClock } from "./clock-steps.ts";
 import { createStoreFile } from "./create-file.ts";
 import { engineOf } from "./engine.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { IN_MEMORY, Session } from "./session.ts";
+import { followClock } from "./store-clock.ts";
 
 export interface SqliteOptions {
   readonly path: string;

@@ -3,7 +3,7 @@
  * out, and all counters are computed again. Each repair is reported with the number of rows that it changed.
  */
 import type { Repair } from "../../item/store-queries.ts";
-import { COUNTED_EVENTS } from "../sql/check-rules.ts";
+import { COUNTED_EVENTS } from "../sql/check.ts";
 import { recountRanges } from "./letters-by-age.ts";
 import { OrderingKeys } from "./ordering-keys.ts";
 import type { Session } from "./session.ts";

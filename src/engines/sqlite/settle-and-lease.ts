@@ -2,7 +2,6 @@
  * The runner's step on SQLite: settle finished attempts, pass the breaker, then lease due items. It runs in one write
  * transaction, so two runners never lease the same item, and a settlement is applied completely or not at all.
  */
-
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { eventsOf } from "../../item/event.ts";
 import { failureToJson } from "../../item/failure.ts";
@@ -11,13 +10,13 @@ import { assertSettlement, countersOf, MOVE_OF } from "../../item/settlement.ts"
 import { assertMove, type ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
+import { insertNotes } from "../sql/amendments.ts";
 import { type Ledger, type Unburied, unburyAll } from "../sql/bury.ts";
 import { runNow } from "../sql/db.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
-import { EventLog } from "../sql/event-log.ts";
+import { EventLog } from "../sql/events.ts";
 import { GroupCache } from "../sql/group-cache.ts";
 import { queueNo } from "../sql/jobs.ts";
-import { insertNotes } from "../sql/notes.ts";
 import { resolveLetters } from "../sql/resolved-letters.ts";
 import { type Burial, buryAll } from "./bury.ts";
 import { CounterDeltas } from "./counter-deltas.ts";

@@ -1,6 +1,10 @@
 /** The clock of a SQLite store: the machine's clock, corrected if this process differs from the others that use the store. */
 import { type Clock, sleepOn } from "../../std/clock.ts";
+import { processStart, thisHost } from "../../std/process-identity.ts";
 import { type ClockSample, ClockWatch, sampleOf } from "../clock-record.ts";
+import * as steps from "../sql/clock-steps.ts";
+import { runOn } from "./db.ts";
+import type { Session } from "./session.ts";
 
 export class StoreClock implements Clock {
   readonly watch = new ClockWatch();
@@ -48,4 +52,34 @@ export class StoreClock implements Clock {
     this.watch.looked(sample, this.#machine);
     if (isNews) this.watch.report(aheadMs);
   }
+}
+
+/**
+ * Call in a separate transaction, before one that writes. Moves waits only by a step that this process has observed, or that
+ * happened while no process was running: otherwise its own clock may be wrong. Returns what to do after the commit.
+ */
+export function followClock(session: Session): () => void {
+  const { clock } = session;
+  const sample = clock.sample();
+  const seenMs = clock.watch.seenStep(sample) ?? 0;
+  const mayMove = (stepMs: number) => stepMs === 0 || seenMs !== 0 || !isAnotherAlive(session);
+  const { stepMs, isFollowed } = runOn(session, (db) => steps.followClock(db, sample, mayMove));
+  if (!isFollowed) return () => clock.looked(sample, stepMs);
+  return () => {
+    clock.looked(sample, 0);
+    const foundMs = stepMs === 0 ? seenMs : stepMs;
+    if (foundMs !== 0) clock.watch.report(foundMs);
+  };
+}
+
+/** Whether another process on this machine uses the store; such a process observes clock steps itself. */
+function isAnotherAlive(session: Session): boolean {
+  const holders = session.all<{ host: string; pid: number; process_start: string }>(
+    "SELECT host, pid, process_start FROM holders WHERE gone = 0 AND expires_at > 0",
+  );
+  return holders.some(({ host, pid, process_start }) => {
+    if (host !== thisHost() || pid === process.pid) return false;
+    const start = processStart(pid);
+    return start !== null && (process_start === "" || start === process_start);
+  });
 }

@@ -5,7 +5,7 @@ import { runOn } from "../../../src/engines/postgres/db.ts";
 import { listEvents } from "../../../src/engines/postgres/events.ts";
 import { migrate } from "../../../src/engines/postgres/migrate.ts";
 import { Session } from "../../../src/engines/postgres/session.ts";
-import { writeEvent } from "../../../src/engines/sql/event-log.ts";
+import { writeEvent } from "../../../src/engines/sql/events.ts";
 import { postgresStores, postgresUrl } from "../../support/postgres-stores.ts";
 import { until } from "../../support/until.ts";
 

@@ -3,8 +3,6 @@ import { ERROR_EVENTS } from "../../../item/error-log.ts";
 import { ATTEMPT_OUTCOMES, PRIORITIES, rankOf } from "../../../item/item.ts";
 import { ITEM_STATES } from "../../../item/state.ts";
 import { anyOf, oneOf, restate } from "./checks.ts";
-import { STRATA_OF_ALL } from "./strata-of-all.ts";
-import { TEXT_INDEX } from "./text-index.ts";
 
 /**
  * The condition for error events. SQLite uses the index only for queries with exactly this text. It compares values one by
@@ -36,6 +34,84 @@ const QUICK_CHECKS = restate([
 const COUNT_IN = `INSERT INTO tries (queue, attempts, count) VALUES (NEW.queue, NEW.attempts, 1)
     ON CONFLICT DO UPDATE SET count = count + 1;`;
 const COUNT_OUT = `UPDATE tries SET count = count - 1 WHERE queue = OLD.queue AND attempts = OLD.attempts;`;
+
+const STRATA_OF_ALL = `
+  CREATE TABLE strata_of_all (
+    stratum  INTEGER PRIMARY KEY,
+    count    INTEGER NOT NULL CHECK (count >= 0),
+    first_at INTEGER NOT NULL,
+    last_at  INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO strata_of_all (stratum, count, first_at, last_at)
+  SELECT stratum, sum(count), min(first_at), max(last_at) FROM strata GROUP BY stratum;
+
+  CREATE TRIGGER strata_added AFTER INSERT ON strata BEGIN
+    INSERT INTO strata_of_all (stratum, count, first_at, last_at)
+    VALUES (NEW.stratum, NEW.count, NEW.first_at, NEW.last_at)
+    ON CONFLICT DO UPDATE SET count = count + NEW.count, first_at = min(first_at, NEW.first_at),
+                              last_at = max(last_at, NEW.last_at);
+  END;
+  CREATE TRIGGER strata_changed AFTER UPDATE ON strata BEGIN
+    UPDATE strata_of_all SET count = count + NEW.count - OLD.count, first_at = min(first_at, NEW.first_at),
+                             last_at = max(last_at, NEW.last_at)
+     WHERE stratum = NEW.stratum;
+  END;
+  CREATE TRIGGER strata_removed AFTER DELETE ON strata BEGIN
+    UPDATE strata_of_all SET count = count - OLD.count WHERE stratum = OLD.stratum;
+  END;
+`;
+
+const READ_TO = "(SELECT no FROM read_to)";
+
+const TEXT_INDEX = `
+  -- Message templates of a group, in lower case, with blanks in place of figures; see wording.ts.
+  CREATE TABLE wordings (
+    no      INTEGER PRIMARY KEY,
+    grp     INTEGER NOT NULL,
+    hash    TEXT NOT NULL,
+    text    TEXT NOT NULL,
+    is_open INTEGER NOT NULL CHECK (is_open IN (0, 1)),
+    count   INTEGER NOT NULL DEFAULT 0 CHECK (count >= 0),
+    UNIQUE (grp, hash)
+  ) STRICT;
+  CREATE INDEX wordings_empty ON wordings (no) WHERE count = 0;
+  CREATE INDEX wordings_open ON wordings (no) WHERE is_open = 1;
+
+  -- The last message of each letter that waits: its template and figures, by letter number.
+  CREATE TABLE said (
+    no      INTEGER PRIMARY KEY,
+    wording INTEGER NOT NULL REFERENCES wordings (no),
+    figures TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX said_by_wording ON said (wording, no);
+
+  -- Letters up to this number are indexed, except those in the table unread.
+  CREATE TABLE read_to (no INTEGER NOT NULL) STRICT;
+  INSERT INTO read_to (no) VALUES (0);
+  CREATE TABLE unread (no INTEGER PRIMARY KEY) STRICT;
+
+  -- All text was converted to lower case by Node; SQLite would convert it differently.
+  CREATE VIRTUAL TABLE wording_texts USING fts5 (
+    text, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1'
+  );
+  CREATE VIRTUAL TABLE said_figures USING fts5 (
+    figures, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1'
+  );
+
+  CREATE TRIGGER said_no_more AFTER DELETE ON said BEGIN
+    UPDATE wordings SET count = count - 1 WHERE no = OLD.wording;
+    DELETE FROM said_figures WHERE rowid = OLD.no AND OLD.figures <> '';
+  END;
+  CREATE TRIGGER letters_left AFTER DELETE ON letters WHEN OLD.no <= ${READ_TO} BEGIN
+    DELETE FROM said WHERE no = OLD.no;
+    DELETE FROM unread WHERE no = OLD.no;
+    UPDATE read_to SET no = 0 WHERE NOT EXISTS (SELECT 1 FROM said) AND NOT EXISTS (SELECT 1 FROM unread);
+  END;
+  CREATE TRIGGER letters_regrouped AFTER UPDATE OF grp ON letters WHEN NEW.no <= ${READ_TO} BEGIN
+    DELETE FROM said WHERE no = NEW.no;
+    INSERT OR IGNORE INTO unread (no) VALUES (NEW.no);
+  END;
+`;
 
 export const VERSION_3 = `
   ${QUICK_CHECKS}

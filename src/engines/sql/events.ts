@@ -1,4 +1,5 @@
-/** The error log: error events with the failures of their attempts, found by a partial index. */
+/** Collects the events of a transaction until they are written together, and lists the error log. */
+
 import {
   ERROR_EVENTS,
   type ErrorEntry,
@@ -6,10 +7,53 @@ import {
   EVENTS_OF_ORIGIN,
   errorEntryOf,
 } from "../../item/error-log.ts";
+import {
+  addToRuns,
+  type Event,
+  type EventDraft,
+  type EventRun,
+  type EventSubject,
+} from "../../item/event.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { readFailure } from "./attempts.ts";
 import type { Db, Step } from "./db.ts";
-import { eventOf } from "./event-log.ts";
+import { objectOf } from "./rows.ts";
+
+export class EventLog {
+  readonly at: number;
+  #runs: EventRun[] = [];
+
+  constructor(at: number) {
+    this.at = at;
+  }
+
+  add(draft: EventDraft, subject: EventSubject): void {
+    addToRuns(this.#runs, draft, subject);
+  }
+
+  /** Returns and removes the events collected so far. */
+  take(): readonly EventRun[] {
+    const runs = this.#runs;
+    this.#runs = [];
+    return runs;
+  }
+}
+
+/** Writes a single event. */
+export function* writeEvent(
+  db: Db,
+  draft: EventDraft,
+  subject: EventSubject,
+  at: number = db.now,
+): Step<void> {
+  const events = new EventLog(at);
+  events.add(draft, subject);
+  yield* db.writeEvents(events);
+}
+
+export function eventOf(row: object): Event {
+  return objectOf<Event>(row, { json: ["data"] });
+}
 
 /** Lists errors, newest first: reads the newest errors of each queue in index order, then the newest of these. */
 export function* listErrors(db: Db, query: ErrorQuery): Step<ErrorEntry[]> {
