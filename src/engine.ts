@@ -46,6 +46,7 @@ import type {
   ItemResult,
   Problem,
   QueueCounts,
+  RecordedChange,
   RowPage,
   SharedDocument,
   StoreInfo,
@@ -205,6 +206,9 @@ export interface Engine {
   listEvents(query: EventQuery): Promise<readonly Event[]>;
   /** Returns the id of the newest event of the store, or 0. */
   newestEvent(): Promise<number>;
+
+  /** Writes the event `change_recorded` with the given fields. */
+  recordChange(change: RecordedChange): Promise<void>;
 
   // Groups
 

@@ -87,6 +87,9 @@ const INDEX: readonly (Single | Family)[] = [
     serve: "Serve the API, the metrics and the health of the store over HTTP.",
   }),
   family("token", "Manage the tokens of the HTTP API.", () => import("./commands/token.ts")),
+  single(() => import("./commands/audit.ts"), {
+    audit: "List who changed what, and by which way, newest first.",
+  }),
   single(() => import("./commands/trust.ts"), {
     trust: "Allow the redrive.yml of this folder to run commands automatically.",
   }),

@@ -68,6 +68,7 @@ export const EVENT_TYPES = [
   "alert_raised",
   "alert_recovered",
   "alert_undelivered",
+  "change_recorded",
 ] as const;
 /** One of `EVENT_TYPES`. */
 export type EventType = (typeof EVENT_TYPES)[number];

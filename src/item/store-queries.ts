@@ -59,6 +59,17 @@ export interface SharedDocument {
   readonly body: Json;
 }
 
+/** A change of something that has no event of its own, such as a token or a setting of a queue. */
+export interface RecordedChange {
+  readonly author: string;
+  /** What was done, e.g. `token.create`. */
+  readonly action: string;
+  readonly queue?: string;
+  readonly item_id?: string;
+  /** Facts about the change, without secrets. */
+  readonly details?: JsonObject;
+}
+
 export interface RowPage {
   readonly rows: readonly JsonObject[];
   /** The `after` of the next page; null on the last page. */

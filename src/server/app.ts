@@ -8,6 +8,7 @@ import { type AuthMode, Login } from "./auth/login.ts";
 import { readConsole } from "./console-files.ts";
 import type { Connection, Seen, ServerContext } from "./context.ts";
 import { API_PREFIX } from "./contract.ts";
+import { EventHub } from "./event-hub.ts";
 import { type AllowedHosts, requireKnownHost, SECURITY_HEADERS } from "./guard.ts";
 import { type HandledRoute, handledRoutes } from "./handlers.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -67,6 +68,7 @@ export function createServer(options: ServerOptions): RedriveServer {
     clock,
     login,
     runner,
+    events: new EventHub(engine, clock, log),
     allowsRuns,
     version: options.version,
     stopping: stop.signal,

@@ -6,6 +6,7 @@ import type { Login } from "./auth/login.ts";
 import type { Principal } from "./auth/principal.ts";
 import type { RouteSpec } from "./contract/route.ts";
 import type { RouteInput } from "./contract.ts";
+import type { EventHub } from "./event-hub.ts";
 import type { OperationRunner } from "./operation-runner.ts";
 
 /** What all requests of one server share. */
@@ -17,6 +18,7 @@ export interface ServerContext {
   readonly config: () => Promise<Config>;
   readonly login: Login;
   readonly runner: OperationRunner;
+  readonly events: EventHub;
   /** Whether commands of maps and workflows may run on this server. */
   readonly allowsRuns: boolean;
   readonly version: string;

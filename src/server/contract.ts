@@ -3,13 +3,16 @@
  * tests are made from this table.
  */
 import type * as z from "zod";
+import { groupActionRoutes } from "./contract/group-actions.ts";
 import { groupRoutes } from "./contract/groups.ts";
 import { jobRoutes } from "./contract/jobs.ts";
+import { letterActionRoutes } from "./contract/letter-actions.ts";
 import { letterRoutes } from "./contract/letters.ts";
 import { operationRoutes } from "./contract/operations.ts";
 import { queueRoutes } from "./contract/queues.ts";
 import type { RouteSpec } from "./contract/route.ts";
 import { sessionRoutes } from "./contract/session.ts";
+import { systemRoutes } from "./contract/system.ts";
 import { trendRoutes } from "./contract/trends.ts";
 
 /** The prefix of every route of this version. */
@@ -17,11 +20,14 @@ export const API_PREFIX = "/api/v1";
 
 export const ROUTES = {
   ...letterRoutes,
+  ...letterActionRoutes,
   ...groupRoutes,
+  ...groupActionRoutes,
   ...operationRoutes,
   ...jobRoutes,
   ...queueRoutes,
   ...trendRoutes,
+  ...systemRoutes,
   ...sessionRoutes,
 } as const;
 

@@ -3,21 +3,30 @@
 import type { Handler } from "./context.ts";
 import type { RouteSpec } from "./contract/route.ts";
 import { ROUTES, type RouteName } from "./contract.ts";
+import { groupActionHandlers } from "./routes/group-actions.ts";
 import { groupHandlers } from "./routes/groups.ts";
+import { itemHandlers } from "./routes/items.ts";
 import { jobHandlers } from "./routes/jobs.ts";
+import { letterActionHandlers } from "./routes/letter-actions.ts";
 import { letterHandlers } from "./routes/letters.ts";
 import { operationHandlers } from "./routes/operations.ts";
-import { queueHandlers } from "./routes/queues.ts";
+import { queueHandlers, queueItemHandlers } from "./routes/queues.ts";
 import { sessionHandlers } from "./routes/session.ts";
+import { systemHandlers } from "./routes/system.ts";
 import { trendHandlers } from "./routes/trends.ts";
 
 const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> } = {
   ...letterHandlers,
+  ...letterActionHandlers,
   ...groupHandlers,
+  ...groupActionHandlers,
   ...operationHandlers,
   ...jobHandlers,
   ...queueHandlers,
   ...trendHandlers,
+  ...queueItemHandlers,
+  ...itemHandlers,
+  ...systemHandlers,
   ...sessionHandlers,
 };
 

@@ -1,5 +1,6 @@
 /** What happens to every request of a route: origin, who, role, limits, input; then the handler; then the response. */
-import { stringifyJson } from "../std/json.ts";
+import { compact, type JsonObject, stringifyJson } from "../std/json.ts";
+import { authorText } from "./audit.ts";
 import { unauthorized } from "./auth/login.ts";
 import { mayAct, type Principal } from "./auth/principal.ts";
 import { type Connection, Reply, type RequestContext, type Seen, type ServerContext } from "./context.ts";
@@ -74,7 +75,7 @@ export class Pipeline {
     const own: RequestContext = {
       ...context,
       principal,
-      author: principal.name,
+      author: authorOf(principal),
       headers: request.headers,
       signal,
       stream,
@@ -136,6 +137,7 @@ export class Pipeline {
     input: ParsedInput,
   ): Promise<Response> {
     const result = await handler(context, input as Parameters<typeof handler>[1]);
+    if (route.recorded !== undefined) await record(context, route, input);
     if (result instanceof Response) return result;
     const { document, headers, status } = result instanceof Reply ? result : new Reply(result);
     const text = `${stringifyJson(document)}\n`;
@@ -145,6 +147,29 @@ export class Pipeline {
       headers: { "content-type": "application/json", ...headers },
     });
   }
+}
+
+/** Browsers have sessions, programs have tokens. */
+function authorOf({ name, kind }: Principal): string {
+  return authorText(name, kind === "session" ? "console" : "api");
+}
+
+/** Writes the change to the audit. Queues are named only where the path or the body has the exact name of one. */
+async function record(
+  { engine, author }: RequestContext,
+  route: RouteSpec,
+  input: ParsedInput,
+): Promise<void> {
+  const params = (input.params ?? {}) as Readonly<Record<string, string>>;
+  const body = (input.body ?? {}) as JsonObject;
+  const {
+    queue = route.id === "createQueue" ? String(body.name) : undefined,
+    target,
+    item_id,
+    ...others
+  } = params;
+  const details = { ...others, ...(route.recorded === "with-body" && body) };
+  await engine.recordChange(compact({ author, action: route.id, queue: queue ?? target, item_id, details }));
 }
 
 const NOBODY: Principal = { name: "nobody", role: "viewer", kind: "open", id: "nobody" };

@@ -99,6 +99,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...[...GROUND, "engine.ts", "redrive", "queue", "service", "config"],
     ...["dead-letter", "triage"], // a letter's history, the algorithm of the groups
     ...["run", "runner"], // a redrive is continued as `ops resume` does
+    ...["attempt", "store"], // the output of a running attempt, and where logs and evidence lie
+    ...["lease", "retry", "intake"], // workers that are gone, words for backoffs, keys of receipts
+    "delivery", // targets and their receipts
   ],
   // The command line imports modules instead of index.ts, because a command loads only what it needs.
   cli: [

@@ -84,6 +84,22 @@ function told(test: Declare): void {
 }
 
 function reading(test: Declare): void {
+  test("a recorded change is an event with its author, of a queue or of the store", async (bench) => {
+    const cursor = await bench.lastEvent();
+    await bench.engine.recordChange({
+      author: "ada",
+      action: "queue.change",
+      queue: QUEUE,
+      details: { a: 1 },
+    });
+    await bench.engine.recordChange({ author: "ada", action: "token.create" });
+    const events = await bench.engine.listEvents({ after: cursor, limit: 10 });
+    expect(events.map(({ type, queue, data }) => [type, queue, data])).toEqual([
+      ["change_recorded", QUEUE, { author: "ada", action: "queue.change", details: { a: 1 } }],
+      ["change_recorded", undefined, { author: "ada", action: "token.create" }],
+    ]);
+  });
+
   test("ids rise, and a cursor reads on where it stopped", async (bench) => {
     await bench.add("a", "b", "c");
     const all = await bench.engine.listEvents({ after: 0, limit: 100 });

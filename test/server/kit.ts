@@ -61,11 +61,20 @@ export async function serverKit(options: Partial<ServerOptions> & { url?: string
   };
 }
 
-/** Fails items whose data has `bad`, with that text as the message. */
+/** Fails items whose data has `bad`, with that text as the message, and `log` as the path of the output. */
 export const failing: Handler = async (item) => {
-  const { bad } = item.data as { readonly bad?: string };
-  if (bad !== undefined) throw new Error(bad);
-  return { kind: "succeeded" };
+  const { bad, log } = item.data as { readonly bad?: string; readonly log?: string };
+  if (bad === undefined) return { kind: "succeeded" };
+  if (log === undefined) throw new Error(bad);
+  const failure = {
+    attemptNumber: item.attempt,
+    timestamp: 0,
+    errorMessage: bad,
+    agentId: "w",
+    durationMs: 1,
+  };
+  const error = { errorType: { name: "Unknown" }, errorClass: "unknown", stepFailed: "x" } as const;
+  return { kind: "failed", failure: { ...failure, ...error }, log };
 };
 
 /** Creates a queue whose items with `bad` have died. */

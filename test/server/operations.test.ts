@@ -67,7 +67,7 @@ describe("a selection", () => {
     const started = await operator.call("POST /operations", {
       body: { selection_id: again.selection_id, count: again.count },
     });
-    expect(started).toMatchObject({ kind: "discard", selected: 3, author: "olga" });
+    expect(started).toMatchObject({ kind: "discard", selected: 3, author: "olga via api" });
     const twice = operator.call("POST /operations", {
       body: { selection_id: again.selection_id, count: again.count },
     });

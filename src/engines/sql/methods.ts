@@ -16,6 +16,7 @@ import { importLetters } from "./import.ts";
 import { findItems, listItems, listResults, writeProgress } from "./items.ts";
 import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
 import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
+import { recordChange } from "./recorded-change.ts";
 import { regroup } from "./regroup.ts";
 import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 
@@ -72,6 +73,7 @@ export function sharedMethods(transactions: Transactions) {
     findOperation: (id) => readOnce((db) => findOperation(db, id)),
     listOperations: (filter) => readOnce((db) => listOperations(db, filter)),
     closeOperation: (id) => writeLocked((db) => closeOperation(db, id)),
+    recordChange: (change) => write((db) => recordChange(db, change)),
     readDocument: (name) => readOften((db) => readDocument(db, name)),
     writeDocument: (name, document) => write((db) => writeDocument(db, name, document)),
   } satisfies Partial<Engine>;

@@ -1,11 +1,20 @@
 /** Routes of jobs. */
 import * as z from "zod";
-import { job, next } from "./documents.ts";
+import { count, job, next } from "./documents.ts";
 import { limit, name } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
 const tag = "jobs";
 const params = z.strictObject({ job: name });
+
+const deletion = z.looseObject({
+  job_id: z.string(),
+  items: count,
+  letters: count,
+  waiting: count,
+  needs_force: z.array(z.string()),
+  archive: z.string().nullable(),
+});
 
 export const jobRoutes = {
   "GET /jobs": {
@@ -17,7 +26,6 @@ export const jobRoutes = {
       limit,
       cursor: z
         .string()
-        .max(64)
         .regex(/^\d{1,16}$/)
         .optional(),
     }),
@@ -32,5 +40,35 @@ export const jobRoutes = {
     params,
     response: job,
     errors: ["job_not_found"],
+  },
+  "POST /jobs/{job}/dismiss": {
+    id: "dismissJob",
+    tag,
+    summary: "Mark a job that nobody wants to resume.",
+    role: "operator",
+    params,
+    response: job,
+    errors: ["job_not_found", "job_running", "usage"],
+    isRepeatable: true,
+  },
+  "GET /jobs/{job}/deletion": {
+    id: "previewJobDeletion",
+    tag,
+    summary: "Show what a deletion of the job would remove.",
+    role: "admin",
+    params,
+    response: deletion,
+    errors: ["job_not_found", "job_running", "usage"],
+  },
+  "DELETE /jobs/{job}": {
+    id: "deleteJob",
+    tag,
+    summary: "Delete a job with its items and logs; letters are archived first.",
+    description: "`items` and `letters` are the numbers of the preview; if they changed, the answer is 409.",
+    role: "admin",
+    params,
+    query: z.strictObject({ items: count, letters: count, force: z.boolean().optional() }),
+    response: deletion,
+    errors: ["job_not_found", "job_running", "illegal_move", "usage", "selection_changed"],
   },
 } as const satisfies Routes;

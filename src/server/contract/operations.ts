@@ -110,6 +110,7 @@ export const operationRoutes = {
   },
   "POST /operations/{operation_id}/pause": {
     id: "pauseOperation",
+    recorded: "bare",
     tag: "operations",
     summary: "Pause an operation; attempts that are running finish.",
     role: "operator",
@@ -120,6 +121,7 @@ export const operationRoutes = {
   },
   "POST /operations/{operation_id}/resume": {
     id: "resumeOperation",
+    recorded: "bare",
     tag: "operations",
     summary: "Resume an operation that was paused or interrupted.",
     role: "operator",
@@ -131,6 +133,7 @@ export const operationRoutes = {
   },
   "POST /operations/{operation_id}/cancel": {
     id: "cancelOperation",
+    recorded: "bare",
     tag: "operations",
     summary: "Cancel an operation; letters that it has not sent stay as they are.",
     role: "operator",

@@ -1,11 +1,66 @@
-/** Routes of queues and their items. */
+/** Routes of queues, their items and their workers. */
 import * as z from "zod";
-import { queue } from "./documents.ts";
-import { name } from "./filter.ts";
+import { PRIORITIES } from "../../item/item.ts";
+import { ITEM_STATES } from "../../item/state.ts";
+import { UNIQUE_RULES } from "../../queue/queue-spec.ts";
+import { attempt, count, data, item, itemDetails, next, queue, time } from "./documents.ts";
+import { duration, itemId, limit, name, sentence } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
 const tag = "queues";
 const params = z.strictObject({ queue: name });
+const address = z.strictObject({ queue: name, item_id: itemId });
+const found = ["job_not_found", "item_not_found"] as const;
+
+/** The settings of a queue, with the names of the command line options. */
+const settings = z.strictObject({
+  retries: z.number().int().min(0).max(9999).optional(),
+  backoff: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .meta({ examples: ["exponential:1s:x2:30s", "fixed:5s"] }),
+  on_failure: z.enum(["dlq", "retry", "skip", "stop"]).optional(),
+  on_outage: z.enum(["retry", "wait"]).optional(),
+  max_outage: duration.nullable().optional(),
+  max_losses: z.number().int().min(1).max(1000).optional(),
+  lease: duration.optional(),
+  priority: z.enum(PRIORITIES).optional(),
+  unique: z.enum(UNIQUE_RULES).optional(),
+  expires_after: duration.nullable().optional(),
+  breaker: z
+    .strictObject({
+      failure_threshold: z.number().int().min(1).max(1000).optional(),
+      timeout: duration.optional(),
+    })
+    .nullable()
+    .optional(),
+  rate: z.string().max(32).nullable().optional().meta({ description: "5/s, 100/m, 1000/h" }),
+  schema: z
+    .unknown()
+    .optional()
+    .meta({ description: "a JSON Schema for the data of items; null removes it" }),
+  description: z.string().max(1000).optional(),
+});
+
+const newItem = z.strictObject({
+  data,
+  key: itemId.optional().meta({ description: "its id in the queue; default: a random one" }),
+  name: z.string().max(512).optional(),
+  priority: z.enum(PRIORITIES).optional(),
+  due: z.string().max(64).optional().meta({ description: "a time, or a duration from now" }),
+  expires: z.string().max(64).optional(),
+  ordering_key: z.string().min(1).max(512).optional(),
+});
+
+const moved = z.looseObject({
+  queue: z.string(),
+  moved: count,
+  refused: z.array(z.looseObject({ item_id: z.string(), state: z.string().nullable() })),
+});
+
+const moving = z.strictObject({ ids: z.array(itemId).min(1).max(1000), reason: sentence.optional() });
 
 export const queueRoutes = {
   "GET /queues": {
@@ -16,6 +71,18 @@ export const queueRoutes = {
     response: z.looseObject({ queues: z.array(queue) }),
     errors: [],
   },
+  "POST /queues": {
+    id: "createQueue",
+    recorded: "with-body",
+    tag,
+    summary: "Create a queue. Creating it again with the same settings changes nothing.",
+    role: "admin",
+    body: settings.extend({ name }),
+    response: queue,
+    status: 201,
+    errors: ["job_changed", "usage"],
+    isRepeatable: true,
+  },
   "GET /queues/{queue}": {
     id: "showQueue",
     tag,
@@ -24,5 +91,170 @@ export const queueRoutes = {
     params,
     response: queue,
     errors: ["job_not_found"],
+  },
+  "PATCH /queues/{queue}": {
+    id: "changeQueue",
+    recorded: "with-body",
+    tag,
+    summary: "Change settings of a queue; the others stay.",
+    role: "admin",
+    params,
+    body: settings,
+    response: queue,
+    errors: ["job_not_found", "job_changed", "usage"],
+  },
+  "POST /queues/{queue}/pause": {
+    id: "pauseQueue",
+    tag,
+    summary: "Pause a queue: workers get no more items; running attempts finish.",
+    role: "operator",
+    params,
+    body: z.strictObject({ reason: sentence.optional() }),
+    response: queue,
+    errors: ["job_not_found"],
+    isRepeatable: true,
+  },
+  "POST /queues/{queue}/resume": {
+    id: "resumeQueue",
+    recorded: "bare",
+    tag,
+    summary: "Resume a paused queue.",
+    role: "operator",
+    params,
+    response: queue,
+    errors: ["job_not_found"],
+    isRepeatable: true,
+  },
+  "POST /queues/{queue}/items": {
+    id: "addItems",
+    recorded: "bare",
+    tag: "items",
+    summary: "Add items; each gets a result of its own.",
+    role: "operator",
+    params,
+    body: z.strictObject({ items: z.array(newItem).min(1).max(1000) }),
+    response: z.looseObject({
+      results: z.array(
+        z.looseObject({
+          outcome: z.enum(["added", "existing", "replaced", "refused"]),
+          item_id: z.string().nullable(),
+          reason: z.string().nullable(),
+        }),
+      ),
+    }),
+    errors: ["job_not_found", "job_changed", "usage"],
+  },
+  "POST /queues/{queue}/import": {
+    id: "importItems",
+    recorded: "bare",
+    tag: "items",
+    summary: "Add items from JSON Lines or CSV.",
+    role: "operator",
+    params,
+    query: z.strictObject({
+      format: z.enum(["jsonl", "csv"]).optional().meta({ description: "default: jsonl" }),
+      key_field: name.optional().meta({ description: "the field with the item's key" }),
+      envelope: z.boolean().optional(),
+      dry_run: z.boolean().optional(),
+    }),
+    bodyType: "application/octet-stream",
+    response: z.looseObject({ read: count, added: count, existing: count, replaced: count, refused: count }),
+    errors: ["job_not_found", "input_invalid", "usage"],
+  },
+  "POST /queues/{queue}/hold": {
+    id: "holdItems",
+    tag: "items",
+    summary: "Hold items: take them out of line.",
+    role: "operator",
+    params,
+    body: moving,
+    response: moved,
+    errors: ["job_not_found"],
+    isRepeatable: true,
+  },
+  "POST /queues/{queue}/unhold": {
+    id: "unholdItems",
+    tag: "items",
+    summary: "Put held items back in line.",
+    role: "operator",
+    params,
+    body: moving,
+    response: moved,
+    errors: ["job_not_found"],
+    isRepeatable: true,
+  },
+  "GET /items": {
+    id: "listItems",
+    tag: "items",
+    summary: "List the items of a queue, job or target, oldest first.",
+    role: "viewer",
+    query: z.strictObject({
+      queue: name,
+      state: z.array(z.enum(ITEM_STATES)).min(1).optional(),
+      limit,
+      cursor: z
+        .string()
+        .regex(/^\d{1,16}$/)
+        .optional(),
+    }),
+    response: z.looseObject({ items: z.array(item), next }),
+    errors: ["job_not_found"],
+  },
+  "GET /items/{queue}/{item_id}": {
+    id: "showItem",
+    tag: "items",
+    summary: "Show an item with attempts, notes and result.",
+    role: "viewer",
+    params: address,
+    response: itemDetails,
+    errors: found,
+  },
+  "GET /items/{queue}/{item_id}/attempts": {
+    id: "listAttempts",
+    tag: "items",
+    summary: "List the attempts of an item, oldest first.",
+    role: "viewer",
+    params: address,
+    response: z.looseObject({ attempts: z.array(attempt) }),
+    errors: found,
+  },
+  "GET /items/{queue}/{item_id}/log": {
+    id: "readLog",
+    tag: "items",
+    summary: "Read the output of an attempt. Range requests are answered.",
+    role: "viewer",
+    params: address,
+    query: z.strictObject({
+      attempt: z.number().int().min(1).optional().meta({ description: "default: the last one with output" }),
+    }),
+    response: { contentType: "text/plain; charset=utf-8", description: "The output." },
+    errors: [...found, "log_not_found", "range_invalid"],
+  },
+  "GET /items/{queue}/{item_id}/log/tail": {
+    id: "tailLog",
+    tag: "items",
+    summary: "Follow the output of an item as server-sent events until it has ended.",
+    role: "viewer",
+    params: address,
+    response: { contentType: "text/event-stream", description: "Events `output` and `ended`." },
+    errors: [...found, "log_not_found"],
+  },
+  "GET /workers": {
+    id: "listWorkers",
+    tag: "workers",
+    summary: "List the processes that run items.",
+    role: "viewer",
+    response: z.looseObject({
+      workers: z.array(
+        z.looseObject({
+          holder: z.string(),
+          queue: z.string(),
+          host: z.string(),
+          pid: z.number(),
+          expires_at: time,
+        }),
+      ),
+    }),
+    errors: [],
   },
 } as const satisfies Routes;

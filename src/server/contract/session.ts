@@ -49,6 +49,7 @@ export const sessionRoutes = {
   },
   "DELETE /session": {
     id: "logOut",
+    recorded: "bare",
     tag,
     summary: "End the session of the cookie.",
     role: "viewer",
@@ -65,6 +66,7 @@ export const sessionRoutes = {
   },
   "POST /tokens": {
     id: "createToken",
+    recorded: "with-body",
     tag: "tokens",
     summary: "Create a token. Its secret is shown only once.",
     role: "admin",
@@ -79,6 +81,7 @@ export const sessionRoutes = {
   },
   "DELETE /tokens/{token_id}": {
     id: "revokeToken",
+    recorded: "bare",
     tag: "tokens",
     summary: "Revoke a token.",
     role: "admin",

@@ -2,10 +2,13 @@
 import { ENDING_KINDS } from "../../item/job.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { summarise } from "../../queue/job-summary.ts";
+import { deleteJob, dismissJob, type JobDeletion, previewDeletion } from "../../service/delete-job.ts";
 import { jobToJson } from "../../service/job-json.ts";
+import { compact, type JsonObject } from "../../std/json.ts";
 import type { Handler } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
 import type { jobRoutes } from "../contract/jobs.ts";
+import { RequestError } from "../problem.ts";
 
 type Routes = typeof jobRoutes;
 
@@ -23,4 +26,38 @@ export const jobHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name
     const job = await requireJob(engine, params.job);
     return jobToJson(job, await summarise(engine, job));
   },
+
+  "POST /jobs/{job}/dismiss": async ({ engine, author }, { params }) => {
+    const job = await dismissJob(engine, await requireJob(engine, params.job), author);
+    return jobToJson(job, await summarise(engine, job));
+  },
+
+  "GET /jobs/{job}/deletion": async ({ engine, home }, { params }) =>
+    deletionToJson(await previewDeletion(engine, await requireJob(engine, params.job), { home })),
+
+  "DELETE /jobs/{job}": async ({ engine, home, author, config, stopping }, { params, query }) => {
+    const job = await requireJob(engine, params.job);
+    const seen = deletionToJson(await previewDeletion(engine, job, { home }));
+    if (seen.items !== query.items || seen.letters !== query.letters) {
+      const message = `${job.id} has ${seen.items} items and ${seen.letters} letters. Nothing was deleted.`;
+      throw new RequestError("selection_changed", message, { hint: "Read GET /jobs/{job}/deletion again." });
+    }
+    const { dlqDir } = (await config()).dlq;
+    const options = { home, author, force: query.force ?? false, signal: stopping, ...compact({ dlqDir }) };
+    return deletionToJson(await deleteJob(engine, job, options));
+  },
 };
+
+function deletionToJson(deletion: JobDeletion): JsonObject {
+  const { jobId, items, waiting, closed, worktrees, branchesLeft, reasons, archive } = deletion;
+  return {
+    job_id: jobId,
+    items,
+    letters: waiting + closed,
+    waiting,
+    worktrees,
+    branches_left: branchesLeft,
+    needs_force: reasons,
+    archive: archive ?? null,
+  };
+}

@@ -54,6 +54,7 @@ export type Simulated = Omit<
   | "writeRows"
   | "deleteRows"
   | "info"
+  | "recordChange"
 >;
 
 /** Opens a new, empty store. */

@@ -1,0 +1,11 @@
+/** Records changes that leave no event of their own, so that the audit has them. */
+import type { RecordedChange } from "../../item/store-queries.ts";
+import { compact } from "../../std/json.ts";
+import type { Db, Step } from "./db.ts";
+import { writeEvent } from "./events.ts";
+import { queueNo } from "./jobs.ts";
+
+export function* recordChange(db: Db, { queue, ...data }: RecordedChange): Step<void> {
+  const subject = queue === undefined ? {} : { queue: yield* queueNo(db, queue) };
+  yield* writeEvent(db, { type: "change_recorded", data: compact(data) }, subject);
+}

@@ -1,0 +1,153 @@
+/** The audit: who changed what, and by which way, read from the append-only events. Nothing here or elsewhere changes it. */
+import type { Engine } from "../engine.ts";
+import type { Event, EventType } from "../item/event.ts";
+import type { Operation } from "../item/operation.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import type { JsonObject } from "../std/json.ts";
+
+/** The ways by which changes are made. Authors without a word for the way come from the command line. */
+export const WAYS = ["cli", "api", "library", "mcp", "console"] as const;
+export type Way = (typeof WAYS)[number];
+
+/** The author as it is stored with changes: `olga via api`. */
+export function authorText(name: string, via: Exclude<Way, "cli">): string {
+  return `${name} via ${via}`;
+}
+
+/** Splits a stored author into the name and the way. */
+export function parseAuthor(author: string): { readonly name: string; readonly via: Way } {
+  const [, name, way] = /^(.*) via (\w+)$/s.exec(author) ?? [];
+  const via = WAYS.find((one) => one === way);
+  return name === undefined || via === undefined ? { name: author, via: "cli" } : { name, via };
+}
+
+/** Events that people cause. Their authors are in the event or in its operation. */
+const TYPES = [
+  "change_recorded",
+  "dlq_item_amended",
+  "dlq_items_reprocessed",
+  "dlq_items_requeued",
+  "dlq_items_discarded",
+  "dlq_items_restored",
+  "dlq_items_purged",
+  "dlq_items_cleared",
+  "dlq_items_evicted",
+  "group_changed",
+  "item_replaced",
+  "item_held",
+  "item_released",
+  "job_dismissed",
+  "job_deleted",
+  "queue_paused",
+] as const satisfies readonly EventType[];
+
+export interface AuditQuery {
+  readonly limit: number;
+  /** Only entries before the event with this id. */
+  readonly before?: number;
+  readonly queue?: string;
+  /** Only changes by this name. */
+  readonly author?: string;
+}
+
+const WINDOW_FIRST = 1000;
+const PAGE_MAX = 1000;
+
+/** Lists entries, newest first. Steps of one operation on a page are one entry with their sum. */
+export async function listAudit(engine: Engine, query: AuditQuery): Promise<JsonObject> {
+  const { limit, before = Number.MAX_SAFE_INTEGER, queue, author } = query;
+  const authors = new Authors(engine);
+  const entries = new Map<string, Entry>();
+  let high = Math.min(before - 1, await engine.newestEvent());
+  let span = WINDOW_FIRST;
+  let next: number | null = null;
+  while (high > 0 && next === null) {
+    const low = Math.max(0, high - span);
+    for (const event of (await eventsBetween(engine, { low, high, queue })).reverse()) {
+      const by = await authors.of(event);
+      if (by === null || (author !== undefined && parseAuthor(by).name !== author)) continue;
+      const key = keyOf(event);
+      const known = entries.get(key);
+      if (known !== undefined) known.steps.push(event);
+      else if (entries.size < limit) entries.set(key, { author: by, steps: [event] });
+      else {
+        next = event.id + 1;
+        break;
+      }
+    }
+    high = low;
+    span *= 4;
+  }
+  return { entries: [...entries.values()].map(entryToJson), next: next === null ? null : String(next) };
+}
+
+interface Entry {
+  readonly author: string;
+  /** Newest first. */
+  readonly steps: Event[];
+}
+
+/** Events of one operation and type belong together. */
+function keyOf({ id, type, data }: Event): string {
+  return typeof data?.operation_id === "string" ? `${type}/${data.operation_id}` : String(id);
+}
+
+async function eventsBetween(
+  engine: Engine,
+  { low, high, queue }: { readonly low: number; readonly high: number; readonly queue: string | undefined },
+): Promise<Event[]> {
+  const found: Event[] = [];
+  for (let after = low; ; ) {
+    const query = { after, types: TYPES, limit: PAGE_MAX, ...(queue !== undefined && { queue }) };
+    const page = await engine.listEvents(query);
+    found.push(...page.filter(({ id }) => id <= high));
+    const last = page.at(-1);
+    if (last === undefined || last.id > high || page.length < PAGE_MAX) return found;
+    after = last.id;
+  }
+}
+
+class Authors {
+  readonly #engine: Engine;
+  readonly #operations = new Map<string, Operation | null>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Returns null for an event that no person caused, or whose operation was deleted with its job. */
+  async of({ data }: Event): Promise<string | null> {
+    if (typeof data?.author === "string") return data.author;
+    if (typeof data?.operation_id !== "string") return null;
+    const id = data.operation_id;
+    if (!this.#operations.has(id)) this.#operations.set(id, await this.#engine.findOperation(id));
+    return this.#operations.get(id)?.author ?? null;
+  }
+}
+
+function entryToJson({ author, steps }: Entry): JsonObject {
+  const [newest] = steps;
+  const { id, at, type, queue, itemId, data = {} } = newest as Event;
+  const { name, via } = parseAuthor(author);
+  const { author: _, action, item_id: item, ...facts } = data;
+  const isOne = steps.length === 1;
+  return {
+    id: String(id),
+    at: toRfc3339(at),
+    author: name,
+    via,
+    action: typeof action === "string" ? action : type,
+    queue: queue ?? null,
+    item_id: isOne ? (itemId ?? (typeof item === "string" ? item : null)) : null,
+    data: { ...facts, ...(!isOne && sumsOf(steps)) },
+  };
+}
+
+/** The sums of the numbers in the steps, and how many letters an edit changed. */
+function sumsOf(steps: readonly Event[]): JsonObject {
+  const sums: Record<string, number> = { steps: steps.length };
+  for (const { data = {} } of steps)
+    for (const key of ["count", "redriven", "refused"] as const)
+      if (typeof data[key] === "number") sums[key] = (sums[key] ?? 0) + Number(data[key]);
+  return sums;
+}

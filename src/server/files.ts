@@ -1,0 +1,78 @@
+/** Sends files with range requests. A file is only sent from a folder that the caller names, whatever its path claims. */
+import { createReadStream } from "node:fs";
+import { realpath, stat } from "node:fs/promises";
+import { sep } from "node:path";
+import { Readable } from "node:stream";
+import { RedriveError } from "../errors.ts";
+import { RequestError } from "./problem.ts";
+
+export interface FileAnswer {
+  /** The folder that the file must be in after all links are followed. */
+  readonly folder: string;
+  readonly path: string;
+  readonly contentType: string;
+  /** The name under which a browser saves the file. Default: it is shown. */
+  readonly name?: string;
+}
+
+export async function fileResponse(headers: Headers, answer: FileAnswer): Promise<Response> {
+  const path = await pathInside(answer);
+  const { size } = await stat(path);
+  const range = rangeOf(headers.get("range"), size);
+  const common = {
+    "content-type": answer.contentType,
+    "accept-ranges": "bytes",
+    ...(answer.name !== undefined && { "content-disposition": dispositionOf(answer.name) }),
+  };
+  if (range === null) {
+    const body = size === 0 ? "" : bodyOf(path, { start: 0, end: size - 1 });
+    return new Response(body, { headers: { ...common, "content-length": String(size) } });
+  }
+  const { start, end } = range;
+  return new Response(bodyOf(path, range), {
+    status: 206,
+    headers: {
+      ...common,
+      "content-range": `bytes ${start}-${end}/${size}`,
+      "content-length": String(end - start + 1),
+    },
+  });
+}
+
+function bodyOf(
+  path: string,
+  range: { readonly start: number; readonly end: number },
+): ReadableStream<Uint8Array> {
+  return Readable.toWeb(createReadStream(path, range)) as ReadableStream<Uint8Array>;
+}
+
+/** Follows links, so that a link inside the folder cannot lead outside. */
+async function pathInside({ folder, path }: FileAnswer): Promise<string> {
+  const gone = () => new RedriveError("log_not_found", "The file is not on this server any more.");
+  const [root, real] = await Promise.all([realpath(folder), realpath(path)]).catch(() => {
+    throw gone();
+  });
+  if (!real.startsWith(root + sep) || !(await stat(real)).isFile()) throw gone();
+  return real;
+}
+
+/** Parses one range. Several ranges are answered with the whole file, as the standard allows. */
+function rangeOf(
+  header: string | null,
+  size: number,
+): { readonly start: number; readonly end: number } | null {
+  const [, from = "", to = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? "") ?? [];
+  if (from === "" && to === "") return null;
+  const start = from === "" ? Math.max(0, size - Number(to)) : Number(from);
+  const end = from === "" || to === "" ? size - 1 : Math.min(Number(to), size - 1);
+  if (start <= end && start < size) return { start, end };
+  throw new RequestError("range_invalid", `The file has ${size} bytes.`, {
+    headers: { "content-range": `bytes */${size}` },
+  });
+}
+
+/** Encodes the name, so that no character of it can end the header. */
+function dispositionOf(name: string): string {
+  const plain = name.replace(/[^\w.-]+/g, "_").slice(0, 100) || "file";
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(name.slice(0, 200))}`;
+}

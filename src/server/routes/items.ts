@@ -1,0 +1,99 @@
+/** Handlers of the routes of items and their output. */
+import { GrowingOutput } from "../../attempt/growing-output.ts";
+import { readRunning } from "../../attempt/output-watch.ts";
+import type { Engine } from "../../engine.ts";
+import { RedriveError } from "../../errors.ts";
+import { isFromElsewhere, NOT_READ } from "../../item/imported-letter.ts";
+import { type Attempt, attemptToJson, type Item, jobLogsFolder } from "../../item/item.ts";
+import { itemToJson, itemViewToJson, readItemView } from "../../queue/find-item.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { followLogs, isExact } from "../../run/follow-logs.ts";
+import { compact } from "../../std/json.ts";
+import { jobLogs } from "../../store/home.ts";
+import type { Handler, RequestContext } from "../context.ts";
+import { PAGE_DEFAULT } from "../contract/filter.ts";
+import type { queueRoutes } from "../contract/queues.ts";
+import { eventStream } from "../event-stream.ts";
+import { fileResponse } from "../files.ts";
+import { requireExactItem } from "../find.ts";
+import { requireQueueOf } from "../selection.ts";
+
+type Routes = Pick<
+  typeof queueRoutes,
+  | "GET /items"
+  | "GET /items/{queue}/{item_id}"
+  | "GET /items/{queue}/{item_id}/attempts"
+  | "GET /items/{queue}/{item_id}/log"
+  | "GET /items/{queue}/{item_id}/log/tail"
+>;
+
+const LOG_TYPE = "text/plain; charset=utf-8";
+
+export const itemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
+  "GET /items": async ({ engine }, { query: { queue, state: states, limit = PAGE_DEFAULT, cursor } }) => {
+    const { id } = await requireQueueOf(engine, queue);
+    const after = Number(cursor ?? 0);
+    const page = await engine.listItems({ queue: id, after, limit: limit + 1, ...compact({ states }) });
+    const items = page.slice(0, limit); // the extra item only shows whether there is a next page
+    const next = page.length > limit ? String(items.at(-1)?.ref ?? after) : null;
+    return { items: items.map(itemToJson), next };
+  },
+
+  "GET /items/{queue}/{item_id}": async ({ engine }, { params }) =>
+    itemViewToJson(await readItemView(engine, await requireExactItem(engine, params))),
+
+  "GET /items/{queue}/{item_id}/attempts": async ({ engine }, { params }) => {
+    const { ref } = await requireExactItem(engine, params);
+    return { attempts: (await engine.listAttempts(ref)).map(attemptToJson) };
+  },
+
+  "GET /items/{queue}/{item_id}/log": async (context, { params, query }) => {
+    const item = await requireExactItem(context.engine, params);
+    const attempt = await attemptOf(context.engine, item, query.attempt);
+    if (attempt.log === undefined) return runningOutput(context, item, attempt);
+    const folder = jobLogsFolder(context.home, item.queue);
+    return fileResponse(context.headers, { folder, path: attempt.log, contentType: LOG_TYPE });
+  },
+
+  "GET /items/{queue}/{item_id}/log/tail": async ({ engine, home, clock, signal }, { params }) => {
+    const item = await requireExactItem(engine, params);
+    const job = await requireJob(engine, item.queue);
+    return eventStream({ signal, clock }, async function* (stop) {
+      for await (const { attempt, part } of followLogs(engine, { home, job, item, clock, signal: stop })) {
+        if ("outcome" in part) yield { event: "ended", data: { attempt, outcome: part.outcome } };
+        else if ("title" in part) yield { event: "output", data: { attempt, title: part.title } };
+        else yield { event: "output", data: { attempt, stream: part.stream, text: part.bytes.toString() } };
+      }
+      yield { event: "end", data: {} };
+    });
+  },
+};
+
+/** Chooses the attempt with this number, or the latest that is running or has output. */
+async function attemptOf(engine: Engine, item: Item, number: number | undefined): Promise<Attempt> {
+  const attempts = await engine.listAttempts(item.ref);
+  const withOutput = attempts.filter(({ log, outcome }) => log !== undefined || outcome === "running");
+  const chosen = number === undefined ? withOutput.at(-1) : attempts.find((one) => one.number === number);
+  const what = number === undefined ? "no attempt with output" : `no attempt ${number} with output`;
+  const none = new RedriveError("log_not_found", `The item ${item.itemId} has ${what}.`);
+  if (chosen === undefined) throw none;
+  if (chosen.log === undefined && chosen.outcome !== "running") throw none;
+  if (!isFromElsewhere(chosen)) return chosen;
+  throw new RedriveError("log_not_found", `The log of attempt ${chosen.number} ${NOT_READ}.`);
+}
+
+/** Reads what a running attempt has written so far. */
+async function runningOutput(
+  { engine, home }: RequestContext,
+  { queue, itemId }: Item,
+  { number }: Attempt,
+): Promise<Response> {
+  const job = await requireJob(engine, queue);
+  const logs = jobLogs(home, queue);
+  const output = new GrowingOutput(logs.log(itemId, number), { isExact: isExact(job) });
+  const parts = [...output.read(readRunning(logs.runningFolder), false)];
+  const bytes = Buffer.concat(
+    parts.map((part) => ("title" in part ? Buffer.from(`${part.title}\n`) : part.bytes)),
+  );
+  return new Response(bytes, { headers: { "content-type": LOG_TYPE, "x-redrive-running": "true" } });
+}

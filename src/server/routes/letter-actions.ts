@@ -1,0 +1,181 @@
+/** Handlers of the routes that act on one letter, and of downloads and streams of letters. */
+import { PassThrough, Readable } from "node:stream";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { exportLetters } from "../../dead-letter/import-export/export.ts";
+import { importLetters } from "../../dead-letter/import-export/import.ts";
+import { makeCapsule } from "../../dead-letter/make-capsule.ts";
+import {
+  hadLetters,
+  type JobLetterStats,
+  letterStatsToJson,
+  readLetterStats,
+  sumOfStats,
+} from "../../dead-letter/stats.ts";
+import type { Engine, StoredLetter } from "../../engine.ts";
+import { RedriveError } from "../../errors.ts";
+import { type EvidenceFile, evidenceFileToJson } from "../../item/failure.ts";
+import { letterToJson } from "../../item/letter.ts";
+import { type OperationKind, operationToJson } from "../../item/operation.ts";
+import { everyJob, requireJob } from "../../queue/find-job.ts";
+import { analyseSelected } from "../../redrive/analyse-selected.ts";
+import { discardLetters, restoreLetters } from "../../redrive/discard.ts";
+import { selectLetters } from "../../redrive/select.ts";
+import { detachLetters } from "../../run/retry.ts";
+import { compact, stringifyJson } from "../../std/json.ts";
+import { evidenceFolder } from "../../store/home.ts";
+import { analysisToJson } from "../../triage/analyse.ts";
+import { type Handler, Reply } from "../context.ts";
+import type { letterActionRoutes } from "../contract/letter-actions.ts";
+import { fileResponse } from "../files.ts";
+import { requireExactLetter } from "../find.ts";
+import { selectionOf } from "../selection.ts";
+import { etagOf } from "./letters.ts";
+
+type Routes = typeof letterActionRoutes;
+
+export const letterActionHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
+  "POST /letters/{queue}/{item_id}/retry": async (
+    { engine, author, runner, allowsRuns },
+    { params, body },
+  ) => {
+    const letter = await requireState(engine, params, "redrive");
+    const job = await requireJob(engine, letter.queue);
+    const { force = false, priority } = body;
+    const plan = compact({ priority });
+    const operation = await detachLetters(engine, { job, selection: only(letter), author, force, plan });
+    if (allowsRuns) runner.start(operation);
+    return operationToJson(operation);
+  },
+
+  "POST /letters/{queue}/{item_id}/discard": async ({ engine, author }, { params, body }) => {
+    const letter = await requireState(engine, params, "discard");
+    const request = { queue: letter.queue, selection: only(letter), author, reason: body.reason };
+    return operationToJson(await discardLetters(engine, request));
+  },
+
+  "POST /letters/{queue}/{item_id}/restore": async ({ engine, author }, { params }) => {
+    const letter = await requireState(engine, params, "restore");
+    return operationToJson(
+      await restoreLetters(engine, { queue: letter.queue, selection: only(letter), author }),
+    );
+  },
+
+  "POST /letters/{queue}/{item_id}/notes": async ({ engine, author }, { params, body }) => {
+    const { ref, itemId } = await requireExactLetter(engine, params);
+    const noted = (await engine.addNote(ref, { author, text: body.text }))
+      ? await engine.readLetter(ref)
+      : null;
+    if (noted === null)
+      throw new RedriveError("item_not_found", `The letter of ${itemId} was deleted meanwhile.`);
+    return new Reply(letterToJson(noted), { etag: etagOf(noted) });
+  },
+
+  "GET /letters/{queue}/{item_id}/evidence": async ({ engine }, { params }) => {
+    const letter = await requireExactLetter(engine, params);
+    const files = evidenceOf(letter).map(({ attempt, file }, index) => ({
+      number: index + 1,
+      attempt,
+      ...evidenceFileToJson(file),
+      can_download: file.kept !== undefined,
+    }));
+    return { files };
+  },
+
+  "GET /letters/{queue}/{item_id}/evidence/{number}": async ({ engine, home, headers }, { params }) => {
+    const letter = await requireExactLetter(engine, params);
+    const file = evidenceOf(letter)[Number(params.number) - 1]?.file;
+    if (file?.kept === undefined)
+      throw new RedriveError("log_not_found", `The letter has no kept copy of the file ${params.number}.`, {
+        hint: "Workers keep copies if they are started with --keep-evidence.",
+      });
+    const folder = evidenceFolder(home, engine.url);
+    const name = file.path.split(/[\\/]/).at(-1) ?? "evidence";
+    return fileResponse(headers, { folder, path: file.kept, contentType: "application/octet-stream", name });
+  },
+
+  "GET /letters/{queue}/{item_id}/capsule": async ({ engine, version }, { params }) => {
+    const letter = await requireExactLetter(engine, params);
+    const capsule = await makeCapsule(engine, letter, { version, env: {} });
+    const bytes = await promisify(gzip)(stringifyJson(capsule, 2));
+    return new Response(new Uint8Array(bytes), {
+      headers: {
+        "content-type": "application/gzip",
+        "content-disposition": 'attachment; filename="letter.capsule.json.gz"',
+      },
+    });
+  },
+
+  "GET /letters/export": async ({ engine, signal }, { query: { format = "jsonl", ...words } }) => {
+    const { selection } = await selectionOf(engine, words);
+    const letters = selectLetters(engine, selection, { order: "oldest", signal });
+    const stream = new PassThrough();
+    exportLetters(letters, { path: "-", stdout: stream, format }).then(
+      () => stream.end(),
+      (error: unknown) => stream.destroy(error instanceof Error ? error : new Error(String(error))),
+    );
+    const type = format === "json" || format === "receipts" ? "application/json" : "application/x-ndjson";
+    return new Response(Readable.toWeb(stream) as ReadableStream<Uint8Array>, {
+      headers: { "content-type": format === "csv" ? "text/csv; charset=utf-8" : type },
+    });
+  },
+
+  "POST /letters/import": async ({ engine, stream, stopping }, { query }) => {
+    const { job, format, dry_run: isDry = false } = query;
+    const stdin = stream === null ? Readable.from([]) : Readable.fromWeb(stream as never);
+    const options = { isDry, stdin, signal: stopping, ...compact({ job, format }) };
+    const { refused, refusedCount, jobs, ...report } = await importLetters(engine, "-", options);
+    const { imported, extended, existing } = report;
+    return {
+      ...{ imported, extended, existing, refused, refused_count: refusedCount, dry_run: isDry },
+      jobs: jobs.map(({ jobId, isNew, imported: own }) => ({ job_id: jobId, created: isNew, imported: own })),
+    };
+  },
+
+  "GET /letters/analysis": async ({ engine }, { query }) => {
+    const { selection } = await selectionOf(engine, query);
+    return analysisToJson(await analyseSelected(engine, selection));
+  },
+
+  "GET /letters/stats": async ({ engine, config }, { query: { job } }) => {
+    const { maxItems } = (await config()).dlq;
+    const all = await statsOf(engine, job);
+    const jobs = all.map((own) => ({ job_id: own.jobId, ...letterStatsToJson(own, maxItems) }));
+    return { jobs, total: letterStatsToJson(sumOfStats(all)) };
+  },
+};
+
+function only({ itemId }: StoredLetter) {
+  return { filter: { itemIds: [itemId] } };
+}
+
+const NEEDED = { redrive: "dead", discard: "dead", restore: "discarded" } as const satisfies Partial<
+  Record<OperationKind, string>
+>;
+
+async function requireState(
+  engine: Engine,
+  address: Parameters<typeof requireExactLetter>[1],
+  kind: keyof typeof NEEDED,
+): Promise<StoredLetter> {
+  const letter = await requireExactLetter(engine, address);
+  if (letter.state === NEEDED[kind]) return letter;
+  const message = `${letter.itemId} is ${letter.state}; this needs a letter that is ${NEEDED[kind]}.`;
+  throw new RedriveError("illegal_move", message);
+}
+
+function evidenceOf({ failureHistory }: StoredLetter): readonly { attempt: number; file: EvidenceFile }[] {
+  return failureHistory.flatMap(({ attemptNumber: attempt, evidence = [] }) =>
+    evidence.map((file) => ({ attempt, file })),
+  );
+}
+
+async function statsOf(engine: Engine, name: string | undefined): Promise<readonly JobLetterStats[]> {
+  if (name !== undefined) return [await readLetterStats(engine, (await requireJob(engine, name)).id)];
+  const found: JobLetterStats[] = [];
+  for await (const job of everyJob(engine)) {
+    const own = await readLetterStats(engine, job.id);
+    if (hadLetters(own)) found.push(own);
+  }
+  return found;
+}

@@ -1,0 +1,152 @@
+/** Handlers of the routes of what spans queues: overview, events, errors, receipts, alerts, the store and settings. */
+import { Outbox } from "../../delivery/outbox.ts";
+import { orderOf, receiptOf } from "../../delivery/receipt.ts";
+import { listTargets, summariseTarget, targetSpecOf, targetToJson } from "../../delivery/target-settings.ts";
+import type { Engine } from "../../engine.ts";
+import { RedriveError } from "../../errors.ts";
+import { contentId, idProblem } from "../../intake/identity.ts";
+import { eventToJson } from "../../item/event.ts";
+import type { Job } from "../../item/job.ts";
+import { errorToJson, readErrors } from "../../queue/error-log.ts";
+import { requireJob, requireTarget } from "../../queue/find-job.ts";
+import { tellingToJson } from "../../service/alert-message.ts";
+import { Watcher } from "../../service/alert-watcher.ts";
+import { metricsToJson, readMetrics } from "../../service/metrics.ts";
+import { toRfc3339 } from "../../std/clock.ts";
+import { parseDuration } from "../../std/duration.ts";
+import { compact, type Json, type JsonObject } from "../../std/json.ts";
+import { listAudit } from "../audit.ts";
+import type { Handler } from "../context.ts";
+import { PAGE_DEFAULT } from "../contract/filter.ts";
+import type { systemRoutes } from "../contract/system.ts";
+import { eventStream } from "../event-stream.ts";
+import { RequestError } from "../problem.ts";
+
+type Routes = typeof systemRoutes;
+
+export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
+  "GET /overview": async ({ engine }) => metricsToJson(await readMetrics(engine)),
+
+  "GET /events": async ({ engine, events, headers, signal, clock }, { query }) => {
+    const filter = await eventFilter(engine, query);
+    const given = headers.get("last-event-id") ?? query.after;
+    if (given !== undefined && !/^\d{1,16}$/.test(given))
+      throw new RequestError("request_invalid", "Last-Event-ID is not the id of an event.");
+    const after = given === undefined ? await engine.newestEvent() : Number(given);
+    return eventStream({ signal, clock }, (stop) => events.follow(after, filter, stop));
+  },
+
+  "GET /events/list": async (
+    { engine },
+    { query: { limit = PAGE_DEFAULT, cursor = "0", since, ...words } },
+  ) => {
+    const from = since === undefined ? undefined : (await engine.now()) - parseDuration(since, "since");
+    const filter = await eventFilter(engine, words);
+    const query = { ...filter, after: Number(cursor), limit, ...compact({ since: from }) };
+    const found = await engine.listEvents(query);
+    return { events: found.map(eventToJson), next: String(found.at(-1)?.id ?? cursor) };
+  },
+
+  "GET /errors": async ({ engine }, { query }) => {
+    const { queue, item_id: itemId, origin, since, limit = PAGE_DEFAULT, cursor } = query;
+    const queues: string[] = [];
+    for (const name of queue ?? []) queues.push((await requireJob(engine, name)).id);
+    const wanted = compact({
+      queues: queue && queues,
+      itemId,
+      origin,
+      since: since === undefined ? undefined : (await engine.now()) - parseDuration(since, "since"),
+      before: cursor === undefined ? undefined : Number(cursor),
+    });
+    const { errors, next } = await readErrors(engine, { ...wanted, limit });
+    return { errors: errors.map(errorToJson), next: next === null ? null : String(next) };
+  },
+
+  "GET /targets": async ({ engine }) => ({ targets: (await listTargets(engine)).map(targetToJson) }),
+
+  "GET /targets/{target}": async ({ engine }, { params }) =>
+    shown(engine, await requireTarget(engine, params.target)),
+
+  "POST /targets/{target}/pause": async ({ engine, author }, { params, body: { reason = "" } }) => {
+    const { id } = await requireTarget(engine, params.target);
+    return shown(engine, await engine.changeJob(id, { pause: { author, reason } }));
+  },
+
+  "POST /targets/{target}/resume": async ({ engine }, { params }) => {
+    const { id } = await requireTarget(engine, params.target);
+    return shown(engine, await engine.changeJob(id, { pause: null }));
+  },
+
+  "POST /targets/{target}/receipts": async ({ engine }, { params, body }) => {
+    const target = await requireTarget(engine, params.target);
+    const data = receiptOf(body.receipt);
+    const key = body.key ?? contentId(data);
+    const problem = idProblem(key);
+    if (problem !== undefined) throw new RedriveError("usage", `The key of the receipt ${problem}.`);
+    const orderingKey = orderOf(data, targetSpecOf(target).delivery.orderField);
+    const isNew = await new Outbox(engine, target.id).add(compact({ itemId: key, data, orderingKey }));
+    return { key, is_new: isNew };
+  },
+
+  "GET /alerts": async ({ engine, config }) => {
+    const settings = (await config()).watch;
+    const open = async () => engine;
+    const { at, alerts } = await new Watcher({ open, storeUrl: engine.url, settings, env: {} }).preview();
+    return { at: toRfc3339(at), alerts: alerts.map((alert) => tellingToJson({ alert, state: "raised" })) };
+  },
+
+  "GET /store": async ({ engine }) => {
+    const {
+      engine: kind,
+      schemaVersion,
+      bytes,
+      jobs,
+      items,
+      letters,
+      attempts,
+      events,
+    } = await engine.info();
+    return { engine: kind, schema_version: schemaVersion, bytes, jobs, items, letters, attempts, events };
+  },
+
+  "POST /store/check": async ({ engine }) => {
+    const problems = await engine.check();
+    return { ok: problems.length === 0, problems: problems.map((problem) => ({ ...problem })) };
+  },
+
+  "GET /settings": async ({ config }) => {
+    const { dlq, jobs, fixes, groups, classify, watch } = await config();
+    return {
+      dlq: { ...dlq },
+      jobs: { ...jobs },
+      fixes: fixes.map(({ name, auto }) => ({ name, auto })),
+      group_rules: groups.length,
+      class_rules: classify.length,
+      alert_rules: watch.rules.map((rule) => ({ ...rule })) as unknown as Json,
+      alert_channels: watch.channels.map(({ name }) => name), // addresses and commands may contain secrets
+    };
+  },
+
+  "GET /audit": async ({ engine }, { query: { limit = PAGE_DEFAULT, cursor, queue, author } }) => {
+    const own = queue === undefined ? undefined : (await requireJob(engine, queue)).id;
+    return listAudit(engine, {
+      limit,
+      ...compact({ queue: own, author, before: cursor === undefined ? undefined : Number(cursor) }),
+    });
+  },
+};
+
+async function eventFilter(
+  engine: Engine,
+  {
+    queue,
+    type: types,
+  }: { readonly queue?: string | undefined; readonly type?: readonly string[] | undefined },
+) {
+  const id = queue === undefined ? undefined : (await requireJob(engine, queue)).id;
+  return compact({ queue: id, types }) as { readonly queue?: string; readonly types?: never };
+}
+
+async function shown(engine: Engine, job: Job): Promise<JsonObject> {
+  return targetToJson(await summariseTarget(engine, job));
+}
