@@ -92,7 +92,7 @@ class Checker {
       this.#parse(key, (text) => usageProblem(() => parseSortKeys(text)));
     const template = child(map, "agent_template");
     const steps = isJsonObject(template.value) ? template.value.commands : template.value;
-    if (Array.isArray(steps) && steps.length === 0) this.#report(template, "there is no step in it");
+    if (Array.isArray(steps) && steps.length === 0) this.#report(template, "the list of steps is empty");
     this.phase(template, withItem(known));
   }
 
@@ -193,7 +193,7 @@ class Checker {
       this.findings.push({ path, message: 'the key "items" is missing', lacks: ["items", "list"] });
     const steps = value.steps ?? value.do;
     if (steps === undefined || (Array.isArray(steps) && steps.length === 0))
-      this.findings.push({ path, message: "there is no step in it", lacks: ["steps", "do"] });
+      this.findings.push({ path, message: "the list of steps is empty", lacks: ["steps", "do"] });
     const inner = inRound(known);
     for (const key of ["steps", "do"]) this.steps(child(foreach, key), inner);
     for (const [name, fields] of inner)

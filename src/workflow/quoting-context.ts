@@ -23,16 +23,16 @@ interface Frame {
 }
 
 const HERE_DELIMITER_VALUE =
-  "it stands in the delimiter of a here-document, or the delimiter cannot be read. Use a plain word such as END";
+  "it is part of the delimiter of a here-document, or the delimiter cannot be read. Use a plain word such as END";
 const HERE_QUOTED =
-  "the delimiter of the here-document is quoted, so that nothing in it is replaced. Leave the quotes off, or use a write_file step";
+  "the delimiter of the here-document is quoted, so nothing in the document is replaced. Remove the quotes, or use a write_file step";
 const REFUSED_IN = {
-  backquote: "it stands in `…`, where quoting is unreliable. Write $(…) instead",
-  parameter: "it stands inside a shell ${…} expansion. Assign it to a shell variable first: value=IT",
-  arithmetic: "a shell evaluates what stands in $((…)). Write $(expr IT + 1) instead",
+  backquote: "it is inside `…`, where quoting is unreliable. Write $(…) instead",
+  parameter: "it is inside a shell ${…} expansion. Assign it to a shell variable first: value=IT",
+  arithmetic: "a shell evaluates the content of $((…)). Write $(expr IT + 1) instead",
 };
-const AFTER_BACKSLASH = "a backslash stands in front of it. For a literal ${ write $${";
-const AFTER_DOLLAR = "a $ stands in front of it";
+const AFTER_BACKSLASH = "there is a backslash before it. For a literal ${ write $${";
+const AFTER_DOLLAR = "there is a $ before it";
 
 function unsure(what: string): string {
   return `the script has ${what} before it, after which its quoting is not certain. Assign it to a shell variable at the top: value=IT`;
@@ -111,7 +111,7 @@ class Reader {
     if (character === "\n") return this.#endLine();
     if (character === "#" && this.#atWordStart) return this.#skipComment();
     if (character === "#" && /[^\0-\x7f]/.test(this.#text[this.#at - 1] ?? "")) {
-      return this.#refuse(unsure("a # after a character that some shells take for a blank"));
+      return this.#refuse(unsure("a # after a character that some shells treat as a blank"));
     }
     if (character === "\\") return this.#escape();
     if (character === "'") return this.#open("single", 1);

@@ -281,7 +281,11 @@ function useOutput(printed: Printed, step: Step, at: At, isWhole: boolean): Step
     const copy = () => writeInside(expand(outputFile, at.scope.all()), printed.chunks, step, at);
     const copied = isWhole
       ? naming("output_file", copy)
-      : ruleFailure(at, "ResourceExhausted", "output_file: the output is too large; a part of it is lost");
+      : ruleFailure(
+          at,
+          "ResourceExhausted",
+          "output_file: the output is too large, and a part of it was dropped",
+        );
     if (copied.kind !== "done") return copied;
   }
   return step.capture ? capture(printed, step.capture, at) : { kind: "done" };

@@ -121,7 +121,7 @@ async function readDocument(chunks: AsyncIterable<Buffer>, name: string): Promis
 function arrayOf(document: Json, origin: Origin): readonly Json[] {
   if (Array.isArray(document)) return document as readonly Json[];
   throw invalidInput(origin, { line: 1 }, "expected a JSON array", {
-    hint: "Name the place of the items in it: json_path: $.items[*].",
+    hint: "Add the path of the items, e.g. json_path: $.items[*].",
   });
 }
 

@@ -18,7 +18,7 @@ export interface HereDocumentUser {
 
 const PIPED =
   "a shell runs what this prints. Pass it as an argument, or write ${raw:…} where it has to be code";
-const ENVIRONMENT_RUN = "a shell runs what prints the environment, and every value is in the environment";
+const ENVIRONMENT_RUN = "a shell runs the printed environment, which contains every value";
 const HERE_RUN =
   "a shell runs the here-document. Pass it as an argument, or write ${raw:…} where it has to be code";
 

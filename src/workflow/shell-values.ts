@@ -45,7 +45,7 @@ function problemsOf(values: readonly Placeholder[], contexts: readonly QuotingCo
     const context = contexts[index];
     if (context?.kind !== "refused") return [];
     const why = context.why.replaceAll(/\bIT\b/g, () => written);
-    return [{ written, message: `${written} cannot be put there: ${why}.` }];
+    return [{ written, message: `${written} cannot be used here: ${why}.` }];
   });
 }
 

@@ -85,7 +85,7 @@ const NAMING = new Set("unset read declare typeset local readonly export mapfile
 const RAW = "or write ${raw:…} where it has to be code";
 const SSH = `the shell of the other machine reads it. Send it by standard input: printf '%s' IT | ssh HOST 'cat > file', ${RAW}`;
 const VARIABLE_NAME = "it would be the name of a shell variable, which some shells evaluate";
-const SUBSCRIPT = "it stands in a subscript […], which some shells evaluate";
+const SUBSCRIPT = "it is in a subscript […], which some shells evaluate";
 const JOINED: ReadonlyMap<string, string> = new Map([
   ["eval", `eval runs it. Leave eval out, ${RAW}`],
   ["trap", `trap runs it later. Assign it first: value=IT; trap '… "$value"' EXIT, ${RAW}`],

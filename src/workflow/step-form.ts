@@ -8,12 +8,12 @@ import { CAPTURE_FORMATS, PROMPT_WAYS } from "./model.ts";
 
 const curve = {
   initial_delay: duration.optional().describe("The wait before the second try. Default 1s."),
-  max_delay: duration.optional().describe("No wait is longer. Default 30s."),
+  max_delay: duration.optional().describe("The longest wait. Default 30s."),
   factor: z
     .number()
     .min(1, "expected a number of at least 1")
     .optional()
-    .describe("Of exponential. Default 2."),
+    .describe("For exponential. Default 2."),
   multiplier: z.number().min(1, "expected a number of at least 1").optional().describe("The same as factor."),
   jitter: z.boolean().optional().describe("Waits a random part of the delay."),
   delays: z
@@ -25,14 +25,14 @@ const curve = {
 
 export const retryForm = z
   .strictObject({
-    max_attempts: count(1).optional().describe("Every try counts, the first one too. Default 3."),
+    max_attempts: count(1).optional().describe("The number of attempts, including the first. Default 3."),
     attempts: count(1).optional().describe("The same as max_attempts."),
     backoff: z
       .union([z.enum(BACKOFF_KINDS), z.strictObject({ type: z.enum(BACKOFF_KINDS).optional(), ...curve })])
       .optional(),
     ...curve,
   })
-  .meta({ id: "retry", title: "How often, and how soon" });
+  .meta({ id: "retry", title: "How often and how soon to retry" });
 export type RetryForm = z.infer<typeof retryForm>;
 
 const DEFAULT_ATTEMPTS = 3;
@@ -130,7 +130,7 @@ const plainStep = z.strictObject({
       prompt_by: z
         .enum(PROMPT_WAYS)
         .optional()
-        .describe("How it gets the prompt. argument: as the last one, after --. Default stdin."),
+        .describe("How the prompt is passed: on stdin, or as the last argument, after --. Default stdin."),
     })
     .optional()
     .describe("Any other agent."),
@@ -153,7 +153,7 @@ const plainStep = z.strictObject({
   env: z.record(z.string(), scalar).optional(),
   working_dir: required("a folder").optional(),
   when: required("an expression").optional().describe("CEL; false skips the step."),
-  capture: captureName.optional().describe("The name under which later steps find the output."),
+  capture: captureName.optional().describe("The variable that gets the output, for later steps."),
   capture_output: captureName.optional().describe("The same as capture."),
   capture_format: z.enum(CAPTURE_FORMATS).optional(),
   retry: retryForm.optional(),
@@ -219,7 +219,10 @@ const handlerKeys = z.strictObject({
   steps: z.array(stepForm).optional(),
   commands: z.array(stepForm).optional().describe("The same as steps."),
   max_attempts: count(0).optional().describe("How often the failed step is run again. Default 1."),
-  fail_workflow: z.boolean().optional().describe("False: a step that stays failed is let through."),
+  fail_workflow: z
+    .boolean()
+    .optional()
+    .describe("False continues although the step still fails. Default true."),
 });
 
 const handlerForm: z.ZodType<HandlerForm> = z.union([
@@ -229,6 +232,6 @@ const handlerForm: z.ZodType<HandlerForm> = z.union([
 
 const validateForm: z.ZodType<ValidateForm> = z.strictObject({
   ...stepShape(),
-  threshold: ratio(100).optional().describe("The score that is enough, 0 to 100. Default 100."),
+  threshold: ratio(100).optional().describe("The minimum score, 0 to 100. Default 100."),
   on_incomplete: z.lazy(() => handlerForm).optional(),
 });

@@ -22,7 +22,9 @@ const mapForm = z
       ])
       .describe("A file (JSON, JSON Lines, CSV or lines), or a command that writes one."),
     json_path: required("a path").optional().describe("RFC 9535, e.g. $.items[*]."),
-    id_field: required("a field").optional().describe("What an item is known by. Default: its content."),
+    id_field: required("a field")
+      .optional()
+      .describe("The field with the id of an item. Default: the id is a hash of the content."),
     filter: required("an expression").optional().describe("CEL over item, e.g. item.priority > 3."),
     sort_by: z
       .union([required("a field"), z.array(required("a field"))])
@@ -31,7 +33,7 @@ const mapForm = z
     distinct: z
       .union([required("a field"), z.boolean()])
       .optional()
-      .describe("Drop items that repeat."),
+      .describe("Drops duplicates."),
     offset: count(0).optional(),
     max_items: count(0).optional(),
     max_parallel: count(1).optional().describe("How many agents at a time. Default 10."),
@@ -53,7 +55,7 @@ const errorPolicyForm = z
     on_item_failure: z
       .union([z.enum([...ITEM_FAILURE_ACTIONS, "custom"]), z.strictObject({ custom: stepsForm })])
       .optional()
-      .describe("When the attempts of an item are spent. Default dlq."),
+      .describe("What to do with an item that is out of retries. Default dlq."),
     custom_handler: stepsForm.optional().describe("The steps of on_item_failure: custom."),
     continue_on_failure: z.boolean().optional().describe("False stops at the first dead item. Default true."),
     max_failures: count(1).optional().describe("Stop when this many items have died."),
@@ -63,15 +65,15 @@ const errorPolicyForm = z
       .enum(OUTAGE_ACTIONS)
       .optional()
       .describe(
-        "When a service is away or throttles: retry spends attempts, wait pauses the job and spends none. Default: agent steps wait for up to an hour, others retry.",
+        "What to do when a service is down or throttles: retry counts attempts, wait pauses the job and counts none. Default: agent steps wait for up to an hour, others retry.",
       ),
     max_outage: duration
       .optional()
-      .describe("Of on_outage: wait. After this time attempts count again. Default 24h."),
+      .describe("For on_outage: wait. After this time, attempts count again. Default 24h."),
     circuit_breaker: z
       .strictObject({
         failure_threshold: count(1).optional().describe("Failures in a row that open it. Default 5."),
-        success_threshold: count(1).optional().describe("Good probes that close it. Default 3."),
+        success_threshold: count(1).optional().describe("Successful probes that close it. Default 3."),
         timeout: duration.optional().describe("How long it stays open. Default 30s."),
         half_open_requests: count(1).optional().describe("Probes at a time. Default 3."),
       })

@@ -115,7 +115,7 @@ export function refused(args: readonly string[], { stdout, stderr, exitCode }: G
 function notStarted(startError: string, cwd: string): RedriveError {
   if (!existsSync(cwd)) return new RedriveError("git_refused", `The folder ${cwd} is not there.`);
   return new RedriveError("git_unusable", `git could not be started in ${cwd} (${startError}).`, {
-    hint: "Install git 2.38 or newer and see that it is on the PATH; `isolation: none` works without git.",
+    hint: "Install git 2.38 or newer and make sure that it is in PATH; `isolation: none` works without git.",
   });
 }
 

@@ -81,8 +81,8 @@ export class JobWorktrees extends Pool {
       if (head === tip || (await isAncestor(git, head, tip)))
         return { kind: "unchanged", commit: tip, uncommitted } as const;
       if (!(await isAncestor(git, tip, head)) || !(await branch.move(tip, head, "phase"))) {
-        const message = `HEAD of ${inside.cwd} does not build on ${branch.name}; the branch was not moved.`;
-        const hint = "A step must add commits to what it finds, not rewrite it.";
+        const message = `HEAD of ${inside.cwd} does not contain the tip of ${branch.name}, so the branch was not moved.`;
+        const hint = "A step may add commits, but must not rewrite existing ones.";
         throw new RedriveError("git_refused", message, { hint });
       }
       return { kind: "advanced", commit: head, uncommitted } as const;

@@ -99,7 +99,7 @@ async function refuseHalfDone(git: Git, gitDir: string): Promise<void> {
   for (const [file, what] of Object.entries(HALF_DONE)) {
     if (!existsSync(join(gitDir, file))) continue;
     throw new RedriveError("git_unusable", `${what} is in progress in ${git.cwd}.`, {
-      hint: "Finish or abort it first; `git status` says how.",
+      hint: "Finish or abort it first; `git status` shows how.",
     });
   }
   if ((await git.must(["ls-files", "--unmerged"])) !== "") {

@@ -53,7 +53,7 @@ describe("validate", () => {
     expect(await validate(context(), "w.yml")).toBe(2);
     expect(output).toBe(
       'w.yml:1:1: nam: unknown key "nam". Did you mean name?\n' +
-        "w.yml:2:34: map.agent_template: there is no step in it\n2 problems.\n",
+        "w.yml:2:34: map.agent_template: the list of steps is empty\n2 problems.\n",
     );
   });
 

@@ -125,10 +125,10 @@ describe("keys and values of the map phase", () => {
     ]);
     expect(problemsOf("map: { input: 3, agent_template: [] }")).toEqual([
       "w:1:15: map.input: expected a text or a mapping, but this is a number",
-      "w:1:34: map.agent_template: there is no step in it",
+      "w:1:34: map.agent_template: the list of steps is empty",
     ]);
     expect(problemsOf("map: { input: i, agent_template: { commands: [] } }")).toEqual([
-      "w:1:34: map.agent_template: there is no step in it",
+      "w:1:34: map.agent_template: the list of steps is empty",
     ]);
   });
 });
@@ -205,7 +205,10 @@ describe("steps", () => {
       ["write_file: { path: a, content: b, mode: 0644 }"],
       'w:4:48: map.agent_template[0].write_file.mode: expected permissions in quotes, such as "0644"',
     ],
-    [["foreach: { items: [1], steps: [] }"], "w:4:16: map.agent_template[0].foreach: there is no step in it"],
+    [
+      ["foreach: { items: [1], steps: [] }"],
+      "w:4:16: map.agent_template[0].foreach: the list of steps is empty",
+    ],
     [
       ["foreach: { steps: [{ shell: x }] }"],
       'w:4:16: map.agent_template[0].foreach: the key "items" is missing',
@@ -249,7 +252,7 @@ describe("variables", () => {
     ["${setup.fils}", 'there is no "fils" in setup. Did you mean ${setup.files}?'],
     ["${error.message}", 'there is no variable "error"'],
     ["${itm.x:-none}", 'there is no variable "itm". Did you mean ${item}?'],
-    ["`echo ${item}`", "it stands in `…`"],
+    ["`echo ${item}`", "it is inside `…`"],
   ])("%s in a step of the map phase", (template, message) => {
     const text = [
       "setup: [{ shell: ls, capture: files }]",
