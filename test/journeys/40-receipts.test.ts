@@ -160,7 +160,7 @@ describe("redrive receipts send", () => {
     const sending = shop.start(["receipts", "send", "gate", "--data", JSON.stringify(receipt(1))], {
       stdin: "",
     });
-    await sending.untilStderr("gate does not take receipts now (HTTP 503");
+    await sending.untilStderr("gate does not accept receipts now (HTTP 503");
     server.otherwise = 200;
     const { code, stdout, stderr } = await sending.ended;
     expect(code).toBe(0);
@@ -250,7 +250,7 @@ describe("redrive receipts send", () => {
     const sending = shop.start(["receipts", "send", "gate", "--data", JSON.stringify(receipt(1))], {
       stdin: "",
     });
-    await sending.untilStderr("does not take receipts now");
+    await sending.untilStderr("does not accept receipts now");
     sending.signal("SIGINT");
     expect(await sending.ended).toMatchObject({ code: 130 });
     await shop.run(["receipts", "target", "gate", "--url", server.url]);

@@ -70,7 +70,7 @@ describe("redrive receipts recover", () => {
     await sendMany(shop, 3);
     server.otherwise = ({ method }, response) => void response.writeHead(method === "HEAD" ? 200 : 503).end();
     const recovering = shop.start(["receipts", "recover", "gate", "--quiet"], { stdin: "" });
-    await recovering.untilStderr("gate does not take receipts now (HTTP 503");
+    await recovering.untilStderr("gate does not accept receipts now (HTTP 503");
     server.otherwise = 200;
     const { code, stdout } = await recovering.ended;
     expect([code, stdout]).toEqual([0, "3 letters of gate: 3 succeeded, 0 failed again.\n"]);

@@ -46,7 +46,7 @@ describe("a receipt to a target that is away", () => {
     const { shop } = await openGate("--url", NOWHERE);
     const { code, stdout, stderr } = await sendOne(shop, 1, "--key", "k");
     expect([code, stdout]).toEqual([3, expect.stringMatching(/^dead {7}k .*ECONNREFUSED/)]);
-    expect(stderr).toContain("gate does not take receipts now");
+    expect(stderr).toContain("gate does not accept receipts now");
     expect(stderr).toContain("they are tried again");
   });
 
@@ -78,7 +78,7 @@ describe("redrive receipts deliver", () => {
     await until("they are delivered", async () => (await target(shop)).counts.done === 3);
     delivering.signal("SIGTERM");
     const { stderr } = await delivering.ended;
-    expect(stderr).toContain("gate takes receipts: 2 letters of an outage are sent again.");
+    expect(stderr).toContain("gate accepts receipts again: 2 letters of an outage are redriven.");
     expect((await shop.letters()).map(({ item_id }) => item_id)).toEqual(["refused"]);
     expect(entriesIn(fileOf(shop)).map((entry) => entry.receipt)).toEqual([receipt(9)]);
   });
