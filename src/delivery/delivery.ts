@@ -6,7 +6,7 @@ import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { receiptCounts, receiptKeyOf } from "../item/receipt.ts";
 import type { Outcome } from "../item/settlement.ts";
-import { LiveSettings } from "../queue/queue-settings.ts";
+import { type LiveSettings, liveSettings } from "../queue/queue-settings.ts";
 import type { Clock } from "../std/clock.ts";
 import { messageOf } from "../std/thrown.ts";
 import type { DeliverFunction } from "./function.ts";
@@ -40,7 +40,7 @@ export class Delivery {
   constructor(engine: Engine, target: Job, options: DeliveryOptions) {
     this.#engine = engine;
     this.#options = options;
-    this.settings = new LiveSettings(engine, target, { clock: options.clock, specOf: targetSpecOf });
+    this.settings = liveSettings(engine, target, { clock: options.clock, specOf: targetSpecOf });
   }
 
   /** Loads the protocol before any item is leased. Rejects when this process does not support it. */

@@ -178,58 +178,49 @@ function flat(spec: QueueSpec): JsonObject {
 
 const REFRESH_MS = 2000;
 
+export type LiveSettings<Spec> = ReturnType<typeof liveSettings<Spec>>;
+
 /** The settings of a queue that is being processed. Reads them from the store at most every two seconds. */
-export class LiveSettings<Spec extends QueueSpec> {
-  readonly #engine: Engine;
-  readonly #queue: string;
-  readonly #clock: Clock;
-  readonly #specOf: (job: Job) => Spec;
-  #spec: Spec;
-  #stored: string;
-  #refreshAt: number;
-  #refreshing: Promise<void> | null = null;
-
-  constructor(engine: Engine, job: Job, options: { clock: Clock; specOf: (job: Job) => Spec }) {
-    this.#engine = engine;
-    this.#queue = job.id;
-    this.#clock = options.clock;
-    this.#specOf = options.specOf;
-    this.#spec = options.specOf(job);
-    this.#stored = JSON.stringify(job.spec);
-    this.#refreshAt = options.clock.now() + REFRESH_MS;
-  }
-
-  /** Returns the last known settings, and refreshes outdated ones in the background. */
-  readonly now = (): Spec => {
-    void this.#readIfDue();
-    return this.#spec;
-  };
-
-  async current(): Promise<Spec> {
-    await this.#readIfDue();
-    return this.#spec;
-  }
-
-  #readIfDue(): Promise<void> | null {
-    if (this.#clock.now() < this.#refreshAt) return null;
-    this.#refreshing ??= this.refresh().finally(() => {
-      this.#refreshing = null;
-    });
-    return this.#refreshing;
-  }
-
+export function liveSettings<Spec>(
+  engine: Engine,
+  queue: Job,
+  { clock, specOf }: { clock: Clock; specOf: (job: Job) => Spec },
+) {
+  let spec = specOf(queue);
+  let known = JSON.stringify(queue.spec);
+  let refreshAt = clock.now() + REFRESH_MS;
+  let refreshing: Promise<void> | null = null;
   /** Keeps the last settings while the store is unavailable. The runner notices the outage too, and waits. */
-  async refresh(): Promise<void> {
+  const refresh = async () => {
     try {
-      const job = await this.#engine.findJob(this.#queue);
+      const job = await engine.findJob(queue.id);
       const stored = JSON.stringify(job?.spec);
-      if (job === null || stored === this.#stored) return; // keeps the object, which the breaker compares
-      this.#stored = stored;
-      this.#spec = this.#specOf(job);
+      if (job === null || stored === known) return; // keeps the object, which the breaker compares
+      known = stored;
+      spec = specOf(job);
     } catch (error) {
       if (!isStoreError(error)) throw error;
     } finally {
-      this.#refreshAt = this.#clock.now() + REFRESH_MS;
+      refreshAt = clock.now() + REFRESH_MS;
     }
-  }
+  };
+  const readIfDue = () => {
+    if (clock.now() < refreshAt) return null;
+    refreshing ??= refresh().finally(() => {
+      refreshing = null;
+    });
+    return refreshing;
+  };
+  return {
+    refresh,
+    /** Returns the last known settings, and refreshes outdated ones in the background. */
+    now: () => {
+      void readIfDue();
+      return spec;
+    },
+    current: async () => {
+      await readIfDue();
+      return spec;
+    },
+  };
 }

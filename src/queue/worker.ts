@@ -17,7 +17,7 @@ import { runQueue } from "../runner/runner.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { requireQueue, requireTarget } from "./find-job.ts";
-import { LiveSettings } from "./queue-settings.ts";
+import { liveSettings } from "./queue-settings.ts";
 import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
 /** The options of a worker. */
@@ -113,7 +113,7 @@ export class Worker {
     const job = await storeRetry.run(() => find(engine, queue));
     const service = plan.alongside?.(job);
     const spec = queueSpecOf(job);
-    const settings = new LiveSettings(engine, job, { clock, specOf: queueSpecOf });
+    const settings = liveSettings(engine, job, { clock, specOf: queueSpecOf });
     const run = runQueue({
       ...runnerSettings(plan),
       engine,

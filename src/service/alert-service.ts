@@ -2,7 +2,7 @@
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble } from "../errors.ts";
 import type { EventType } from "../item/event.ts";
-import { type Clock, systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/clock.ts";
 import { isQuiet, nextCheckAt, quietUntil } from "./alert-schedule.ts";
 import type { WatchSettings } from "./alert-settings.ts";
 import type { CheckReport, Watcher, WatcherOptions } from "./alert-watcher.ts";
@@ -14,13 +14,11 @@ type WatchingOptions = Pick<WatcherOptions, "settings" | "clock"> & {
 
 export async function keepWatching(watcher: Watcher, options: WatchingOptions): Promise<void> {
   const { settings, stop, clock = systemClock, onChecked } = options;
-  const arrivals = new Arrivals(watcher);
   while (!stop.aborted) {
     const report = await watcher.check();
     onChecked?.(report);
-    arrivals.seen(report);
-    const dueAt = await nextDueAt(settings, clock.now());
-    await untilDue(dueAt, { settings, stop, clock, arrivals });
+    const hasArrival = arrivalsAfter(report, watcher);
+    await untilDue(await nextDueAt(settings, clock.now()), { settings, stop, clock, hasArrival });
   }
 }
 
@@ -31,17 +29,25 @@ async function nextDueAt(settings: WatchSettings, now: number): Promise<number> 
   return Math.min(scheduled, quietEnd);
 }
 
-const LOOK_MS = 1000;
+const POLL_MS = 1000;
 
-type Waiting = { settings: WatchSettings; stop: AbortSignal; clock: Clock; arrivals: Arrivals };
-
-async function untilDue(dueAt: number, { settings, stop, clock, arrivals }: Waiting): Promise<void> {
+async function untilDue(
+  dueAt: number,
+  {
+    settings,
+    stop,
+    clock,
+    hasArrival,
+  }: Required<Pick<WatchingOptions, "settings" | "stop" | "clock">> & {
+    hasArrival: () => Promise<boolean>;
+  },
+): Promise<void> {
   while (!stop.aborted && clock.now() < dueAt) {
     const leftMs = Math.min(dueAt - clock.now(), TIMER_MS_MAX);
     if (!settings.onArrival) await clock.sleep(leftMs, stop);
     else {
-      await clock.sleep(Math.min(LOOK_MS, leftMs), stop);
-      if (stop.aborted || !(await arrivals.hasCome())) continue;
+      await clock.sleep(Math.min(POLL_MS, leftMs), stop);
+      if (stop.aborted || !(await hasArrival())) continue;
       return clock.sleep(settings.gatherMs, stop);
     }
   }
@@ -50,7 +56,7 @@ async function untilDue(dueAt: number, { settings, stop, clock, arrivals }: Wait
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** Event types that can change the result of a rule. */
-const TELLING_EVENTS: readonly EventType[] = [
+const RELEVANT_EVENTS: readonly EventType[] = [
   "dlq_item_added",
   "dlq_item_removed",
   "group_opened",
@@ -62,37 +68,23 @@ const TELLING_EVENTS: readonly EventType[] = [
   "store_write_failed",
 ];
 
-class Arrivals {
-  readonly #watcher: Watcher;
-  #after = 0;
-  #isDown = false;
-
-  constructor(watcher: Watcher) {
-    this.#watcher = watcher;
-  }
-
-  seen({ trouble }: CheckReport): void {
-    this.#after = this.#watcher.eventsSeen;
-    this.#isDown = trouble !== undefined;
-  }
-
-  /** Whether a relevant event has arrived, or the store became available or unavailable. */
-  async hasCome(): Promise<boolean> {
+/** Returns whether a relevant event arrived since the check, or the store became available or unavailable. */
+function arrivalsAfter({ trouble }: CheckReport, watcher: Watcher): () => Promise<boolean> {
+  const wasDown = trouble !== undefined;
+  let after = watcher.eventsSeen;
+  const hasEvent = async (engine: Engine) => {
+    const newest = await engine.newestEvent();
+    if (newest <= after) return false;
+    const [first] = await engine.listEvents({ types: RELEVANT_EVENTS, after, limit: 1 });
+    if (first === undefined) after = newest; // irrelevant events are not read again
+    return first !== undefined;
+  };
+  return async () => {
     try {
-      const engine = await this.#watcher.engine();
-      return (await this.#hasEvent(engine)) || this.#isDown;
+      return (await hasEvent(await watcher.engine())) || wasDown;
     } catch (error) {
       if (!isStoreTrouble(error)) throw error;
-      return !this.#isDown;
+      return !wasDown;
     }
-  }
-
-  /** Remembers the newest event, so that irrelevant events are not read again. */
-  async #hasEvent(engine: Engine): Promise<boolean> {
-    const newest = await engine.newestEvent();
-    if (newest <= this.#after) return false;
-    const [first] = await engine.listEvents({ types: TELLING_EVENTS, after: this.#after, limit: 1 });
-    if (first === undefined) this.#after = newest;
-    return first !== undefined;
-  }
+  };
 }

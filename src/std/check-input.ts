@@ -48,7 +48,7 @@ export function describeValue(value: unknown): string {
 const SHOWN_CHARS_MAX = 60;
 
 /** Passes the known keys as the message, because Zod's issue does not contain them. */
-function knownKeys(issue: z.core.$ZodRawIssue): string | undefined {
+export function knownKeys(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== "unrecognized_keys") return undefined;
   const { shape = {} } = (issue.inst?._zod.def ?? {}) as { shape?: object };
   return Object.keys(shape).join(" ");

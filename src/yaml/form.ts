@@ -1,5 +1,6 @@
 /** Validates the content of a file against a schema and explains every problem. Also defines schemas of single values. */
 import * as z from "zod";
+import { knownKeys } from "../std/check-input.ts";
 import { nearest } from "../std/nearest.ts";
 import type { Finding } from "./read-yaml.ts";
 
@@ -18,16 +19,9 @@ export function checkForm<T>(
   form: z.ZodType<T>,
   raw: unknown,
 ): { readonly value?: T; readonly findings: readonly Finding[] } {
-  const result = form.safeParse(raw, { error: keysOf });
+  const result = form.safeParse(raw, { error: knownKeys });
   if (result.success) return { value: result.data, findings: [] };
   return { findings: result.error.issues.flatMap((issue) => explain(issue, [], raw)) };
-}
-
-/** Returns the known keys as the message of an unknown key, because only this callback has access to the schema. */
-function keysOf(issue: z.core.$ZodRawIssue): string | undefined {
-  if (issue.code !== "unrecognized_keys") return undefined;
-  const def = issue.inst?._zod.def as { shape?: object } | undefined;
-  return Object.keys(def?.shape ?? {}).join(" ");
 }
 
 function explain(issue: Issue, base: Path, raw: unknown): Finding[] {

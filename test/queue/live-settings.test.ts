@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
 import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { RedriveError } from "../../src/errors.ts";
-import { changeQueue, createQueue, LiveSettings } from "../../src/queue/queue-settings.ts";
+import { changeQueue, createQueue, liveSettings } from "../../src/queue/queue-settings.ts";
 import { queueSpecOf } from "../../src/queue/queue-spec.ts";
 import { TestClock } from "../support/test-clock.ts";
 
@@ -20,7 +20,7 @@ async function setUp(change: (engine: Engine) => Partial<Engine> = () => ({})) {
     },
     ...change(engine),
   };
-  const settings = new LiveSettings(counted, job, { clock, specOf: queueSpecOf });
+  const settings = liveSettings(counted, job, { clock, specOf: queueSpecOf });
   const attempts = async () => {
     settings.now();
     await setImmediate();
