@@ -162,14 +162,14 @@ function requireUrl(text: string | undefined): void {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw wrong(
-      "url of a target is no http or https address.",
+      "The url of a target must be an http or https address.",
       "Write it in full, e.g. https://asyncgate.example/complete.",
     );
   if (url.username !== "" || url.password !== "")
-    throw wrong("url of a target has a user or a password in it, and the store would keep it.", TOKEN_HINT);
+    throw wrong("The url of a target contains a user or a password, which the store would keep.", TOKEN_HINT);
 }
 
-const TOKEN_HINT = 'Say where the token is: token: {env: "NAME"} or {file: "PATH"}.';
+const TOKEN_HINT = 'Give the location of the token: token: {env: "NAME"} or {file: "PATH"}.';
 const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie)$/i;
 const OWN_HEADERS =
   /^(?:host|content-length|transfer-encoding|connection|content-type|expect|upgrade|te|trailer)$/i;
@@ -178,7 +178,7 @@ function requireHeader(name: string, value: string): void {
   if (SECRET_HEADERS.test(name))
     throw wrong(`The header ${name} is a secret, and the store would keep it.`, TOKEN_HINT);
   if (OWN_HEADERS.test(name))
-    throw wrong(`The header ${name} cannot be set.`, "Leave it out: the delivery writes it.");
+    throw wrong(`The header ${name} cannot be set.`, "Remove it: Redrive sets this header itself.");
   try {
     validateHeaderName(name);
     validateHeaderValue(name, value);
@@ -194,7 +194,8 @@ function requireHeader(name: string, value: string): void {
 function requireToken(token: TokenSource): void {
   const [[name, text] = [], ...others] = Object.entries(token);
   const isSource = (name === "env" || name === "file") && typeof text === "string" && text !== "";
-  if (!isSource || others.length > 0) throw wrong("token of a target is not the place of one.", TOKEN_HINT);
+  if (!isSource || others.length > 0)
+    throw wrong("The token of a target must be the location of a token.", TOKEN_HINT);
 }
 
 function wrong(message: string, hint: string): RedriveError {
@@ -212,7 +213,7 @@ export function requireDeliverable(target: Job): void {
     "usage",
     `The receipts of ${target.id} are delivered by a function of the service that made it.`,
     {
-      hint: `Start that service: it goes on by itself. \`redrive dlq retry ${target.id}\` puts letters in line for it.`,
+      hint: `Start that service; it continues by itself. \`redrive dlq retry ${target.id}\` redrives letters for it.`,
     },
   );
 }

@@ -240,14 +240,14 @@ export class Target extends StandingQueue {
     });
     worker.ended.catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#waiters.end(this.#interrupted(`is not delivered here any more: ${reason}`, error));
+      this.#waiters.end(this.#interrupted(`is no longer delivered by this process: ${reason}`, error));
       onError?.(error);
     });
     return worker;
   }
 
   async #whenOpen(): Promise<Opened> {
-    if (this.#isClosing) throw this.#interrupted("is closed here.");
+    if (this.#isClosing) throw this.#interrupted("is closed in this process.");
     return this.#open ?? Promise.race([this.#opening, this.#troubled]);
   }
 
@@ -259,7 +259,7 @@ export class Target extends StandingQueue {
         await this.#clock.sleep(Math.min(DRAIN_CHECK_MS, this.#leftMs()));
       await opened.worker.drain(this.#leftMs()).catch(() => undefined); // reported by `onError`
     }
-    this.#waiters.end(this.#interrupted("is closed here."));
+    this.#waiters.end(this.#interrupted("is closed in this process."));
     await opened?.delivery.close();
     return { left: opened === null ? 0 : await this.#left() };
   }
@@ -287,7 +287,7 @@ export class Target extends StandingQueue {
   #interrupted(what: string, cause?: unknown): RedriveError {
     return new RedriveError("interrupted", `The target ${this.name} ${what}`, {
       ...(cause !== undefined && { cause }),
-      hint: "What was sent is stored: the next process that opens the target delivers it.",
+      hint: "Sent receipts are stored. The next process that opens the target delivers them.",
     });
   }
 }

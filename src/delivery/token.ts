@@ -72,6 +72,6 @@ function describeSource(source: TokenSource): string {
 
 function unusable(shown: string, why: string): RedriveError {
   return new RedriveError("usage", `The token in ${shown} cannot be used: ${why}.`, {
-    hint: "Put the token there; what waits is delivered then, without a restart where it is a file.",
+    hint: "Put the token there. Waiting receipts are then delivered; a token file needs no restart.",
   });
 }

@@ -62,7 +62,7 @@ async function findingsOf(rule: AlertRule, seen: Seen): Promise<readonly AlertFi
 
 function ofDepth(rule: AlertRule, limit: number, { queue, name, counts }: QueueMetrics) {
   if (counts.letters < limit) return [];
-  const overText = limit === 1 ? `${name}: nothing failed is left` : `${name}: fewer than ${limit} failed`;
+  const overText = limit === 1 ? `${name}: no failed items are left` : `${name}: fewer than ${limit} failed`;
   return [
     found(rule, queue, { value: counts.letters, limit, text: `${name}: ${counts.letters} failed`, overText }),
   ];
@@ -92,9 +92,14 @@ async function ofArrivals(
     const arrivals = await engine.listArrivals({ queue, bucketMs: MINUTE_MS, since });
     const value = arrivals.reduce((sum, { ever }) => sum + ever, 0);
     if (value < limit) continue;
-    const overText = `${name}: fewer than ${limit} letters came within ${time}`;
+    const overText = `${name}: fewer than ${limit} letters were written within ${time}`;
     findings.push(
-      found(rule, queue, { value, limit, text: `${name}: ${value} letters came within ${time}`, overText }),
+      found(rule, queue, {
+        value,
+        limit,
+        text: `${name}: ${value} letters were written within ${time}`,
+        overText,
+      }),
     );
   }
   return findings;
@@ -131,10 +136,10 @@ function ofStore(rule: AlertRule, { metrics, state }: Seen): readonly AlertFindi
   const rose = metrics.storeWriteFailures - before;
   if (rose > 0) {
     const count = rose === 1 ? "once" : `${rose} times`;
-    return [storeFinding(rule, `it could not be written, ${count} since the last check`, rose)];
+    return [storeFinding(rule, `a write failed ${count} since the last check`, rose)];
   }
   if (metrics.at - state.writeFailuresRoseAt >= UNHEALTHY_MS) return [];
-  return [storeFinding(rule, "it could not be written lately", 1)];
+  return [storeFinding(rule, "a recent write failed", 1)];
 }
 
 function storeFinding(rule: AlertRule, message: string, value: number): AlertFinding {

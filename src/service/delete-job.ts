@@ -97,13 +97,13 @@ function refuseActive(job: Job, isRunning: boolean): void {
 export function refuseUnforced({ jobId, reasons }: JobDeletion): void {
   if (reasons.length === 0) return;
   throw new RedriveError("illegal_move", `The job ${jobId} cannot be deleted: ${reasons.join("; ")}.`, {
-    hint: "--force archives the letters, then deletes them and the worktrees with the job.",
+    hint: "Use --force to archive the letters, and to delete them and the worktrees with the job.",
   });
 }
 
 function stillDeleting({ id }: Pick<Job, "id">): RedriveError {
   return new RedriveError("interrupted", `The deletion of ${id} was interrupted.`, {
-    hint: `Finish it: redrive jobs delete ${id}`,
+    hint: `Run \`redrive jobs delete ${id}\` to finish it.`,
   });
 }
 

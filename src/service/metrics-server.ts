@@ -31,7 +31,7 @@ export function parseListen(text: string): ListenAddress {
   const port = Number(match?.[3] ?? Number.NaN);
   if (match && port <= PORT_MAX) return { host: match[1] ?? match[2] ?? LOOPBACK, port };
   throw new RedriveError("usage", `--listen: "${text}" is not a port or HOST:PORT.`, {
-    hint: "Write a port from 0 to 65535, with a host before it where others are to reach it: 0.0.0.0:9464.",
+    hint: "Give a port from 0 to 65535, or HOST:PORT to listen on another address: 0.0.0.0:9464.",
   });
 }
 
@@ -67,7 +67,7 @@ function listening(server: Server, { host, port }: ListenAddress): Promise<void>
       reject(
         new RedriveError("usage", `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`, {
           cause: error,
-          hint: "Choose another port, or 0 for one that is free.",
+          hint: "Choose another port, or 0 for a free one.",
         }),
       ),
     );
@@ -110,10 +110,10 @@ async function answer(request: IncomingMessage, response: ServerResponse, served
   const path = (request.url ?? "/").split("?")[0];
   if (request.method !== "GET" && request.method !== "HEAD") {
     response.setHeader("allow", "GET, HEAD");
-    return end(405, TEXT_TYPE, "Only GET is answered here.\n");
+    return end(405, TEXT_TYPE, "Only GET and HEAD are allowed.\n");
   }
   if (path !== "/metrics" && path !== "/health")
-    return end(404, TEXT_TYPE, "There is /metrics and /health.\n");
+    return end(404, TEXT_TYPE, "Not found. This server has /metrics and /health.\n");
   try {
     await served.engine.requireUsable();
     if (path === "/metrics") return end(200, TEXT_TYPE, await served.text());

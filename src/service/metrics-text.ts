@@ -19,8 +19,8 @@ export async function metricsText(engine: Engine, options: MetricsTextOptions = 
 /** Returns the prefix with its underscore. Throws a `usage` error if it is invalid. */
 export function metricsPrefix(prefix: string): string {
   if (/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(prefix)) return prefix.endsWith("_") ? prefix : `${prefix}_`;
-  throw new RedriveError("usage", `"${prefix}" cannot begin the name of a metric.`, {
-    hint: "Write letters, digits and underscores, no digit first, for example redrive.",
+  throw new RedriveError("usage", `"${prefix}" is not a valid prefix of metric names.`, {
+    hint: "Use letters, digits and underscores, and no digit first, for example redrive.",
   });
 }
 
@@ -46,7 +46,7 @@ function latencyText({ receiptLatency: { buckets, count, sumSeconds }, receipts 
   const name = `${prefix}receipt_duration_seconds`;
   const edge = (le: number) => (le === Number.POSITIVE_INFINITY ? "+Inf" : String(le));
   return [
-    `# HELP ${name} How long the tries to deliver a receipt took.`,
+    `# HELP ${name} The duration of attempts to deliver a receipt.`,
     `# TYPE ${name} histogram`,
     ...buckets.map(({ le, count: upTo }) => `${name}_bucket{le="${edge(le)}"} ${upTo}`),
     `${name}_sum ${sumSeconds}`,
@@ -108,12 +108,12 @@ const METRICS: Readonly<Record<string, Metric>> = {
     ),
   ),
   dead_letter_queue_size: gauge(
-    "Letters that wait: dead, or sent again and not yet done.",
+    "Waiting letters: dead, or redriven and not finished.",
     ["queue"],
     ofQueues(({ counts }) => counts.letters),
   ),
   dead_letter_oldest_age_seconds: gauge(
-    "Since the oldest of the waiting letters died; 0 when none waits.",
+    "Time since the oldest waiting letter failed; 0 if none waits.",
     ["queue"],
     ofQueues(({ oldestLetterMs }) => seconds(oldestLetterMs)),
   ),
@@ -123,7 +123,7 @@ const METRICS: Readonly<Record<string, Metric>> = {
     ofCounters("dead."),
   ),
   dead_letters_removed_total: counter(
-    "Letters that were deleted: purged by a person or the retention rule, evicted by the capacity rule.",
+    "Deleted letters: purged by a person or by retention, evicted by the size limit.",
     ["queue", "why"],
     ({ queues }) =>
       queues.flatMap(({ queue, counts }): readonly Sample[] => [
@@ -132,25 +132,21 @@ const METRICS: Readonly<Record<string, Metric>> = {
       ]),
   ),
   attempts_total: counter(
-    "Ended attempts, by how they ended.",
+    "Ended attempts, by outcome.",
     ["queue", "outcome"],
     ofCounters("attempts.", ["succeeded", "failed", "released", "lost"]),
   ),
   retries_total: counter(
-    "Attempts that failed and were to be tried again.",
+    "Failed attempts that were retried.",
     ["queue"],
     ofQueues(({ counters }) => counters.retries ?? 0),
   ),
-  redrives_total: counter(
-    "Letters that were sent again and came to an end, by how.",
-    ["outcome"],
-    ({ redrives }) => [
-      [["succeeded"], redrives.succeeded],
-      [["failed"], redrives.failed],
-    ],
-  ),
+  redrives_total: counter("Redriven letters that ended, by outcome.", ["outcome"], ({ redrives }) => [
+    [["succeeded"], redrives.succeeded],
+    [["failed"], redrives.failed],
+  ]),
   receipts_total: counter(
-    "Tries to deliver a receipt, by what became of them.",
+    "Attempts to deliver a receipt, by status.",
     ["status", "success"],
     ({ receipts }) =>
       Object.entries(receipts).map(
@@ -158,7 +154,7 @@ const METRICS: Readonly<Record<string, Metric>> = {
       ),
   ),
   receipt_retries_total: counter(
-    "Deliveries of receipts that failed and were to be tried again.",
+    "Failed deliveries of receipts that were retried.",
     [],
     ({ receiptRetries }) => [[[], receiptRetries]],
   ),
@@ -176,22 +172,22 @@ const METRICS: Readonly<Record<string, Metric>> = {
       ),
   ),
   store_write_failures_total: counter(
-    "Times that a runner could not write the store.",
+    "Failed writes of runners to the store.",
     [],
     ({ storeWriteFailures }) => [[[], storeWriteFailures]],
   ),
   queue_paused: gauge(
-    "1 while nothing of the queue is leased because it is paused.",
+    "1 while the queue is paused.",
     ["queue"],
     ofQueues(({ isPaused }) => (isPaused ? 1 : 0)),
   ),
   workers: gauge(
-    "Processes that work the queue.",
+    "Processes that work on the queue.",
     ["queue"],
     ofQueues(({ workers }) => workers),
   ),
   oldest_ready_age_seconds: gauge(
-    "How long the item that waits longest has been due; 0 when none is.",
+    "How long the longest-waiting item has been due; 0 if none is due.",
     ["queue"],
     ofQueues((queue) => seconds(queue.oldestReadyMs)),
   ),

@@ -123,10 +123,10 @@ describe("redrive watch --once", () => {
     expect([second.code, second.stderr, inbox.received.length]).toEqual([3, "", 1]);
     await discard(shop, "orders");
     expect((await once()).code).toBe(3);
-    expect(inbox.texts.slice(1)).toEqual(["Back to normal\norders: nothing failed is left"]);
+    expect(inbox.texts.slice(1)).toEqual(["Back to normal\norders: no failed items are left"]);
     await discard(shop, "guides");
     expect((await once()).code).toBe(0);
-    expect(inbox.texts.slice(2)).toEqual(["Back to normal\nguides: nothing failed is left"]);
+    expect(inbox.texts.slice(2)).toEqual(["Back to normal\nguides: no failed items are left"]);
     expect(JSON.stringify(await shop.events())).not.toContain("secret-path");
   });
 

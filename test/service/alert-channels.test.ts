@@ -46,7 +46,7 @@ describe("Microsoft Teams", () => {
     ]);
     expect(blocks(over).slice(0, 2)).toEqual([
       ["TextBlock", "Back to normal", "Good"],
-      ["TextBlock", "wq\\_move\\*sheet: nothing failed is left", undefined],
+      ["TextBlock", "wq\\_move\\*sheet: no failed items are left", undefined],
     ]);
   });
 });

@@ -89,7 +89,7 @@ describe("what is told", () => {
     store.clock.advance(60_000);
     expect((await check(watcher)).alerts).toEqual([]);
     await check(watcher);
-    expect(inbox.texts.slice(1)).toEqual(["Back to normal\norders: nothing failed is left"]);
+    expect(inbox.texts.slice(1)).toEqual(["Back to normal\norders: no failed items are left"]);
     expect(inbox.received[1]?.body).toMatchObject({
       severity: "info",
       alerts: [{ state: "recovered", recovered_at: "2026-01-01T00:01:00.000Z" }],
@@ -174,7 +174,7 @@ describe("each rule", () => {
     expect(await textsOf(watcher)).toEqual([]);
     await store.die("orders", 1);
     await store.discard("orders");
-    expect(await textsOf(watcher)).toEqual(["orders: 3 letters came within 10m 00s"]);
+    expect(await textsOf(watcher)).toEqual(["orders: 3 letters were written within 10m 00s"]);
     store.clock.advance(9 * 60_000);
     expect(await textsOf(watcher)).toHaveLength(1);
     store.clock.advance(60_000);
@@ -222,7 +222,7 @@ describe("each rule", () => {
     expect(await textsOf(watcher)).toEqual([]); // it was so before watching began
     await fail();
     expect(await textsOf(watcher)).toEqual([
-      "The store is unhealthy: it could not be written, once since the last check",
+      "The store is unhealthy: a write failed once since the last check",
     ]);
     store.clock.advance(9 * 60_000);
     expect(await textsOf(watcher)).toHaveLength(1);
@@ -351,7 +351,7 @@ describe("a channel that fails", () => {
     await store.discard("orders");
     await check(watcher);
     expect(inbox.texts[1]).toBe(
-      "Back to normal\norders: nothing failed is left (it was: orders: 2 failed, at 2026-01-01T00:00:00.000Z)",
+      "Back to normal\norders: no failed items are left (it was: orders: 2 failed, at 2026-01-01T00:00:00.000Z)",
     );
     store.clock.advance(HOUR);
     await check(watcher);
@@ -407,7 +407,7 @@ describe("the event log", () => {
     await check(watcher);
     expect(await eventsOf("alert_raised", "alert_recovered")).toEqual([
       { queue: "orders", type: "alert_raised", text: "orders: 1 failed" },
-      { queue: "orders", type: "alert_recovered", text: "orders: nothing failed is left" },
+      { queue: "orders", type: "alert_recovered", text: "orders: no failed items are left" },
     ]);
   });
 });
