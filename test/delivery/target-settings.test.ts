@@ -170,7 +170,11 @@ describe("settings that are wrong are refused, and nothing is written", () => {
     ["a header that is none", { url: URL_, headers: { "X A": "1" } }, "cannot be sent as a header"],
     ["a header of two lines", { url: URL_, headers: { "X-A": "1\r\nX-B: 2" } }, "cannot be sent as a header"],
     ["a token itself", { url: URL_, token: "secret" as never }, "must be the location of a token"],
-    ["a token in two places", { url: URL_, token: { env: "A", file: "b" } as never }, "must be the location of a token"],
+    [
+      "a token in two places",
+      { url: URL_, token: { env: "A", file: "b" } as never },
+      "must be the location of a token",
+    ],
     ["an empty tool", { url: URL_, tool: " " }, "settings.tool: expected the name of a tool"],
     ["no time", { url: URL_, timeoutMs: 0 }, "timeoutMs"],
     ["no room for an answer", { url: URL_, answerBytesMax: 0 }, "answerBytesMax"],
