@@ -211,7 +211,7 @@ export function requireDeliverable(target: Job): void {
   if (isDeliverable(target)) return;
   throw new RedriveError(
     "usage",
-    `The receipts of ${target.id} are delivered by a function of the service that made it.`,
+    `The receipts of ${target.id} are delivered by a function of the service that created it.`,
     {
       hint: `Start that service; it continues by itself. \`redrive dlq retry ${target.id}\` redrives letters for it.`,
     },
