@@ -66,14 +66,11 @@ function compile(path: string): JSONPathQuery | string {
 }
 
 function problemOf(error: unknown): string {
-  if (isStackOverflow(error)) return "it is nested too deeply";
+  const isStackOverflow = error instanceof RangeError && error.message.includes("call stack");
+  if (isStackOverflow) return "it is nested too deeply";
   if (!(error instanceof JSONPathError)) throw error;
   const message = error.message.replace(/\s+\('.*':\d+\)$/s, "").replace("()  must", "() must");
   return message.replace(/^no such function '(.+)'$/, 'there is no function "$1"');
-}
-
-function isStackOverflow(error: unknown): boolean {
-  return error instanceof RangeError && error.message.includes("call stack");
 }
 
 function refused(path: string, problem: string): RedriveError {
@@ -82,14 +79,9 @@ function refused(path: string, problem: string): RedriveError {
 
 /** Replaces the library's depth limit of 50: a document may be nested as deeply as the stack allows. */
 const ENVIRONMENT = new JSONPathEnvironment({ maxRecursionDepth: Number.MAX_SAFE_INTEGER });
-ENVIRONMENT.functionRegister.set(
-  "match",
-  regularExpression((pattern) => `^(?:${pattern})$`),
-);
-ENVIRONMENT.functionRegister.set(
-  "search",
-  regularExpression((pattern) => pattern),
-);
+const WHOLE = { match: (pattern: string) => `^(?:${pattern})$`, search: (pattern: string) => pattern };
+for (const [name, whole] of Object.entries(WHOLE))
+  ENVIRONMENT.functionRegister.set(name, regularExpression(whole));
 
 /** A value that is not a string never matches, as RFC 9535 requires. An invalid pattern is an error. */
 function regularExpression(whole: (pattern: string) => string): FilterFunction {

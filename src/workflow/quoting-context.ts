@@ -13,11 +13,15 @@ export function quotingContexts(parts: readonly (string | null)[]): QuotingConte
   return new Reader(parts).contexts();
 }
 
+type OpenDocument = HereDocument & {
+  readonly addBody: ReturnType<ShellCommands["hereDocument"]> | undefined;
+};
+
 interface Frame {
   readonly kind: "command" | "double" | "single" | "arithmetic" | "parameter" | "backquote" | "body";
   /** The number of open parentheses; the frame ends at the last closing one. 0 for the script itself. */
   depth: number;
-  readonly hereDocuments: HereDocument[];
+  readonly hereDocuments: OpenDocument[];
   /** The commands parsed at this level; undefined in quotes and expansions. */
   readonly commands: ShellCommands | undefined;
 }
@@ -274,7 +278,7 @@ class Reader {
 
   #hereDocument() {
     const frame = this.#frame;
-    const user = frame.commands?.hereDocument();
+    const addBody = frame.commands?.hereDocument();
     this.#atWordStart = true;
     if (this.#startsWith("<<<")) {
       this.#at += 3;
@@ -285,7 +289,7 @@ class Reader {
       (at) => at >= this.#at && at <= (delimiter?.end ?? this.#at),
     );
     if (!delimiter || hasValue) return this.#refuse(HERE_DELIMITER_VALUE);
-    frame.hereDocuments.push({ ...delimiter, user });
+    frame.hereDocuments.push({ ...delimiter, addBody });
     this.#at = delimiter.end;
     this.#atWordStart = false;
   }
@@ -308,7 +312,7 @@ class Reader {
     return /(?:^|[^|])\|[ \t]*$/.test(this.#text.slice(0, this.#at));
   }
 
-  #readBody(document: HereDocument) {
+  #readBody(document: OpenDocument) {
     const end = bodyEnd(this.#text, this.#at, document);
     if (end === undefined) return this.#refuse(HERE_DELIMITER_VALUE);
     const values = Array.from(this.#valueAt).filter(([at]) => at >= this.#at && at < end.body);
@@ -321,7 +325,7 @@ class Reader {
       if (this.#frame.kind !== "body" || this.#at > end.body) {
         this.#refuse(unsure("an expansion in a here-document that has no end there"));
       }
-      document.user?.addBody(indexes); // even if the rest could not be parsed, because a shell may run it
+      document.addBody?.(indexes); // even if the rest could not be parsed, because a shell may run it
       if (this.#refusal !== undefined) return;
       this.#frames.pop();
     }

@@ -3,7 +3,7 @@ import type { Edges, OutputMask } from "../attempt/output.ts";
 import { RedriveError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 
-export const MASK = "***";
+const MASK = "***";
 /** Shorter values occur in ordinary text, so masking them would damage it and reveal the value. */
 export const SECRET_CHARS_MIN = 4;
 
@@ -19,7 +19,8 @@ export function maskerOf(values: readonly string[]): Masker {
   if (forms.length === 0) return { mask: (text) => text, maskChunk: (chunks) => chunks };
   const text = patternOf(forms);
   // Bytes are searched as Latin-1, where each byte is one character, so that binary output stays intact.
-  const bytes = bytesPatternOf(forms.map((form) => Buffer.from(form).toString("latin1")));
+  const inBytes = longestFirst(forms.map((form) => Buffer.from(form).toString("latin1")));
+  const bytes = { forms: inBytes, pattern: patternOf(inBytes), bytesMax: inBytes[0]?.length ?? 0 };
   return {
     mask: (shown) => shown.replace(text, MASK),
     maskChunk: (chunks, edges) => maskBytes(bytes, chunks, edges),
@@ -28,11 +29,15 @@ export function maskerOf(values: readonly string[]): Masker {
 
 /** Returns the values, their lines and the encodings of both, the longest first. */
 function formsOf(values: readonly string[]): string[] {
-  for (const value of values) if (value.length < SECRET_CHARS_MIN) throw tooShort(value.length);
+  const short = values.find((value) => value.length < SECRET_CHARS_MIN);
+  if (short !== undefined) {
+    const message = `A secret of ${short.length} characters cannot be masked; it needs at least ${SECRET_CHARS_MIN}.`;
+    throw new RedriveError("usage", message, { hint: "Leave it out of `secrets:`, or use a longer value." });
+  }
   const lines = values.flatMap((value) => value.split(/\r?\n/));
   const plain = [...values, ...lines].filter((line) => line.trim().length >= SECRET_CHARS_MIN);
   const forms = plain.flatMap((value) => [value, ...encodingsOf(value)]);
-  return [...new Set(forms)].sort((one, other) => other.length - one.length);
+  return longestFirst([...new Set(forms)]);
 }
 
 function encodingsOf(value: string): string[] {
@@ -59,9 +64,8 @@ interface BytesPattern {
   readonly bytesMax: number;
 }
 
-function bytesPatternOf(forms: readonly string[]): BytesPattern {
-  const sorted = [...forms].sort((one, other) => other.length - one.length);
-  return { forms: sorted, pattern: patternOf(sorted), bytesMax: sorted[0]?.length ?? 0 };
+function longestFirst(texts: readonly string[]): string[] {
+  return [...texts].sort((one, other) => other.length - one.length);
 }
 
 /** Buffers as many bytes as the longest secret has, because a secret may span two chunks. */
@@ -114,12 +118,6 @@ function longest(forms: readonly string[], fits: (form: string, length: number) 
     }
   }
   return found;
-}
-
-function tooShort(length: number): RedriveError {
-  const message = `A secret of ${length} characters cannot be masked; it needs at least ${SECRET_CHARS_MIN}.`;
-  const hint = "Leave it out of `secrets:`, or use a longer value.";
-  return new RedriveError("usage", message, { hint });
 }
 
 export interface Sealer {

@@ -11,11 +11,6 @@ interface Pipeline {
   hasEnvironment: boolean;
 }
 
-/** The command that reads a here-document. The body is added later, because it follows the command's line. */
-export interface HereDocumentUser {
-  addBody(values: readonly number[]): void;
-}
-
 const PIPED =
   "a shell runs what this prints. Pass it as an argument, or write ${raw:…} where it has to be code";
 const ENVIRONMENT_RUN = "a shell runs the printed environment, which contains every value";
@@ -75,16 +70,15 @@ export class ShellCommands {
     this.#isRedirected = true;
   }
 
-  hereDocument(): HereDocumentUser {
+  /** Returns the function that adds the body to the command later, because it follows the command's line. */
+  hereDocument(): (values: readonly number[]) => void {
     this.#dropDescriptor();
     this.endWord();
-    const [words, pipeline, refuse] = [this.#words, this.#pipeline, this.#refuse];
-    return {
-      addBody: (values) => {
-        this.#values.push(...values);
-        if (readsScriptFromInput(words) || pipeline.isRun) refuse(values, HERE_RUN);
-        pipeline.values.push(...values);
-      },
+    const [words, pipeline] = [this.#words, this.#pipeline];
+    return (values) => {
+      this.#values.push(...values);
+      if (readsScriptFromInput(words) || pipeline.isRun) this.#refuse(values, HERE_RUN);
+      pipeline.values.push(...values);
     };
   }
 
@@ -128,22 +122,19 @@ function newPipeline(): Pipeline {
   return { values: [], isRun: false, hasEnvironment: false };
 }
 
-export interface Delimiter {
+export interface HereDocument {
   readonly delimiter: string;
   /** Set by `<<-`: tabs at the beginning of lines are ignored. */
   readonly stripsTabs: boolean;
   readonly isQuoted: boolean;
+  /** The end of the delimiter. */
   readonly end: number;
-}
-
-export interface HereDocument extends Delimiter {
-  readonly user: HereDocumentUser | undefined;
 }
 
 const DELIMITER = /(-?)[ \t]*((?:'[^'\n]*'|"[^"\\$`\n]*"|\\.|[^ \t\n;&|<>()'"\\`$])+)/y;
 
 /** Reads the delimiter after `<<`. Undefined when shells could read it differently. */
-export function readDelimiter(text: string, at: number): Delimiter | undefined {
+export function readDelimiter(text: string, at: number): HereDocument | undefined {
   DELIMITER.lastIndex = at;
   const match = DELIMITER.exec(text);
   const end = DELIMITER.lastIndex;
@@ -161,7 +152,7 @@ export function readDelimiter(text: string, at: number): Delimiter | undefined {
 export function bodyEnd(
   text: string,
   at: number,
-  { delimiter, stripsTabs }: Delimiter,
+  { delimiter, stripsTabs }: HereDocument,
 ): { readonly body: number; readonly next: number } | undefined {
   for (let start = at; start < text.length; ) {
     const found = text.indexOf("\n", start);

@@ -40,21 +40,15 @@ export class Scope {
 
 /** Larger outputs cannot be captured, because values are held in memory. */
 export const VALUE_BYTES_MAX = 8 * 1024 * 1024;
+const MIB = 1024 * 1024;
 
 export function captureValue(text: string, format: CaptureFormat): Filled<Json> {
   const trimmed = text.trim();
-  switch (format) {
-    case "string":
-      return { ok: true, value: withoutLineEnd(text) };
-    case "lines":
-      return { ok: true, value: linesOf(text) };
-    case "json":
-      return jsonOf(trimmed);
-    case "number":
-      return NUMBER.test(trimmed) ? { ok: true, value: Number(trimmed) } : isNot("a number", trimmed);
-    case "boolean":
-      return booleanOf(trimmed);
-  }
+  if (format === "string") return { ok: true, value: withoutLineEnd(text) };
+  if (format === "lines") return { ok: true, value: linesOf(text) };
+  if (format === "json") return jsonOf(trimmed);
+  if (format === "boolean") return booleanOf(trimmed);
+  return NUMBER.test(trimmed) ? { ok: true, value: Number(trimmed) } : isNot("a number", trimmed);
 }
 
 const NUMBER = /^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/;
@@ -83,16 +77,16 @@ function booleanOf(text: string): Filled<Json> {
   return isBoolean ? { ok: true, value } : isNot("a boolean (true, false, yes, no, 1 or 0)", text);
 }
 
-function isNot(what: string, text: string): { ok: false; message: string } {
-  const message = text === "" ? `is empty and not ${what}` : `is not ${what}: ${text.slice(0, 80)}`;
-  return { ok: false, message };
+function isNot(what: string, text: string): Filled<never> {
+  return {
+    ok: false,
+    message: text === "" ? `is empty and not ${what}` : `is not ${what}: ${text.slice(0, 80)}`,
+  };
 }
 
 export function tooLarge(bytes: number): string {
-  const size = `${Math.ceil(bytes / MIB)} MiB`;
-  return `is ${size}; a value has at most ${VALUE_BYTES_MAX / MIB} MiB`;
+  return `is ${Math.ceil(bytes / MIB)} MiB; a value has at most ${VALUE_BYTES_MAX / MIB} MiB`;
 }
-const MIB = 1024 * 1024;
 
 export function errorVariable(failure: Failure): Record<(typeof ERROR_FIELDS)[number], Json> {
   return {

@@ -1,7 +1,7 @@
 /** `validate`: a step rates how complete the work is. Below the threshold, `on_incomplete` runs and the work is rated again. */
 import { asText, type Json, type JsonObject } from "../std/json.ts";
 import { parseObject } from "./agent-log.ts";
-import type { FailureHandler, Validation } from "./model.ts";
+import type { Validation } from "./model.ts";
 import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-context.ts";
 import { ruleFailure } from "./step-record.ts";
 
@@ -9,34 +9,26 @@ export async function validateStep(validation: Validation, at: At): Promise<Step
   const { threshold, onIncomplete } = validation;
   let found = await scoreOf(validation, inside(at, "validate"));
   const roundsMax = onIncomplete ? Math.max(1, onIncomplete.maxAttempts) : 0;
-  for (let round = 1; isBelow(found, threshold) && onIncomplete && round <= roundsMax; round++) {
-    const helped = await complete(onIncomplete, found, round, at);
+  for (
+    let round = 1;
+    found.kind === "score" && found.score < threshold && onIncomplete && round <= roundsMax;
+    round++
+  ) {
+    const { score, missing } = found;
+    const scope = at.scope.with({ validation: { score, missing } });
+    const path = onIncomplete.maxAttempts > 1 ? `on_incomplete ${round}` : "on_incomplete";
+    const helped = await at.runList(onIncomplete.steps, { ...inside(at, path), scope });
     if (helped.kind !== "done") return helped;
     if (onIncomplete.maxAttempts > 0) found = await scoreOf(validation, inside(at, `validate ${round + 1}`));
   }
   if (found.kind !== "score") return found;
   if (found.score >= threshold || onIncomplete?.failWorkflow === false) return { kind: "done" };
-  const missing = missingText(found.missing);
-  return ruleFailure(
-    at,
-    "ValidationFailed",
-    `the work is ${found.score} % complete, ${threshold} % is needed${missing ? `; missing: ${missing}` : ""}`,
-  );
-}
-
-function isBelow(found: Score | StepEnd, threshold: number): found is Score {
-  return found.kind === "score" && found.score < threshold;
-}
-
-function complete(
-  handler: FailureHandler,
-  { score, missing }: Score,
-  round: number,
-  at: At,
-): Promise<StepEnd> {
-  const scope = at.scope.with({ validation: { score, missing } });
-  const path = handler.maxAttempts > 1 ? `on_incomplete ${round}` : "on_incomplete";
-  return at.runList(handler.steps, { ...inside(at, path), scope });
+  const missing = [found.missing ?? []]
+    .flat()
+    .map((part) => asText(part as Json))
+    .join(", ");
+  const why = `the work is ${found.score} % complete, ${threshold} % is needed`;
+  return ruleFailure(at, "ValidationFailed", missing ? `${why}; missing: ${missing}` : why);
 }
 
 /** A validation that ran to its end has a score. One that could not run or timed out is a failure. */
@@ -59,11 +51,6 @@ const EXPECTED = 'Expected, e.g.: {"score": 80, "missing": ["tests"]}';
 function hasJudged(end: StepFailed): boolean {
   const { exitCode = 0, errorType } = end.failure;
   return exitCode !== 0 && errorType.name !== "Timeout" && !isTurnedAway(end);
-}
-
-function missingText(missing: Json): string {
-  if (Array.isArray(missing)) return missing.map(asText).join(", ");
-  return missing === null ? "" : asText(missing);
 }
 
 interface Score {
