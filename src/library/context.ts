@@ -4,8 +4,8 @@ import type { LimitSettings } from "../redrive/limits.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Listeners } from "./listeners.ts";
 import type { Middleware } from "./middleware.ts";
+import type { WorkerEvents } from "./reporter.ts";
 import type { ResultWaiters } from "./results.ts";
-import type { Worker, WorkerEvents } from "./worker.ts";
 
 export interface Context {
   readonly engine: Engine;
@@ -20,7 +20,15 @@ export interface Context {
   readonly onNotice: ((notice: string) => void) | undefined;
   /** Listeners for all workers of this program. */
   readonly listeners: Listeners<WorkerEvents<unknown, unknown>>;
-  /** The running workers of this program. */
-  readonly workers: Set<Worker<unknown, unknown>>;
+  /** The running workers and maps of this program. */
+  readonly running: Set<Running>;
   readonly results: ResultWaiters;
+}
+
+/** A worker or a map that `close` drains. */
+export interface Running {
+  readonly queue: string;
+  drain(timeoutMs?: number): Promise<unknown>;
+  /** Reports the error that ends it to the listeners. */
+  reportErrors(): void;
 }

@@ -10,9 +10,9 @@ import { Listeners } from "./listeners.ts";
 import type { Middleware } from "./middleware.ts";
 import { middlewares } from "./queue-options.ts";
 import { Redrive } from "./redrive.ts";
+import type { WorkerEvents } from "./reporter.ts";
 import { ResultWaiters } from "./results.ts";
 import { callback, type Shape } from "./values.ts";
-import type { WorkerEvents } from "./worker.ts";
 
 /** The options of `open`. */
 export interface OpenOptions {
@@ -57,7 +57,7 @@ export async function open(store?: string, options: OpenOptions = {}): Promise<R
   return new Redrive({
     ...{ engine, home, author, use, limits, onNotice, clock: time },
     listeners: new Listeners<WorkerEvents<unknown, unknown>>(),
-    workers: new Set(),
+    running: new Set(),
     results: new ResultWaiters(engine, time),
   });
 }

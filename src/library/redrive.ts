@@ -9,12 +9,13 @@ import { checkedEngine } from "./checked/checked-engine.ts";
 import type { Context } from "./context.ts";
 import type { LetterFilter } from "./letter-filter.ts";
 import { Letters } from "./letters.ts";
+import { type MapHandler, type MapOptions, type MapResult, runMap } from "./map.ts";
 import { Operations } from "./operations.ts";
 import { Queue } from "./queue.ts";
 import type { QueueOptions } from "./queue-options.ts";
+import type { WorkerEvents } from "./reporter.ts";
 import type { InputOf, OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
 import { type Duration, duration } from "./values.ts";
-import type { WorkerEvents } from "./worker.ts";
 
 /** An open store. Close it, or declare it with `await using`. */
 export class Redrive implements AsyncDisposable {
@@ -47,6 +48,19 @@ export class Redrive implements AsyncDisposable {
     return new Queue<unknown, unknown, unknown>(this.#context, name, options);
   }
 
+  /**
+   * Runs a function over items. Failed items are retried and then become letters. A second call with the same name continues:
+   * it never repeats a success, and recognises items by their key or content.
+   */
+  map<Item, Result>(
+    name: string,
+    items: Iterable<Item> | AsyncIterable<Item>,
+    handler: MapHandler<Item, Result>,
+    options: MapOptions<Item> = {},
+  ): Promise<MapResult<Item, Result>> {
+    return runMap(this.#context, { name, items, handler, options });
+  }
+
   /** The letters of all queues and jobs, or of one. Changes need a queue or a job. */
   letters(filter: LetterFilter & { readonly queue?: string } = {}): Letters<Json> {
     parseInput(z.looseObject({}), filter, { caller: "letters", name: "filter" });
@@ -61,6 +75,7 @@ export class Redrive implements AsyncDisposable {
     listener: (event: WorkerEvents<unknown, unknown>[Name]) => unknown,
   ): this {
     this.#context.listeners.on(name, listener);
+    if (name === "error") for (const running of this.#context.running) running.reportErrors();
     return this;
   }
 
@@ -87,8 +102,8 @@ export class Redrive implements AsyncDisposable {
   }
 
   async #close(timeoutMs: number | undefined): Promise<void> {
-    const { workers, results, engine } = this.#context;
-    const ends = await Promise.allSettled([...workers].map((worker) => worker.drain(timeoutMs)));
+    const { running, results, engine } = this.#context;
+    const ends = await Promise.allSettled([...running].map((worker) => worker.drain(timeoutMs)));
     results.close();
     await engine.close();
     for (const end of ends) if (end.status === "rejected") throw end.reason;

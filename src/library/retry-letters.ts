@@ -158,9 +158,9 @@ async function superviseCanary(context: Context, redrive: Redrive, signal: Abort
 const REGISTER_POLL_MS = 20;
 
 /** A worker of this program counts as soon as it was started, so it is awaited until the store knows it. */
-async function requireWorker({ engine, clock, workers }: Context, queue: string, signal?: AbortSignal) {
+async function requireWorker({ engine, clock, running }: Context, queue: string, signal?: AbortSignal) {
   while (!(await hasRunner(engine, queue))) {
-    const isStarting = [...workers].some((worker) => worker.queue === queue);
+    const isStarting = [...running].some((worker) => worker.queue === queue);
     if (!isStarting || signal?.aborted)
       throw new RedriveError("usage", `No worker of ${queue} is running, and a canary needs one.`, {
         field: "canary",

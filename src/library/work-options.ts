@@ -5,9 +5,9 @@ import * as t from "../std/check-input.ts";
 import type { LetterFailure } from "./letter.ts";
 import type { Middleware } from "./middleware.ts";
 import { middlewares } from "./queue-options.ts";
+import type { WorkedItem } from "./reporter.ts";
 import type { Duration, Rate, Shape } from "./values.ts";
 import * as v from "./values.ts";
-import type { WorkedItem } from "./worker.ts";
 
 /** The options of `queue.work`. */
 export interface WorkOptions<Data = unknown> {

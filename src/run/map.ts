@@ -11,7 +11,7 @@ import { type JobSummary, summarise } from "../queue/job-summary.ts";
 import type { Feed } from "../runner/run-options.ts";
 import { canonicalJson, compact } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
-import { type MapSpec, specOf, specToJson } from "./map-spec.ts";
+import { isFunctionMap, type MapSpec, specOf, specToJson } from "./map-spec.ts";
 import { requireCommand } from "./require-programs.ts";
 import { type RunDeps, type RunJobOptions, runJob, storeRetryOf } from "./run-job.ts";
 
@@ -127,6 +127,14 @@ async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapO
     const hint = "Choose another --name.";
     throw new RedriveError("job_changed", message, { hint });
   }
+  if (isFunctionMap(job))
+    throw new RedriveError(
+      "job_changed",
+      `The job ${job.name} runs a function of a program, not a command.`,
+      {
+        hint: "Choose another --name.",
+      },
+    );
   const before = specOf(job);
   const same =
     canonicalJson([...before.command]) === canonicalJson([...spec.command]) && before.cwd === spec.cwd;

@@ -12,7 +12,7 @@ import type { JsonObject } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
 import { digestOf, plain, workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
 import { inputFeed, runMap } from "./map.ts";
-import { specOf } from "./map-spec.ts";
+import { isFunctionMap, specOf } from "./map-spec.ts";
 import { requireInstalled } from "./require-programs.ts";
 import { type RunDeps, redriving, requireHandler } from "./run-job.ts";
 import type { WorkflowResult, WorkflowRunOptions } from "./workflow.ts";
@@ -146,7 +146,8 @@ async function latestUnfinished(engine: Engine, { cwd, onNotice }: ResumeOptions
 }
 
 async function isUnfinished(engine: Engine, job: Job): Promise<boolean> {
-  if (job.kind === "imported" || job.kind === "deleting" || isDismissed(job)) return false;
+  if (job.kind === "imported" || job.kind === "deleting" || isDismissed(job) || isFunctionMap(job))
+    return false;
   const status = await statusOf(engine, job);
   return status === "interrupted" || status === "stopped" || status === "failed";
 }

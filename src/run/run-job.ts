@@ -30,7 +30,7 @@ import { compact, type JsonObject } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 import { evidenceFolder, type JobLogs, jobLogs } from "../store/home.ts";
 import type { Finish, KeptCheckout } from "../workspace/workspace.ts";
-import { specOf } from "./map-spec.ts";
+import { isFunctionMap, specOf } from "./map-spec.ts";
 
 /** Dependencies and settings of every run. */
 export interface RunDeps extends RunnerSettings {
@@ -51,6 +51,8 @@ export interface RunDeps extends RunnerSettings {
   readonly fixes?: readonly FixRule[];
   /** Background services that run with the job. */
   readonly services?: readonly StartService[];
+  /** How long a stop waits for handlers that ignore their signal. Default: until they end. */
+  readonly abandonAfterMs?: number | undefined;
 }
 
 export interface JobHandler
@@ -132,8 +134,12 @@ export function openCommand(job: Job, spec: CommandSpec, jobRuntime: JobRuntime)
   });
 }
 
-/** Throws for imported letters, which have no handler and can only run with a workflow given by the user. */
+/** Throws for imported letters, which need a workflow given by the user, and for maps over a function of a program. */
 export function requireHandler(job: Job): void {
+  if (isFunctionMap(job))
+    throw new RedriveError("usage", `The items of ${job.id} run in a function of a program.`, {
+      hint: `Run the program again: redrive.map("${job.name}", …) finishes the items, and letters.retry() retries the letters.`,
+    });
   if (job.kind === "imported") {
     const message = `The letters of ${job.id} were imported, so there is no command or workflow to run them with.`;
     const hint = `Name a workflow: redrive dlq retry ${job.id} --workflow FILE. A queue or target named ${job.id}, or a workflow of that name that ran once, works too.`;
@@ -222,12 +228,12 @@ export function redriving(
 async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOptions) {
   const { job, slots, operationId, onNotice, askMerge } = options;
   const { maxAttempts = work.policy.maxAttempts } = options;
-  const { engine, clock, stop, drain } = deps;
+  const { engine, clock, stop, drain, abandonAfterMs } = deps;
   const services = servicesOf(deps, job, onNotice);
   const run = (feed: Feed | undefined) =>
     runQueue({
       ...runnerSettings(deps),
-      ...{ engine, stop, drain, clock, operationId, feed },
+      ...{ engine, stop, drain, clock, operationId, feed, abandonAfterMs },
       queue: job.id,
       policy: { ...work.policy, maxAttempts },
       handler: work.handler,
