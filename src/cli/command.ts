@@ -9,12 +9,6 @@ import { Context, type SharedOptions, type Terminal } from "./context.ts";
 /** The value of an option as commander parsed it. */
 export type RawValue = string | boolean | readonly string[] | undefined;
 
-/** Another spelling of an option, hidden unless it has a help text. */
-export interface OptionAlias {
-  readonly flags: string;
-  readonly help?: string;
-}
-
 export interface OptionSpec<Value = unknown> {
   /** The flags in commander's syntax: `-j, --concurrency <n>`. */
   readonly flags: string;
@@ -26,7 +20,8 @@ export interface OptionSpec<Value = unknown> {
   readonly isRequired?: boolean;
   /** Mutually exclusive options, in the parser's spelling (`tokenFile`). */
   readonly conflicts?: readonly string[];
-  readonly aliases?: readonly OptionAlias[];
+  /** Other spellings of the option, hidden unless they have a help text. */
+  readonly aliases?: readonly { readonly flags: string; readonly help?: string }[];
   /** The heading of the option in the help. Default: Options. */
   readonly heading?: string;
 }

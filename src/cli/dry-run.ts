@@ -6,9 +6,8 @@ import { selectWorkflowItems } from "../run/workflow-items.ts";
 import { jobVariables, openWorkflowRuntime } from "../run/workflow-runtime.ts";
 import { systemClock } from "../std/clock.ts";
 import { formatDuration } from "../std/duration.ts";
-import { asText, type Json } from "../std/json.ts";
+import { asText } from "../std/json.ts";
 import type { Workflow } from "../workflow/model.ts";
-import type { SelectionCounts } from "../workflow/select-items.ts";
 import { stepLabel } from "../workflow/step-label.ts";
 import { plain, type WorkflowSpec } from "../workflow/workflow-spec.ts";
 import type { Context } from "./context.ts";
@@ -39,14 +38,8 @@ export async function dryRun(context: Context, spec: WorkflowSpec): Promise<numb
   return EXIT.done;
 }
 
-interface Outlook {
-  readonly items: readonly { readonly itemId: string; readonly data: Json }[];
-  readonly counts: SelectionCounts;
-  readonly steps: readonly string[];
-}
-
 /** Resolves the input and the steps in the project's folder, because a dry run creates no worktree. */
-async function lookAhead(context: Context, spec: WorkflowSpec): Promise<Outlook> {
+async function lookAhead(context: Context, spec: WorkflowSpec) {
   const map = { ...spec.workflow.map, isolation: "none" as const };
   const plainSpec = { ...spec, workflow: { ...spec.workflow, map } };
   const now = systemClock.now();
@@ -79,7 +72,7 @@ async function lookAhead(context: Context, spec: WorkflowSpec): Promise<Outlook>
 function dryRunText(
   { paint, columns }: Context,
   { map, setup, reduce }: Workflow,
-  { items, counts, steps, policy }: Outlook & { policy: readonly string[] },
+  { items, counts, steps, policy }: Awaited<ReturnType<typeof lookAhead>> & { policy: readonly string[] },
 ): string {
   const read = listed([
     `${paint.bold(counted(counts.selected, "item"))} of ${counts.read} read`,

@@ -109,7 +109,7 @@ export async function withProgress<T>(
     const interrupt = listenForInterrupts(
       () =>
         progress.note(
-          "Stopping the running commands; their items are released. Press Ctrl-C again to force.",
+          "Stopping: running commands end, their items are released. Press Ctrl-C again to force.",
         ),
       () => progress.leave(running ? `Ended. Resume the job: redrive resume ${running.id}` : "Ended."),
     );

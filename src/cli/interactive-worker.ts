@@ -15,7 +15,7 @@ import { compact } from "../std/json.ts";
 import type { Context } from "./context.ts";
 import { EXIT, userError } from "./exit-code.ts";
 import { maintenanceOf, queueMaintenanceOf } from "./maintenance.ts";
-import { DueBound, WorkerScreen } from "./render/worker-screen.ts";
+import { dueBound, WorkerScreen } from "./render/worker-screen.ts";
 import { listenForWorker, type WorkerInterrupt } from "./signals.ts";
 
 export interface WorkerPlan {
@@ -230,9 +230,13 @@ async function untilDueLater(
   work: (deps: RunDeps) => Promise<RunResult>,
 ): Promise<RunResult> {
   if (!plan.untilEmpty) return work(own);
-  const bound = new DueBound(plan.dueWithinMs, (wait) => screen.waiting(index, wait));
+  const bound = dueBound(plan.dueWithinMs, (wait) => screen.waiting(index, wait));
   const drain = deps.drain ? AbortSignal.any([deps.drain, bound.signal]) : bound.signal;
-  const result = await work({ ...own, drain, observer: { ...own.observer, waiting: bound.waiting } });
+  const result = await work({
+    ...own,
+    drain,
+    observer: { ...own.observer, waiting: (wait) => bound.waiting(wait) },
+  });
   const isOurs = result.end === "interrupted" && !deps.stop.aborted && !deps.drain?.aborted;
   if (bound.left === null || !isOurs) return result;
   screen.left(index, bound.left);

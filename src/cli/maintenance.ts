@@ -67,12 +67,11 @@ export function directoryOf({
   return { itemsMax, retentionDays, ...compact({ dlqDir }) };
 }
 
-export interface ChangedLetters {
+/** `itemIds` are items whose letters changed without an event. `limits` are by default those of the settings. */
+interface ChangedLetters {
   readonly jobIds: readonly string[];
-  /** Items whose letters changed without an event. Default: none. */
   readonly itemIds?: readonly string[];
   readonly count: number;
-  /** The limits that the command applied. Default: those of the settings. */
   readonly limits?: Pick<LetterSettings, "maxItems" | "retentionDays">;
 }
 

@@ -11,7 +11,7 @@ import { type ItemState, LETTER_STATES, parseItemState } from "../item/state.ts"
 import { requireItem } from "../queue/find-item.ts";
 import { everyJob, requireJob } from "../queue/find-job.ts";
 import { resolveSignatures, unknownGroup } from "../redrive/groups.ts";
-import { matcherOf, type Selection } from "../redrive/select.ts";
+import { matcherOf, type Selection, stateWord } from "../redrive/select.ts";
 import { compact } from "../std/json.ts";
 import type { Given, OptionSpec } from "./command.ts";
 import { userError } from "./exit-code.ts";
@@ -244,8 +244,8 @@ export async function onlyJobWithLetters(engine: Engine, states?: readonly ItemS
   const sums = states === undefined ? await countWaiting(engine) : await countInStates(engine, states);
   const [first, ...more] = [...sums.keys()];
   if (first === undefined) {
-    const words = states?.map((state) => (state === "done" ? "resolved" : state));
-    const none = words ? `No letter is ${words.join(" or ")}.` : "The dead letter queue is empty.";
+    const words = states?.map(stateWord).join(" or ");
+    const none = words ? `No letter is ${words}.` : "The dead letter queue is empty.";
     throw userError("item_not_found", none, "Count the letters of all jobs: redrive dlq stats");
   }
   if (more.length === 0) return requireJob(engine, first);

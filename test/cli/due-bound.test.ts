@@ -1,6 +1,6 @@
 /** What a worker with `--drain` waits for, leaves and says. */
 import { describe, expect, it } from "vitest";
-import { DueBound, leftText, waitingText } from "../../src/cli/render/worker-screen.ts";
+import { dueBound, leftText, waitingText } from "../../src/cli/render/worker-screen.ts";
 import type { Waiting } from "../../src/runner/run-options.ts";
 
 const NOW = Date.UTC(2030, 0, 31, 9);
@@ -8,7 +8,7 @@ const wait = (inMs: number, items = 3, now = NOW): Waiting => ({ items, nextDueA
 
 function boundOf(withinMs: number) {
   const told: Waiting[] = [];
-  return { bound: new DueBound(withinMs, (one) => told.push(one)), told };
+  return { bound: dueBound(withinMs, (one) => told.push(one)), told };
 }
 
 describe("a bound of what is waited for", () => {

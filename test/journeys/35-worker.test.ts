@@ -366,7 +366,7 @@ describe("the other side of the work", () => {
     const first = startWorker(shop, script, "-j", "1");
     await until("it is parked", async () => (await shop.events("--type", "attempt_parked")).length > 0);
     const second = startWorker(shop, script, "-j", "1");
-    await second.untilStderr("Working");
+    await second.untilStderr("Processing");
     await until("it has looked", async () => {
       const { workers } = await shop.json<{ workers: readonly unknown[] }>("queue", "show", "orders");
       return workers.length === 2;

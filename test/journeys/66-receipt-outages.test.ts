@@ -73,7 +73,7 @@ describe("redrive receipts deliver", () => {
   it("sends letters that died of an outage again once the target answers, and leaves the refused one", async () => {
     const { shop, server } = await openDead();
     const delivering = shop.start(["receipts", "deliver", "gate"], { stdin: "" });
-    await delivering.untilStderr("Working");
+    await delivering.untilStderr("Processing");
     server.otherwise = 200;
     await until("they are delivered", async () => (await target(shop)).counts.done === 3);
     delivering.signal("SIGTERM");

@@ -13,7 +13,7 @@ import {
 import { fromRfc3339, toRfc3339 } from "../../std/clock.ts";
 import { parseDuration } from "../../std/duration.ts";
 import type { JsonObject } from "../../std/json.ts";
-import { ALGORITHM } from "../../triage/signature.ts";
+import { ALGORITHM, type Signature } from "../../triage/signature.ts";
 import { titleLine, titleToJson } from "../../triage/title.ts";
 import { argument, type Commands, command } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -71,10 +71,7 @@ const split = command({
     }),
 });
 
-interface Corrected {
-  readonly signature: string;
-  readonly pattern: string;
-}
+type Corrected = Pick<Signature, "signature" | "pattern">;
 
 function correctingBy(context: Context) {
   return { author: context.author, onProgress: progressNotes(context) };

@@ -159,16 +159,9 @@ const remove = command({
 
 function deletionToJson(deletion: JobDeletion): JsonObject {
   const { jobId, items, waiting, closed, worktrees, branchesLeft, reasons, archive } = deletion;
-  return {
-    job_id: jobId,
-    items,
-    letters: waiting + closed,
-    waiting,
-    worktrees,
-    branches_left: branchesLeft,
-    needs_force: reasons,
-    archive: archive ?? null,
-  };
+  const counts = { items, letters: waiting + closed, waiting, worktrees };
+  const left = { branches_left: branchesLeft, needs_force: reasons };
+  return { job_id: jobId, ...counts, ...left, archive: archive ?? null };
 }
 
 function questionFor(plans: readonly JobDeletion[]): string {

@@ -211,7 +211,7 @@ function factsText(stats: JobLetterStats, { paint, columns, itemsMax }: StatsVie
           ["Oldest", oldestAgeMs === null ? "none" : `died ${formatDuration(oldestAgeMs)} ago`],
           [
             "Arrived",
-            `${thousands(arrivedLastHour)} in the last hour, ${thousands(arrivedLastDay)} in a day`,
+            `${thousands(arrivedLastHour)} in the last hour, ${thousands(arrivedLastDay)} in the last day`,
           ],
           ["Retried", rate === "" ? "none yet" : `${retried} (${rate})`],
           ["Resolved", thousands(stats.resolved)],

@@ -194,12 +194,8 @@ export function tableBelow<Row>(
   return heading === "" ? text : `${paint.bold(shorten(heading, columns))}\n${text}`;
 }
 
-interface WithPattern {
-  readonly pattern: string;
-}
-
 /** Collects groups under headings, ordered by the first group of each. Groups that users named have no heading. */
-export function groupSections<Group extends WithPattern>(
+export function groupSections<Group extends { readonly pattern: string }>(
   groups: readonly Group[],
   { headingColumns, titleColumns }: { headingColumns: number; titleColumns: number },
 ) {
@@ -226,7 +222,7 @@ const TITLE_COLUMNS_MIN = 34;
 const ROOMY_COLUMNS = 90;
 const WHERE_COLUMNS_MIN = 16;
 
-export function groupTable<Group extends WithPattern>(
+export function groupTable<Group extends { readonly pattern: string }>(
   groups: readonly Group[],
   before: readonly Column<Group>[],
   { paint, columns }: Screen,

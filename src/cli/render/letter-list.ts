@@ -2,6 +2,7 @@
 import type { Engine } from "../../engine.ts";
 import { isGeneratedId } from "../../intake/identity.ts";
 import type { Letter } from "../../item/letter.ts";
+import { stateWord } from "../../redrive/select.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { isJsonObject, type Json, stringifyJson } from "../../std/json.ts";
 import { failureTitle, locationText } from "../../triage/title.ts";
@@ -70,7 +71,7 @@ function everyColumn({ paint, now, isTerminal, idOf = (id) => id }: ColumnView) 
   const columns = {
     item: { title: "ITEM", value: ({ itemId }) => idOf(itemId), paint: paint.bold, cutTo: 16 },
     job: { title: "JOB", value: ({ jobId }) => jobId, cutTo: 14 },
-    state: { title: "STATE", value: stateWord },
+    state: { title: "STATE", value: ({ state }) => stateWord(state) },
     attempts: { title: "TRIES", value: ({ failureCount }) => failureCount },
     died: { title: "DIED", value: ({ lastAttempt }) => agoText(now - lastAttempt), align: "right" },
     type: { title: "TYPE", value: typeText, cutTo: 13 },
@@ -109,10 +110,6 @@ function whereText({ failureHistory }: Letter): string {
   return last === undefined ? "" : locationText(failureTitle(last).location);
 }
 
-function stateWord({ state }: Letter): string {
-  return state === "done" ? "resolved" : state;
-}
-
 function typeText(letter: Letter): string {
   const name = letter.failureHistory.at(-1)?.errorType.name ?? "";
   const remark = remarkOf(letter);
@@ -120,7 +117,7 @@ function typeText(letter: Letter): string {
 }
 
 function remarkOf(letter: Letter): string {
-  if (letter.state !== "dead") return stateWord(letter);
+  if (letter.state !== "dead") return stateWord(letter.state);
   if (letter.poison) return "poison";
   if (letter.manualReviewRequired) return "needs a person";
   return letter.reprocessEligible ? "" : "not eligible";

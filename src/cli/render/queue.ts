@@ -83,37 +83,41 @@ type Words = Readonly<Record<"items" | "ready" | "leased" | "done", string>>;
 const QUEUE_WORDS: Words = { items: "Items", ready: "Ready", leased: "Leased", done: "Done" };
 const TARGET_WORDS: Words = { items: "Receipts", ready: "Waiting", leased: "Sending", done: "Delivered" };
 
-interface Kind {
-  readonly words: Words;
-  readonly settings: readonly Fact[];
-  /** Suggested commands: resume the queue, add an item, process items, retry letters. */
-  readonly next: readonly [resume: string, add: string, work: string, retry: string];
-}
-
 export function queueText(queue: QueueSummary, screen: Screen): string {
   const { name } = queue;
-  const [add, work] = [`queue add ${name} --data '{"a": 1}'`, `worker --queue ${name} -- COMMAND`];
-  const settings = queueSettings(queue);
-  const next = [`queue resume ${name}`, add, work, `dlq retry ${name}`] as const;
-  return standingText(queue, screen, { words: QUEUE_WORDS, settings, next });
+  return standingText(queue, screen, {
+    words: QUEUE_WORDS,
+    settings: queueSettings(queue),
+    resume: `queue resume ${name}`,
+    add: `queue add ${name} --data '{"a": 1}'`,
+    work: `worker --queue ${name} -- COMMAND`,
+    retry: `dlq retry ${name}`,
+  });
 }
 
 export function targetText(target: TargetSummary, screen: Screen): string {
   const { name } = target;
-  const to = (verb: string) => `receipts ${verb} ${name}`;
   return standingText(target, screen, {
     words: TARGET_WORDS,
     settings: targetSettings(target),
-    next: [to("resume"), `${to("send")} --data '{"task_id": "t-1"}'`, to("deliver"), to("recover")],
+    resume: `receipts resume ${name}`,
+    add: `receipts send ${name} --data '{"task_id": "t-1"}'`,
+    work: `receipts deliver ${name}`,
+    retry: `receipts recover ${name}`,
   });
 }
 
 const WORKERS_SHOWN_MAX = 10;
 
-function standingText(queue: QueueSummary, screen: Screen, { words, settings, next }: Kind): string {
+interface Kind extends Record<"resume" | "add" | "work" | "retry", string> {
+  readonly words: Words;
+  readonly settings: readonly Fact[];
+}
+
+function standingText(queue: QueueSummary, screen: Screen, kind: Kind): string {
+  const { words, settings, resume, add, work, retry } = kind;
   const { name, pause, workers, counts } = queue;
   const workerLines = workers.map(({ holder, leased }) => `${clean(holder)}  ${leased} leased`);
-  const [resume, add, work, retry] = next;
   const steps = [
     pause && resume,
     counts.total === 0 && add,

@@ -209,42 +209,29 @@ function clockStepText(stepMs: number): string {
 const REPORTED_FROM_MS = 5000;
 
 /** Ends a worker when all remaining items are due later than it waits. */
-export class DueBound {
-  readonly #withinMs: number;
-  readonly #onWait: (wait: Waiting) => void;
-  readonly #over = new AbortController();
-  #seen: Waiting | null = null;
-  #reported = 0;
-  #left: Waiting | null = null;
-
-  constructor(withinMs: number, onWait: (wait: Waiting) => void) {
-    this.#withinMs = withinMs;
-    this.#onWait = onWait;
-  }
-
-  /** Aborted when no remaining item is due soon enough. */
-  get signal(): AbortSignal {
-    return this.#over.signal;
-  }
-
-  /** The items that were left; null while there are none. */
-  get left(): Waiting | null {
-    return this.#left;
-  }
-
-  /** Decides on the second poll, because the first may happen while another worker is releasing an item. */
-  readonly waiting = (wait: Waiting): void => {
-    const waitMs = wait.nextDueAt - wait.now;
-    const isSame = this.#seen?.items === wait.items && this.#seen.nextDueAt === wait.nextDueAt;
-    this.#seen = wait;
-    if (waitMs > this.#withinMs) {
-      if (!isSame) return;
-      this.#left ??= wait;
-      this.#over.abort();
-    } else if (waitMs >= REPORTED_FROM_MS && wait.nextDueAt !== this.#reported) {
-      this.#reported = wait.nextDueAt;
-      this.#onWait(wait);
-    }
+export function dueBound(withinMs: number, onWait: (wait: Waiting) => void) {
+  const over = new AbortController();
+  let seen: Waiting | null = null;
+  let reported = 0;
+  return {
+    /** Aborted when no remaining item is due soon enough. */
+    signal: over.signal,
+    /** The items that were left; null while there are none. */
+    left: null as Waiting | null,
+    /** Decides on the second poll, because the first may happen while another worker is releasing an item. */
+    waiting(wait: Waiting): void {
+      const waitMs = wait.nextDueAt - wait.now;
+      const isSame = seen?.items === wait.items && seen.nextDueAt === wait.nextDueAt;
+      seen = wait;
+      if (waitMs > withinMs) {
+        if (!isSame) return;
+        this.left ??= wait;
+        over.abort();
+      } else if (waitMs >= REPORTED_FROM_MS && wait.nextDueAt !== reported) {
+        reported = wait.nextDueAt;
+        onWait(wait);
+      }
+    },
   };
 }
 
