@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { RedriveError } from "../errors.ts";
 import { readText as readTextFile } from "../std/files.ts";
+import { messageOf } from "../std/thrown.ts";
 import { homeOf } from "../store/home.ts";
 import { type Config, DEFAULT_CONFIG } from "./settings.ts";
 
@@ -60,7 +61,7 @@ export function requireNamedFile(where: WhereToLook): void {
 }
 
 export function unreadable(path: string, error: unknown): RedriveError {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   return new RedriveError("usage", `The settings ${path} cannot be read: ${reason}.`, {
     cause: error,
     hint: "Set --config or REDRIVE_CONFIG to an existing file, or omit both.",

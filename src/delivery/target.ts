@@ -14,6 +14,7 @@ import { type RunnerSettings, runnerSettings } from "../runner/run-options.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { compact, type Json } from "../std/json.ts";
+import { messageOf } from "../std/thrown.ts";
 import { Delivery } from "./delivery.ts";
 import type { DeliverFunction } from "./function.ts";
 import { Outbox, Waiters, waitUntil } from "./outbox.ts";
@@ -239,7 +240,7 @@ export class Target extends StandingQueue {
       },
     });
     worker.ended.catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#waiters.end(this.#interrupted(`is no longer delivered by this process: ${reason}`, error));
       onError?.(error);
     });

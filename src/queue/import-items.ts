@@ -60,7 +60,7 @@ export async function importItems(
   const intake = await openQueueIntake(engine, job);
   const input = await openInput(path, options.stdin ?? process.stdin);
   const format = options.format ?? formatFor(path);
-  const counts = new ImportCounts(options);
+  const counts = importCounts(options);
   const send = (items: readonly QueueItem[]) =>
     options.isDry ? intake.preview(items) : intake.add(items, options);
   let batch: Waiting[] = [];
@@ -71,19 +71,19 @@ export async function importItems(
     const answers = await send(going.flatMap(({ row }) => (row.ok ? [row.item] : [])));
     const answerOf = new Map(going.map((one, index) => [one, answers[index]]));
     for (const one of rows) counts.count(one, answerOf.get(one));
-    options.onProgress?.(counts.report);
+    options.onProgress?.(counts.report());
   };
   const now = await engine.now();
   const { isEnvelope, fields = {} } = options;
   const toRow = (data: Json) => (isEnvelope ? envelopeRowOf(data, now) : rowOf(data, fields, now));
   for await (const record of readRows(input, { format, isTyped: options.isTyped ?? false })) {
-    if (options.signal?.aborted) return { ...counts.report, brokenOff: "it was interrupted" };
+    if (options.signal?.aborted) return { ...counts.report(), brokenOff: "it was interrupted" };
     if (!record.ok && record.isEnd) counts.breakOff(record);
     batch.push({ line: record.line, row: record.ok ? toRow(record.data) : record });
     if (batch.length === BATCH_MAX) await flush();
   }
   await flush();
-  return counts.report;
+  return counts.report();
 }
 
 type Waiting = { readonly line: number; readonly row: Row };
@@ -97,29 +97,21 @@ function formatFor(path: string): ItemFormat {
   });
 }
 
-class ImportCounts {
-  readonly #options: ImportItemsOptions;
-  readonly #counts = { read: 0, added: 0, existing: 0, replaced: 0, refused: 0 };
-  #brokenOff: string | undefined;
-
-  constructor(options: ImportItemsOptions) {
-    this.#options = options;
-  }
-
-  get report(): ItemImport {
-    return compact({ ...this.#counts, brokenOff: this.#brokenOff });
-  }
-
-  breakOff({ line, reason }: { line: number; reason: string }): void {
-    this.#brokenOff = `line ${line}: ${reason}; the rest of the file was not read`;
-  }
-
-  count({ line, row }: Waiting, answer: AddedItem | undefined): void {
-    const { outcome, reason = "", itemId } = row.ok && answer ? answer : refusedBy(row);
-    this.#counts.read += 1;
-    this.#counts[outcome] += 1;
-    if (outcome === "refused") this.#options.onRefused?.(compact({ line, reason, key: itemId }));
-  }
+function importCounts({ onRefused }: ImportItemsOptions) {
+  const counts = { read: 0, added: 0, existing: 0, replaced: 0, refused: 0 };
+  let brokenOff: string | undefined;
+  return {
+    report: (): ItemImport => compact({ ...counts, brokenOff }),
+    breakOff: ({ line, reason }: { line: number; reason: string }) => {
+      brokenOff = `line ${line}: ${reason}; the rest of the file was not read`;
+    },
+    count: ({ line, row }: Waiting, answer: AddedItem | undefined) => {
+      const { outcome, reason = "", itemId } = row.ok && answer ? answer : refusedBy(row);
+      counts.read += 1;
+      counts[outcome] += 1;
+      if (outcome === "refused") onRefused?.(compact({ line, reason, key: itemId }));
+    },
+  };
 }
 
 const refusedBy = (row: Row): AddedItem => ({

@@ -22,6 +22,7 @@ import {
   parseJson,
   stringifyJson,
 } from "../std/json.ts";
+import { messageOf } from "../std/thrown.ts";
 import { schemasFor } from "./amend.ts";
 import { isSameJson } from "./json-diff.ts";
 import { beginListed, type Interruptible, stepsFor, workThrough } from "./operation.ts";
@@ -340,27 +341,15 @@ function shorten(text: string): string {
   return text.length > TEXT_LENGTH_MAX ? `${text.slice(0, TEXT_LENGTH_MAX)}…` : text;
 }
 
-export interface AutoFixDeps {
-  readonly engine: Engine;
-  readonly stop: AbortSignal;
-  readonly clock?: Clock;
-  readonly author?: string;
-}
-
-export interface AutoFixOptions {
-  readonly job: Job;
-  readonly rules: readonly FixRule[];
-  readonly onNotice?: (notice: string) => void;
-}
-
 /**
  * Edits the matching letters and returns the feed that redrives them, or null if none match. An unusable rule is reported as
  * a notice: it must not fail a job whose work is done.
  */
 export async function autoFix(
-  { engine, author = "redrive", stop, clock = systemClock }: AutoFixDeps,
-  { job, rules, onNotice }: AutoFixOptions,
+  deps: { engine: Engine; stop: AbortSignal; clock?: Clock; author?: string },
+  { job, rules, onNotice }: { job: Job; rules: readonly FixRule[]; onNotice?: (notice: string) => void },
 ): Promise<Feed | null> {
+  const { engine, author = "redrive", stop, clock = systemClock } = deps;
   try {
     const applied = await applyFixes(engine, { queue: job.id, rules, author, signal: stop });
     for (const { rule, edit } of applied) {
@@ -374,8 +363,7 @@ export async function autoFix(
       for (const operation of redrives) yield* sendLetters(operation, { ...options, storeRetry, signal });
     };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    onNotice?.(`Cannot apply the fixes: ${reason} Run \`redrive dlq fix ${job.id}\` to try again.`);
+    onNotice?.(`Cannot apply the fixes: ${messageOf(error)} Run \`redrive dlq fix ${job.id}\` to try again.`);
     return null;
   }
 }

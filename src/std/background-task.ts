@@ -4,6 +4,7 @@
  */
 import { isStoreTrouble } from "../errors.ts";
 import type { Clock } from "./clock.ts";
+import { messageOf } from "./thrown.ts";
 
 export interface BackgroundTaskOptions {
   readonly clock: Clock;
@@ -71,7 +72,7 @@ export class BackgroundTask {
 
   /** Skips store errors except in the last round, because the runner reports them. */
   #report(error: unknown, { isLast }: { isLast: boolean }): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     if (reason === this.#reported || (isStoreTrouble(error) && !isLast)) return;
     this.#reported = reason;
     this.#options.onNotice(this.#options.errorText(reason));

@@ -40,7 +40,7 @@ export async function copyStore(options: CopyOptions): Promise<CopyReport> {
   requireCopyable(from, to);
   for (const engine of [from, to]) await requireIdle(engine);
   const id = await requireContent(from);
-  const record = new CopyRecord(to, id);
+  const record = copyRecord(to, id);
   const state = await record.read();
   if (state?.status === "copied") return copyAgain(options, record, state.tables);
   await (state === null ? requireEmpty(to) : requireOwnJobs(from, to));
@@ -215,37 +215,32 @@ export type CopyState =
   | { readonly status: "stale" }
   | { readonly status: "copied"; readonly tables: readonly TableSum[] };
 
-export class CopyRecord {
-  readonly #engine: Engine;
-  readonly #name: string;
-  #version = 0;
+type CopyRecord = ReturnType<typeof copyRecord>;
 
-  constructor(engine: Engine, sourceId: string) {
-    this.#engine = engine;
-    this.#name = `${COPY_PREFIX}${sourceId}`;
-  }
-
-  async read(): Promise<CopyState | null> {
-    const document = await this.#engine.readDocument(this.#name);
-    this.#version = document?.version ?? 0;
-    return document === null ? null : stateOf(document.body);
-  }
-
-  async write(state: CopyState): Promise<void> {
-    const body: Json = JSON.parse(JSON.stringify(state)) as Json;
-    if (await this.#engine.writeDocument(this.#name, { seen: this.#version, body })) {
-      this.#version += 1;
-      return;
-    }
-    throw new RedriveError("job_running", "Another process is copying into the same store.", {
-      hint: "Wait until it has finished or stop it, then run the same copy again.",
-    });
-  }
-
-  /** Resets the version after `deleteRows`, which has deleted the document too. */
-  forget(): void {
-    this.#version = 0;
-  }
+/** Stores the progress of copying one source as a document in the target. */
+function copyRecord(to: Engine, sourceId: string) {
+  const name = `${COPY_PREFIX}${sourceId}`;
+  let version = 0;
+  return {
+    /** Returns null if the source was never copied to this target. */
+    read: async (): Promise<CopyState | null> => {
+      const document = await to.readDocument(name);
+      version = document?.version ?? 0;
+      return document === null ? null : stateOf(document.body);
+    },
+    write: async (state: CopyState): Promise<void> => {
+      const body = JSON.parse(JSON.stringify(state)) as Json;
+      if (!(await to.writeDocument(name, { seen: version, body })))
+        throw new RedriveError("job_running", "Another process is copying into the same store.", {
+          hint: "Wait until it has finished or stop it, then run the same copy again.",
+        });
+      version += 1;
+    },
+    /** Resets the version after `deleteRows`, which has deleted the document too. */
+    forget: () => {
+      version = 0;
+    },
+  };
 }
 
 /** Treats an unknown form as stale: it was written by a later version, so the copy starts again. */

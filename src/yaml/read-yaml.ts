@@ -12,6 +12,7 @@ import {
   type YAMLError,
 } from "yaml";
 import { isJsonObject, type JsonObject } from "../std/json.ts";
+import { messageOf } from "../std/thrown.ts";
 
 export interface YamlKind {
   /** The message for an empty file. Without it, an empty file is an empty mapping. */
@@ -73,7 +74,7 @@ function contentOf(
     const raw: unknown = document.toJS();
     return isJsonObject(raw) ? { raw } : { message: notMapping };
   } catch (error) {
-    return { message: tidy(error instanceof Error ? error.message : String(error)) };
+    return { message: tidy(messageOf(error)) };
   }
 }
 
