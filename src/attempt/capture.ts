@@ -1,4 +1,5 @@
 /** Keeps the output of an attempt: tails in the failure record, and all of it (up to a limit) in the log. Detects a full disk. */
+
 import { statfsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -7,6 +8,7 @@ import type { Outcome } from "../item/settlement.ts";
 import { systemClock } from "../std/clock.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
 import { compact } from "../std/json.ts";
+import { codeOf } from "../std/thrown.ts";
 import { tryTo } from "../std/try-to.ts";
 import type { Ended } from "./launch.ts";
 import { composeLog, Output, type OutputMask, writeLog } from "./output.ts";
@@ -107,7 +109,7 @@ export async function keepOrExplain(options: KeepOutputOptions): Promise<KeptOut
 }
 
 function asStoreTrouble(error: unknown, logPath: string): RedriveError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  const code = codeOf(error) ?? String(error);
   const hasNoSpace = code === "ENOSPC" || code === "EDQUOT";
   const hint = hasNoSpace ? "Free some space on that disk." : "Check that its folder exists and is writable.";
   const message = `The log ${logPath} could not be written: ${code}.`;

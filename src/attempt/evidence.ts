@@ -1,4 +1,5 @@
 /** Records the files that a failed attempt named as evidence. Never throws: the record states what could not be read. */
+
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat, utimes } from "node:fs/promises";
@@ -8,6 +9,7 @@ import type { EvidenceFile } from "../item/failure.ts";
 import { formatDuration } from "../std/duration.ts";
 import { writeAtomically } from "../std/files.ts";
 import { compact } from "../std/json.ts";
+import { codeOf, messageOf } from "../std/thrown.ts";
 
 interface EvidenceOptions {
   /** The working directory, for relative paths. Files below it may be read. */
@@ -212,18 +214,13 @@ async function* unchanged(handle: FileHandle, sha256: string, reading: Reading):
   if (hash.digest("hex") !== sha256) throw new Error("it changed while it was copied");
 }
 
-function codeOf(error: unknown): unknown {
-  return error instanceof Error ? Reflect.get(error, "code") : undefined;
-}
-
 function isAbsent(error: unknown): boolean {
   return codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
 }
 
 function reasonOf(error: unknown): string {
   const code = codeOf(error);
-  if (typeof code === "string") return REASONS[code] ?? code;
-  return error instanceof Error ? error.message : String(error);
+  return code === undefined ? messageOf(error) : (REASONS[code] ?? code);
 }
 
 const REASONS: Readonly<Record<string, string>> = {

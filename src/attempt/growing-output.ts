@@ -1,5 +1,6 @@
 /** Reads the output of one attempt while it grows: from the files of its running processes, then from its log. */
 
+import { codeOf } from "../std/thrown.ts";
 import { readRange, sizeOf } from "./output.ts";
 import { isPublished, LOG_BYTES_MAX, type RunningOutput } from "./output-watch.ts";
 
@@ -132,7 +133,7 @@ function readOrEmpty(path: string, from: number, to: number): Buffer {
   try {
     return readRange(path, from, to - from);
   } catch (error) {
-    if (error instanceof Error && Reflect.get(error, "code") === "ENOENT") return Buffer.alloc(0);
+    if (codeOf(error) === "ENOENT") return Buffer.alloc(0);
     throw error;
   }
 }

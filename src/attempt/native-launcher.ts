@@ -1,9 +1,11 @@
 /** The native launcher: one small process starts the commands. The frames are described at the top of launcher/launcher.c. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { constants, endianness } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { assert } from "../std/assert.ts";
+import { codeOf } from "../std/thrown.ts";
 import {
   type Captured,
   CLOSE_GRACE_MS,
@@ -27,8 +29,7 @@ export function openNativeLauncher(binary: string): Launcher {
       try {
         if (!launcher?.usable) launcher = new LauncherProcess(binary);
       } catch (error) {
-        const code = error instanceof Error && "code" in error ? String(error.code) : LAUNCHER_LOST;
-        return { ended: Promise.resolve(notStarted(code, "runner")), end: async () => undefined };
+        return neverStarted(codeOf(error) ?? LAUNCHER_LOST, "runner");
       }
       return launcher.launch(spec);
     },
@@ -39,6 +40,10 @@ export function openNativeLauncher(binary: string): Launcher {
     },
   };
 }
+function neverStarted(error: string, stage: StartStage): Launched {
+  return { ended: Promise.resolve(notStarted(error, stage)), end: async () => undefined };
+}
+
 /** One launcher process and the launches that it serves. */
 class LauncherProcess {
   readonly #name = newLauncherName();
@@ -85,8 +90,7 @@ class LauncherProcess {
     const id = ++this.#idLast;
     const launchId = `${this.#name}.${id}`;
     const frame = launchFrame(id, launchId, spec);
-    if (!frame)
-      return { ended: Promise.resolve(notStarted("EMSGSIZE", "command")), end: async () => undefined };
+    if (!frame) return neverStarted("EMSGSIZE", "command");
     const ended = new Promise<Ended>((resolve) => this.#running.set(id, resolve));
     if (this.#running.size === 1) socketOf(this.#replies).ref();
     this.#send(frame);

@@ -1,4 +1,5 @@
 /** Runs one process for a map or a workflow step: its environment, limits, output, reports and failure record. */
+
 import { readFileSync, rmSync, statSync } from "node:fs";
 import type { EvidenceFile, Failure } from "../item/failure.ts";
 import type { Outcome } from "../item/settlement.ts";
@@ -6,6 +7,7 @@ import { classify, printedTrace } from "../retry/classify.ts";
 import { parseReportedFailure, type ReportedFailure } from "../retry/reported-failure.ts";
 import { systemClock } from "../std/clock.ts";
 import { asText, compact, type Json, parseJson } from "../std/json.ts";
+import { messageOf } from "../std/thrown.ts";
 import { tryTo } from "../std/try-to.ts";
 import type { Cuts, KeptOutput } from "./capture.ts";
 import { collectEvidence } from "./evidence.ts";
@@ -236,7 +238,7 @@ function take(path: string, bytesMax: number): { text?: string; problem?: string
     if (found.size > bytesMax) return { problem: `it has ${found.size} bytes; the limit is ${bytesMax}` };
     return { text: readFileSync(path, "utf8") };
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) };
+    return { problem: messageOf(error) };
   } finally {
     rmSync(path, { recursive: true, force: true });
   }

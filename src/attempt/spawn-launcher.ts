@@ -1,7 +1,9 @@
 /** The launcher without a binary: Node starts each command in its own session, which takes half a millisecond. */
+
 import { spawn } from "node:child_process";
 import { closeSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
+import { codeOf } from "../std/thrown.ts";
 import {
   type Captured,
   CLOSE_GRACE_MS,
@@ -52,7 +54,7 @@ function start(spec: LaunchSpec, launchId: string, done: (ended: Ended) => void)
   const fds: number[] = [];
   const refuse = (error: unknown, stage: StartStage = stageOf(error, cwd)) => {
     for (const path of [stdoutPath, stderrPath]) rmSync(path, { force: true });
-    done(notStarted(codeOf(error), stage));
+    done(notStarted(errnoOf(error), stage));
   };
   const began = performance.now();
   let isOpen = false;
@@ -83,8 +85,8 @@ function start(spec: LaunchSpec, launchId: string, done: (ended: Ended) => void)
 }
 
 /** Node checks arguments itself and reports its own codes. The system would report EINVAL, e.g. for a NUL. */
-function codeOf(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "EINVAL";
+function errnoOf(error: unknown): string {
+  const code = codeOf(error) ?? "EINVAL";
   return code.startsWith("ERR_") ? "EINVAL" : code;
 }
 
@@ -92,7 +94,7 @@ const RESOURCE_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"]);
 
 /** Node does not report whether the folder or the command is missing, so the folder is checked. */
 function stageOf(error: unknown, cwd: string): StartStage {
-  if (RESOURCE_ERRORS.has(codeOf(error))) return "runner";
+  if (RESOURCE_ERRORS.has(errnoOf(error))) return "runner";
   return statSync(cwd, { throwIfNoEntry: false })?.isDirectory() ? "command" : "cwd";
 }
 

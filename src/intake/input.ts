@@ -1,8 +1,10 @@
 /** Opens an input and detects its format by its name or its first bytes. */
+
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { extname } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 import { RedriveError } from "../errors.ts";
+import { codeOf, messageOf } from "../std/thrown.ts";
 import { tryTo } from "../std/try-to.ts";
 import { BYTE, isByteOrderMark, skipByteOrderMark, skipSpace, VALUE_START } from "./parse-json.ts";
 
@@ -54,7 +56,7 @@ async function openFile(path: string): Promise<{ file: FileHandle; isFile: boole
 }
 
 function cannotOpen(path: string, error: unknown): RedriveError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  const code = codeOf(error) ?? String(error);
   const [problem, hint] = OPEN_PROBLEMS[code] ?? [`cannot be opened (${code})`, "Check the path."];
   return new RedriveError("usage", `The input "${path}" ${problem}.`, { hint, cause: error });
 }
@@ -75,7 +77,7 @@ async function* bytesOf(stream: Readable, name: string, signal?: AbortSignal): A
     }
   } catch (error) {
     signal?.throwIfAborted();
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new RedriveError("input_invalid", `${name}: reading failed: ${reason}`, {
       hint: "Run it again; items that were added before are not added twice.",
       cause: error,

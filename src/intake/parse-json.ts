@@ -1,5 +1,7 @@
 /** Parses the JSON of an input and reports errors with their position. Refuses numbers that cannot be represented. */
+
 import { INTEGER_DIGITS_MAX, type Json, mayHaveLongInteger, numbersIn, parseJson } from "../std/json.ts";
+import { messageOf } from "../std/thrown.ts";
 import { invalidInput, type Origin, type Position } from "./origin.ts";
 
 /** Parses JSON. `start` is the position of the text in the input, for error messages. */
@@ -19,7 +21,7 @@ function parse(text: string, origin: Origin, start: Position): Json {
   try {
     return parseJson(text);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     throw invalidInput(origin, positionOf(message, text, start), `invalid JSON: ${tidy(message)}`, {
       hint: "Correct the input and run it again; items that were added before are not added twice.",
       cause: error,

@@ -1,4 +1,5 @@
 /** The dead letter queue of one job as an object, for programs that record failures themselves or manage those of a job. */
+
 import type { Handler } from "../attempt/handler.ts";
 import { exportLetters } from "../dead-letter/import-export/export.ts";
 import type { ExportFormat } from "../dead-letter/import-export/reading.ts";
@@ -22,6 +23,7 @@ import { runQueue } from "../runner/runner.ts";
 import { LimitGuard } from "../service/letter-retention.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { compact } from "../std/json.ts";
+import { messageOf } from "../std/thrown.ts";
 import { homeOf } from "../store/home.ts";
 import type { Analysis } from "../triage/analyse.ts";
 import { beginRetry, type RetryOptions, retryLetters } from "./retry.ts";
@@ -212,7 +214,7 @@ export class DlqManager {
     try {
       await this.#guard.enforce(when);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#notify(`The limits of the dead letter queue of ${this.job.id} could not be kept: ${reason}`);
     }
   }

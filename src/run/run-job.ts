@@ -1,4 +1,5 @@
 /** Runs a job's queue with the handler of its kind, and records how it ended. `map`, `run`, `resume` and `dlq retry` use it. */
+
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { type CommandSpec, commandHandler } from "../attempt/command.ts";
@@ -28,6 +29,7 @@ import { type Clock, systemClock } from "../std/clock.ts";
 import { makeFolder } from "../std/files.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
+import { messageOf } from "../std/thrown.ts";
 import { evidenceFolder, type JobLogs, jobLogs } from "../store/home.ts";
 import type { Finish, KeptCheckout } from "../workspace/workspace.ts";
 import { isFunctionMap, specOf } from "./map-spec.ts";
@@ -202,7 +204,7 @@ export async function runJob(
     return result;
   } catch (error) {
     // An error while recording the failure must not hide the failure itself.
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const failed = { status: "failed", event: "job_failed" } as const;
     if (!isRedrive && !isPhase) await writeEnd(deps.engine, job, failed, reason).catch(() => undefined);
     throw error;
@@ -328,7 +330,7 @@ export async function recordingErrors<T>(
     return await action();
   } catch (error) {
     if (error instanceof RedriveError) throw error;
-    const data = { message: error instanceof Error ? error.message : String(error), machine: hostname() };
+    const data = { message: messageOf(error), machine: hostname() };
     await engine.changeJob(queue, { event: { type: "runner_failed", data } }).catch(() => undefined);
     throw error;
   }

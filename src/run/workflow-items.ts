@@ -1,8 +1,10 @@
 /** Selects the items of a workflow's map phase from its input file, or from the output of its command. */
+
 import { createReadStream, createWriteStream, existsSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
@@ -97,14 +99,13 @@ async function* entriesOf(engine: Engine, job: Job): AsyncGenerator<Json> {
     if (last === undefined) break;
     after = last.ref;
   }
-  for (let cursor: string | undefined; ; ) {
-    const query = { queue: job.id, limit: PAGE_MAX, ...(cursor !== undefined && { cursor }) };
-    const page = await engine.listLetters(query);
-    for (const letter of page.letters) {
-      const error = letter.failureHistory.at(-1)?.errorMessage ?? "";
-      yield { item_id: letter.itemId, status: "failed", error, signature: letter.errorSignature };
-    }
-    if (page.next === null) return;
-    cursor = page.next;
+  for await (const page of letterPages(engine, { queue: job.id, limit: PAGE_MAX })) {
+    for (const { itemId, failureHistory, errorSignature: signature } of page)
+      yield {
+        item_id: itemId,
+        status: "failed",
+        error: failureHistory.at(-1)?.errorMessage ?? "",
+        signature,
+      };
   }
 }

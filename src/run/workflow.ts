@@ -1,4 +1,5 @@
 /** `redrive run`: runs the phases setup, map, reduce and merge, starting where the last run of the job stopped. */
+
 import { mkdirSync } from "node:fs";
 import { RedriveError } from "../errors.ts";
 import type { Failure } from "../item/failure.ts";
@@ -15,6 +16,7 @@ import { type Clock, systemClock } from "../std/clock.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import { compact, type Json } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
+import { messageOf } from "../std/thrown.ts";
 import { runSteps } from "../workflow/run-steps.ts";
 import type { StepsEnd } from "../workflow/step-context.ts";
 import {
@@ -94,7 +96,7 @@ export async function runWorkflow(
       }
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const change = { status: "failed", event: { type: "job_failed", data: { reason } } } as const;
     // An error while recording the failure must not hide the failure itself.
     await deps.engine.changeJob(begun.id, change).catch(() => undefined);
