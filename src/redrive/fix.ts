@@ -308,7 +308,7 @@ export type FixAnswer =
 /** `isPreview` runs the program with `REDRIVE_DRY_RUN=1`. */
 export type AskOptions = { readonly isPreview?: boolean; readonly signal?: AbortSignal };
 
-/** Resolves when the program and all processes it started have ended. Never rejects. */
+/** Runs the program without a shell. Resolves when it and all processes it started have ended. Never rejects. */
 export async function askCommand(
   change: Extract<FixChange, { kind: "command" }>,
   letter: Letter,

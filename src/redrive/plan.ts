@@ -96,6 +96,7 @@ export function batchSize({ letters, perMs }: Rate): number {
   return Math.max(1, Math.floor((letters * INTERVAL_MS) / perMs));
 }
 
+/** Limits the rate of a redrive. Unused capacity does not accumulate, so that no burst follows a pause. */
 export class Pacer {
   readonly #rate: Rate;
   readonly #clock: Clock;
