@@ -19,6 +19,8 @@ export interface ListenOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Whether a proxy in front of the server names the caller's address. Default false. */
   readonly isBehindProxy?: boolean;
+  /** How long a client may take to send its header. Default 10 seconds. */
+  readonly headersTimeoutMs?: number;
 }
 
 export interface Listening {
@@ -29,13 +31,18 @@ export interface Listening {
 }
 
 /** A client that sends its header or body more slowly is disconnected, so that it cannot keep connections busy. */
-const TIMEOUTS = {
-  headersTimeout: 10_000,
-  requestTimeout: 300_000,
-  keepAliveTimeout: 5_000,
-  connectionsCheckingInterval: 2_000,
-  maxHeaderSize: 16_384,
-} as const;
+function timeoutsOf({ headersTimeoutMs = 10_000 }: ListenOptions) {
+  return {
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: REQUEST_MS_MAX,
+    keepAliveTimeout: 5_000,
+    connectionsCheckingInterval: Math.min(2_000, headersTimeoutMs),
+    maxHeaderSize: 16_384,
+  };
+}
+
+/** Long enough for an import of a gigabyte over a slow line. */
+const REQUEST_MS_MAX = 600_000;
 
 const GRACE_MS = 5_000;
 
@@ -45,8 +52,9 @@ export async function listen(app: RedriveServer, options: ListenOptions): Promis
     app.fetch(request, { remoteAddress: addressOf(incoming as IncomingMessage, isBehindProxy) }),
   );
   const answer = (request: IncomingMessage, response: ServerResponse) => void listener(request, response);
+  const limits = timeoutsOf(options);
   const server: Server =
-    tls === undefined ? createHttp(TIMEOUTS, answer) : createHttps({ ...TIMEOUTS, ...filesOf(tls) }, answer);
+    tls === undefined ? createHttp(limits, answer) : createHttps({ ...limits, ...filesOf(tls) }, answer);
   await listening(server, { host, port });
   const { address, port: bound } = server.address() as AddressInfo;
   const name = address.includes(":") ? `[${address}]` : address;
