@@ -2,17 +2,21 @@
  * Settles attempts in batches. The attempt number is the fencing token: a settlement of an attempt that lost its lease
  * changes nothing. Letters are written and resolved under the letter lock, which the caller holds.
  */
-import { eventsOf } from "../../item/event.ts";
 import { failureToJson } from "../../item/failure.ts";
-import type { DeathRecord, Lease, Settlement } from "../../item/item.ts";
-import { countersOf, MOVE_OF } from "../../item/settlement.ts";
-import { assertMove, type ItemState } from "../../item/state.ts";
+import type { Lease, Settlement } from "../../item/item.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { insertNotes } from "../sql/amendments.ts";
-import { type Ledger, unburyAll } from "../sql/bury.ts";
+import type { Ledger, Unburied } from "../sql/bury.ts";
 import { runAwaiting } from "../sql/db.ts";
 import { EventLog } from "../sql/events.ts";
-import { resolveLetters } from "../sql/resolved-letters.ts";
+import {
+  countsAs,
+  endLetters,
+  groupDeaths,
+  recordSettlement,
+  type Settled,
+  stateAfter,
+} from "../sql/settle.ts";
 import { type Burial, buryAll, failedAgain } from "./bury.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
 import { writeEvents } from "./events.ts";
@@ -24,21 +28,12 @@ export interface Step extends Ledger {
   readonly deltas: CounterDeltas;
 }
 
-/** A settled item and its new state. */
-interface Moved {
-  readonly ref: number;
-  readonly queue: number;
-  readonly operation: number | null;
-  readonly redrives: number;
-  readonly revision: number;
-  readonly ordering_key: string | null;
+/** A settlement with the row of its item. */
+interface Moved extends Settled {
+  readonly row: MovedRow;
 }
 
-interface Settled {
-  readonly settlement: Settlement;
-  readonly row: Moved;
-  readonly to: ItemState;
-}
+type MovedRow = Settled["row"] & { readonly ref: number; readonly attempt: number };
 
 /** Returns the settlements that lost their leases, in order. The caller writes the counters and events in `step`. */
 export async function settleAll(
@@ -60,7 +55,7 @@ export async function settleAll(
         ),
   ]);
   const done = new Set<Settlement>();
-  const settled: Settled[] = [];
+  const settled: Moved[] = [];
   for (const settlement of settlements) {
     const row = moved.get(settlement.lease.ref);
     if (row === undefined || !isFor(settlement, row)) continue;
@@ -77,10 +72,8 @@ export async function settleAll(
   return stale.map(({ lease }) => lease);
 }
 
-type MovedRow = Moved & { readonly attempt: number };
-
-function isFor({ lease }: Settlement, row: Moved): boolean {
-  return (row as MovedRow).attempt === lease.attempt;
+function isFor({ lease }: Settlement, row: MovedRow): boolean {
+  return row.attempt === lease.attempt;
 }
 
 /** If one call settles a lease twice, the first settlement counts. */
@@ -92,10 +85,6 @@ function firstOfEach(settlements: readonly Settlement[]): Settlement[] {
   }
   // All transactions lock rows in the same order, so that they cannot deadlock.
   return [...first.values()].sort((a, b) => a.lease.ref - b.lease.ref);
-}
-
-function stateAfter({ verdict }: Settlement): ItemState {
-  return assertMove(MOVE_OF[verdict.kind], "leased");
 }
 
 const SETTLE = `
@@ -136,45 +125,22 @@ async function moveItems(tx: Tx, settlements: readonly Settlement[]): Promise<Ma
   return new Map(rows.map((row) => [row.ref, row]));
 }
 
-function countsAs({ verdict, outcome }: Settlement, what: "failed" | "lost"): boolean {
-  return outcome === what && verdict.kind !== "park" && verdict.kind !== "release";
-}
-
-/** A settlement as it was applied, with the group after corrections. */
-interface Told extends Settled {
-  readonly wasLetter: boolean;
-  /** Whether a redriven letter failed with the same group again. */
-  readonly returned: boolean;
+/** A settlement as it was applied, with the group after corrections and the former letter of a redriven item. */
+interface Told extends Moved {
+  readonly before: Unburied | undefined;
 }
 
 /** Resolves letters whose items are done, and writes new ones. */
-async function settleLetters(
-  step: Step,
-  settled: readonly Settled[],
-): Promise<ReadonlyMap<Settlement, Told>> {
-  const deaths = await groupDeaths(step, settled);
-  const ended = settled.filter(({ row, to }) => row.redrives > 0 && to !== "ready");
-  const letters = await runAwaiting(
-    unburyAll(
-      step.db,
-      step.deltas,
-      ended.map(({ row }) => row),
-    ),
-  );
-  for (const { grp } of letters.values()) step.deltas.group(grp, "in_retry", -1);
+async function settleLetters(step: Step, settled: readonly Moved[]): Promise<ReadonlyMap<Settlement, Told>> {
+  const deaths = await runAwaiting(groupDeaths(step, settled));
+  const letters = await runAwaiting(endLetters(step, settled));
   const told = new Map<Settlement, Told>();
   for (const { settlement: given, row, to } of settled) {
     const death = deaths.get(given);
     const settlement = death === undefined ? given : { ...given, death };
-    const returned = death !== undefined && death.signature === letters.get(row.ref)?.signature;
-    told.set(given, { settlement, row, to, wasLetter: row.redrives > 0, returned });
+    told.set(given, { settlement, row, to, before: letters.get(row.ref) });
   }
-  const resolved = ended.flatMap(({ row, to }) => {
-    const letter = letters.get(row.ref);
-    return to === "done" && letter !== undefined ? [{ ...row, letter }] : [];
-  });
-  await runAwaiting(resolveLetters(step, resolved));
-  await buryAll(step, await burialsOf(step, [...told.values()], letters));
+  await buryAll(step, await burialsOf(step, [...told.values()]));
   await failedAgain(
     step.tx,
     settled.flatMap(({ settlement: { failure }, row, to }) =>
@@ -184,40 +150,20 @@ async function settleLetters(
   return told;
 }
 
-async function groupDeaths(
-  { groups }: Step,
-  settled: readonly Settled[],
-): Promise<ReadonlyMap<Settlement, DeathRecord>> {
-  const buried = settled.flatMap(({ settlement }) =>
-    settlement.death === undefined ? [] : [{ settlement, death: settlement.death }],
-  );
-  const found = await runAwaiting(
-    groups.groupAll(
-      buried.map(({ settlement, death }) => ({
-        group: death,
-        message: settlement.failure?.errorMessage ?? "",
-      })),
-    ),
-  );
-  return new Map(buried.map(({ settlement, death }, at) => [settlement, found[at] ?? death]));
-}
-
 /** A redriven letter keeps the time of its first failure; for other items the first failed attempt is looked up. */
-async function burialsOf(
-  { tx }: Step,
-  told: readonly Told[],
-  letters: ReadonlyMap<number, Pick<Burial, "ref"> & { readonly first_at: number }>,
-): Promise<readonly Burial[]> {
-  const buried = told.flatMap(({ settlement: { death, failure, lease }, row }) =>
-    death === undefined ? [] : [{ row, death, attempt: lease.attempt, message: failure?.errorMessage ?? "" }],
+async function burialsOf({ tx }: Step, told: readonly Told[]): Promise<readonly Burial[]> {
+  const buried = told.flatMap(({ settlement: { death, failure, lease }, row, before }) =>
+    death === undefined
+      ? []
+      : [{ row, before, death, attempt: lease.attempt, message: failure?.errorMessage ?? "" }],
   );
-  const retried = buried.filter(({ row, attempt }) => attempt > 1 && !letters.has(row.ref));
+  const retried = buried.filter(({ before, attempt }) => attempt > 1 && before === undefined);
   const first = await firstFailures(
     tx,
     retried.map(({ row }) => row.ref),
   );
-  return buried.map(({ row: { ref, queue }, death, message }) => {
-    const firstAt = letters.get(ref)?.first_at ?? first.get(ref) ?? tx.now;
+  return buried.map(({ row: { ref, queue }, before, death, message }) => {
+    const firstAt = before?.first_at ?? first.get(ref) ?? tx.now;
     return { ref, queue, death, message, firstAt };
   });
 }
@@ -246,7 +192,7 @@ function tellAll(
   const lateOnes = new Map(late.map((one) => [one.settlement, one]));
   for (const settlement of settlements) {
     const told = letters.get(settlement);
-    if (told !== undefined) tellOf(step, told);
+    if (told !== undefined) recordSettlement(step, told, told.before);
     const lateOne = lateOnes.get(settlement);
     if (lateOne !== undefined) tellOfLate(step.events, lateOne);
   }
@@ -254,18 +200,6 @@ function tellAll(
 
 function tellOfLate(events: EventLog, { settlement: { lease, outcome }, queue }: Late): void {
   events.add({ type: "late_result", data: { outcome } }, { queue, ref: lease.ref, attempt: lease.attempt });
-}
-
-function tellOf({ deltas, events, groups }: Step, told: Told): void {
-  const { settlement, row, to, wasLetter, returned } = told;
-  const item = { queue: row.queue, ref: row.ref, attempt: settlement.lease.attempt };
-  deltas.move(row.queue, "leased", to);
-  for (const name of countersOf(settlement, wasLetter)) deltas.counter(row.queue, name);
-  for (const event of eventsOf(settlement, wasLetter)) events.add(event, item);
-  if (settlement.death) groups.buried(settlement.death, { queue: row.queue, ref: row.ref });
-  if (to === "ready" || row.operation === null) return;
-  deltas.operation(row.operation, to === "done" ? "succeeded" : "failed");
-  if (returned) deltas.operation(row.operation, "returned");
 }
 
 /** Stores the outcomes of stale settlements as late results, with an event for each. */
@@ -300,7 +234,7 @@ async function keepLateResults(tx: Tx, late: readonly Late[]): Promise<void> {
   );
 }
 
-function keepNotes({ db }: Step, settled: readonly Settled[]): Promise<number> {
+function keepNotes({ db }: Step, settled: readonly Moved[]): Promise<number> {
   const notes = settled.flatMap(({ settlement, row }) =>
     (settlement.notes ?? []).map((note) => ({ ...note, ref: row.ref })),
   );
@@ -308,7 +242,7 @@ function keepNotes({ db }: Step, settled: readonly Settled[]): Promise<number> {
 }
 
 /** Notifies workers when an ordering key is free again or an item is ready at once. */
-async function settleOrderingKeys(tx: Tx, settled: readonly Settled[]): Promise<void> {
+async function settleOrderingKeys(tx: Tx, settled: readonly Moved[]): Promise<void> {
   const ordered = settled.flatMap(({ row: { queue, ordering_key, ref }, to }) =>
     ordering_key === null ? [] : [{ queue, ordering_key, ref, isReady: to === "ready" }],
   );
