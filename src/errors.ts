@@ -16,6 +16,7 @@ export const ERROR_CODES = [
   "log_not_found",
   "operation_not_found",
   "group_not_found",
+  "schedule_not_found",
   "ambiguous", // a name or prefix matches several jobs, items or groups
   "phase_failed", // a step of setup, reduce or merge failed
   "job_running", // another process is running the job, and the command needs exclusive access

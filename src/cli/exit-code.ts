@@ -33,6 +33,7 @@ export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
   log_not_found: EXIT.notFound,
   operation_not_found: EXIT.notFound,
   group_not_found: EXIT.notFound,
+  schedule_not_found: EXIT.notFound,
   phase_failed: EXIT.failed,
   job_running: EXIT.refused,
   job_changed: EXIT.refused,

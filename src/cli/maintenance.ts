@@ -31,7 +31,8 @@ export async function queueMaintenanceOf(context: Context): Promise<Required<Pic
   const { limitsOf } = await import("../redrive/limits.ts");
   const fixes = config.fixes.filter(({ auto }) => auto);
   const maintainer = queueMaintainer({ limits: limitsOf(config.dlq), fixes, author: context.author });
-  return { services: [maintainer, ...(await otherServices(context, config))] };
+  const { scheduler } = await import("../service/scheduler.ts");
+  return { services: [maintainer, scheduler(), ...(await otherServices(context, config))] };
 }
 
 /** Checks that automatic fixes may run commands. Loads the trust module only if there are any, which is rare. */

@@ -77,6 +77,11 @@ const INDEX: readonly (Single | Family)[] = [
     worker: "Run a worker that processes the items of queues with a command.",
   }),
   family("queue", "Manage named queues of work for workers.", () => import("./commands/queue.ts")),
+  family(
+    "schedule",
+    "Manage cron schedules, which add items to queues.",
+    () => import("./commands/schedule.ts"),
+  ),
   family("receipts", "Deliver receipts to other services, through outages.", {
     "target list inspect pause resume": () => import("./commands/receipts.ts"),
     "send deliver recover": () => import("./commands/receipts-send.ts"),

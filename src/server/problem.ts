@@ -14,6 +14,7 @@ export const HTTP_STATUS: Readonly<Record<ProblemCode, number>> = {
   log_not_found: 404,
   operation_not_found: 404,
   group_not_found: 404,
+  schedule_not_found: 404,
   ambiguous: 409,
   phase_failed: 409,
   job_running: 409,
