@@ -1,5 +1,4 @@
 /** Keeps the output of an attempt: tails in the failure record, and all of it (up to a limit) in the log. Detects a full disk. */
-
 import { statfsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";

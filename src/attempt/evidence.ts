@@ -1,5 +1,4 @@
 /** Records the files that a failed attempt named as evidence. Never throws: the record states what could not be read. */
-
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat, utimes } from "node:fs/promises";

@@ -1,5 +1,4 @@
 /** Reads the output of one attempt while it grows: from the files of its running processes, then from its log. */
-
 import { codeOf } from "../std/thrown.ts";
 import { readRange, sizeOf } from "./output.ts";
 import { isPublished, LOG_BYTES_MAX, type RunningOutput } from "./output-watch.ts";

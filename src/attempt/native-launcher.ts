@@ -1,5 +1,4 @@
 /** The native launcher: one small process starts the commands. The frames are described at the top of launcher/launcher.c. */
-
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { constants, endianness } from "node:os";

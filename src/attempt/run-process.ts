@@ -1,5 +1,4 @@
 /** Runs one process for a map or a workflow step: its environment, limits, output, reports and failure record. */
-
 import { readFileSync, rmSync, statSync } from "node:fs";
 import type { EvidenceFile, Failure } from "../item/failure.ts";
 import type { Outcome } from "../item/settlement.ts";

@@ -1,5 +1,4 @@
 /** The launcher without a binary: Node starts each command in its own session, which takes half a millisecond. */
-
 import { spawn } from "node:child_process";
 import { closeSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";

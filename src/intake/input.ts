@@ -1,5 +1,4 @@
 /** Opens an input and detects its format by its name or its first bytes. */
-
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { extname } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";

@@ -1,5 +1,4 @@
 /** Parses the JSON of an input and reports errors with their position. Refuses numbers that cannot be represented. */
-
 import { INTEGER_DIGITS_MAX, type Json, mayHaveLongInteger, numbersIn, parseJson } from "../std/json.ts";
 import { messageOf } from "../std/thrown.ts";
 import { invalidInput, type Origin, type Position } from "./origin.ts";

@@ -1,5 +1,4 @@
 /** The dead letter queue of one job as an object, for programs that record failures themselves or manage those of a job. */
-
 import type { Handler } from "../attempt/handler.ts";
 import { exportLetters } from "../dead-letter/import-export/export.ts";
 import type { ExportFormat } from "../dead-letter/import-export/reading.ts";

@@ -2,9 +2,8 @@
 import { templateParts } from "../attempt/template.ts";
 import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
-import { environmentOf } from "../workflow/environment.ts";
 import { isInstalled, missingPrograms, type ProgramPhase } from "../workflow/missing-programs.ts";
-import { quoteForShell } from "../workflow/variables.ts";
+import { environmentOf, quoteForShell } from "../workflow/variables.ts";
 import { type WorkflowSpec, workflowSpecOf } from "../workflow/workflow-spec.ts";
 import { type MapSpec, specOf } from "./map-spec.ts";
 

@@ -1,5 +1,4 @@
 /** Runs a job's queue with the handler of its kind, and records how it ended. `map`, `run`, `resume` and `dlq retry` use it. */
-
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { type CommandSpec, commandHandler } from "../attempt/command.ts";

@@ -1,5 +1,4 @@
 /** Selects the items of a workflow's map phase from its input file, or from the output of its command. */
-
 import { createReadStream, createWriteStream, existsSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { Readable } from "node:stream";

@@ -1,5 +1,4 @@
 /** `redrive run`: runs the phases setup, map, reduce and merge, starting where the last run of the job stopped. */
-
 import { mkdirSync } from "node:fs";
 import { RedriveError } from "../errors.ts";
 import type { Failure } from "../item/failure.ts";

@@ -2,7 +2,6 @@
  * Decides before each lease whether items may start. All workers share the breaker of a queue and its parking as one
  * document, which is updated by compare-and-set. All times use the store's clock.
  */
-
 import type { SettleAndLease, SettleAndLeaseResult, SharedDocument } from "../engine.ts";
 import type { Attempt, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";

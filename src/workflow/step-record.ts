@@ -4,7 +4,6 @@
  *   == step 2: shell: cargo test (exit 101, 1.2 s) ==
  *   == stdout (12 bytes) ==
  */
-
 import { type KeepOutputOptions, type KeptOutput, keepOrExplain } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { writeLog } from "../attempt/output.ts";

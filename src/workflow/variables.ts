@@ -1,4 +1,6 @@
-/** Expands `${…}` in texts that no shell reads, and renders scripts for display. An unknown variable is an error. */
+/** Expands `${…}` in texts that no shell reads, renders scripts for display, and builds the environment of a workflow. */
+import { resolve } from "node:path";
+import { parseEnv } from "node:util";
 import {
   lookUp,
   type Placeholder,
@@ -7,9 +9,11 @@ import {
   variablePath,
 } from "../attempt/template.ts";
 import { RedriveError } from "../errors.ts";
+import { readText } from "../std/files.ts";
 import type { Json } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
 import { quotingContexts } from "./quoting-context.ts";
+import type { WorkflowSpec } from "./workflow-spec.ts";
 
 export type Variables = Readonly<Record<string, Json>>;
 /** `shell` is a script for `sh`; `plain` is text that no shell reads. */
@@ -129,4 +133,30 @@ function missing(placeholder: Placeholder, variables: Variables): string {
   const { item_id: itemId } = variables;
   const owner = placeholder.name === "item" && typeof itemId === "string" ? `item ${itemId} has` : "there is";
   return `${placeholder.written}: ${owner} no value at ${way}. Give it one, or write \${${way}:-default}.`;
+}
+
+/** Returns the environment of a workflow's steps. Its `env` section overrides its env files. */
+export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const file of workflow.envFiles) Object.assign(env, readEnvFile(resolve(cwd, file)));
+  for (const [name, value] of Object.entries(workflow.env)) {
+    const known = { ...variables, env: { ...outsideEnv(), ...env } };
+    env[name] = naming(`env.${name}`, () => expand(value, known));
+  }
+  return env;
+}
+
+function readEnvFile(path: string): NodeJS.Dict<string> {
+  try {
+    return parseEnv(readText(path));
+  } catch (error) {
+    throw new RedriveError("usage", `The file ${path} of env_files cannot be read.`, { cause: error });
+  }
+}
+
+export function outsideEnv(): Record<string, string> {
+  const entries = Object.entries(process.env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  return Object.fromEntries(entries);
 }
