@@ -90,7 +90,7 @@ export type EditLetter = (letter: StoredLetter) => Amended | Promise<Amended>;
 /** Edits the letters that match now by a function of this program. Only this process can finish the operation. */
 export async function editByFunction(
   engine: Engine,
-  { note, ...request }: BulkRequest & { readonly note?: string | undefined },
+  { note, ...request }: BulkRequest & { note?: string | undefined },
   edit: EditLetter,
 ): Promise<Operation> {
   const selection = selectionFor("edit", request.selection);
@@ -124,7 +124,7 @@ export async function continueEdit(engine: Engine, begun: Operation, { signal }:
 async function workEdit(
   engine: Engine,
   begun: Operation,
-  { amend, gone, signal }: Interruptible & { readonly amend: EditLetter; readonly gone: string },
+  { amend, gone, signal }: Interruptible & { amend: EditLetter; gone: string },
 ): Promise<Operation> {
   const { plan } = begun;
   const note = typeof plan.note === "string" ? { note: plan.note } : {};

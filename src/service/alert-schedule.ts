@@ -40,11 +40,7 @@ function ofRule(rule: AlertRule, channel: string, state: AlertState, now: { at: 
     });
 }
 
-interface Manner {
-  readonly coolDownMs: number;
-  readonly recovery: boolean;
-  readonly repeats: boolean;
-}
+type Manner = { readonly coolDownMs: number; readonly recovery: boolean; readonly repeats: boolean };
 
 /** The event log gets every alert once, and alerts for new groups are never repeated. */
 function mannerOf({ coolDownMs, condition }: AlertRule, channel: string, recovery: boolean): Manner {

@@ -60,11 +60,7 @@ export type Channel = {
 export const CHANNEL_TYPES = ["teams", "slack", "webhook", "command"] as const;
 
 /** Hours in which only critical alerts are sent, in minutes since midnight. */
-export interface QuietHours {
-  readonly from: number;
-  readonly to: number;
-  readonly timeZone?: string;
-}
+export type QuietHours = { readonly from: number; readonly to: number; readonly timeZone?: string };
 
 export interface WatchSettings {
   readonly schedule: string;

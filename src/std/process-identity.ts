@@ -38,11 +38,7 @@ function tryRead<T>(read: () => T): T | null {
   }
 }
 
-export interface Owner {
-  readonly host: string;
-  readonly pid: number;
-  readonly processStart: string;
-}
+export type Owner = { readonly host: string; readonly pid: number; readonly processStart: string };
 
 /** `here`: running on this machine. `gone`: ended. `unknown`: on another machine. */
 export type OwnerState = "here" | "gone" | "unknown";
