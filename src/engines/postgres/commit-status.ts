@@ -43,7 +43,7 @@ export async function wasCommitted(
 ): Promise<boolean | null> {
   const deadline = performance.now() + doubtMsMax;
   for (;;) {
-    const { status, upMs } = await fateOf(connect, xid);
+    const { status, upMs } = await outcomeOf(connect, xid);
     if (status === "aborted") return false;
     const isSameLife = upMs !== null && upMs > performance.now() - beganAt + CLOCK_SLACK_MS;
     if (status === "committed") return isSameLife ? true : null;
@@ -53,12 +53,12 @@ export async function wasCommitted(
 }
 
 /** The status of a transaction, and for how long the server has accepted writes without a crash; null if not known. */
-interface Fate {
+interface AddOutcome {
   readonly status: string | null;
   readonly upMs: number | null;
 }
 
-const UNKNOWN_FATE: Fate = { status: null, upMs: null };
+const UNKNOWN_FATE: AddOutcome = { status: null, upMs: null };
 /**
  * Returns the status of the transaction, and for how long the server has accepted writes. The WAL writer starts after a server
  * start, a crash or a promotion, so its age shows that; it is NULL if the user may not see that process. On a standby the status
@@ -70,11 +70,11 @@ const FATE = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_xact_status($1::x
 const ASK_MS_MAX = 15_000;
 
 /** Uses a connection of its own, because all connections of the pool may be waiting. */
-async function fateOf(connect: Connect, xid: string): Promise<Fate> {
+async function outcomeOf(connect: Connect, xid: string): Promise<AddOutcome> {
   let client: pg.Client | undefined;
   try {
     client = await connect((made) => made.on("error", () => {})); // reported by the query
-    const { rows } = await client.query<Fate>({ ...within(FATE, ASK_MS_MAX), values: [xid] });
+    const { rows } = await client.query<AddOutcome>({ ...within(FATE, ASK_MS_MAX), values: [xid] });
     return rows[0] ?? UNKNOWN_FATE;
   } catch (error) {
     // A new primary that has never seen the transaction.

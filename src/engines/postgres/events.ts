@@ -56,7 +56,7 @@ interface Told {
 }
 
 /** A statement that records the same event for all items: as runs if they share queue and attempt number, else as rows. */
-export function tellAll(type: EventType, told: Told): string {
+export function recordAll(type: EventType, told: Told): string {
   const { relation, order, at } = told;
   const isMixed = "min(queue) < max(queue) OR min(attempt) < max(attempt)";
   return tell(
@@ -68,8 +68,8 @@ export function tellAll(type: EventType, told: Told): string {
   );
 }
 
-/** Like `tellAll`, for items that are known to share queue and attempt number. */
-export function tellAlike(type: EventType, told: Told): string {
+/** Like `recordAll`, for items that are known to share queue and attempt number. */
+export function recordAlike(type: EventType, told: Told): string {
   return tell(type, told.at, runsIn(told, "HAVING count(*) > 0"));
 }
 

@@ -9,11 +9,11 @@ import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { EventLog } from "../sql/events.ts";
 import { noQueue } from "../sql/jobs.ts";
-import { AddTotals, type Fate, meetAgain } from "../sql/replace.ts";
+import { type AddOutcome, AddTotals, meetAgain } from "../sql/replace.ts";
 import { column } from "./arrays.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
-import { tellAlike, writeEvents } from "./events.ts";
+import { recordAlike, writeEvents } from "./events.ts";
 import { alignOrderingKeys } from "./ordering-keys.ts";
 import { CommitInDoubt, type Session, type Tx, timeIn } from "./session.ts";
 import { asConflict, isTaken } from "./trouble.ts";
@@ -104,9 +104,9 @@ async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise
   const totals = new AddTotals();
   for (const run of runs) {
     const { queue, again, taken } = await addRun(tx, intake, run);
-    const fates = again.length === 0 ? [] : await meet(tx, queue, again, replacer);
+    const outcomes = again.length === 0 ? [] : await meet(tx, queue, again, replacer);
     totals.added += taken;
-    totals.met(again, fates);
+    totals.met(again, outcomes);
   }
   if (totals.replaced > 0) tx.part(tx.notify(queueName));
   return totals.report(items.length);
@@ -117,12 +117,12 @@ async function meet(
   queue: number,
   again: readonly NewItem[],
   replacer: string | undefined,
-): Promise<Fate[]> {
+): Promise<AddOutcome[]> {
   await tx.begun();
   const events = new EventLog(tx.now);
-  const fates = await runOn(tx, (db) => meetAgain({ db, queue, events }, again, replacer));
+  const outcomes = await runOn(tx, (db) => meetAgain({ db, queue, events }, again, replacer));
   await writeEvents(tx, events);
-  return fates;
+  return outcomes;
 }
 
 /** Groups consecutive new items. An item that may replace another one is added alone, so that events keep their order. */
@@ -303,7 +303,7 @@ const insertSql = (given: string) => `
          INSERT INTO queue_counts (shard, queue, ready)
          SELECT ?13::integer, queue, count(*) FROM given WHERE ?13::integer IS NOT NULL GROUP BY queue
          ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + excluded.ready),
-       told AS (${tellAlike("item_queued", {
+       told AS (${recordAlike("item_queued", {
          relation: "(SELECT queue, ref, NULL::integer AS attempt, step FROM given)",
          order: "step",
          at: "(SELECT now FROM here)",

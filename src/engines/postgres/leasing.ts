@@ -12,7 +12,7 @@ import { assert } from "../../std/assert.ts";
 import { type Json, type JsonObject, parseJson } from "../../std/json.ts";
 import { noQueue } from "../sql/jobs.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
-import { tellAll } from "./events.ts";
+import { recordAll } from "./events.ts";
 import { gatherLeases, holderGone } from "./lease.ts";
 import { leaseOrdered } from "./ordering-keys.ts";
 import type { KnownLessee, PlainLeases } from "./plain-leases.ts";
@@ -251,7 +251,7 @@ const leaseSql = (condition: string) => `
        ordered AS (
          UPDATE ordered_items l SET leased = 1 FROM moved m
           WHERE ?7::integer IS NOT NULL AND m.ordering_key IS NOT NULL AND l.queue = ?1::bigint AND l.ordering_key = m.ordering_key AND l.ref = m.ref),
-       told AS (${tellAll("attempt_started", {
+       told AS (${recordAll("attempt_started", {
          relation: "(SELECT ?1::bigint AS queue, ref, attempts AS attempt, priority, due_at FROM moved)",
          order: "priority, due_at, ref",
          at: timeIn("?2"),

@@ -6,19 +6,19 @@ import type { LetterPage, LetterQuery } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { call } from "../sql/db.ts";
 import {
-  cursorOf,
   type Found,
   groupsMissing,
-  IN_ORDER,
   isOfGroups,
   KEY,
   LETTERS_WITHOUT_GROUPS,
+  mergeParts,
+  type PageCursor,
   type Part,
-  readCursor,
   type Search,
   type Source,
   searchAndCount,
   searchEach,
+  searchOf,
   sourcesOf,
   walkTypes,
 } from "../sql/letter-search.ts";
@@ -29,13 +29,11 @@ import { letterFrom, lettersIn, type PageRow, readLetters } from "./letters.ts";
 import type { Session, Tx } from "./session.ts";
 
 export async function listLetters(session: Session, query: LetterQuery): Promise<LetterPage> {
-  const order = query.order ?? "newest";
-  const after = query.cursor === undefined ? undefined : readCursor(order, query.cursor);
-  const search = { filter: query, order, after, limit: query.limit === 0 ? 0 : query.limit + 1 };
+  const search = searchOf(query);
   const walks = walksOf(search);
   const page = await (walks === null
-    ? session.readSnapshot((tx) => searchLetters(tx, query, search))
-    : session.readPipelined((tx) => walkLetters(tx, query, walks)));
+    ? session.readSnapshot((tx) => searchLetters(tx, search))
+    : session.readPipelined((tx) => walkLetters(tx, search, walks)));
   if (page.total > 0) return page;
   const isBroken = await session.readPipelined((tx) => tx.get(LETTERS_WITHOUT_GROUPS));
   if (isBroken !== undefined) throw groupsMissing(session.address.shown);
@@ -52,24 +50,19 @@ function walksOf({ filter, order, after, limit }: Search): readonly Walk[] | nul
 }
 
 /** Reads each source with one statement and merges the results. */
-async function walkLetters(tx: Tx, query: LetterQuery, walks: readonly Walk[]): Promise<LetterPage> {
-  const walked = await Promise.all(walks.map((walk) => walkSource(tx, walk, query.parts)));
-  const found = walked
-    .flatMap(({ rows }) => rows)
-    .map((row) => ({ no: row.no, key: 0, row }))
-    .sort(IN_ORDER[query.order ?? "newest"]);
-  return {
-    letters: found.slice(0, query.limit).map(({ row }) => letterFrom(row)),
-    total: walked.reduce((sum, { total }) => sum + total, 0),
-    next: nextAfter(query, found),
-  };
+async function walkLetters(tx: Tx, search: QuerySearch, walks: readonly Walk[]): Promise<LetterPage> {
+  const parts = await Promise.all(walks.map((walk) => walkSource(tx, walk, search.filter.parts)));
+  const { page, ...rest } = mergeParts(search, parts);
+  return { letters: page.map(({ row }) => letterFrom(row)), ...rest };
 }
+
+type QuerySearch = ReturnType<typeof searchOf>;
 
 async function walkSource(
   tx: Tx,
   walk: Walk,
   parts: LetterQuery["parts"],
-): Promise<{ readonly rows: readonly PageRow[]; readonly total: number }> {
+): Promise<{ readonly found: readonly (PageCursor & { readonly row: PageRow })[]; readonly total: number }> {
   const { sql, values } = walkSql(walk);
   const page = lettersIn(walk.source.table, "(SELECT no FROM found)", parts);
   const told = `SELECT sums.total, page.* FROM sums LEFT JOIN (${page}) page ON true`;
@@ -77,7 +70,8 @@ async function walkSource(
     `${sql} ${walk.limit === 0 ? "SELECT total FROM sums" : told}`,
     ...values,
   );
-  return { rows: rows.filter(isLetter), total: rows[0]?.total ?? 0 };
+  const found = rows.filter(isLetter).map((row) => ({ no: row.no, key: 0, row }));
+  return { found, total: rows[0]?.total ?? 0 };
 }
 
 /** A source without letters returns one row that has only the total. */
@@ -85,26 +79,14 @@ function isLetter<Row extends Partial<PageRow>>(row: Row): row is Row & PageRow 
   return typeof row.no === "number";
 }
 
-/** The cursor of the next page; null on the last page. `found` has one letter more than the page if there is a next one. */
-function nextAfter({ order = "newest", limit }: LetterQuery, found: readonly Pick<Found, "no" | "key">[]) {
-  const last = found[limit - 1];
-  return found.length > limit && last !== undefined ? cursorOf(order, last) : null;
-}
-
-async function searchLetters(tx: Tx, query: LetterQuery, search: Search): Promise<LetterPage> {
+async function searchLetters(tx: Tx, search: QuerySearch): Promise<LetterPage> {
+  const query = search.filter;
   const isCounted = query.counted ?? true;
   const parts = await Promise.all(
     sourcesOf(query).map((source) => lookInto(tx, source, { search, isCounted })),
   );
-  const found = parts
-    .flatMap((part) => part.found)
-    .sort(IN_ORDER[search.order])
-    .slice(0, search.limit);
-  return {
-    letters: await readLetters(tx, found.slice(0, query.limit), query.parts),
-    total: parts.reduce((sum, part) => sum + part.total, 0),
-    next: nextAfter(query, found),
-  };
+  const { page, ...rest } = mergeParts(search, parts);
+  return { letters: await readLetters(tx, page, query.parts), ...rest };
 }
 
 async function lookInto(

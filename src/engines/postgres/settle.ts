@@ -66,7 +66,7 @@ export async function settleAll(
   const stale = settlements.filter((settlement) => !done.has(settlement));
   const late = await lateResults(tx, stale);
   const letters = await settleLetters(step, settled);
-  tellAll(step, settlements, { letters, late });
+  recordAll(step, settlements, { letters, late });
   tx.part(keepLateResults(tx, late), keepNotes(step, settled));
   await settleOrderingKeys(tx, settled);
   return stale.map(({ lease }) => lease);
@@ -184,7 +184,7 @@ interface Late {
 }
 
 /** Records the events in the order of the settlements. */
-function tellAll(
+function recordAll(
   step: Step,
   settlements: readonly Settlement[],
   { letters, late }: { readonly letters: ReadonlyMap<Settlement, Told>; readonly late: readonly Late[] },
@@ -194,11 +194,11 @@ function tellAll(
     const told = letters.get(settlement);
     if (told !== undefined) recordSettlement(step, told, told.before);
     const lateOne = lateOnes.get(settlement);
-    if (lateOne !== undefined) tellOfLate(step.events, lateOne);
+    if (lateOne !== undefined) recordLate(step.events, lateOne);
   }
 }
 
-function tellOfLate(events: EventLog, { settlement: { lease, outcome }, queue }: Late): void {
+function recordLate(events: EventLog, { settlement: { lease, outcome }, queue }: Late): void {
   events.add({ type: "late_result", data: { outcome } }, { queue, ref: lease.ref, attempt: lease.attempt });
 }
 
@@ -206,7 +206,7 @@ function tellOfLate(events: EventLog, { settlement: { lease, outcome }, queue }:
 export async function keepLate(tx: Tx, stale: readonly Settlement[]): Promise<void> {
   const late = await lateResults(tx, stale);
   const events = new EventLog(tx.now);
-  for (const one of late) tellOfLate(events, one);
+  for (const one of late) recordLate(events, one);
   await Promise.all([keepLateResults(tx, late), writeEvents(tx, events)]);
 }
 
@@ -249,5 +249,5 @@ async function settleOrderingKeys(tx: Tx, settled: readonly Moved[]): Promise<vo
   await settleOrdered(tx, ordered);
   const back = settled.filter(({ settlement }) => settlement.verdict.kind === "release");
   const notified = [...ordered.map(({ queue }) => queue), ...back.map(({ row }) => row.queue)];
-  await tx.ringFor([...new Set(notified)]);
+  await tx.notifyAll([...new Set(notified)]);
 }

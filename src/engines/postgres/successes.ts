@@ -8,7 +8,7 @@ import { countersOf } from "../../item/settlement.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { column } from "./arrays.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
-import { tellAll } from "./events.ts";
+import { recordAll } from "./events.ts";
 import { type Tx, timeIn } from "./session.ts";
 
 /**
@@ -55,7 +55,7 @@ const SUCCEED = `
        ended AS (
          INSERT INTO attempts (ref, number, holder, started_at, ended_at, outcome, log, result)
          SELECT ref, attempts, holder, started_at, ${timeIn("?1")}, 'succeeded', log, result FROM moved),
-       told AS (${tellAll("attempt_succeeded", {
+       told AS (${recordAll("attempt_succeeded", {
          relation: "(SELECT queue, ref, attempts AS attempt, at FROM moved)",
          order: "at",
          at: timeIn("?1"),

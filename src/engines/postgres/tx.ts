@@ -69,7 +69,7 @@ export const EVENTS_LOCKED = takesEventsLock({
 /** Workers update different counter rows, so that none waits for another's transaction. */
 export const SHARDS = 16;
 /** PostgreSQL refuses longer payloads; an empty one means every queue. */
-const RING_BYTES_MAX = 7000;
+const NOTIFICATION_BYTES_MAX = 7000;
 
 export class Tx {
   readonly schema: string;
@@ -185,14 +185,14 @@ export class Tx {
 
   /** The arguments of `pg_notify`, for a statement that notifies itself. */
   notificationOf(queue: string): readonly [channel: string, word: string] {
-    return [this.#options.channel, Buffer.byteLength(queue) > RING_BYTES_MAX ? "" : queue];
+    return [this.#options.channel, Buffer.byteLength(queue) > NOTIFICATION_BYTES_MAX ? "" : queue];
   }
 
   /** Like `notify`, for queue numbers. */
-  async ringFor(queues: readonly number[]): Promise<void> {
+  async notifyAll(queues: readonly number[]): Promise<void> {
     if (queues.length === 0) return;
     await this.run(
-      `SELECT pg_notify(?, CASE WHEN octet_length(name) > ${RING_BYTES_MAX} THEN '' ELSE name END)
+      `SELECT pg_notify(?, CASE WHEN octet_length(name) > ${NOTIFICATION_BYTES_MAX} THEN '' ELSE name END)
          FROM queues WHERE no = ANY (?::bigint[])`,
       this.#options.channel,
       queues,

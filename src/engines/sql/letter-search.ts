@@ -2,7 +2,7 @@
  * Finds the letters that match a filter, in pages. Waiting letters are in one table, closed ones in another, and letters in
  * retry are found through their items. A cursor is a position, so it stays valid when letters are removed.
  */
-import type { LetterFilter, LetterOrder } from "../../engine.ts";
+import type { LetterFilter, LetterOrder, LetterQuery } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { ItemState } from "../../item/state.ts";
 import { groupConditions } from "./conditions.ts";
@@ -170,7 +170,7 @@ export function* walkTypes<Walk extends TypeWalk>(
 }
 
 /** A letter's number and its sort key. */
-interface PageCursor {
+export interface PageCursor {
   readonly no: number;
   readonly key: string | number;
 }
@@ -178,7 +178,7 @@ interface PageCursor {
 const newestFirst = (a: PageCursor, b: PageCursor) => b.no - a.no;
 const byKey = (a: PageCursor, b: PageCursor) => compare(a.key, b.key) || newestFirst(a, b);
 
-export const IN_ORDER: Readonly<Record<LetterOrder, (a: PageCursor, b: PageCursor) => number>> = {
+const IN_ORDER: Readonly<Record<LetterOrder, (a: PageCursor, b: PageCursor) => number>> = {
   newest: newestFirst,
   oldest: (a, b) => a.no - b.no,
   attempts: (a, b) => compare(b.key, a.key) || newestFirst(a, b),
@@ -193,11 +193,11 @@ function compare(a: string | number, b: string | number): number {
     : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
 }
 
-export function cursorOf(order: LetterOrder, { no, key }: PageCursor): string {
+function cursorOf(order: LetterOrder, { no, key }: PageCursor): string {
   return Buffer.from(JSON.stringify([order, key, no])).toString("base64url");
 }
 
-export function readCursor(order: LetterOrder, cursor: string): PageCursor {
+function readCursor(order: LetterOrder, cursor: string): PageCursor {
   const [of, key, no] = readList(cursor);
   const isKey = typeof key === (order === "item" || order === "type" ? "string" : "number");
   if (of === order && isKey && Number.isSafeInteger(no))
@@ -259,6 +259,28 @@ function conditionAfter(order: LetterOrder, { no, key }: PageCursor): PageSql {
   if (order === "oldest") return { sql: "no > ?", values: [no] };
   const beyond = order === "attempts" ? "<" : ">";
   return { sql: `key ${beyond}= ? AND (key ${beyond} ? OR no < ?)`, values: [key, key, no] };
+}
+
+/** The search of a query. It finds one letter more than the page if there is a next page. */
+export function searchOf(query: LetterQuery): Search & { readonly filter: LetterQuery } {
+  const order = query.order ?? "newest";
+  const after = query.cursor === undefined ? undefined : readCursor(order, query.cursor);
+  return { filter: query, order, after, limit: query.limit === 0 ? 0 : query.limit + 1 };
+}
+
+/** Merges what the search found in each source. */
+export function mergeParts<Letter extends PageCursor>(
+  { filter: { limit }, order }: ReturnType<typeof searchOf>,
+  parts: readonly { readonly found: readonly Letter[]; readonly total: number }[],
+): { readonly page: readonly Letter[]; readonly total: number; readonly next: string | null } {
+  const found = parts.flatMap((part) => part.found).sort(IN_ORDER[order]);
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    page,
+    total: parts.reduce((sum, { total }) => sum + total, 0),
+    next: found.length > limit && last !== undefined ? cursorOf(order, last) : null,
+  };
 }
 
 /** Finds letters in a store that has lost its groups: counts come from groups, so every filter would find nothing. */

@@ -17,7 +17,7 @@ interface Intake {
   readonly events: EventLog;
 }
 
-export type Fate = "existing" | "changed" | "replaced";
+export type AddOutcome = "existing" | "changed" | "replaced";
 
 const CHANGED_IDS_MAX = 10;
 
@@ -28,9 +28,9 @@ export class AddTotals {
   readonly #changedIds: string[] = [];
 
   /** Counts the outcomes of items whose ids exist. */
-  met(items: readonly NewItem[], fates: readonly Fate[]): void {
-    this.replaced += fates.filter((fate) => fate === "replaced").length;
-    this.#changedIds.push(...items.flatMap(({ itemId }, at) => (fates[at] === "changed" ? [itemId] : [])));
+  met(items: readonly NewItem[], outcomes: readonly AddOutcome[]): void {
+    this.replaced += outcomes.filter((outcome) => outcome === "replaced").length;
+    this.#changedIds.push(...items.flatMap(({ itemId }, at) => (outcomes[at] === "changed" ? [itemId] : [])));
   }
 
   report(count: number): AddReport {
@@ -56,19 +56,19 @@ export function* meetAgain(
   intake: Intake,
   items: readonly NewItem[],
   replacer: string | undefined,
-): Step<Fate[]> {
+): Step<AddOutcome[]> {
   if (items.length === 0) return [];
   const known = yield* findKnown(
     intake,
     items.map(({ itemId }) => itemId),
   );
-  const fates: Fate[] = [];
+  const outcomes: AddOutcome[] = [];
   for (const item of items) {
     const row = known.get(item.itemId);
     assert(row, `item ${item.itemId} is neither new nor there`);
-    fates.push(replacer === undefined ? compare(row, item) : yield* replace(intake, item, replacer));
+    outcomes.push(replacer === undefined ? compare(row, item) : yield* replace(intake, item, replacer));
   }
-  return fates;
+  return outcomes;
 }
 
 function* findKnown({ db, queue }: Intake, itemIds: readonly string[]): Step<ReadonlyMap<string, Known>> {
@@ -83,23 +83,23 @@ function* findKnown({ db, queue }: Intake, itemIds: readonly string[]): Step<Rea
 }
 
 /** Compares with the data that the item was added with, not with later edits. Purged items have no data to compare. */
-function compare({ purged, data, first }: Known, item: NewItem): Fate {
+function compare({ purged, data, first }: Known, item: NewItem): AddOutcome {
   if (purged === 1) return "existing";
   return textOf(first ?? data) === canonicalJson(item.data) ? "existing" : "changed";
 }
 
 /** Removes the row of `ready_items` before it locks the item, in the same order as leasing, to avoid deadlocks. */
-function* replace(intake: Intake, item: NewItem, author: string): Step<Fate> {
+function* replace(intake: Intake, item: NewItem, author: string): Step<AddOutcome> {
   const { db } = intake;
   const seen = yield* requireKnown(intake, item.itemId);
-  if (!isReplaceable(seen, item)) return fateOf(seen, item);
+  if (!isReplaceable(seen, item)) return outcomeOf(seen, item);
   yield* db.withdraw([seen.ref]);
   yield* db.get(`SELECT 1 FROM items WHERE ref = ? ${db.sql.forUpdate}`, seen.ref);
   const known = yield* requireKnown(intake, item.itemId);
   const isReplaced = isReplaceable(known, item);
   if (isReplaced) yield* rewrite(intake, known.ref, item, author);
   if (known.state === "ready") yield* db.offer([known.ref]);
-  return isReplaced ? "replaced" : fateOf(known, item);
+  return isReplaced ? "replaced" : outcomeOf(known, item);
 }
 
 function isReplaceable({ purged, state, data }: Known, item: NewItem): boolean {
@@ -108,7 +108,7 @@ function isReplaceable({ purged, state, data }: Known, item: NewItem): boolean {
 }
 
 /** The outcome for an item that is not replaced: `existing` if it has the current or the original data. */
-function fateOf(known: Known, item: NewItem): Fate {
+function outcomeOf(known: Known, item: NewItem): AddOutcome {
   return textOf(known.data) === canonicalJson(item.data) ? "existing" : compare(known, item);
 }
 

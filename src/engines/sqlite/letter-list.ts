@@ -2,25 +2,24 @@
  * Reads a page of letters and the exact total. Nearly every filter chooses groups, whose letters are already counted: the
  * page is then merged from the groups. Other filters are searched letter by letter in SQL. Nothing uses OFFSET.
  */
-import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
+import type { LetterFilter, LetterPage, LetterQuery } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
 import { condition } from "../sql/conditions.ts";
 import { call, runNow } from "../sql/db.ts";
 import { countQueue } from "../sql/jobs.ts";
 import {
-  cursorOf,
   DEAD,
   type Found,
   groupsMissing,
-  IN_ORDER,
   isOfGroups,
   LETTERS_WITHOUT_GROUPS,
+  mergeParts,
   type Part,
-  readCursor,
   type Search,
   type Source,
   searchAndCount,
   searchEach,
+  searchOf,
   WAITING,
   walkTypes,
 } from "../sql/letter-search.ts";
@@ -41,33 +40,17 @@ import type { Session } from "./session.ts";
 import { walkText } from "./text-walk.ts";
 
 export function listLetters(session: Session, query: LetterQuery): LetterPage {
-  const order = query.order ?? "newest";
-  const after = query.cursor === undefined ? undefined : readCursor(order, query.cursor);
-  const search = { filter: query, order, after, limit: query.limit === 0 ? 0 : query.limit + 1 };
+  const search = searchOf(query);
   const sources = isApart(query) ? sourcesApartIn(session, query) : sourcesIn(session, query);
   const parts = sources.map((source) => lookInto(session, source, search, query.counted ?? true));
-  const found = merged(parts, order).slice(0, search.limit);
-  const page = found.slice(0, query.limit);
-  const last = page.at(-1);
-  const readPage = () => readLetters(session, page, query.parts);
-  const total = parts.reduce((sum, part) => sum + part.total, 0);
+  const { page, total, next } = mergeParts(search, parts);
   if (total === 0 && session.get(LETTERS_WITHOUT_GROUPS) !== undefined) throw groupsMissing(session.path);
-  return {
-    letters: page.length < MANY ? readPage() : session.mapped(readPage),
-    total,
-    next: found.length > query.limit && last !== undefined ? cursorOf(order, last) : null,
-  };
+  const readPage = () => readLetters(session, page, query.parts);
+  return { letters: page.length < MANY ? readPage() : session.mapped(readPage), total, next };
 }
 
 /** From this many letters on, mapping the file costs less than reading its pages one by one. */
 const MANY = 200;
-
-/** The letters of a single source are already in order. */
-function merged(parts: readonly Part[], order: LetterOrder): readonly Found[] {
-  const [only, ...others] = parts;
-  if (only !== undefined && others.length === 0) return only.found;
-  return parts.flatMap((part) => part.found).sort(IN_ORDER[order]);
-}
 
 /**
  * Whether each state is searched separately: attempts, item ids and texts are indexed for dead items only, ages for all
