@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { exactGroups, pairScore } from "./grouping-score.mjs";
-import { LIBRARY } from "./kit.mjs";
+import { TRIAGE } from "./kit.mjs";
 
 const FOLDER =
   process.env.REDRIVE_GROUPING_DATA ?? fileURLToPath(new URL("../../shared/data/grouping", import.meta.url));
@@ -17,7 +17,7 @@ const ROUNDS = 5;
 if (!existsSync(FOLDER)) {
   console.log(`Skipped: there is no labelled data in ${FOLDER}. Set REDRIVE_GROUPING_DATA to its folder.`);
 } else {
-  const { signatureOf } = await import(LIBRARY);
+  const { signatureOf } = await import(TRIAGE);
   const redrive = (text) => signatureOf(failureOf(text)).signature;
   const methods = { redrive, "exact hash": exactHash, "masks + hash": maskAndHash };
   for (const [name, sets] of Object.entries(themes())) printTheme(name, sets, methods);

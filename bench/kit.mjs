@@ -9,6 +9,8 @@ import { fileURLToPath } from "node:url";
 export const CLI = fileURLToPath(new URL("../dist/cli/main.cjs", import.meta.url));
 /** The built library. */
 export const LIBRARY = new URL("../dist/engine.js", import.meta.url).href;
+/** The built grouping of failures. */
+export const TRIAGE = new URL("../dist/triage.js", import.meta.url).href;
 
 /** Runs every case once per round, so that a busy moment of the machine affects all alike. Returns the medians. */
 export async function interleave(cases, rounds) {

@@ -2,9 +2,10 @@
  * Creates stores with many letters through the engine: items are added, leased and buried in large batches. Group sizes are
  * skewed like real failures: a few causes have most of the letters.
  */
-import { LIBRARY } from "./kit.mjs";
+import { LIBRARY, TRIAGE } from "./kit.mjs";
 
-const { openStore, signatureOf } = await import(LIBRARY);
+const { openStore } = await import(LIBRARY);
+const { signatureOf } = await import(TRIAGE);
 
 const HOLDER = "bench-holder";
 const BATCH = 2000;

@@ -155,21 +155,18 @@ function readWhole(url) {
   const figures = {};
   for (const [what, where] of Object.entries(listings)) {
     const runs = Array.from({ length: LISTING_RUNS }, () => readInChild(url, where));
+    const firsts = runs.map(({ first }) => first);
+    const laters = runs.map(({ later }) => later);
     figures[what] = {
-      first: percentile(
-        runs.map(({ first }) => first),
-        50,
-      ),
-      later: percentile(
-        runs.map(({ later }) => later),
-        50,
-      ),
+      first: percentile(firsts, 50),
+      firstMax: Math.max(...firsts),
+      later: percentile(laters, 50),
     };
   }
   return figures;
 }
 
-const LISTING_RUNS = 5;
+const LISTING_RUNS = 7;
 const LISTING_CALLS = 8;
 const WARM_FROM = 3;
 
@@ -179,14 +176,14 @@ function readInChild(url, where) {
 }
 
 const LISTING_NOTE =
-  "CPU time of the process in a call, in five new processes: the median of their calls 4 to 8, beside the median of their first calls, in which V8 has compiled nothing yet and the heap grows. Every letter comes with its data, all its failures, its notes and amendments.";
+  "CPU time of the process in a call, in seven new processes: the median and the maximum of their first calls, in which V8 has compiled nothing yet and the heap grows, beside the median of their calls 4 to 8. The goal is held against the median of the first calls. Every letter comes with its data, all its failures, its notes and amendments; data and failures that no filter reads are parsed when they are used.";
 
 function listingRows(listings, letters) {
-  return Object.entries(listings).map(([what, { first, later }]) => ({
+  return Object.entries(listings).map(([what, { first, firstMax, later }]) => ({
     what: `${what}, ${count(letters)} letters`,
-    figure: `CPU ${ms(later)}`,
-    beside: `first call: CPU ${ms(first)}`,
-    ...atMost(later, SEARCH_MS_MAX, "ms"),
+    figure: `first call: CPU ${ms(first)}, at most ${ms(firstMax)}`,
+    beside: `later calls: CPU ${ms(later)}`,
+    ...atMost(first, SEARCH_MS_MAX, "ms"),
   }));
 }
 

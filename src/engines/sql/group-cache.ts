@@ -76,16 +76,46 @@ export class GroupCache {
     asked: readonly { readonly group: Group; readonly message: string }[],
   ): Step<Group[]> {
     if (asked.length === 0) return [];
-    const [corrections] = yield* together(
-      this.#correctionsNow(),
-      this.#meet(asked.map(({ group }) => group.signature)),
-    );
-    const found =
-      corrections.length === 0
-        ? asked.map(({ group }) => group)
-        : asked.map(({ group, message }) => corrected(group, message, corrections));
+    const meeting = this.#meet(asked.map(({ group }) => group.signature));
+    // A record shows whether there are corrections, which saves a statement but costs PostgreSQL a round trip.
+    if (this.#db.sql.isRowByRow) yield* meeting;
+    else yield* together(this.#correctionsNow(), meeting);
+    const corrections = yield* this.#correctionsNow();
+    if (corrections.length === 0) return asked.map(({ group }) => this.#underItsPattern(group));
+    const found = asked.map(({ group, message }) => corrected(group, message, corrections));
     yield* this.#meet(found.map(({ signature }) => signature));
     return found.map((group) => this.#underItsPattern(group));
+  }
+
+  /**
+   * Like `groupAll` for one group, if no correction or closed record needs more than `find` reads; otherwise undefined. Without a
+   * generator, because SQLite does this for every burial.
+   */
+  groupOpen<Group extends Grouping>(
+    group: Group,
+    find: (sql: string, signature: string) => FoundRecord | undefined,
+  ): Group | undefined {
+    const { signature } = group;
+    if (!this.#records.has(signature)) {
+      const found = find(RECORD_OF, signature);
+      if (found === undefined || found.is_open === 0 || found.is_corrected !== 0) return undefined;
+      this.#records.set(signature, { pattern: found.pattern, isOpen: true });
+      this.#corrections ??= [];
+    }
+    return this.#corrections?.length === 0 ? this.#underItsPattern(group) : undefined;
+  }
+
+  /** Like `numbersOf` for one row that exists; otherwise undefined. */
+  existingNumber(
+    asked: AskedRow,
+    find: (sql: string, key: readonly (string | number)[]) => { readonly no: number } | undefined,
+  ): number | undefined {
+    const key = rowKey(asked);
+    const known = this.#rows.get(key);
+    if (known !== undefined) return known;
+    const no = find(GROUP_OF, keyOf(asked.queue, asked.header))?.no;
+    if (no !== undefined) this.#rows.set(key, no);
+    return no;
   }
 
   /** Prefetches in one batch what the burials of these letters will most likely need. */
@@ -150,6 +180,7 @@ export class GroupCache {
   /** Call after the counters are written, which show whether letters wait, and before the events. */
   *write(): Step<void> {
     if (this.hasEnds) yield* this.#resolveThoseOver();
+    if (this.#changed.size === 0 && this.#fixes.size === 0) return;
     yield* together(
       writeLives(this.#db, [...this.#changed.values()]),
       countFixes(this.#db, [...this.#fixes.values()]),
@@ -202,12 +233,14 @@ export class GroupCache {
   }
 
   *#meet(signatures: readonly string[]): Step<void> {
-    const unknown = [...new Set(signatures)].filter((signature) => !this.#records.has(signature));
+    const unknown = signatures.filter((signature) => !this.#records.has(signature));
     if (unknown.length === 0) return;
-    const rows = yield* findRecords(this.#db, unknown);
+    const rows = yield* findRecords(this.#db, unknown.length === 1 ? unknown : [...new Set(unknown)]);
     for (const signature of unknown) this.#records.set(signature, null);
-    for (const row of rows)
+    for (const row of rows) {
       this.#records.set(row.signature, { pattern: row.pattern, isOpen: row.is_open === 1 });
+      if (row.is_corrected === 0) this.#corrections ??= [];
+    }
     const others = rows.filter((row) => row.is_open === 0).map((row) => row.signature);
     if (others.length === 0) return;
     for (const [signature, record] of yield* readLives(this.#db, others))
@@ -226,27 +259,32 @@ function rowKey({ queue, header }: AskedRow): string {
 }
 
 function keyOf(queue: number, header: LetterHeader): (string | number)[] {
-  return [
-    ...[queue, header.signature, header.errorType, header.errorClass],
-    ...[Number(header.reprocessEligible), Number(header.manualReviewRequired)],
-  ];
+  const { signature, errorType, errorClass, reprocessEligible, manualReviewRequired } = header;
+  return [queue, signature, errorType, errorClass, Number(reprocessEligible), Number(manualReviewRequired)];
 }
 
-interface FoundRecord {
+export interface FoundRecord {
   readonly signature: string;
   readonly pattern: string;
   readonly is_open: number;
+  /** Whether there are corrections, of any group. */
+  readonly is_corrected?: number;
 }
 
-const RECORD =
-  "SELECT signature, pattern, CASE state WHEN 'open' THEN 1 ELSE 0 END AS is_open FROM group_records";
-const RECORD_OF = `${RECORD} WHERE signature = ?`;
+const RECORD = "signature, pattern, CASE state WHEN 'open' THEN 1 ELSE 0 END AS is_open";
+const RECORD_OF = `SELECT ${RECORD}, EXISTS (SELECT 1 FROM corrections) AS is_corrected FROM group_records WHERE signature = ?`;
 
 function* findRecords(db: Db, signatures: readonly string[]): Step<readonly FoundRecord[]> {
   if (!db.sql.isRowByRow)
-    return yield* db.all(`${RECORD} WHERE ${db.sql.among("signature", "?", "text")}`, signatures);
+    return yield* db.all(
+      `SELECT ${RECORD} FROM group_records WHERE ${db.sql.among("signature", "?", "text")}`,
+      signatures,
+    );
   const found: FoundRecord[] = [];
-  for (const signature of signatures) found.push(...(yield* db.all<FoundRecord>(RECORD_OF, signature)));
+  for (const signature of signatures) {
+    const record = yield* db.get<FoundRecord>(RECORD_OF, signature);
+    if (record !== undefined) found.push(record);
+  }
   return found;
 }
 

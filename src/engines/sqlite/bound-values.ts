@@ -8,7 +8,8 @@ export type Given = SqlValue;
 
 /** Returns the same array if no value needs conversion, which is the usual case. */
 export function bound(values: readonly Given[]): readonly Value[] {
-  return values.every(isValue) ? values : values.map(stored);
+  for (const value of values) if (!isValue(value)) return values.map(stored);
+  return values as readonly Value[];
 }
 
 function isValue(value: Given): value is Value {

@@ -23,13 +23,16 @@ export function buryAll(
   burials: readonly Burial[],
 ): void {
   if (burials.length === 0) return;
-  const numbers = runNow(
-    groups.numbersOf(burials.map(({ queue, at, death }) => ({ queue, at, header: death }))),
-  );
+  const asked = burials.map(({ queue, at, death }) => ({ queue, at, header: death }));
+  const find = (sql: string, key: readonly (string | number)[]) => session.get<{ no: number }>(sql, ...key);
+  let numbers: readonly (number | undefined)[] = asked.map((row) => groups.existingNumber(row, find));
+  if (numbers.includes(undefined)) numbers = runNow(groups.numbersOf(asked));
   const { lastInsertRowid } = session.insert(
-    `letters (ref, grp, buried_at, ${Object.keys(DIALECT.letterHeader).join(", ")})`,
+    LETTERS,
     burials.map(({ ref, at, firstAt, death }, index) => [
-      ...[ref, numbers[index] ?? 0, at],
+      ref,
+      numbers[index] ?? 0,
+      at,
       ...headerValues(DIALECT, death, { message: "", firstAt }),
     ]),
   );
@@ -39,6 +42,8 @@ export function buryAll(
     deltas.queue(queue, "letters", 1);
   }
 }
+
+const LETTERS = `letters (ref, grp, buried_at, ${Object.keys(DIALECT.letterHeader).join(", ")})`;
 
 /** The number of the newest burial, even if its letter no longer exists. */
 export function lastBurial(session: Session): number {

@@ -56,14 +56,21 @@ export class CounterDeltas extends Deltas {
   }
 }
 
-/** Updates both time bounds, because the clock may have been set back. */
+/** Updates both time bounds, because the clock may have been set back. A burial changes no other counter. */
 function countGroup(session: Session, sum: GroupSum): void {
+  const { group, count, in_retry, resolved, discarded, firstAt, lastAt } = sum;
+  if (in_retry === 0 && resolved === 0 && discarded === 0) {
+    session.run(`UPDATE groups SET count = count + ?, ${BOUNDS} WHERE no = ?`, count, firstAt, lastAt, group);
+    return;
+  }
   session.run(
     `UPDATE groups SET count = count + ?, in_retry = in_retry + ?, resolved = resolved + ?, discarded = discarded + ?,
-            first_at = min(first_at, ?), last_at = max(last_at, ?) WHERE no = ?`,
-    ...[sum.count, sum.in_retry, sum.resolved, sum.discarded, sum.firstAt, sum.lastAt, sum.group],
+            ${BOUNDS} WHERE no = ?`,
+    ...[count, in_retry, resolved, discarded, firstAt, lastAt, group],
   );
 }
+
+const BOUNDS = "first_at = min(first_at, ?), last_at = max(last_at, ?)";
 
 /** Updates the counters of one row. Few combinations of counters occur, so the statements stay few. */
 function addTo(session: Session, table: string, no: number, counters: ReadonlyMap<string, number>): void {

@@ -4,7 +4,7 @@
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { failureToJson } from "../../item/failure.ts";
-import type { Lease, Settlement } from "../../item/item.ts";
+import type { DeathRecord, Lease, Settlement } from "../../item/item.ts";
 import { assertSettlement } from "../../item/settlement.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
@@ -13,7 +13,7 @@ import type { Ledger, Unburied } from "../sql/bury.ts";
 import { runNow } from "../sql/db.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
 import { EventLog } from "../sql/events.ts";
-import { GroupCache } from "../sql/group-cache.ts";
+import { type FoundRecord, GroupCache } from "../sql/group-cache.ts";
 import { queueNo } from "../sql/jobs.ts";
 import {
   countsAs,
@@ -37,25 +37,19 @@ export function settleAndLease(
   holderId: string | null,
   request: SettleAndLease,
 ): SettleAndLeaseResult {
-  const now = session.now;
-  const events = new EventLog(now);
-  const db = new SqliteDb(session);
-  const step: Step = {
-    ...{ session, db, now, events },
-    ...{ deltas: new CounterDeltas(), groups: new GroupCache(db, events), keys: new OrderingKeys() },
-  };
+  const step = new Step(session);
   const stale = settleAll(step, request.settle);
   step.keys.write(session);
   const { isOpen, gate } = pass(step, request);
   const leasing = request.lease ? leaseDue(step, holderId, request.lease, isOpen) : NOTHING;
   step.deltas.write(session);
-  runNow(step.groups.write());
+  step.writeGroups();
   writeEvents(session, step.events);
   return { ...leasing, stale, gate, now: step.now };
 }
 
 function pass({ session, events }: Step, { gate: asked }: SettleAndLease): Passage {
-  if (asked === undefined) return runOn(session, (db) => passGate(db, asked));
+  if (asked === undefined) return UNASKED;
   const queue = runOn(session, (db) => queueNo(db, asked.queue));
   const passage = runOn(session, (db) => passGate(db, asked));
   if (!passage.isWritten) return passage;
@@ -64,11 +58,33 @@ function pass({ session, events }: Step, { gate: asked }: SettleAndLease): Passa
   return passage;
 }
 
-interface Step extends Ledger {
+const UNASKED: Passage = { isOpen: true, isWritten: false, gate: null };
+
+/** What one step reads and collects. Most steps bury nothing, so the groups are created on first use. */
+class Step implements Ledger {
   readonly session: Session;
   readonly now: number;
-  readonly deltas: CounterDeltas;
-  readonly keys: OrderingKeys;
+  readonly db: SqliteDb;
+  readonly events: EventLog;
+  readonly deltas = new CounterDeltas();
+  readonly keys = new OrderingKeys();
+  #groups: GroupCache | undefined;
+
+  constructor(session: Session) {
+    this.session = session;
+    this.now = session.now;
+    this.db = new SqliteDb(session);
+    this.events = new EventLog(this.now);
+  }
+
+  get groups(): GroupCache {
+    this.#groups ??= new GroupCache(this.db, this.events);
+    return this.#groups;
+  }
+
+  writeGroups(): void {
+    if (this.#groups !== undefined) runNow(this.#groups.write());
+  }
 }
 
 type SettledRow = Settled["row"];
@@ -91,12 +107,14 @@ function settleAll(step: Step, settlements: readonly Settlement[]): Lease[] {
     return { settlement, row, to: stateAfter(settlement) };
   });
   const held = ended.filter(isHeld);
-  const deaths = runNow(groupDeaths(step, held));
-  const letters = runNow(endLetters(step, held));
+  const deaths = deathsOf(step, held);
+  const letters = held.some(({ row }) => row.redrives > 0) ? runNow(endLetters(step, held)) : NO_LETTERS;
   const burials: Burial[] = [];
+  const stale: Lease[] = [];
   for (const one of ended) {
     const { settlement } = one;
     if (!isHeld(one)) {
+      stale.push(settlement.lease);
       keepLateResult(step, settlement);
       continue;
     }
@@ -109,7 +127,32 @@ function settleAll(step: Step, settlements: readonly Settlement[]): Lease[] {
     burials.push({ ref: settlement.lease.ref, queue: one.row.queue, at: step.now, firstAt, death });
   }
   buryAll(step, burials);
-  return ended.filter((one) => !isHeld(one)).map(({ settlement }) => settlement.lease);
+  return stale;
+}
+
+const NO_LETTERS: ReadonlyMap<number, Unburied> = new Map();
+
+function deathsOf(step: Step, held: readonly Settled[]): ReadonlyMap<Settlement, DeathRecord> {
+  if (held.every(({ settlement }) => settlement.death === undefined)) return NO_DEATHS;
+  return openGroups(step, held) ?? runNow(groupDeaths(step, held));
+}
+
+const NO_DEATHS: ReadonlyMap<Settlement, DeathRecord> = new Map();
+
+/** The death records in the usual case: all groups are known and open, and nobody corrected any. Otherwise undefined. */
+function openGroups(
+  { session, groups }: Step,
+  held: readonly Settled[],
+): ReadonlyMap<Settlement, DeathRecord> | undefined {
+  const find = (sql: string, signature: string) => session.get<FoundRecord>(sql, signature);
+  const deaths = new Map<Settlement, DeathRecord>();
+  for (const { settlement } of held) {
+    if (settlement.death === undefined) continue;
+    const open = groups.groupOpen(settlement.death, find);
+    if (open === undefined) return undefined;
+    deaths.set(settlement, open);
+  }
+  return deaths;
 }
 
 /** The row of an item that has no letter, ordering key or operation. */

@@ -15,13 +15,18 @@ const FEW = 4;
 export type TakePlain = (settlement: Settlement) => number | undefined;
 
 export function settlePlain(session: Session, now: number, settlements: readonly Settlement[]): TakePlain {
+  if (settlements.length < FEW) return takeNone;
   const successes = settlements.filter(isSuccess);
   const failures = settlements.filter(isFailure);
-  if (successes.length + failures.length < FEW || isAnyNamedTwice(settlements)) return () => undefined;
+  if (successes.length + failures.length < FEW || isAnyNamedTwice(settlements)) return takeNone;
   const queues = new Map<number, number>();
   if (successes.length > 0) succeed(session, now, successes, queues);
   if (failures.length > 0) fail(session, now, failures, queues);
   return ({ lease }) => queues.get(lease.ref);
+}
+
+function takeNone(): undefined {
+  return undefined;
 }
 
 /** If an item is settled twice, the first settlement counts, so all are settled one by one. */
