@@ -26,7 +26,7 @@ test(`${REQUESTS} generated requests (seed ${SEED}) get an answer that is no ser
     { key: "o-3", data: { size: 3 } },
   ]);
   const fuzz = new RequestFuzz(SEED);
-  const authorization = `Bearer ${await kit.tokenFor("admin", "fuzz")}`;
+  let authorization = `Bearer ${await kit.tokenFor("admin", "fuzz")}`;
   const statuses = new Map<number, number>();
   for (let sent = 0; sent < REQUESTS; sent += 1) {
     const request = fuzz.next(authorization);
@@ -34,7 +34,9 @@ test(`${REQUESTS} generated requests (seed ${SEED}) get an answer that is no ser
     const response = await kit.server.fetch(request);
     statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
     const text = await textOf(response);
-    expect(text, what).not.toMatch(/\bat .+\.(ts|js):\d+/);
+    if (response.status === 401) authorization = `Bearer ${await kit.tokenFor("admin", "fuzz")}`; // it revoked its own
+    // Letters contain stack traces of the work; errors of the server must not.
+    if (response.status >= 400) expect(text, what).not.toMatch(/\bat .+\.(ts|js):\d+/);
     if (response.status >= 500) expect.fail(`${response.status} for ${what}: ${text}\n${bugs.join("\n")}`);
     for (const [, id] of text.matchAll(/"(?:selection_id|operation_id|signature|token_id)":"([^"]+)"/g))
       if (id !== undefined && fuzz.seen.length < 200) fuzz.seen.push(id);
