@@ -202,6 +202,26 @@ export const watchForm = z
   })
   .meta({ id: "watch" });
 
+const redactForm = z
+  .strictObject({
+    paths: some(required("a path")).describe(
+      "Paths in the data of items, e.g. customer.email, lines.*.iban or **.password; `**` is any depth.",
+    ),
+    below: maybe(z.enum(["operator", "admin"]), "Roles below this one see [redacted]. Default admin."),
+  })
+  .meta({ id: "redact" });
+
+const workForm = z
+  .strictObject({
+    queue: required("a queue").describe("The name of the queue."),
+    command: z
+      .array(z.string())
+      .min(1, "expected a program and its arguments")
+      .describe("The program that runs once for each item, as `redrive worker -- COMMAND` does."),
+    concurrency: maybe(count(1), "How many items run at a time. Default 10."),
+  })
+  .meta({ id: "work" });
+
 export const configForm = z
   .strictObject({
     dlq: maybe(dlqForm, "How letters are stored."),
@@ -215,6 +235,8 @@ export const configForm = z
       z.array(classRuleForm),
       "Rules for the type and class of failures. The first match takes precedence over the built-in rules.",
     ),
+    redact: maybe(z.array(redactForm), "Values of items that the server hides from roles."),
+    work: maybe(z.array(workForm), "Queues that `redrive serve --work` processes, with their commands."),
     watch: maybe(watchForm, "The rules, schedule and channels of `redrive watch`."),
   })
   .meta({ title: "Settings of Redrive" });

@@ -60,6 +60,8 @@ export async function readConfig(text: string, path: string): Promise<Config> {
     fixes: rulesFrom(value.fixes ?? [], folder),
     groups: (value.groups ?? []).map(groupRuleFrom),
     classify: (value.classify ?? []).map(classRuleFrom),
+    redact: (value.redact ?? []).map(({ paths, below = "admin" }) => ({ paths: [paths].flat(), below })),
+    work: (value.work ?? []).map(({ concurrency, ...work }) => ({ ...work, ...compact({ concurrency }) })),
     watch: watchFrom(value.watch ?? {}, folder),
   };
 }

@@ -13,6 +13,10 @@ export interface Config {
   readonly groups: readonly GroupRule[];
   /** Rules that correct the type and class of failures; the first match wins. */
   readonly classify: readonly ClassRule[];
+  /** Values of items that the server hides from roles. */
+  readonly redact: readonly RedactRule[];
+  /** Queues that `redrive serve --work` processes. */
+  readonly work: readonly WorkSettings[];
   /** The rules, schedule and channels of `redrive watch`. */
   readonly watch: WatchSettings;
 }
@@ -30,6 +34,20 @@ export interface LetterSettings {
   readonly dlqDir?: string;
 }
 
+/** Paths of item data that roles below the named one do not see. */
+export interface RedactRule {
+  readonly paths: readonly string[];
+  readonly below: "operator" | "admin";
+}
+
+/** A queue and the command that processes its items. */
+export interface WorkSettings {
+  readonly queue: string;
+  readonly command: readonly string[];
+  /** How many items run at a time. Default 10. */
+  readonly concurrency?: number;
+}
+
 /** How long jobs and logs are kept, in days; null means no limit. Default: no limit. */
 export type JobSettings = { readonly retentionDays: number | null; readonly logRetentionDays: number | null };
 
@@ -39,5 +57,7 @@ export const DEFAULT_CONFIG: Config = {
   fixes: [],
   groups: [],
   classify: [],
+  redact: [],
+  work: [],
   watch: DEFAULT_WATCH,
 };

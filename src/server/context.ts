@@ -8,6 +8,7 @@ import type { RouteSpec } from "./contract/route.ts";
 import type { RouteInput } from "./contract.ts";
 import type { EventHub } from "./event-hub.ts";
 import type { OperationRunner } from "./operation-runner.ts";
+import type { Redactor } from "./redact.ts";
 
 /** What all requests of one server share. */
 export interface ServerContext {
@@ -39,6 +40,8 @@ export interface Seen {
 
 export interface RequestContext extends ServerContext {
   readonly principal: Principal;
+  /** Masks what the role may not see; null if it may see everything. */
+  readonly redactor: Redactor | null;
   /** The author of the changes that the request makes. */
   readonly author: string;
   readonly headers: Headers;

@@ -6,6 +6,7 @@ import type { Engine } from "../engine.ts";
 import { type Event, eventToJson } from "../item/event.ts";
 import { WakeSignal } from "../runner/poll-schedule.ts";
 import type { Clock } from "../std/clock.ts";
+import type { Json } from "../std/json.ts";
 import { messageOf } from "../std/thrown.ts";
 import { textOf } from "./event-stream.ts";
 import type { RequestLog } from "./request-log.ts";
@@ -13,6 +14,8 @@ import type { RequestLog } from "./request-log.ts";
 export interface EventFilter {
   readonly queue?: string;
   readonly types?: readonly string[];
+  /** Masks an event for a role that may not see everything. */
+  readonly mask?: (event: Json) => Json;
 }
 
 const POLL_MS = 200;
@@ -70,11 +73,17 @@ export class EventHub {
     if (at >= this.#floor && this.#position > 0) {
       const fresh = this.#kept.filter(({ id }) => id > at);
       const matching = fresh.filter(({ event }) => isWanted(event, filter));
-      return { text: matching.map(({ text }) => text).join(""), last: Math.max(at, this.#position) };
+      return {
+        text: matching.map((one) => shownTo(filter, one)).join(""),
+        last: Math.max(at, this.#position),
+      };
     }
     const page = await this.#engine.listEvents({ after: at, limit: PAGE_MAX });
     const matching = page.filter((event) => isWanted(event, filter));
-    return { text: matching.map((event) => keptOf(event).text).join(""), last: page.at(-1)?.id ?? at };
+    return {
+      text: matching.map((event) => shownTo(filter, keptOf(event))).join(""),
+      last: page.at(-1)?.id ?? at,
+    };
   }
 
   /** Polls while there are clients. An error of the store is retried; clients keep their positions. */
@@ -120,6 +129,10 @@ const IDLE_MS = 1000;
 
 function keptOf(event: Event): KeptEvent {
   return { id: event.id, event, text: textOf({ id: String(event.id), data: eventToJson(event) }) };
+}
+
+function shownTo({ mask }: EventFilter, { id, event, text }: KeptEvent): string {
+  return mask === undefined ? text : textOf({ id: String(id), data: mask(eventToJson(event)) });
 }
 
 function isWanted({ queue, type }: Event, filter: EventFilter): boolean {

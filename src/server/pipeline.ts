@@ -1,5 +1,5 @@
 /** What happens to every request of a route: origin, who, role, limits, input; then the handler; then the response. */
-import { compact, type JsonObject, stringifyJson } from "../std/json.ts";
+import { compact, isJsonObject, type JsonObject, stringifyJson } from "../std/json.ts";
 import { authorText } from "./audit.ts";
 import { unauthorized } from "./auth/login.ts";
 import { mayAct, type Principal } from "./auth/principal.ts";
@@ -18,6 +18,7 @@ import type { HandledRoute } from "./handlers.ts";
 import { once } from "./idempotency.ts";
 import { problemOf, RequestError } from "./problem.ts";
 import { type ParsedInput, readInput } from "./read-input.ts";
+import { redactorFor, requireVisible } from "./redact.ts";
 
 export interface Limits {
   readonly bodyBytesMax: number;
@@ -72,9 +73,12 @@ export class Pipeline {
     const query = new URL(request.url).searchParams;
     const input = readInput(route, { params: call.params, query, body: text });
     const signal = AbortSignal.any([request.signal, context.stopping]);
+    const redactor = redactorFor((await context.config()).redact, principal.role);
+    if (redactor !== null) requireNoGuessing(input);
     const own: RequestContext = {
       ...context,
       principal,
+      redactor,
       author: authorOf(principal),
       headers: request.headers,
       signal,
@@ -140,13 +144,21 @@ export class Pipeline {
     if (route.recorded !== undefined) await record(context, route, input);
     if (result instanceof Response) return result;
     const { document, headers, status } = result instanceof Reply ? result : new Reply(result);
-    const text = `${stringifyJson(document)}\n`;
+    const { redactor } = context;
+    const text = `${stringifyJson(redactor === null ? document : redactor.document(document))}\n`;
     if (this.#options.checksResponses && !isStream(route.response)) route.response.parse(JSON.parse(text));
     return new Response(text, {
       status: status ?? route.status ?? 200,
       headers: { "content-type": "application/json", ...headers },
     });
   }
+}
+
+/** An expression or a text search could find out hidden values by trial. */
+function requireNoGuessing({ query, body }: ParsedInput): void {
+  const filters = [query, isJsonObject(body) ? body.filter : undefined].filter(isJsonObject);
+  const guessing = filters.some(({ filter, search }) => filter !== undefined || search !== undefined);
+  if (guessing) requireVisible("a filter by expression or text");
 }
 
 /** Browsers have sessions, programs have tokens. */

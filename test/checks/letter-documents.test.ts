@@ -59,14 +59,16 @@ describe("the page about settings", () => {
 
   function keysOfSettings(): readonly string[] {
     const { dlq, jobs, fix, group, class_rule, watch, quiet_hours, alert_rule, alert_channel } = schema.$defs;
-    const rules = [group, group.properties.match, class_rule];
+    const { redact, work } = schema.$defs;
+    const rules = [group, group.properties.match, class_rule, redact, work];
     const forms = [dlq, jobs, fix, ...rules, watch, quiet_hours, alert_rule, alert_channel];
     return forms.flatMap(({ properties }) => Object.keys(properties));
   }
 
   it("has every key of redrive.yml, in a row of its own", () => {
     const { fix } = schema.$defs;
-    expect(Object.keys(schema.properties)).toEqual(["dlq", "jobs", "fixes", "groups", "classify", "watch"]);
+    const sections = ["dlq", "jobs", "fixes", "groups", "classify", "redact", "work", "watch"];
+    expect(Object.keys(schema.properties)).toEqual(sections);
     const keys = keysOfSettings();
     expect(keys).toEqual(expect.arrayContaining(["max_items", "poison_after", "command", "max_uses"]));
     expect(withoutRow(settings, keys)).toEqual([]);

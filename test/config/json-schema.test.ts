@@ -19,7 +19,9 @@ test("it has every key, says what each means, and refuses others", () => {
       { properties: Record<string, { description?: string }>; additionalProperties: boolean }
     >;
   };
-  expect(Object.keys(schema.properties)).toEqual(["dlq", "jobs", "fixes", "groups", "classify", "watch"]);
+  expect(Object.keys(schema.properties)).toEqual([
+    ...["dlq", "jobs", "fixes", "groups", "classify", "redact", "work", "watch"],
+  ]);
   expect(schema.additionalProperties).toBe(false);
   const {
     dlq,

@@ -20,6 +20,7 @@ const options = {
     "--allow-runs",
     "run the commands of maps and workflows on this machine when their letters are retried",
   ),
+  works: flag("--work", "also process the queues of the section `work` in redrive.yml"),
   publicPath: word("--public-path <path>", "the path that browsers see, if a proxy changes it"),
 };
 
@@ -59,9 +60,16 @@ const serve = command({
           const { host, port, isBehindProxy } = flags;
           const server = await listen(app, { host, port, isBehindProxy, ...(tls && { tls }) });
           report(context, server.url, isLocal ? app.createLoginPath(context.author) : null);
-          await app.resume();
-          if (!signal.aborted) await once(signal, "abort");
-          await server.close();
+          try {
+            await app.resume();
+            const work = flags.works
+              ? await (await import("../serve-work.ts")).startWork(context, engine)
+              : null;
+            if (!signal.aborted) await Promise.race([once(signal, "abort"), ...(work ? [work.ended] : [])]);
+            await work?.drain();
+          } finally {
+            await server.close();
+          }
           return EXIT.done;
         });
       },

@@ -16,6 +16,7 @@ import type { queueRoutes } from "../contract/queues.ts";
 import { eventStream } from "../event-stream.ts";
 import { fileResponse } from "../files.ts";
 import { requireExactItem } from "../find.ts";
+import { type Redactor, requireVisible } from "../redact.ts";
 import { requireQueueOf } from "../selection.ts";
 
 type Routes = Pick<
@@ -52,10 +53,13 @@ export const itemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Nam
     const attempt = await attemptOf(context.engine, item, query.attempt);
     if (attempt.log === undefined) return runningOutput(context, item, attempt);
     const folder = jobLogsFolder(context.home, item.queue);
+    if (context.redactor !== null) return maskedLog(context.redactor, item, { folder, path: attempt.log });
     return fileResponse(context.headers, { folder, path: attempt.log, contentType: LOG_TYPE });
   },
 
-  "GET /items/{queue}/{item_id}/log/tail": async ({ engine, home, clock, signal }, { params }) => {
+  "GET /items/{queue}/{item_id}/log/tail": async (context, { params }) => {
+    const { engine, home, clock, signal, redactor } = context;
+    if (redactor !== null) requireVisible("live output"); // a value may be cut in two by the chunks
     const item = await requireExactItem(engine, params);
     const job = await requireJob(engine, item.queue);
     return eventStream({ signal, clock }, async function* (stop) {
@@ -82,10 +86,21 @@ async function attemptOf(engine: Engine, item: Item, number: number | undefined)
   throw new RedriveError("log_not_found", `The log of attempt ${chosen.number} ${NOT_READ}.`);
 }
 
+/** The log is read at once, because a value may be anywhere in it. */
+async function maskedLog(
+  redactor: Redactor,
+  item: Item,
+  file: { readonly folder: string; readonly path: string },
+): Promise<Response> {
+  const whole = await fileResponse(new Headers(), { ...file, contentType: LOG_TYPE });
+  const text = redactor.text(await whole.text(), item.data);
+  return new Response(text, { headers: { "content-type": LOG_TYPE } });
+}
+
 /** Reads what a running attempt has written so far. */
 async function runningOutput(
-  { engine, home }: RequestContext,
-  { queue, itemId }: Item,
+  { engine, home, redactor }: RequestContext,
+  { queue, itemId, data }: Item,
   { number }: Attempt,
 ): Promise<Response> {
   const job = await requireJob(engine, queue);
@@ -95,5 +110,6 @@ async function runningOutput(
   const bytes = Buffer.concat(
     parts.map((part) => ("title" in part ? Buffer.from(`${part.title}\n`) : part.bytes)),
   );
-  return new Response(bytes, { headers: { "content-type": LOG_TYPE, "x-redrive-running": "true" } });
+  const text = redactor === null ? new Uint8Array(bytes) : redactor.text(bytes.toString(), data);
+  return new Response(text, { headers: { "content-type": LOG_TYPE, "x-redrive-running": "true" } });
 }

@@ -29,6 +29,7 @@ import { type Handler, Reply } from "../context.ts";
 import type { letterActionRoutes } from "../contract/letter-actions.ts";
 import { fileResponse } from "../files.ts";
 import { requireExactLetter } from "../find.ts";
+import { requireVisible } from "../redact.ts";
 import { selectionOf } from "../selection.ts";
 import { etagOf } from "./letters.ts";
 
@@ -82,7 +83,9 @@ export const letterActionHandlers: { readonly [Name in keyof Routes]: Handler<Ro
     return { files };
   },
 
-  "GET /letters/{queue}/{item_id}/evidence/{number}": async ({ engine, home, headers }, { params }) => {
+  "GET /letters/{queue}/{item_id}/evidence/{number}": async (context, { params }) => {
+    const { engine, home, headers, redactor } = context;
+    if (redactor !== null) requireVisible("a download of evidence");
     const letter = await requireExactLetter(engine, params);
     const file = evidenceOf(letter)[Number(params.number) - 1]?.file;
     if (file?.kept === undefined)
@@ -94,7 +97,8 @@ export const letterActionHandlers: { readonly [Name in keyof Routes]: Handler<Ro
     return fileResponse(headers, { folder, path: file.kept, contentType: "application/octet-stream", name });
   },
 
-  "GET /letters/{queue}/{item_id}/capsule": async ({ engine, version }, { params }) => {
+  "GET /letters/{queue}/{item_id}/capsule": async ({ engine, version, redactor }, { params }) => {
+    if (redactor !== null) requireVisible("a capsule");
     const letter = await requireExactLetter(engine, params);
     const capsule = await makeCapsule(engine, letter, { version, env: {} });
     const bytes = await promisify(gzip)(stringifyJson(capsule, 2));
@@ -106,7 +110,9 @@ export const letterActionHandlers: { readonly [Name in keyof Routes]: Handler<Ro
     });
   },
 
-  "GET /letters/export": async ({ engine, signal }, { query: { format = "jsonl", ...words } }) => {
+  "GET /letters/export": async (context, { query: { format = "jsonl", ...words } }) => {
+    const { engine, signal, redactor } = context;
+    if (redactor !== null) requireVisible("an export");
     const { selection } = await selectionOf(engine, words);
     const letters = selectLetters(engine, selection, { order: "oldest", signal });
     const stream = new PassThrough();

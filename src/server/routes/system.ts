@@ -27,13 +27,17 @@ type Routes = typeof systemRoutes;
 export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
   "GET /overview": async ({ engine }) => metricsToJson(await readMetrics(engine)),
 
-  "GET /events": async ({ engine, events, headers, signal, clock }, { query }) => {
+  "GET /events": async (context, { query }) => {
+    const { engine, events, headers, signal, clock, redactor } = context;
+    const mask = redactor === null ? undefined : (event: Json) => redactor.document(event) as Json;
     const filter = await eventFilter(engine, query);
     const given = headers.get("last-event-id") ?? query.after;
     if (given !== undefined && !/^\d{1,16}$/.test(given))
       throw new RequestError("request_invalid", "Last-Event-ID is not the id of an event.");
     const after = given === undefined ? await engine.newestEvent() : Number(given);
-    return eventStream({ signal, clock }, (stop) => events.follow(after, filter, stop));
+    return eventStream({ signal, clock }, (stop) =>
+      events.follow(after, { ...filter, ...compact({ mask }) }, stop),
+    );
   },
 
   "GET /events/list": async (

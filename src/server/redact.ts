@@ -1,0 +1,186 @@
+/**
+ * Masks values of items for roles that may not see them, by the `redact` rules of redrive.yml. Every JSON document passes
+ * through here before it leaves. A hidden value is also masked where it appears in messages and output of the same item.
+ */
+import type { RedactRule } from "../config/settings.ts";
+import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
+import { mayAct } from "./auth/principal.ts";
+import type { Role } from "./contract/route.ts";
+import { RequestError } from "./problem.ts";
+
+const MASK = "[redacted]";
+/** Shorter values would mask half of every message. */
+const VALUE_CHARS_MIN = 4;
+
+export interface Redactor {
+  /** Masks a document. */
+  document(value: unknown): unknown;
+  /** Masks an item's values in its output. */
+  text(text: string, data: Json): string;
+}
+
+/** Returns null if the role may see everything. */
+export function redactorFor(rules: readonly RedactRule[], role: Role): Redactor | null {
+  const paths = rules
+    .filter(({ below }) => !mayAct(role, below))
+    .flatMap((rule) => rule.paths.map(parsePath));
+  if (paths.length === 0) return null;
+  return {
+    document: (value) => maskDocument(value as Json, paths),
+    text: (text, data) => replaceAll(text, valuesAt(data, paths)),
+  };
+}
+
+/** Refuses a route whose answer cannot be masked, or whose filter could be used to guess hidden values. */
+export function requireVisible(what: string): never {
+  throw new RequestError(
+    "forbidden",
+    `The redact rules hide data from your role, so ${what} is not available.`,
+  );
+}
+
+type Path = readonly string[];
+
+/** `a.b`, `list.*.b`; a leading `**` is any depth. */
+function parsePath(text: string): Path {
+  return text.split(".");
+}
+
+function maskDocument(value: Json, paths: readonly Path[]): Json {
+  if (Array.isArray(value)) return value.map((one) => maskDocument(one as Json, paths));
+  if (!isJsonObject(value)) return value;
+  const data = "item_data" in value ? value.item_data : isItem(value) ? value.data : undefined;
+  if (data !== undefined) return maskRecord(value, data, paths);
+  const masked = maskFields(value, paths);
+  const { letter } = value;
+  if (!isJsonObject(letter)) return masked;
+  return maskTexts(
+    masked,
+    [letter.item_data, value.data].flatMap((one) => valuesAt(one as Json, paths)),
+  );
+}
+
+function maskFields(value: JsonObject, paths: readonly Path[]): Json {
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => {
+      if (MESSAGES.includes(key)) return [key, MASK];
+      if (key === "changes" && Array.isArray(one))
+        return [key, one.map((change) => maskChange(change as Json))];
+      if (key === "data" && "letter" in value) return [key, maskData(one as Json, paths)];
+      return [key, maskDocument(one as Json, paths)];
+    }),
+  ) as Json;
+}
+
+/** Messages of records without data may contain any value of an item. */
+const MESSAGES = ["message", "error_message", "stack_trace", "stdout_tail", "stderr_tail"];
+
+function isItem(value: Readonly<Record<string, unknown>>): boolean {
+  return "data" in value && "item_id" in value && "queue" in value && "state" in value;
+}
+
+/** A letter or an item: masks its data, former data, and its values in all of its texts. */
+function maskRecord(record: Readonly<Record<string, unknown>>, data: unknown, paths: readonly Path[]): Json {
+  const values = valuesAt(data as Json, paths);
+  const former = Array.isArray(record.amendments) ? record.amendments : [];
+  for (const one of former) if (isJsonObject(one)) values.push(...valuesAt(one.before as Json, paths));
+  const masked = Object.fromEntries(
+    Object.entries(record).map(([key, one]) => {
+      if (key === "item_data" || key === "data") return [key, maskData(one as Json, paths)];
+      if (key === "amendments") return [key, former.map((entry) => maskFormer(entry as Json, paths))];
+      return [key, one];
+    }),
+  );
+  // The former data of an item is not at hand, so its messages could contain values that are no longer in its data.
+  const isUnsure = !("amendments" in record) && Number(record.revision) > 1;
+  return maskTexts(isUnsure ? maskMessages(masked as Json) : (masked as Json), values);
+}
+
+function maskMessages(value: Json): Json {
+  if (Array.isArray(value)) return value.map((one) => maskMessages(one as Json));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [
+      key,
+      MESSAGES.includes(key) ? MASK : maskMessages(one as Json),
+    ]),
+  ) as Json;
+}
+
+function maskFormer(amendment: Json, paths: readonly Path[]): Json {
+  return isJsonObject(amendment)
+    ? { ...amendment, before: maskData(amendment.before as Json, paths) }
+    : amendment;
+}
+
+function maskChange(change: Json): Json {
+  if (!isJsonObject(change)) return change;
+  const { path = "" } = change;
+  return { path, ...("before" in change && { before: MASK }), ...("after" in change && { after: MASK }) };
+}
+
+function maskData(data: Json, paths: readonly Path[]): Json {
+  return paths.reduce<Json>(maskPath, data);
+}
+
+function maskPath(data: Json, path: Path): Json {
+  const [step, ...rest] = path;
+  if (step === undefined) return MASK;
+  if (step === "**") return maskAnywhere(data, rest);
+  if (Array.isArray(data))
+    return data.map((one, index) =>
+      step === "*" || step === String(index) ? maskPath(one as Json, rest) : one,
+    );
+  if (!isJsonObject(data)) return data;
+  return Object.fromEntries(
+    Object.entries(data).map(([key, one]) => [
+      key,
+      step === "*" || step === key ? maskPath(one as Json, rest) : one,
+    ]),
+  ) as Json;
+}
+
+function maskAnywhere(data: Json, path: Path): Json {
+  const here = maskPath(data, path);
+  if (Array.isArray(here)) return here.map((one) => maskAnywhere(one as Json, path));
+  if (!isJsonObject(here)) return here;
+  return Object.fromEntries(
+    Object.entries(here).map(([key, one]) => [key, maskAnywhere(one as Json, path)]),
+  ) as Json;
+}
+
+/** The texts and numbers that the paths hide. */
+function valuesAt(data: Json, paths: readonly Path[]): string[] {
+  const values = new Set<string>();
+  collectDifferences(data, maskData(data, paths), values);
+  return [...values].filter((text) => text.length >= VALUE_CHARS_MIN).sort((a, b) => b.length - a.length);
+}
+
+function collectDifferences(before: Json, after: Json, into: Set<string>): void {
+  if (after === MASK) collectTexts(before, into);
+  else if (Array.isArray(before) && Array.isArray(after))
+    for (const [index, one] of before.entries()) collectDifferences(one as Json, after[index] as Json, into);
+  else if (isJsonObject(before) && isJsonObject(after))
+    for (const [key, one] of Object.entries(before))
+      collectDifferences(one as Json, after[key] as Json, into);
+}
+
+function collectTexts(value: Json, into: Set<string>): void {
+  if (Array.isArray(value)) for (const one of value) collectTexts(one as Json, into);
+  else if (isJsonObject(value)) for (const one of Object.values(value)) collectTexts(one as Json, into);
+  else if (typeof value === "string" || typeof value === "number" || typeof value === "bigint")
+    into.add(String(value));
+}
+
+function maskTexts(value: Json, values: readonly string[]): Json {
+  if (typeof value === "string") return replaceAll(value, values);
+  if (Array.isArray(value)) return value.map((one) => maskTexts(one as Json, values));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, maskTexts(one as Json, values)]),
+  ) as Json;
+}
+
+function replaceAll(text: string, values: readonly string[]): string {
+  return values.reduce((masked, value) => masked.replaceAll(value, MASK), text);
+}

@@ -1,0 +1,103 @@
+/** Values that the rules of redrive.yml hide: in data, former data, messages, output and events; and no way around. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { expect, test } from "vitest";
+import { DEFAULT_CONFIG } from "../../src/config/settings.ts";
+import { jobLogs } from "../../src/store/home.ts";
+import { type Kit, queueWithLetters, serverKit } from "./kit.ts";
+
+const SECRET = "DE89370400440532013000";
+const PASSWORD = "hunter2-hunter2";
+const params = { queue: "orders", item_id: "o-1" };
+
+async function withSecrets(): Promise<Kit> {
+  const redact = [
+    { paths: ["customer.iban", "**.password"], below: "admin" },
+    { paths: ["lines.*.price"], below: "operator" },
+  ] as const;
+  const kit = await serverKit({ config: async () => ({ ...DEFAULT_CONFIG, redact }) });
+  const log = jobLogs(kit.home, "orders").log("o-1", 1);
+  mkdirSync(dirname(log), { recursive: true });
+  writeFileSync(log, `sending ${SECRET} with ${PASSWORD}`);
+  const data = {
+    customer: { iban: SECRET, name: "Ann" },
+    deep: [{ password: PASSWORD }],
+    lines: [{ price: 12345 }],
+    bad: `account ${SECRET} refused`,
+    log,
+  };
+  await queueWithLetters(kit.engine, "orders", [{ key: "o-1", data }]);
+  return kit;
+}
+
+const READS = [
+  ["GET /letters", {}],
+  ["GET /letters/{queue}/{item_id}", { params }],
+  ["GET /items", { query: { queue: "orders" } }],
+  ["GET /items/{queue}/{item_id}", { params }],
+  ["GET /items/{queue}/{item_id}/attempts", { params }],
+  ["GET /errors", {}],
+  ["GET /events/list", {}],
+] as const;
+
+test("no read route shows a hidden value to a role below the rule's, and all show it to an admin", async () => {
+  const kit = await withSecrets();
+  const operator = await kit.as("operator");
+  const admin = await kit.as("admin");
+  const etag = (await admin.request("GET /letters/{queue}/{item_id}", { params })).etag;
+  const body = { patch: { customer: { iban: "DE00" }, bad: "fixed" } };
+  await admin.call("PATCH /letters/{queue}/{item_id}", { params, ifMatch: String(etag), body });
+  for (const [name, input] of READS) {
+    const seen = JSON.stringify(await operator.call(name, input as never));
+    expect(seen, name).not.toContain(SECRET);
+    expect(seen, name).not.toContain(PASSWORD);
+  }
+  const whole = JSON.stringify(await admin.call("GET /letters/{queue}/{item_id}", { params }));
+  expect(whole).toContain(SECRET);
+  const letter = await operator.call("GET /letters/{queue}/{item_id}", { params });
+  expect(letter.item_data).toMatchObject({
+    customer: { iban: "[redacted]", name: "Ann" },
+    deep: [{ password: "[redacted]" }],
+    lines: [{ price: 12345 }],
+  });
+  const viewer = await kit.as("viewer");
+  const less = await viewer.call("GET /letters/{queue}/{item_id}", { params });
+  expect(less.item_data).toMatchObject({ lines: [{ price: "[redacted]" }] });
+});
+
+test("logs are masked; what cannot be masked is refused, and so are filters that could guess", async () => {
+  const kit = await withSecrets();
+  const viewer = await kit.as("viewer");
+  const log = await viewer.call("GET /items/{queue}/{item_id}/log", { params });
+  expect(await log.text()).toBe("sending [redacted] with [redacted]");
+  const operator = await kit.as("operator");
+  const forbidden = { status: 403, code: "forbidden" };
+  await expect(operator.call("GET /letters/{queue}/{item_id}/capsule", { params })).rejects.toMatchObject(
+    forbidden,
+  );
+  await expect(operator.call("GET /letters/export")).rejects.toMatchObject(forbidden);
+  const guess = { filter: 'item.customer.iban.startsWith("DE")' };
+  await expect(operator.call("GET /letters", { query: guess })).rejects.toMatchObject(forbidden);
+  await expect(operator.call("GET /letters/count", { query: { search: "DE8" } })).rejects.toMatchObject(
+    forbidden,
+  );
+  const body = { action: "retry", filter: { queue: "orders", ...guess } } as const;
+  await expect(operator.call("POST /selections", { body })).rejects.toMatchObject(forbidden);
+});
+
+test("the differences of an edit and the samples of a preview are masked", async () => {
+  const kit = await withSecrets();
+  const operator = await kit.as("operator");
+  const { etag } = await operator.request("GET /letters/{queue}/{item_id}", { params });
+  const edited = await operator.call("PATCH /letters/{queue}/{item_id}", {
+    params,
+    ifMatch: String(etag),
+    query: { dry_run: true },
+    body: { patch: { customer: { iban: null } } },
+  });
+  expect(JSON.stringify(edited)).not.toContain(SECRET);
+  const held = await operator.call("POST /selections", {
+    body: { action: "discard", filter: { queue: "orders", ids: ["o-1"] }, reason: "x" },
+  });
+  expect(JSON.stringify(held)).not.toContain(SECRET);
+});
