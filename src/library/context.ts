@@ -23,6 +23,8 @@ export interface Context {
   /** The running workers and maps of this program. */
   readonly running: Set<Running>;
   readonly results: ResultWaiters;
+  /** Aborted when the store is closed. */
+  readonly closing: AbortSignal;
 }
 
 /** A worker or a map that `close` drains. */

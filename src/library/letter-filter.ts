@@ -15,8 +15,8 @@ import { mergedInto, requireGroup } from "../redrive/groups.ts";
 import type { Selection } from "../redrive/select.ts";
 import * as t from "../std/check-input.ts";
 import { compact } from "../std/json.ts";
-import type { Duration, Shape } from "./values.ts";
 import * as v from "./values.ts";
+import { type Duration, oneOrMany, type Shape } from "./values.ts";
 
 /** Selects letters. All given conditions must hold; a list matches if any entry does. */
 export interface LetterFilter {
@@ -43,16 +43,6 @@ export interface LetterFilter {
   readonly order?: LetterOrder;
 }
 
-function words<Word extends string>(all: readonly Word[]) {
-  const error = `expected one of ${all.join(", ")}, or a list of them`;
-  return z
-    .custom<Word | readonly Word[]>(
-      (value) => [value].flat().every((one) => (all as readonly unknown[]).includes(one)),
-      { error },
-    )
-    .transform((value) => [value].flat() as Word[]);
-}
-
 const names = z
   .custom<string | readonly string[]>(
     (value) => [value].flat().every((one) => typeof one === "string" && one !== ""),
@@ -63,14 +53,14 @@ const names = z
 export const letterFilter = z.strictObject({
   ids: names.optional(),
   group: names.optional(),
-  type: words(ERROR_TYPE_NAMES).optional(),
-  class: words(ERROR_CLASSES).optional(),
+  type: oneOrMany(ERROR_TYPE_NAMES).optional(),
+  class: oneOrMany(ERROR_CLASSES).optional(),
   filter: t.name.optional(),
   olderThan: v.duration.optional(),
   newerThan: v.duration.optional(),
   ageOf: t.oneOf(LETTER_AGES).optional(),
   eligible: t.flag.optional(),
-  states: words(ITEM_STATES).optional(),
+  states: oneOrMany(ITEM_STATES).optional(),
   text: t.text.optional(),
   attemptsMin: t.count.optional(),
   attemptsMax: t.count.optional(),

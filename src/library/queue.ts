@@ -1,10 +1,15 @@
 /** A queue declared in code: adds items, runs workers, and reads letters. It is created in the store at first use. */
-import type { QueueCounts } from "../engine.ts";
+import * as z from "zod";
+import type { HoldReport, ItemQuery, QueueCounts } from "../engine.ts";
 import { isError, type RedriveError } from "../errors.ts";
 import { openQueueIntake, type QueueIntake } from "../queue/add-items.ts";
 import { requireQueue } from "../queue/find-job.ts";
+import { type ImportItemsOptions, type ItemImport, importItems } from "../queue/import-items.ts";
 import { changeQueue, createQueue } from "../queue/queue-settings.ts";
+import { type QueueSpec, queueSpecOf } from "../queue/queue-spec.ts";
+import * as t from "../std/check-input.ts";
 import { parseInput } from "../std/check-input.ts";
+import { compact } from "../std/json.ts";
 import {
   type Added,
   type AddOptions,
@@ -17,17 +22,40 @@ import {
   splitItem,
 } from "./add.ts";
 import { asRedriveError } from "./as-error.ts";
+import { Batcher, type BatchHandler } from "./batch.ts";
+import { importItemsOptions } from "./checked/schemas.ts";
 import type { Context } from "./context.ts";
+import { type Item, type ItemFilter, itemFilter, itemOf } from "./item.ts";
 import type { LetterFilter } from "./letter-filter.ts";
 import { Letters } from "./letters.ts";
+import type { Middleware } from "./middleware.ts";
 import { type QueueOptions, queueOptions, type ReadQueueOptions, settingsOf } from "./queue-options.ts";
 import { isStandardSchema, type StandardSchemaV1 } from "./standard-schema.ts";
 import { type Task, type TaskHandler, taskHandler } from "./task.ts";
-import { type WorkOptions, workOptions } from "./work-options.ts";
+import { callback } from "./values.ts";
+import {
+  type BatchOptions,
+  batchOptions,
+  type ReadWorkOptions,
+  type WorkOptions,
+  workOptions,
+} from "./work-options.ts";
 import { Worker } from "./worker.ts";
 
 /** How many attempts a worker runs at the same time by default. */
 const CONCURRENCY = 10;
+/** How long an incomplete batch waits for more items by default. */
+const BATCH_WAIT_MS = 100;
+const PAGE_MAX = 500;
+const reasonOptions = z.strictObject({ reason: t.text.optional() });
+const changeableOptions = queueOptions.omit({ schema: true, result: true, use: true, timeout: true });
+
+interface WorkerSetup {
+  readonly options: ReadWorkOptions;
+  readonly slots: number;
+  readonly timeoutMs: number | undefined;
+}
+
 /** How many items `addMany` adds in one step. */
 const BATCH_MAX = 1000;
 
@@ -85,25 +113,90 @@ export class Queue<Input, Data = Input, Result = unknown> {
     handler: TaskHandler<Data, Returned>,
     options: WorkOptions<Input> = {},
   ): Worker<Input, Returned> {
+    t.checkInput(callback, handler, { caller: "queue.work", name: "handler" });
     const given = parseInput(workOptions, options, { caller: "queue.work", name: "options" });
-    const { clock, use } = this.#context;
-    const { use: ownUse = [], timeout } = this.#options;
-    return new Worker<Input, Returned>(this.#context, {
-      queue: this.name,
-      ready: () => this.ready(),
-      options: given,
-      slots: given.concurrency ?? CONCURRENCY,
-      handlerFor: (onProgress) =>
-        taskHandler({
-          handler: handler as (task: Task<unknown>) => unknown,
-          schema: this.#schema,
-          result: this.#options.result as StandardSchemaV1 | undefined,
-          use: [...use, ...(ownUse as typeof use), ...((given.use ?? []) as typeof use)],
-          timeoutMs: given.timeout ?? timeout,
-          now: () => clock.now(),
-          onProgress,
-        }),
+    const { concurrency: slots = CONCURRENCY, timeout: timeoutMs = this.#options.timeout } = given;
+    return this.#worker<Returned>(handler as (task: Task<unknown>) => unknown, {
+      ...{ options: given, slots, timeoutMs },
     });
+  }
+
+  /**
+   * Runs the handler for batches of items. A batch starts when it is full, or when its first item has waited. An exception
+   * fails all tasks of the batch, `task.fail(error)` fails one.
+   */
+  workBatch<Returned extends Result>(
+    handler: BatchHandler<Data, Returned>,
+    options: BatchOptions<Input>,
+  ): Worker<Input, Returned> {
+    t.checkInput(callback, handler, { caller: "queue.workBatch", name: "handler" });
+    const given = parseInput(batchOptions, options, { caller: "queue.workBatch", name: "options" });
+    const { size, wait = BATCH_WAIT_MS, concurrency = 1, timeout = this.#options.timeout, ...others } = given;
+    const batcher = new Batcher(handler as BatchHandler<unknown, unknown>, {
+      ...{ size, concurrency, waitMs: wait, timeoutMs: timeout, clock: this.#context.clock },
+    });
+    const run = (task: Task<unknown>) => batcher.run(task);
+    return this.#worker<Returned>(run, { options: others, slots: size * concurrency, timeoutMs: undefined });
+  }
+
+  /** The item with this id, or null. */
+  async item(id: string): Promise<Item<Input> | null> {
+    t.checkInput(t.name, id, { caller: "queue.item", name: "id" });
+    await this.ready();
+    const [found] = await this.#context.engine.listItems({ queue: this.name, itemIds: [id], limit: 1 });
+    return found === undefined ? null : itemOf<Input>(found);
+  }
+
+  /** The items of the queue, oldest first. */
+  items(filter: ItemFilter = {}): AsyncIterable<Item<Input>> {
+    const given = parseInput(itemFilter, filter, { caller: "queue.items", name: "filter" });
+    return this.#items(compact({ states: given.states, itemIds: given.ids }));
+  }
+
+  /** Stops all workers of the queue from taking items. Running attempts finish. */
+  async pause(options: { readonly reason?: string } = {}): Promise<void> {
+    const { reason = "" } = parseInput(reasonOptions, options, { caller: "queue.pause", name: "options" });
+    await this.ready();
+    const { engine, author } = this.#context;
+    await engine.changeJob(this.name, { pause: { author, reason } });
+  }
+
+  /** Ends a pause. */
+  async resume(): Promise<void> {
+    await this.ready();
+    await this.#context.engine.changeJob(this.name, { pause: null });
+  }
+
+  /** Holds ready items, so that no worker takes them. Returns those that could not be held. */
+  hold(ids: string | readonly string[], options: { readonly reason?: string } = {}): Promise<HoldReport> {
+    return this.#hold("hold", ids, options);
+  }
+
+  /** Makes held items ready again. Returns those that were not held. */
+  unhold(ids: string | readonly string[], options: { readonly reason?: string } = {}): Promise<HoldReport> {
+    return this.#hold("unhold", ids, options);
+  }
+
+  /** Changes stored settings of the queue. They apply to new items at once, and to workers within seconds. */
+  async change(options: Omit<QueueOptions, "schema" | "result" | "use" | "timeout">): Promise<void> {
+    const given = parseInput(changeableOptions, options, { caller: "queue.change", name: "options" });
+    await this.ready();
+    await changeQueue(this.#context.engine, this.name, settingsOf(given));
+  }
+
+  /** The stored settings. */
+  async settings(): Promise<QueueSpec> {
+    await this.ready();
+    return queueSpecOf(await requireQueue(this.#context.engine, this.name));
+  }
+
+  /** Adds the items of a JSON Lines or CSV file. Rows with keys are added only once, also if the file is imported again. */
+  async import(path: string, options: ImportItemsOptions = {}): Promise<ItemImport> {
+    t.checkInput(t.name, path, { caller: "queue.import", name: "path" });
+    t.checkInput(importItemsOptions, options, { caller: "queue.import", name: "options" });
+    await this.ready();
+    const { engine, author } = this.#context;
+    return importItems(engine, this.name, path, { author, ...options });
   }
 
   /** The letters of this queue. */
@@ -116,6 +209,52 @@ export class Queue<Input, Data = Input, Result = unknown> {
   async counts(): Promise<QueueCounts> {
     await this.ready();
     return this.#context.engine.count(this.name);
+  }
+
+  #worker<Returned>(
+    handler: (task: Task<unknown>) => unknown,
+    { options, slots, timeoutMs }: WorkerSetup,
+  ): Worker<Input, Returned> {
+    const { clock, use } = this.#context;
+    const own = [...(this.#options.use ?? []), ...(options.use ?? [])] as readonly Middleware[];
+    return new Worker<Input, Returned>(this.#context, {
+      queue: this.name,
+      ready: () => this.ready(),
+      options,
+      slots,
+      handlerFor: (onProgress) =>
+        taskHandler({
+          ...{ handler, timeoutMs, onProgress, schema: this.#schema },
+          result: this.#options.result as StandardSchemaV1 | undefined,
+          use: [...use, ...own],
+          now: () => clock.now(),
+        }),
+    });
+  }
+
+  async *#items(filter: Pick<ItemQuery, "states" | "itemIds">): AsyncGenerator<Item<Input>> {
+    await this.ready();
+    const { engine } = this.#context;
+    for (let after = 0; ; ) {
+      const page = await engine.listItems({ ...filter, queue: this.name, after, limit: PAGE_MAX });
+      for (const item of page) yield itemOf<Input>(item);
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE_MAX) return;
+      after = last.ref;
+    }
+  }
+
+  async #hold(
+    verb: "hold" | "unhold",
+    ids: string | readonly string[],
+    options: { readonly reason?: string },
+  ): Promise<HoldReport> {
+    const list = typeof ids === "string" ? [ids] : ids;
+    t.checkInput(t.texts, list, { caller: `queue.${verb}`, name: "ids" });
+    const { reason } = parseInput(reasonOptions, options, { caller: `queue.${verb}`, name: "options" });
+    await this.ready();
+    const { engine, author } = this.#context;
+    return engine[verb](this.name, list, { author, ...compact({ reason }) });
   }
 
   get #rules() {

@@ -2,11 +2,28 @@
 
 import * as z from "zod";
 import type { Engine } from "../engine.ts";
+import { RedriveError } from "../errors.ts";
+import { listQueues, type QueueSummary } from "../queue/queue-status.ts";
+import { type Metrics, readMetrics } from "../service/metrics.ts";
+import { type MetricsTextOptions, metricsText } from "../service/metrics-text.ts";
 import * as t from "../std/check-input.ts";
 import { parseInput } from "../std/check-input.ts";
 import type { Json } from "../std/json.ts";
 import { checkedEngine } from "./checked/checked-engine.ts";
+import type { TargetOptions } from "./checked/letter-limits.ts";
+import { metricsTextOptions } from "./checked/schemas.ts";
+import { Target } from "./checked/targets.ts";
 import type { Context } from "./context.ts";
+import { Groups } from "./groups.ts";
+import {
+  type ErrorEntry,
+  type ErrorQuery,
+  type Event,
+  type EventQuery,
+  readErrorLog,
+  readEvents,
+} from "./history.ts";
+import { Jobs } from "./jobs.ts";
 import type { LetterFilter } from "./letter-filter.ts";
 import { Letters } from "./letters.ts";
 import { type MapHandler, type MapOptions, type MapResult, runMap } from "./map.ts";
@@ -23,14 +40,23 @@ export class Redrive implements AsyncDisposable {
   readonly engine: Engine;
   /** Tracked changes of many letters. */
   readonly operations: Operations;
+  /** Groups of letters with the same cause, over all queues. */
+  readonly groups: Groups;
+  /** Runs of maps and workflows. */
+  readonly jobs: Jobs;
   readonly #context: Context;
+  readonly #targets = new Map<string, Target>();
+  readonly #abort: AbortController;
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(context: Context) {
-    this.#context = context;
+  constructor(context: Omit<Context, "closing">) {
+    this.#abort = new AbortController();
+    this.#context = { ...context, closing: this.#abort.signal };
     this.engine = checkedEngine(context.engine);
-    this.operations = new Operations(context);
+    this.operations = new Operations(this.#context);
+    this.groups = new Groups(this.#context);
+    this.jobs = new Jobs(this.#context);
   }
 
   /** Declares a queue. It is created at its first use; given settings that differ are applied. */
@@ -69,6 +95,51 @@ export class Redrive implements AsyncDisposable {
     return new Letters<Json>(this.#context, { queue }, others);
   }
 
+  /** Recorded changes, oldest first. With `follow`, new ones until the loop ends, the signal aborts or the store closes. */
+  events(query: EventQuery = {}): AsyncIterable<Event> {
+    return readEvents(this.#context, query);
+  }
+
+  /** The error log, newest first: failures of all queues and errors of runners. */
+  errors(query: ErrorQuery = {}): AsyncIterable<ErrorEntry> {
+    return readErrorLog(this.#context, query);
+  }
+
+  /** The current numbers of all queues, and the counters since the store was created. */
+  metrics(): Promise<Metrics> {
+    return readMetrics(this.#context.engine);
+  }
+
+  /** The metrics in the text format of Prometheus. */
+  metricsText(options: MetricsTextOptions = {}): Promise<string> {
+    parseInput(metricsTextOptions, options, { caller: "redrive.metricsText", name: "options" });
+    return metricsText(this.#context.engine, options);
+  }
+
+  /** The queues of the store with their items, workers and breakers, by name. */
+  queues(): Promise<readonly QueueSummary[]> {
+    return listQueues(this.#context.engine);
+  }
+
+  /**
+   * Opens a target of receipts and delivers until it is closed. Settings create or change the target; without settings it
+   * must exist. Further calls return the same object until it is closed.
+   */
+  receipts(target: string, options?: TargetOptions): Target {
+    const open = this.#targets.get(target);
+    if (open !== undefined && !open.isClosed && options === undefined) return open;
+    if (open !== undefined && !open.isClosed)
+      throw new RedriveError("usage", `The target ${target} is already open with other options.`, {
+        field: "options",
+        hint: "Call receipts(name) without options, change its settings with target.change(…), or close it first.",
+      });
+    const { engine, home, limits, clock, onNotice } = this.#context;
+    const shared = { home, limits, clock, ...(onNotice && { onNotice }) };
+    const opened = new Target(engine, target, { ...shared, ...options });
+    this.#targets.set(target, opened);
+    return opened;
+  }
+
   /** Calls the listener for each event of this kind of all workers of this program. */
   on<Name extends keyof WorkerEvents<unknown, unknown>>(
     name: Name,
@@ -88,7 +159,7 @@ export class Redrive implements AsyncDisposable {
   }
 
   /**
-   * Shuts down: drains the workers of this program, then closes the store. Attempts that exceed the timeout are aborted, and
+   * Shuts down: drains the workers and maps of this program, closes its targets, then the store. Attempts that exceed the timeout are aborted, and
    * their items are released.
    */
   async close(options: { readonly timeout?: Duration } = {}): Promise<void> {
@@ -104,6 +175,8 @@ export class Redrive implements AsyncDisposable {
   async #close(timeoutMs: number | undefined): Promise<void> {
     const { running, results, engine } = this.#context;
     const ends = await Promise.allSettled([...running].map((worker) => worker.drain(timeoutMs)));
+    await Promise.all([...this.#targets.values()].map((target) => target.close()));
+    this.#abort.abort();
     results.close();
     await engine.close();
     for (const end of ends) if (end.status === "rejected") throw end.reason;

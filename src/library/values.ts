@@ -111,3 +111,14 @@ export const backoff = converted((value): StoredBackoff | undefined => {
 export const retries = t.wholeNumber(0, 1000);
 export const signal = t.anyThat((value) => value instanceof AbortSignal, "an AbortSignal");
 export const callback = t.anyThat((value) => typeof value === "function", "a function");
+
+/** One of the words, or a list of them. Converts to a list. */
+export function oneOrMany<Word extends string>(all: readonly Word[]) {
+  const error = `expected one of ${all.join(", ")}, or a list of them`;
+  return z
+    .custom<Word | readonly Word[]>(
+      (value) => [value].flat().every((one) => (all as readonly unknown[]).includes(one)),
+      { error },
+    )
+    .transform((value) => [value].flat() as Word[]);
+}

@@ -68,4 +68,4 @@ export const batchOptions = z.strictObject({
   wait: v.duration.optional(),
 } satisfies Shape<BatchOptions>);
 
-export type ReadWorkOptions = z.output<typeof workOptions>;
+export type ReadWorkOptions = Omit<z.output<typeof workOptions>, "concurrency" | "timeout">;

@@ -109,7 +109,7 @@ export class Worker<Data, Result> implements AsyncDisposable {
   async #run({ ready, queue, options, handlerFor, slots }: WorkerPlan): Promise<WorkSummary> {
     const { engine, home, clock, limits, onNotice } = this.#context;
     await ready();
-    const { signal, onItemFailure, timeout: _, concurrency: __, use: ___, ...given } = options;
+    const { signal, onItemFailure, ...given } = options;
     const signals = [this.#stop.signal, ...(signal === undefined ? [] : [signal as AbortSignal])];
     const worker = new QueueWorker(engine, queue, {
       ...withLetterService(engine, { limits, home, clock, ...(onNotice && { onNotice }) }),
