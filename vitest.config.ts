@@ -6,7 +6,7 @@ const reportPath = process.env.REDRIVE_TEST_REPORT;
 
 /** Test files that run the built command line or talk to PostgreSQL. Everything else is a unit test. */
 const NEEDS_SETUP = [
-  "test/{engines,examples,journeys,package,simulation,torture}/**/*.test.ts",
+  "test/{console,engines,examples,journeys,package,simulation,torture}/**/*.test.ts",
   "test/cli/command-fuzz.test.ts",
   "test/cli/logs-on-terminal.test.ts",
   "test/library/**/*.test.ts",

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { build } from "esbuild";
 import { buildCli } from "./build-cli.mjs";
+import { buildConsole } from "./build-console.mjs";
 import { buildLauncher } from "./build-launcher.mjs";
 
 const { version, dependencies, peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -24,6 +25,7 @@ const INSIDE_CLI = ["commander", "yaml", "zod", "json-p3"];
 // These consist of many small files, which every program that uses them would read and compile one by one.
 const INSIDE_LIBRARY = ["zod", "@marcbachmann/cel-js"];
 
+const console = buildConsole("../../dist/page");
 await buildCli("dist/cli", {
   common,
   external: packages.filter((name) => !INSIDE_CLI.includes(name)),
@@ -45,3 +47,4 @@ await build({
 });
 execFileSync("node_modules/.bin/tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 await buildLauncher("dist");
+await console;

@@ -20,7 +20,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** Reads all files at once: they are few, and only listed names are served, so no path can leave the folder. */
 export function readConsole(publicPath: string): ConsoleFiles | null {
-  const index = findBuiltFile("console/index.html", import.meta.url);
+  const index = findBuiltFile("page/index.html", import.meta.url);
   if (index === undefined) return null;
   const files = filesBelow(dirname(index));
   const html = readFileSync(index, "utf8").replace(

@@ -24,6 +24,7 @@ export interface RunnerOptions {
 }
 
 const STORE_WAIT_MS = 30_000;
+const WORKER_WAIT_MS = 2_000;
 
 export class OperationRunner {
   readonly #options: RunnerOptions;
@@ -65,10 +66,14 @@ export class OperationRunner {
     const { engine, home, clock, stopping: stop, allowsRuns } = this.#options;
     const job = await requireJob(engine, operation.queue);
     const isFollowed = isStanding(job) ? planOf(operation).canary === true : allowsRuns;
-    if (isFollowed) {
-      const deps = { engine, home, stop, clock, author: operation.author };
-      await continueRedrive(deps, operation);
-    } else await sendAhead(operation, engine, new StoreRetry(STORE_WAIT_MS, clock));
+    if (!isFollowed) return void (await sendAhead(operation, engine, new StoreRetry(STORE_WAIT_MS, clock)));
+    const deps = { engine, home, stop, clock, author: operation.author };
+    let now = await continueRedrive(deps, operation);
+    // A canary ends early while no worker runs. The server stays, so it waits for one.
+    while (!stop.aborted && now.endedAt === undefined && now.status !== "cancelled") {
+      await clock.sleep(WORKER_WAIT_MS, stop);
+      if (!stop.aborted) now = await continueRedrive(deps, now);
+    }
   }
 
   #report(id: string, error: unknown): void {

@@ -95,6 +95,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["redrive", "runner", "run", "queue", "delivery", "service", "store"],
   ],
   // The HTTP API calls the functions that the commands call, and never the command line.
+  // The web page runs in a browser: of the rest it sees the client and the types of the contract.
+  console: ["server"],
   server: [
     ...[...GROUND, "engine.ts", "redrive", "queue", "service", "config"],
     ...["dead-letter", "triage"], // a letter's history, the algorithm of the groups

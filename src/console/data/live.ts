@@ -1,0 +1,95 @@
+/**
+ * Follows the events of the server and refreshes what is shown. Events arrive in bursts, so queries are refreshed at most
+ * every second. Nothing is refreshed while rows are selected or the page is hidden.
+ */
+import type { QueryClient } from "@tanstack/react-query";
+import { useSyncExternalStore } from "react";
+import { urlOf } from "./api.ts";
+
+export type Connection = "connecting" | "live" | "lost" | "paused";
+
+const REFRESH_MS = 1000;
+const RETRY_MS = 2000;
+
+/** Which queries an event makes stale, by the beginning of its type. */
+const STALE: readonly (readonly [prefix: string, keys: readonly string[]])[] = [
+  ["dlq_", ["letters", "letter", "groups", "group", "overview", "queues", "queue", "jobs", "job"]],
+  ["group_", ["groups", "group", "overview"]],
+  ["operation_", ["operations", "operation", "overview"]],
+  ["queue_", ["queues", "queue"]],
+  ["job_", ["jobs", "job", "overview"]],
+  ["phase_", ["job"]],
+  ["item_", ["items", "item", "queues", "queue", "job", "overview"]],
+  ["attempt_", ["items", "item", "queues", "queue", "job", "jobs", "overview", "errors", "operation"]],
+  ["breaker_", ["queues", "queue", "overview"]],
+];
+
+let connection: Connection = "connecting";
+let isPaused = false;
+const listeners = new Set<() => void>();
+
+function setConnection(next: Connection): void {
+  connection = next;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useConnection(): Connection {
+  return useSyncExternalStore(subscribe, () => (isPaused ? "paused" : connection));
+}
+
+/** Stops and starts refreshing, e.g. while rows are selected. */
+export function pauseLive(paused: boolean): void {
+  isPaused = paused;
+  for (const listener of listeners) listener();
+}
+
+export function isLivePaused(): boolean {
+  return isPaused;
+}
+
+/** Connects to the event stream until the returned function is called. */
+export function followEvents(client: QueryClient): () => void {
+  const stale = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let source: EventSource | undefined;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+
+  const refresh = () => {
+    timer = undefined;
+    if (isPaused || document.hidden) return schedule();
+    const keys = [...stale];
+    stale.clear();
+    void client.invalidateQueries({ predicate: ({ queryKey }) => keys.includes(String(queryKey[0])) });
+  };
+  const schedule = () => {
+    timer ??= setTimeout(refresh, REFRESH_MS);
+  };
+  const onEvent = ({ type }: { readonly type: string }) => {
+    for (const [prefix, keys] of STALE) if (type.startsWith(prefix)) for (const key of keys) stale.add(key);
+    if (stale.size > 0) schedule();
+  };
+  const connect = () => {
+    source = new EventSource(urlOf("GET /events", {}));
+    source.onopen = () => {
+      const wasLost = connection === "lost";
+      setConnection("live");
+      if (wasLost) void client.invalidateQueries();
+    };
+    source.onmessage = ({ data }) => onEvent(JSON.parse(String(data)) as { type: string });
+    source.onerror = () => {
+      setConnection("lost");
+      if (source?.readyState === EventSource.CLOSED) retry = setTimeout(connect, RETRY_MS);
+    };
+  };
+  connect();
+  return () => {
+    clearTimeout(timer);
+    clearTimeout(retry);
+    source?.close();
+  };
+}

@@ -1,0 +1,57 @@
+/** Keyboard shortcuts: single keys and sequences such as `g l`. They are off while somebody types, and in dialogs. */
+import { useEffect, useRef } from "react";
+
+export type Keys = Readonly<Record<string, () => void>>;
+
+const SEQUENCE_MS = 900;
+const stack: Keys[] = [];
+let first = "";
+let firstAt = 0;
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/u.test(target.tagName);
+}
+
+/** Whether the key belongs to the element that has the focus, as Enter belongs to a button. */
+function belongsToElement(event: KeyboardEvent): boolean {
+  return (
+    event.key === "Enter" &&
+    event.target instanceof Element &&
+    event.target.closest("a, button, summary") !== null
+  );
+}
+
+function onKey(event: KeyboardEvent): void {
+  if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return;
+  if (isTyping(event.target) || belongsToElement(event) || document.querySelector("dialog[open]") !== null)
+    return;
+  const sequence = event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${event.key}` : "";
+  for (const keys of [...stack].reverse()) {
+    const act = keys[sequence] ?? keys[event.key];
+    if (act === undefined) continue;
+    event.preventDefault();
+    first = "";
+    act();
+    return;
+  }
+  first = event.key;
+  firstAt = event.timeStamp;
+}
+
+window.addEventListener("keydown", onKey);
+
+/** Adds shortcuts while the component is shown. The component that was added last wins. */
+export function useKeys(keys: Keys): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    const entry = new Proxy({} as Record<string, () => void>, {
+      get: (_, key: string) => latest.current[key],
+    });
+    stack.push(entry);
+    return () => {
+      stack.splice(stack.indexOf(entry), 1);
+    };
+  }, []);
+}

@@ -1,0 +1,46 @@
+/** Copies text, also on plain HTTP, where the clipboard API does not exist. */
+import { useState } from "react";
+import { buttonClass } from "./button.tsx";
+
+const SHOWN_MS = 1500;
+
+export async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+  const [copied, setCopied] = useState(false);
+  const onClick = async () => {
+    await copyText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), SHOWN_MS);
+  };
+  return (
+    <button
+      type="button"
+      className={buttonClass("quiet")}
+      onClick={() => void onClick()}
+      title={text.slice(0, 500)}
+    >
+      {copied ? "Copied" : label}
+    </button>
+  );
+}
+
+/** The command that does the same as the view, ready to paste. */
+export function SameAsCommand({ command }: { readonly command: string }) {
+  return (
+    <div className="flex max-w-full min-w-0 items-center gap-2 rounded-md border border-line bg-code px-2 py-0.5 font-mono text-xs text-muted">
+      <code className="min-w-0 truncate" title={command}>
+        {command}
+      </code>
+      <CopyButton text={command} />
+    </div>
+  );
+}

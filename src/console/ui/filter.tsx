@@ -1,0 +1,58 @@
+/** Controls of filters: a row of choices, and a search box that waits until typing pauses. */
+import { useEffect, useRef, useState } from "react";
+
+interface ChipsProps<Value extends string> {
+  readonly label: string;
+  readonly values: readonly Value[];
+  readonly value: Value;
+  readonly onChange: (value: Value) => void;
+}
+
+export function Chips<Value extends string>({ label, values, value, onChange }: ChipsProps<Value>) {
+  return (
+    <fieldset className="flex flex-wrap gap-1">
+      <legend className="sr-only">{label}</legend>
+      {values.map((one) => (
+        <button
+          type="button"
+          key={one}
+          aria-pressed={one === value}
+          onClick={() => onChange(one)}
+          className="rounded-full border border-line-strong px-2.5 py-0.5 text-xs text-muted aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
+        >
+          {one}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+const PAUSE_MS = 250;
+
+interface SearchBoxProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly wide?: boolean;
+}
+
+export function SearchBox({ label, value, onChange, wide = false }: SearchBoxProps) {
+  const [text, setText] = useState(value);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => setText(value), [value]);
+  return (
+    <input
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      value={text}
+      onChange={(event) => {
+        const next = event.target.value;
+        setText(next);
+        clearTimeout(timer.current);
+        timer.current = setTimeout(() => onChange(next), PAUSE_MS);
+      }}
+      className={`${wide ? "w-full sm:w-96" : "w-52"} rounded-md border border-line-strong bg-panel px-2 py-1`}
+    />
+  );
+}

@@ -1,0 +1,105 @@
+/** A real browser on a real server: Chromium from npm, or an installed Chrome named by REDRIVE_TEST_CHROME. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import chromium from "@sparticuz/chromium";
+import { type Browser, type BrowserContext, type Page, chromium as playwright } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import type { Role } from "../../src/server/contract/route.ts";
+import { type Listening, listen } from "../../src/server/listen.ts";
+import { type Kit, serverKit } from "../server/kit.ts";
+
+let browser: Browser | undefined;
+
+/** Starts the browser for a test file. */
+export function useBrowser(): void {
+  beforeAll(async () => {
+    const installed = process.env.REDRIVE_TEST_CHROME;
+    browser = await playwright.launch({
+      executablePath: installed ?? (await chromium.executablePath()),
+      args: [
+        "--no-sandbox",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--no-first-run",
+      ],
+      headless: true,
+    });
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+}
+
+export interface Console extends Kit {
+  readonly url: string;
+  readonly listening: Listening;
+  /** Opens a page of the console as a user with this role. Every error in the browser's console fails the test. */
+  open(path?: string, options?: OpenOptions): Promise<Page>;
+}
+
+export interface OpenOptions {
+  /** Default `operator`; `nobody` is not logged in. */
+  readonly role?: Role | "nobody";
+  readonly width?: number;
+  readonly height?: number;
+  readonly colorScheme?: "light" | "dark";
+  /** Errors that the test causes on purpose, e.g. by ending the server. */
+  readonly expectedErrors?: RegExp;
+}
+
+export async function openConsole(options: Parameters<typeof serverKit>[0] = {}): Promise<Console> {
+  const kit = await serverKit(options);
+  const listening = await listen(kit.server, { host: "127.0.0.1", port: 0 });
+  onTestFinished(() => listening.close());
+  return {
+    ...kit,
+    listening,
+    url: listening.url,
+    open: (path, how) => openPage(kit, listening.url, path, how),
+  };
+}
+
+async function openPage(kit: Kit, url: string, path = "/", options: OpenOptions = {}): Promise<Page> {
+  const { role = "operator", width = 1440, height = 900, colorScheme = "light", expectedErrors } = options;
+  if (browser === undefined) throw new Error("Call useBrowser() in the test file.");
+  const context: BrowserContext = await browser.newContext({ viewport: { width, height }, colorScheme });
+  const page = await context.newPage();
+  const errors: string[] = [];
+  const report = (text: string) => {
+    if (!expectedErrors?.test(text)) errors.push(text);
+  };
+  page.on("pageerror", (error) => report(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") report(message.text());
+  });
+  onTestFinished(async () => {
+    await context.close();
+    expect(errors, "errors in the browser's console").toEqual([]);
+  });
+  if (role !== "nobody") {
+    const response = await context.request.post(`${url}/api/v1/session`, {
+      data: { token: await kit.tokenFor(role) },
+    });
+    expect(response.status()).toBe(200);
+  }
+  await page.goto(url + path);
+  return page;
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds wrong on the page, as `rule: selector`. */
+export async function axeFindings(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: {
+        run(): Promise<{
+          violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[];
+        }>;
+      };
+    };
+    const { violations } = await axe.run();
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(" ")}`));
+  });
+}
