@@ -1,6 +1,8 @@
 /** Opens a store and returns the entry object of the library. */
+
 import * as z from "zod";
 import { openStore } from "../engines/open.ts";
+import { authorText } from "../item/author.ts";
 import type { LimitSettings } from "../redrive/limits.ts";
 import * as t from "../std/check-input.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
@@ -18,7 +20,7 @@ import { callback, type Shape } from "./values.ts";
 export interface OpenOptions {
   /** The folder for the embedded store, archives and logs. Default: `REDRIVE_HOME`, or `~/.redrive`. */
   readonly home?: string;
-  /** The author of changes that this program makes. Default `library`. */
+  /** The author of changes that this program makes. Default `program`. */
   readonly author?: string;
   /** Middleware around each attempt of this program's workers, outermost first. */
   readonly use?: readonly Middleware[];
@@ -49,13 +51,13 @@ const openOptions = z.strictObject({
 export async function open(store?: string, options: OpenOptions = {}): Promise<Redrive> {
   t.checkInput(t.name.optional(), store, { caller: "open", name: "store" });
   t.checkInput(openOptions, options, { caller: "open", name: "options" });
-  const { home = homeOf(process.env), author = "library", use = [], limits = {} } = options;
+  const { home = homeOf(process.env), author = "program", use = [], limits = {} } = options;
   const { clock: time = systemClock, mustExist, onNotice } = options;
   const env = { ...process.env, REDRIVE_HOME: home };
   const given = { ...(options.clock && { clock: time }), ...(mustExist !== undefined && { mustExist }) };
   const engine = await openStore(storeUrlOf(env, store), given);
   return new Redrive({
-    ...{ engine, home, author, use, limits, onNotice, clock: time },
+    ...{ engine, home, author: authorText(author, "library"), use, limits, onNotice, clock: time },
     listeners: new Listeners<WorkerEvents<unknown, unknown>>(),
     running: new Set(),
     results: new ResultWaiters(engine, time),

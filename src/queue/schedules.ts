@@ -78,7 +78,7 @@ export async function putSchedule(
   await requireQueue(engine, settings.queue);
   const now = await engine.now();
   return change(engine, (schedules) => {
-    const known = schedules[scheduleName];
+    const known = Object.hasOwn(schedules, scheduleName) ? schedules[scheduleName] : undefined;
     const { timezone = "UTC", missed = "last", ...others } = settings;
     const isSamePattern = known?.cron === settings.cron && known.timezone === timezone;
     const made: Schedule = {
@@ -306,7 +306,7 @@ function checkSettings(name: string, { cron, timezone = "UTC" }: ScheduleSetting
 }
 
 function found(schedules: Stored["schedules"], name: string): Schedule {
-  const schedule = schedules[name];
+  const schedule = Object.hasOwn(schedules, name) ? schedules[name] : undefined; // not `constructor` of every object
   if (schedule !== undefined) return schedule;
   const meant = nearest(name, Object.keys(schedules));
   throw new RedriveError("schedule_not_found", `There is no schedule ${name}.`, {

@@ -1,25 +1,10 @@
 /** The audit: who changed what, and by which way, read from the append-only events. Nothing here or elsewhere changes it. */
 import type { Engine } from "../engine.ts";
+import { parseAuthor } from "../item/author.ts";
 import type { Event, EventType } from "../item/event.ts";
 import type { Operation } from "../item/operation.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import type { JsonObject } from "../std/json.ts";
-
-/** The ways by which changes are made. Authors without a word for the way come from the command line. */
-export const WAYS = ["cli", "api", "library", "mcp", "console"] as const;
-export type Way = (typeof WAYS)[number];
-
-/** The author as it is stored with changes: `olga via api`. */
-export function authorText(name: string, via: Exclude<Way, "cli">): string {
-  return `${name} via ${via}`;
-}
-
-/** Splits a stored author into the name and the way. */
-export function parseAuthor(author: string): { readonly name: string; readonly via: Way } {
-  const [, name, way] = /^(.*) via (\w+)$/s.exec(author) ?? [];
-  const via = WAYS.find((one) => one === way);
-  return name === undefined || via === undefined ? { name: author, via: "cli" } : { name, via };
-}
 
 /** Events that people cause. Their authors are in the event or in its operation. */
 const TYPES = [

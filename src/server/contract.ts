@@ -11,6 +11,7 @@ import { letterRoutes } from "./contract/letters.ts";
 import { operationRoutes } from "./contract/operations.ts";
 import { queueRoutes } from "./contract/queues.ts";
 import type { RouteSpec } from "./contract/route.ts";
+import { scheduleRoutes } from "./contract/schedules.ts";
 import { sessionRoutes } from "./contract/session.ts";
 import { systemRoutes } from "./contract/system.ts";
 import { trendRoutes } from "./contract/trends.ts";
@@ -27,6 +28,7 @@ export const ROUTES = {
   ...jobRoutes,
   ...queueRoutes,
   ...trendRoutes,
+  ...scheduleRoutes,
   ...systemRoutes,
   ...sessionRoutes,
 } as const;

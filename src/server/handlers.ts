@@ -11,6 +11,7 @@ import { letterActionHandlers } from "./routes/letter-actions.ts";
 import { letterHandlers } from "./routes/letters.ts";
 import { operationHandlers } from "./routes/operations.ts";
 import { queueHandlers, queueItemHandlers } from "./routes/queues.ts";
+import { scheduleHandlers } from "./routes/schedules.ts";
 import { sessionHandlers } from "./routes/session.ts";
 import { systemHandlers } from "./routes/system.ts";
 import { trendHandlers } from "./routes/trends.ts";
@@ -26,6 +27,7 @@ const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> }
   ...trendHandlers,
   ...queueItemHandlers,
   ...itemHandlers,
+  ...scheduleHandlers,
   ...systemHandlers,
   ...sessionHandlers,
 };

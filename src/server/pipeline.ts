@@ -1,6 +1,6 @@
 /** What happens to every request of a route: origin, who, role, limits, input; then the handler; then the response. */
+import { authorText } from "../item/author.ts";
 import { compact, isJsonObject, type JsonObject, stringifyJson } from "../std/json.ts";
-import { authorText } from "./audit.ts";
 import { unauthorized } from "./auth/login.ts";
 import { mayAct, type Principal } from "./auth/principal.ts";
 import { type Connection, Reply, type RequestContext, type Seen, type ServerContext } from "./context.ts";

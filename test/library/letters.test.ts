@@ -125,7 +125,13 @@ onEveryStore("letters", (store) => {
     it("sends eligible letters back, and refuses the others", async () => {
       isBroken = false;
       const sent = await orders.letters().retry({ reason: "the bank is open" });
-      expect(sent).toMatchObject({ kind: "redrive", selected: 5, done: 3, refused: 2, author: "ann" });
+      expect(sent).toMatchObject({
+        kind: "redrive",
+        selected: 5,
+        done: 3,
+        refused: 2,
+        author: "ann via library",
+      });
       expect(sent.reason).toBe("the bank is open");
       await work().ended;
       expect(await idsOf(orders.letters())).toEqual(["o1", "o2"]);
@@ -212,7 +218,7 @@ onEveryStore("letters", (store) => {
       const letter = await orders.letters({ ids: "o1" }).first();
       expect(letter).toMatchObject({ data: { total: 101 }, revision: 2 });
       expect(letter?.amendments).toMatchObject([
-        { author: "ann", note: "typing error", before: { total: 1 } },
+        { author: "ann via library", note: "typing error", before: { total: 1 } },
       ]);
       expect(await orders.letters({ ids: "o2" }).first()).toMatchObject({ revision: 1 });
       expect(await redrive.operations.undo(edited.id)).toBe(2);
@@ -252,7 +258,11 @@ onEveryStore("letters", (store) => {
     });
     expect(await letters.count()).toBe(0);
     const [discarded] = (await orders.letters({ states: "discarded" }).page()).letters;
-    expect(discarded?.resolution).toMatchObject({ kind: "discard", reason: "test orders", author: "ann" });
+    expect(discarded?.resolution).toMatchObject({
+      kind: "discard",
+      reason: "test orders",
+      author: "ann via library",
+    });
     expect(await orders.letters({ ids: "o1", states: "discarded" }).restore()).toMatchObject({ done: 1 });
     expect(await idsOf(letters)).toEqual(["o1"]);
     // @ts-expect-error a reason is needed
@@ -272,7 +282,7 @@ onEveryStore("letters", (store) => {
   it("export and note", async () => {
     expect(await orders.letters({ class: "permanent" }).note("seen")).toBe(2);
     expect((await orders.letters({ ids: "o1" }).first())?.notes).toMatchObject([
-      { author: "ann", text: "seen" },
+      { author: "ann via library", text: "seen" },
     ]);
     const path = store.path("letters.jsonl");
     expect(await orders.letters({ class: "permanent" }).export(path)).toBe(2);

@@ -148,6 +148,22 @@ describe("queues", () => {
   });
 });
 
+test("schedules are put, paused, resumed and removed", async () => {
+  const { admin } = await withLetters();
+  const of = { schedule: "nightly" };
+  const body = { queue: "orders", cron: "0 6 * * *", data: { kind: "report" } };
+  expect(await admin.call("PUT /schedules/{schedule}", { params: of, body })).toMatchObject({
+    queue: "orders",
+    timezone: "UTC",
+  });
+  expect((await admin.call("POST /schedules/{schedule}/pause", { params: of })).next_run_at).toBeNull();
+  expect((await admin.call("POST /schedules/{schedule}/resume", { params: of })).next_run_at).not.toBeNull();
+  await admin.call("DELETE /schedules/{schedule}", { params: of });
+  expect(await admin.call("GET /schedules")).toEqual({ schedules: [] });
+  const wrong = admin.call("PUT /schedules/{schedule}", { params: of, body: { ...body, cron: "often" } });
+  await expect(wrong).rejects.toMatchObject({ status: 422, code: "usage" });
+});
+
 describe("the log of an attempt", () => {
   async function withLog(): Promise<Kit & { readonly viewer: RedriveClient; readonly log: string }> {
     const kit = await serverKit();

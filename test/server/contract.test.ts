@@ -76,6 +76,7 @@ const VALUES: Readonly<Record<string, string>> = {
   number: "1",
   target: "none",
   token_id: "t-none",
+  schedule: "none",
 };
 
 function pathOf({ path }: Route): string {
