@@ -36,6 +36,8 @@ await build({
     index: "src/index.ts",
     engine: "src/exports/engine.ts",
     triage: "src/exports/triage.ts",
+    testing: "src/exports/testing.ts",
+    otel: "src/exports/otel.ts",
     server: "src/server/index.ts",
     client: "src/server/client.ts",
   },

@@ -25,7 +25,12 @@ export interface Context {
   readonly results: ResultWaiters;
   /** Aborted when the store is closed. */
   readonly closing: AbortSignal;
+  /** Called when a worker of the queue has settled and leased what it can. Tests use it to learn that the worker is idle. */
+  readonly onTurn?: (queue: string) => void;
 }
+
+/** The context before the entry object, which closes it, exists. */
+export type OpenContext = Omit<Context, "closing">;
 
 /** A worker or a map that `close` drains. */
 export interface Running {

@@ -8,6 +8,7 @@ import * as t from "../std/check-input.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { homeOf, storeUrlOf } from "../store/home.ts";
 import { clock, limitSettings } from "./checked/schemas.ts";
+import type { OpenContext } from "./context.ts";
 import { Listeners } from "./listeners.ts";
 import type { Middleware } from "./middleware.ts";
 import { middlewares } from "./queue-options.ts";
@@ -49,6 +50,11 @@ const openOptions = z.strictObject({
  * of the home folder.
  */
 export async function open(store?: string, options: OpenOptions = {}): Promise<Redrive> {
+  return new Redrive(await openContext(store, options));
+}
+
+/** Checks the options and opens the store. */
+export async function openContext(store: string | undefined, options: OpenOptions): Promise<OpenContext> {
   t.checkInput(t.name.optional(), store, { caller: "open", name: "store" });
   t.checkInput(openOptions, options, { caller: "open", name: "options" });
   const { home = homeOf(process.env), author = "program", use = [], limits = {} } = options;
@@ -56,10 +62,10 @@ export async function open(store?: string, options: OpenOptions = {}): Promise<R
   const env = { ...process.env, REDRIVE_HOME: home };
   const given = { ...(options.clock && { clock: time }), ...(mustExist !== undefined && { mustExist }) };
   const engine = await openStore(storeUrlOf(env, store), given);
-  return new Redrive({
+  return {
     ...{ engine, home, author: authorText(author, "library"), use, limits, onNotice, clock: time },
     listeners: new Listeners<WorkerEvents<unknown, unknown>>(),
     running: new Set(),
     results: new ResultWaiters(engine, time),
-  });
+  };
 }

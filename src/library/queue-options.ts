@@ -79,10 +79,17 @@ export const breakerOptions = z.strictObject({
 
 export const middlewares = t.listOf(
   t.anyThat(
-    (value) => typeof value === "function" || (typeof value === "object" && value !== null),
+    (value) => typeof value === "function" || hasHook(value),
     "a middleware: a function (task, next) => next(), or an object with handle and add",
   ),
 );
+
+/** An object without a known function would do nothing, for example one with a misspelt name. */
+function hasHook(value: unknown): boolean {
+  const { handle, add } = Object(value) as { readonly handle?: unknown; readonly add?: unknown };
+  const hooks = [handle, add].filter((hook) => hook !== undefined);
+  return hooks.length > 0 && hooks.every((hook) => typeof hook === "function");
+}
 
 /** The options of a queue that a map has too. */
 export const POLICY_OPTIONS = {

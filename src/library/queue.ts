@@ -2,7 +2,7 @@
 import * as z from "zod";
 import type { HoldReport, ItemQuery, QueueCounts } from "../engine.ts";
 import { isError, type RedriveError } from "../errors.ts";
-import { openQueueIntake, type QueueIntake } from "../queue/add-items.ts";
+import { type AddedItem, openQueueIntake, type QueueIntake, type QueueItem } from "../queue/add-items.ts";
 import { requireQueue } from "../queue/find-job.ts";
 import { type ImportItemsOptions, type ItemImport, importItems } from "../queue/import-items.ts";
 import { changeQueue, createQueue } from "../queue/queue-settings.ts";
@@ -28,7 +28,7 @@ import type { Context } from "./context.ts";
 import { type Item, type ItemFilter, itemFilter, itemOf } from "./item.ts";
 import type { LetterFilter } from "./letter-filter.ts";
 import { Letters } from "./letters.ts";
-import type { Middleware } from "./middleware.ts";
+import { addThroughMiddleware, type Middleware } from "./middleware.ts";
 import { type QueueOptions, queueOptions, type ReadQueueOptions, settingsOf } from "./queue-options.ts";
 import { isStandardSchema, type StandardSchemaV1 } from "./standard-schema.ts";
 import { type Task, type TaskHandler, taskHandler } from "./task.ts";
@@ -86,7 +86,7 @@ export class Queue<Input, Data = Input, Result = unknown> {
   /** Adds an item. Throws if it is refused: `input_invalid` for its data, `item_exists` for its key. */
   async add(data: Input, options: AddOptions = {}): Promise<Added<Result>> {
     const item = await checkedItem(data, options, this.#rules);
-    const [added] = await (await this.#intake()).add([item], { author: this.#context.author });
+    const [added] = await this.#addItems([item]);
     if (added === undefined || added.outcome === "refused")
       throw refusal(this.name, added ?? { outcome: "refused" });
     return this.#added(added.itemId ?? "", added.outcome);
@@ -291,7 +291,7 @@ export class Queue<Input, Data = Input, Result = unknown> {
   ): Promise<readonly (Added<Result> | Refused)[]> {
     const checked = await Promise.all(batch.map((item, index) => this.#checked(item, offset + index)));
     const valid = checked.flatMap((one) => ("item" in one ? one.item : []));
-    const added = await (await this.#intake()).add(valid, { author: this.#context.author });
+    const added = valid.length === 0 ? [] : await this.#addItems(valid);
     let at = 0;
     return checked.map((one) => {
       if ("error" in one) return { outcome: "refused", ...one };
@@ -299,6 +299,15 @@ export class Queue<Input, Data = Input, Result = unknown> {
       const { itemId: id } = answer;
       if (answer.outcome !== "refused") return this.#added(id ?? "", answer.outcome);
       return { outcome: "refused", ...(id !== undefined && { id }), error: refusal(this.name, answer) };
+    });
+  }
+
+  async #addItems(items: readonly QueueItem[]): Promise<readonly AddedItem[]> {
+    const { use, author } = this.#context;
+    const layers = [...use, ...((this.#options.use ?? []) as typeof use)];
+    return addThroughMiddleware(layers, { queue: this.name, items }, async (context) => {
+      const given = context === undefined ? items : items.map((item) => ({ ...item, context }));
+      return (await this.#intake()).add(given, { author });
     });
   }
 

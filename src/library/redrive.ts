@@ -13,7 +13,7 @@ import { checkedEngine } from "./checked/checked-engine.ts";
 import type { TargetOptions } from "./checked/letter-limits.ts";
 import { metricsTextOptions } from "./checked/schemas.ts";
 import { Target } from "./checked/targets.ts";
-import type { Context } from "./context.ts";
+import type { Context, OpenContext } from "./context.ts";
 import { Groups } from "./groups.ts";
 import {
   type ErrorEntry,
@@ -50,7 +50,7 @@ export class Redrive implements AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(context: Omit<Context, "closing">) {
+  constructor(context: OpenContext) {
     this.#abort = new AbortController();
     this.#context = { ...context, closing: this.#abort.signal };
     this.engine = checkedEngine(context.engine);

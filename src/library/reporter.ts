@@ -66,6 +66,10 @@ export class Reporter<Data, Result> {
     return {
       started: (item) => this.emit("started", this.itemOf(item)),
       settled: (item, settlement, outcome) => this.#settled(item, settlement, outcome),
+      ready: () => {
+        this.#context.onTurn?.(this.#queue());
+        return undefined;
+      },
       paused: (isPaused) => this.emit(isPaused ? "paused" : "resumed", { queue: this.#queue() }),
       trouble: (error) => {
         if (this.hasErrorListener) this.emit("error", error);

@@ -3,6 +3,7 @@ import type { AttemptContext, Handler } from "../attempt/handler.ts";
 import type { LeasedItem } from "../item/item.ts";
 import { itemHandler } from "../queue/queue.ts";
 import { ValidationFailed } from "../retry/thrown.ts";
+import type { JsonObject } from "../std/json.ts";
 import { type Middleware, throughMiddleware } from "./middleware.ts";
 import { type StandardSchemaV1, validate } from "./standard-schema.ts";
 
@@ -18,6 +19,8 @@ export interface Task<Data> {
   readonly attempt: number;
   /** How often the item was sent back from the dead letter queue. */
   readonly redrives: number;
+  /** What middleware has stored beside the data when the item was added, for example a trace context. */
+  readonly context: JsonObject;
   /** When the item expires. */
   readonly expiresAt?: Date;
   /** Aborted when the worker stops, the attempt takes too long, or the lease is lost. */
@@ -75,6 +78,7 @@ export function taskOf(
     data,
     attempt: item.attempt,
     redrives: item.redriveCount,
+    context: item.context ?? {},
     ...(item.expiresAt !== undefined && { expiresAt: new Date(item.expiresAt) }),
     signal,
     note,

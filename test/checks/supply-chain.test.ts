@@ -34,6 +34,17 @@ describe("the supply chain", () => {
     expect(imports).toEqual([]);
   });
 
+  it("OpenTelemetry is imported only by redrive/otel, because it is optional", () => {
+    const users = readSources().filter(({ imports }) =>
+      imports.some(({ target }) => target.startsWith("@opentelemetry/")),
+    );
+    expect(users.map(({ path }) => path)).toEqual(["library/otel.ts"]);
+    const importers = readSources().filter(({ imports }) =>
+      imports.some(({ target }) => target === "library/otel.ts"),
+    );
+    expect(importers.map(({ path }) => path)).toEqual(["exports/otel.ts"]);
+  });
+
   it("a release writes its bill of materials", () => {
     const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as {
       scripts: Record<string, string>;

@@ -13,6 +13,8 @@ const PRODUCTS = [
   "dist/index.js",
   "dist/engine.js",
   "dist/triage.js",
+  "dist/testing.js",
+  "dist/otel.js",
 ];
 
 /** Called by Vitest before the first test file. */
