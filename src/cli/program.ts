@@ -88,6 +88,9 @@ const INDEX: readonly (Single | Family)[] = [
   }),
   family("worktrees", "Manage the git worktrees of workflows.", () => import("./commands/worktrees.ts")),
   family("store", "Check, copy, migrate and salvage the store.", () => import("./commands/store.ts")),
+  single(() => import("./commands/console.ts"), {
+    console: "Open the web console: what failed, why, and how to fix it.",
+  }),
   single(() => import("./commands/serve.ts"), {
     serve: "Serve the API, the metrics and the health of the store over HTTP.",
   }),

@@ -181,8 +181,18 @@ const DEMO_CHECK =
 
 const demo = command({
   summary: "Run a small map over real files, some of which fail, to try Redrive out.",
-  examples: ["redrive demo"],
-  run: async (context) => {
+  description: "With --console it opens the web console on a store in memory with failures of several kinds.",
+  examples: ["redrive demo", "redrive demo --console"],
+  options: {
+    showsConsole: option.flag("--console", "explore failures in the web console"),
+    port: option.withDefault(
+      option.count("--port <n>", "the port of the console; 0 selects a free one", 0),
+      0,
+    ),
+    staysClosed: option.flag("--no-browser", "print the link of the console instead of opening a browser"),
+  },
+  run: async (context, { showsConsole, ...serving }) => {
+    if (showsConsole) return showDemo(context, serving);
     const folder = mkdtempSync(join(tmpdir(), "redrive-demo-"));
     const path = join(folder, "files.json");
     for (const { name, content } of DEMO_FILES) writeFileSync(join(folder, name), content);
@@ -209,5 +219,25 @@ const demo = command({
     return code === EXIT.lettersLeft ? EXIT.done : code; // the failures are part of the demo
   },
 });
+
+/** The store is in memory, so that trying things out leaves nothing behind. */
+async function showDemo(
+  context: Context,
+  serving: { readonly port: number; readonly staysClosed: boolean },
+): Promise<number> {
+  const [{ openStore }, { fillDemoStore }, console] = await Promise.all([
+    import("../../engines/open.ts"),
+    import("../demo-store.ts"),
+    import("./console.ts"),
+  ]);
+  const engine = await openStore("memory:");
+  const demo = await fillDemoStore(engine);
+  try {
+    return await console.serveConsole(context, engine, serving);
+  } finally {
+    await demo.stop();
+    await engine.close();
+  }
+}
 
 export const commands = { map, resume, demo };

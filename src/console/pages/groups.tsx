@@ -84,6 +84,7 @@ export function Groups() {
         {
           query: {
             state: [state],
+            trend: true,
             ...(queue !== undefined && { queue }),
             ...(pageParam && { cursor: pageParam }),
             limit: 200,

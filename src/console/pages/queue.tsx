@@ -11,7 +11,7 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Facts } from "../ui/facts.tsx";
 import { Chips } from "../ui/filter.tsx";
-import { countText, middle } from "../ui/numbers.ts";
+import { countText, machineName, middle, plural } from "../ui/numbers.ts";
 import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
 import { State } from "../ui/state.tsx";
 import { type Column, Table } from "../ui/table.tsx";
@@ -45,7 +45,7 @@ function Shown({ queue }: { readonly queue: QueueDetails }) {
         facts={
           <>
             <QueueState queue={queue} />
-            <span>{countText(queue.workers.length)} workers</span>
+            <span>{plural(queue.workers.length, "worker")}</span>
             {queue.oldest_ready_ms !== null && (
               <span>oldest ready item waits {durationText(queue.oldest_ready_ms)}</span>
             )}
@@ -84,12 +84,15 @@ function Shown({ queue }: { readonly queue: QueueDetails }) {
                 command={`redrive worker --queue ${quoted(name)} -- ./process {}`}
               />
             )}
-            <Facts
-              facts={queue.workers.map(({ holder, host, leased }) => [
-                host,
-                `${holder}, ${countText(leased)} running`,
-              ])}
-            />
+            <ul className="divide-y divide-line">
+              {queue.workers.map(({ holder, host, pid, leased }) => (
+                <li key={holder} className="flex flex-wrap gap-x-3 px-3 py-2">
+                  <span className="font-medium">{machineName(host)}</span>
+                  <span className="text-muted">process {pid}</span>
+                  <span className="text-muted">{countText(leased)} running</span>
+                </li>
+              ))}
+            </ul>
           </Panel>
         </div>
       </div>

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { plural } from "../ui/numbers.ts";
+import { machineName, plural } from "../ui/numbers.ts";
 import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
@@ -27,7 +27,12 @@ const COLUMNS: readonly Column<Row>[] = [
       </Link>
     ),
   },
-  { key: "host", title: "Machine", track: "160px", cell: ({ host }) => host },
+  {
+    key: "host",
+    title: "Machine",
+    track: "160px",
+    cell: ({ host }) => <span title={host}>{machineName(host)}</span>,
+  },
   { key: "pid", title: "Process", track: "90px", align: "right", secondary: true, cell: ({ pid }) => pid },
   { key: "expires", title: "Lease ends", track: "100px", cell: ({ expires_at }) => <Time at={expires_at} /> },
 ];

@@ -113,7 +113,7 @@ function TopBar({ onSearch, onHelp }: { readonly onSearch: () => void; readonly 
       <span className="flex-1 max-sm:hidden" />
       <button
         type="button"
-        className={`${small} ${tone}`}
+        className={`rounded-md px-2 py-1 text-xs hover:bg-grey-soft ${tone}`}
         onClick={() => pauseLive(!isLivePaused())}
         title={connection === "paused" ? "Continue live updates (.)" : "Pause live updates (.)"}
       >

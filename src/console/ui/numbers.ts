@@ -21,3 +21,8 @@ export function middle(text: string, charsMax: number): string {
   const head = Math.ceil((charsMax - 1) / 2);
   return `${text.slice(0, head)}…${text.slice(text.length - (charsMax - 1 - head))}`;
 }
+
+/** The name of a machine, without the ids that tell its boots and namespaces apart. */
+export function machineName(host: string): string {
+  return host.split("/")[0] ?? host;
+}
