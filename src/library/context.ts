@@ -1,6 +1,7 @@
 /** What all objects of one open store share. */
 import type { Engine } from "../engine.ts";
 import type { LimitSettings } from "../redrive/limits.ts";
+import type { RunnerSettings } from "../runner/run-options.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Listeners } from "./listeners.ts";
 import type { Middleware } from "./middleware.ts";
@@ -16,6 +17,8 @@ export interface Context {
   readonly author: string;
   readonly use: readonly Middleware[];
   readonly limits: LimitSettings;
+  /** Rules for groups and classes, for all workers and maps. */
+  readonly runner: RunnerSettings;
   /** Called with messages for people. Without it, only warnings are reported, as warnings of Node. */
   readonly onNotice: ((notice: string) => void) | undefined;
   /** Listeners for all workers of this program. */

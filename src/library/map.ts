@@ -152,8 +152,9 @@ const iterable = t.anyThat(
   "a list or another iterable of items",
 );
 
-function depsOf({ engine, home, clock, author, limits }: Context) {
-  return { engine, home, clock, author, services: [limitsOfJob(limits)], abandonAfterMs: ABANDON_AFTER_MS };
+function depsOf({ engine, home, clock, author, limits, runner }: Context) {
+  const services = [limitsOfJob(limits)];
+  return { ...runner, engine, home, clock, author, services, abandonAfterMs: ABANDON_AFTER_MS };
 }
 
 /** Registers the map, so that closing the store drains it. */

@@ -4,10 +4,13 @@ import * as z from "zod";
 import { openStore } from "../engines/open.ts";
 import { authorText } from "../item/author.ts";
 import type { LimitSettings } from "../redrive/limits.ts";
+import type { ClassRule } from "../retry/class-rule.ts";
+import { runnerSettings } from "../runner/run-options.ts";
 import * as t from "../std/check-input.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { homeOf, storeUrlOf } from "../store/home.ts";
-import { clock, limitSettings } from "./checked/schemas.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import { classRules, clock, groupRules, limitSettings } from "./checked/schemas.ts";
 import type { OpenContext } from "./context.ts";
 import { Listeners } from "./listeners.ts";
 import type { Middleware } from "./middleware.ts";
@@ -27,6 +30,12 @@ export interface OpenOptions {
   readonly use?: readonly Middleware[];
   /** How many letters a queue keeps and for how long; older ones are archived. Default: 10,000 letters, 30 days. */
   readonly limits?: LimitSettings;
+  /** Rules that name groups of failures. Default: none. */
+  readonly groupRules?: readonly GroupRule[];
+  /** Rules that correct the type and class of failures. Default: none. */
+  readonly classRules?: readonly ClassRule[];
+  /** After how many redrives an item that fails again is poison. Default 5. */
+  readonly poisonAfter?: number;
   /** Refuses a store that does not exist instead of creating it. Default false. */
   readonly mustExist?: boolean;
   /** Called with messages for people, for example about a full dead letter queue. Default: a Node warning. */
@@ -40,6 +49,9 @@ const openOptions = z.strictObject({
   author: t.name.optional(),
   use: middlewares.optional(),
   limits: limitSettings.optional(),
+  groupRules: groupRules.optional(),
+  classRules: classRules.optional(),
+  poisonAfter: t.count.optional(),
   mustExist: t.flag.optional(),
   onNotice: callback.optional(),
   clock: clock.optional(),
@@ -64,6 +76,7 @@ export async function openContext(store: string | undefined, options: OpenOption
   const engine = await openStore(storeUrlOf(env, store), given);
   return {
     ...{ engine, home, author: authorText(author, "library"), use, limits, onNotice, clock: time },
+    runner: runnerSettings(options),
     listeners: new Listeners<WorkerEvents<unknown, unknown>>(),
     running: new Set(),
     results: new ResultWaiters(engine, time),

@@ -107,11 +107,12 @@ export class Worker<Data, Result> implements AsyncDisposable {
   }
 
   async #run({ ready, queue, options, handlerFor, slots }: WorkerPlan): Promise<WorkSummary> {
-    const { engine, home, clock, limits, onNotice } = this.#context;
+    const { engine, home, clock, limits, onNotice, runner } = this.#context;
     await ready();
     const { signal, onItemFailure, ...given } = options;
     const signals = [this.#stop.signal, ...(signal === undefined ? [] : [signal as AbortSignal])];
     const worker = new QueueWorker(engine, queue, {
+      ...runner,
       ...withLetterService(engine, { limits, home, clock, ...(onNotice && { onNotice }) }),
       ...compact({ rate: given.rate, untilEmpty: given.untilEmpty, name: given.name }),
       ...compact({ evidenceFolder: given.evidenceFolder }),

@@ -2,19 +2,42 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { transformSync } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { randomName } from "../../src/std/random.ts";
 import { askPostgres, postgresUrl } from "../support/postgres-stores.ts";
 import { ExampleShell } from "./shell.ts";
 
-const EXAMPLES = join(import.meta.dirname, "../../examples");
+const ROOT = join(import.meta.dirname, "../..");
+const EXAMPLES = join(ROOT, "examples");
+
+/** Runs a program in TypeScript as Node does: without its types. Returns the lines that it prints. */
+function runTypeScript(name: string, env: NodeJS.ProcessEnv, ...args: readonly string[]): string[] {
+  const source = readFileSync(join(EXAMPLES, `${name}.ts`), "utf8");
+  const { code: input } = transformSync(source, { loader: "ts", format: "esm", target: "node20" });
+  const run = { input, encoding: "utf8", cwd: ROOT, env: { ...process.env, ...env } } as const;
+  const result = spawnSync(process.execPath, ["--input-type=module", "-", ...args], run);
+  expect(result.stderr).toBe("");
+  return result.stdout.trim().split("\n");
+}
 
 describe("the examples", () => {
   let shell: ExampleShell;
   beforeEach(() => {
     shell = new ExampleShell();
   });
-  afterEach(() => shell.remove());
+  const schemas: string[] = [];
+  afterEach(async () => {
+    shell.remove();
+    for (const schema of schemas.splice(0)) await askPostgres(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  });
+
+  /** The URLs of a new store of each engine. */
+  function stores(): readonly string[] {
+    const schema = `examples_${randomName(8)}`;
+    schemas.push(schema);
+    return ["memory:", `sqlite:${join(shell.folder, `${schema}.db`)}`, postgresUrl(schema)];
+  }
 
   it("convert: the broken file is kept, and converted once it is mended", () => {
     const folder = shell.copy("convert");
@@ -57,27 +80,25 @@ describe("the examples", () => {
     ]);
   });
 
-  it("library.mjs: a function over items leaves a letter for the one that throws", () => {
-    const result = spawnSync(process.execPath, [join(EXAMPLES, "library.mjs")], {
-      encoding: "utf8",
-      env: { ...process.env, REDRIVE_STORE: "memory:" },
-    });
-    expect(result.stderr).toBe("");
-    expect(result.stdout.trim().split("\n").sort()).toEqual([
-      expect.stringMatching(/^n-4 2 \w+::.*has no real root/),
-      "n16 4",
-      "n25 5",
-    ]);
+  it("every program in TypeScript compiles under strict", () => {
+    const tsc = spawnSync("node_modules/.bin/tsc", ["-p", "examples"], { encoding: "utf8", cwd: ROOT });
+    expect(tsc.stdout).toBe("");
+    expect(tsc.status).toBe(0);
+  });
+
+  it("library.ts: a queue, a map, letters and a retry, on every engine", () => {
+    for (const store of stores()) {
+      expect(runTypeScript("library", { REDRIVE_STORE: store, REDRIVE_HOME: shell.folder }).sort()).toEqual([
+        "2 resized, 1 dead",
+        "item_dead { vat: '', total: 75 }",
+      ]);
+    }
   });
 
   it("dlq-manager: a program keeps its failures, works them again, and exports what is left", () => {
     const left = join(shell.copy("dlq-manager"), "left.json");
-    const result = spawnSync(process.execPath, [join(EXAMPLES, "dlq-manager", "orders.mjs"), left], {
-      encoding: "utf8",
-      env: { ...process.env, REDRIVE_STORE: "memory:", REDRIVE_HOME: `${left}.home` },
-    });
-    expect(result.stderr).toBe("");
-    expect(result.stdout.trim().split("\n")).toEqual([
+    const env = { REDRIVE_STORE: "memory:", REDRIVE_HOME: `${left}.home` };
+    expect(runTypeScript("dlq-manager/orders", env, left)).toEqual([
       "order-8 [ 'connect ECONNREFUSED shop.example:443', 'read ECONNRESET' ]",
       "3 letters in 2 groups",
       "first: 1 of 1",
@@ -99,32 +120,16 @@ describe("the examples", () => {
   ];
 
   function invoices(store: string): string[] {
-    const result = spawnSync(process.execPath, [join(EXAMPLES, "invoices/worker.mjs")], {
-      encoding: "utf8",
-      env: { ...process.env, REDRIVE_STORE: store },
-    });
-    expect(result.stderr).toBe("");
-    return result.stdout.trim().split("\n").sort();
+    return runTypeScript("invoices/worker", { REDRIVE_STORE: store, REDRIVE_HOME: shell.folder }).sort();
   }
 
-  it("invoices: two workers of a queue in a program pay what can be paid, on every engine", async () => {
-    const schema = `invoices_${randomName(8)}`;
-    try {
-      expect(invoices("memory:")).toEqual(INVOICES);
-      expect(invoices(`sqlite:${join(shell.folder, "work.db")}`)).toEqual(INVOICES);
-      expect(invoices(postgresUrl(schema))).toEqual(INVOICES);
-    } finally {
-      await askPostgres(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-    }
+  it("invoices: two workers of a queue in a program pay what can be paid, on every engine", () => {
+    for (const store of stores()) expect(invoices(store)).toEqual(INVOICES);
   });
 
   it("receipts: one goes through an outage, one is refused and kept", () => {
-    const result = spawnSync(process.execPath, [join(EXAMPLES, "receipts/receipts.mjs")], {
-      encoding: "utf8",
-      env: { ...process.env, REDRIVE_STORE: "memory:" },
-    });
-    expect(result.stderr).toBe("");
-    expect(result.stdout.trim().split("\n")).toEqual([
+    const env = { REDRIVE_STORE: "memory:", REDRIVE_HOME: shell.folder };
+    expect(runTypeScript("receipts/receipts", env)).toEqual([
       "t-1 is kept: true",
       "t-1 is delivered: true",
       "again: true",
@@ -144,11 +149,12 @@ describe("the examples", () => {
       "enrich-records",
       "fix-lint",
       "invoices",
-      "library.mjs",
+      "library.ts",
       "no-git",
       "receipts",
       "resume",
       "shipments",
+      "tsconfig.json",
     ]);
   });
 });

@@ -34,8 +34,8 @@ it("the workflow in the README is the one that is run", () => {
 });
 
 it("the library code in the README is the example that the tests run", () => {
-  const [, shown = "README shows none"] = /```js\n(.*?)```/s.exec(readme) ?? [];
-  const example = readFileSync(join(ROOT, "examples/library.mjs"), "utf8");
+  const [, shown = "README shows none"] = /```ts\n(.*?)```/s.exec(readme) ?? [];
+  const example = readFileSync(join(ROOT, "examples/library.ts"), "utf8");
   expect(example.replace(/^\/\*\*.*\*\/\n/, "")).toBe(shown);
 });
 

@@ -66,6 +66,23 @@ onEveryStore("a store", (store) => {
     expect(purged.archive).toContain(home);
   });
 
+  it("groupRules, classRules and poisonAfter apply to workers and maps", async () => {
+    const redrive = await store.open({
+      groupRules: [{ name: "disks", match: { text: "disk" } }],
+      classRules: [{ match: { text: "no such file" }, class: "permanent" }],
+      poisonAfter: 1,
+    });
+    const queue = await failing(redrive);
+    await queue.letters({ ids: "k1" }).retry();
+    await queue.work(() => Promise.reject(new Error("the disk is slow")), { untilEmpty: true }).ended;
+    expect(await queue.letters({ ids: "k1" }).first()).toMatchObject({ poison: true, redriveCount: 1 });
+    expect(await queue.letters({ group: "disks" }).count()).toBe(1);
+    expect(await queue.letters({ class: "permanent" }).first()).toMatchObject({ id: "k0" });
+    const fail = () => Promise.reject(new Error("a slow disk"));
+    const { letters } = await redrive.map("job", [1], fail, { retries: 0 });
+    expect(await letters.first()).toMatchObject({ group: { pattern: "disks" } });
+  });
+
   it("events: by queue, type, item and id; following until the signal", async () => {
     const redrive = await store.open();
     await failing(redrive);

@@ -119,13 +119,51 @@ describe("the packed package", () => {
     expect(readFileSync(join(folder, "two.txt"), "utf8")).toBe("2\n");
   });
 
-  it("is a library", () => {
-    const script =
-      'import { openStore } from "redrive/engine"; const e = await openStore("memory:"); console.log((await e.info()).items);';
-    expect(must(process.execPath, ["--input-type=module", "-e", script], folder).trim()).toBe("0");
+  it("is a library, with its subpaths", () => {
+    const script = `import { open } from "redrive";
+import { openStore } from "redrive/engine";
+import { titleLine } from "redrive/triage";
+const redrive = await open("memory:");
+console.log((await redrive.map("numbers", [1, 2], (n) => n * 2)).succeeded, typeof openStore, typeof titleLine);
+await redrive.close();`;
+    const printed = must(process.execPath, ["--input-type=module", "-e", script], folder);
+    expect(printed.trim()).toBe("2 function function");
   });
 
-  it("has types that a strict project compiles against, and that refuse what is wrong", () => {
+  const TSC = join(ROOT, "node_modules/.bin/tsc");
+  const FLAGS = [
+    "--noEmit",
+    "--strict",
+    "--exactOptionalPropertyTypes",
+    "--target",
+    "es2023",
+    "--skipLibCheck",
+    "false",
+  ];
+  const TYPES = ["--typeRoots", join(ROOT, "node_modules/@types"), "--types", "node"];
+
+  it.each([
+    ["node16", "node16"],
+    ["esnext", "bundler"],
+  ])("its example compiles in a strict project: module %s, resolution %s", (module, resolution) => {
+    writeFileSync(join(folder, "library.ts"), readFileSync(join(ROOT, "examples/library.ts"), "utf8"));
+    must(
+      TSC,
+      [...FLAGS, ...TYPES, "--module", module, "--moduleResolution", resolution, "library.ts"],
+      folder,
+    );
+    const wrong = readFileSync(join(ROOT, "examples/library.ts"), "utf8").replace(
+      "total: 120",
+      'total: "120"',
+    );
+    writeFileSync(join(folder, "wrong.ts"), wrong);
+    const flags = [...FLAGS, ...TYPES, "--module", module, "--moduleResolution", resolution];
+    const refused = run(TSC, [...flags, "wrong.ts"], folder);
+    expect(refused.status).not.toBe(0);
+    expect(refused.stdout).toMatch(/wrong\.ts.*TS2322/);
+  });
+
+  it("has types of the engine that refuse what is wrong", () => {
     const right = `import { type Letter, openStore } from "redrive/engine";
 const engine = await openStore("memory:");
 const { letters }: { letters: readonly Letter[] } = await engine.listLetters({ limit: 10 });
@@ -133,20 +171,8 @@ export const first: string | undefined = letters[0]?.errorPattern;
 `;
     writeFileSync(join(folder, "right.ts"), right);
     writeFileSync(join(folder, "wrong.ts"), right.replace("limit: 10", 'limit: "ten"'));
-    const tsc = join(ROOT, "node_modules/.bin/tsc");
-    const flags = [
-      "--noEmit",
-      "--strict",
-      "--target",
-      "es2023",
-      "--module",
-      "nodenext",
-      "--skipLibCheck",
-      "false",
-    ];
-    const types = ["--typeRoots", join(ROOT, "node_modules/@types"), "--types", "node"];
-    must(tsc, [...flags, ...types, "right.ts"], folder);
-    const refused = run(tsc, [...flags, ...types, "wrong.ts"], folder);
+    must(TSC, [...FLAGS, ...TYPES, "--module", "nodenext", "right.ts"], folder);
+    const refused = run(TSC, [...FLAGS, ...TYPES, "--module", "nodenext", "wrong.ts"], folder);
     expect(refused.status).not.toBe(0);
     expect(refused.stdout).toMatch(/wrong\.ts.*TS2322/);
   });

@@ -74,7 +74,7 @@ export const groupRules = t.listOf(
   }),
 );
 
-const classRules = t.listOf(
+export const classRules = t.listOf(
   t.objectOf<ClassRule>({
     match: t.objectOf<ClassRule["match"]>({
       ...t.optional(t.listOf(errorTypeName), "types"),

@@ -1,23 +1,25 @@
 /** Sends receipts to a service that is closed at first and rejects some: each one is delivered or kept. */
 import { createServer } from "node:http";
-import { openStore } from "redrive/engine";
+import { open, RedriveError } from "redrive";
 
 // The other side. It is closed at first, and refuses receipts without a status.
 let isOpen = false;
-const taken = new Map();
+const taken = new Map<string, string>();
 const service = createServer(async (request, response) => {
   let body = "";
   for await (const chunk of request) body += chunk;
   const receipt = JSON.parse(body);
   response.statusCode = !isOpen ? 503 : receipt.status ? 200 : 422;
-  if (response.statusCode === 200) taken.set(request.headers["idempotency-key"], receipt.task_id);
+  const key = request.headers["idempotency-key"];
+  if (response.statusCode === 200) taken.set(String(key), receipt.task_id);
   response.setHeader("content-type", "application/json").end("{}");
 });
-await new Promise((resolve) => service.listen(0, "127.0.0.1", resolve));
-const url = `http://127.0.0.1:${service.address().port}/receipts`;
+await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
+const address = service.address();
+const port = typeof address === "object" ? address?.port : undefined;
 
-const store = await openStore(process.env.REDRIVE_STORE ?? "memory:");
-const target = store.target("audit", { url, timeoutMs: 5000 });
+const redrive = await open();
+const target = redrive.receipts("audit", { url: `http://127.0.0.1:${port}/receipts`, timeoutMs: 5000 });
 
 // It is on the disk before `send` answers, whether or not anybody is there to take it.
 const kept = await target.send({ task_id: "t-1", status: "complete" }, { key: "t-1", wait: false });
@@ -29,14 +31,14 @@ console.log("t-1 is delivered:", await kept.delivered());
 console.log("again:", await target.send({ task_id: "t-1", status: "complete" }, { key: "t-1" }));
 await target
   .send({ task_id: "t-1", status: "failed" }, { key: "t-1" })
-  .catch(({ code }) => console.log(code));
+  .catch((error) => console.log(error instanceof RedriveError && error.code));
 
 // What the other side refuses is a letter at once.
 console.log("t-2 is delivered:", await target.send({ task_id: "t-2" }, { key: "t-2" }));
-const { letters } = await store.listLetters({ queue: "audit", limit: 10 });
-for (const { itemId, failureHistory } of letters) console.log(itemId, failureHistory[0].errorMessage);
+for await (const { id, failures } of redrive.letters({ queue: "audit" }))
+  console.log(id, failures[0]?.message);
 
 console.log([...taken]);
 await target.drain(5000);
-await store.close();
+await redrive.close();
 service.close();

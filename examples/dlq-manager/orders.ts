@@ -4,12 +4,18 @@ import { DlqManager, openStore } from "redrive/engine";
 const engine = await openStore(process.env.REDRIVE_STORE ?? "memory:");
 let isShopOpen = false;
 
+function totalOf(data: unknown): number {
+  if (typeof data === "object" && data !== null && "total" in data) return Number(data.total);
+  throw new TypeError("an order has a total");
+}
+
 const queue = await DlqManager.open(engine, {
   job: "orders",
   // Runs for each letter that is retried. An exception is one more failure of the same letter.
   handler: async ({ data }) => {
     if (!isShopOpen) throw new Error("connect ECONNREFUSED shop.example:443");
-    if (data.total < 0) throw new RangeError(`a total of ${data.total} cannot be charged`);
+    const total = totalOf(data);
+    if (total < 0) throw new RangeError(`a total of ${total} cannot be charged`);
     return { kind: "succeeded" };
   },
 });
@@ -23,8 +29,8 @@ for (const total of [12, 8, -3]) {
 await queue.addFailedItem({ itemId: "order-8", data: { total: 8 } }, { errorMessage: "read ECONNRESET" });
 const letter = await queue.getItem("order-8");
 console.log(
-  letter.itemId,
-  letter.failureHistory.map((failure) => failure.errorMessage),
+  letter?.itemId,
+  letter?.failureHistory.map((failure) => failure.errorMessage),
 );
 
 // 2. Group the failures by cause.
