@@ -94,6 +94,9 @@ const INDEX: readonly (Single | Family)[] = [
   single(() => import("./commands/serve.ts"), {
     serve: "Serve the API, the metrics and the health of the store over HTTP.",
   }),
+  single(() => import("./commands/mcp.ts"), {
+    mcp: "Serve the store to an AI agent over stdio (Model Context Protocol).",
+  }),
   family("token", "Manage the tokens of the HTTP API.", () => import("./commands/token.ts")),
   single(() => import("./commands/audit.ts"), {
     audit: "List who changed what, and by which way, newest first.",

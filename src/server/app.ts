@@ -1,21 +1,20 @@
 /** The server as a `fetch` handler: routes of the contract, health, metrics and login. It listens to no port by itself. */
 import { Hono } from "hono";
-import { type Config, DEFAULT_CONFIG } from "../config/settings.ts";
+import type { Config } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import { metricsText } from "../service/metrics-text.ts";
-import { type Clock, systemClock } from "../std/clock.ts";
-import { type AuthMode, Login } from "./auth/login.ts";
+import type { Clock } from "../std/clock.ts";
+import type { AuthMode } from "./auth/login.ts";
 import { readConsole } from "./console-files.ts";
 import type { Connection, Seen, ServerContext } from "./context.ts";
 import { API_PREFIX } from "./contract.ts";
-import { EventHub } from "./event-hub.ts";
 import { type AllowedHosts, requireKnownHost, SECURITY_HEADERS } from "./guard.ts";
 import { type HandledRoute, handledRoutes } from "./handlers.ts";
 import { openApiDocument } from "./openapi.ts";
-import { OperationRunner } from "./operation-runner.ts";
 import { DEFAULT_LIMITS, type Limits, Pipeline } from "./pipeline.ts";
 import { problemOf, problemResponse, RequestError } from "./problem.ts";
 import { type RequestLog, RequestMetrics, referenceFor } from "./request-log.ts";
+import { createServerContext } from "./server-context.ts";
 
 export interface ServerOptions {
   readonly engine: Engine;
@@ -35,6 +34,8 @@ export interface ServerOptions {
   readonly config?: () => Promise<Config>;
   /** Whether retries of maps and workflows may run their commands in this process. Default false. */
   readonly allowsRuns?: boolean;
+  /** Whether agents on `/mcp` see tools that change, if their role allows it. Default false. */
+  readonly allowsAgentChanges?: boolean;
   readonly limits?: Partial<Limits>;
   readonly log?: RequestLog;
   readonly clock?: Clock;
@@ -54,32 +55,26 @@ export interface RedriveServer {
 }
 
 export function createServer(options: ServerOptions): RedriveServer {
-  const { engine, home, basePath = "", log, clock = systemClock } = options;
+  const { basePath = "", log } = options;
   const publicPath = options.publicPath ?? basePath;
-  const isSecure = options.isSecure ?? false;
   const stop = new AbortController();
-  const mode = options.auth ?? { kind: "tokens" };
-  const login = new Login({ engine, mode, isSecure, cookiePath: publicPath || "/" });
-  const allowsRuns = options.allowsRuns ?? false;
-  const runner = new OperationRunner({ engine, home, clock, allowsRuns, stopping: stop.signal, log });
-  const context: ServerContext = {
-    engine,
-    home,
-    clock,
-    login,
-    runner,
-    events: new EventHub(engine, clock, log),
-    allowsRuns,
-    version: options.version,
-    stopping: stop.signal,
-    config: options.config ?? (async () => DEFAULT_CONFIG),
-  };
+  const context = createServerContext({ ...options, stopping: stop.signal, cookiePath: publicPath || "/" });
+  const { login, runner } = context;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const hosts = options.hosts ?? "any";
   const metrics = new RequestMetrics();
-  const checksResponses = options.checksResponses ?? false;
+  const { checksResponses = false, allowsAgentChanges = false } = options;
   const pipeline = new Pipeline({ context, limits, hosts, checksResponses });
-  const app = buildApp({ context, pipeline, metrics, basePath, publicPath, version: options.version });
+  const app = buildApp({
+    context,
+    pipeline,
+    metrics,
+    basePath,
+    publicPath,
+    version: options.version,
+    log,
+    allowsAgentChanges,
+  });
 
   const fetch = async (request: Request, connection: Connection = {}): Promise<Response> => {
     const started = performance.now();
@@ -145,6 +140,8 @@ interface Parts {
   readonly basePath: string;
   readonly publicPath: string;
   readonly version: string;
+  readonly allowsAgentChanges: boolean;
+  readonly log: RequestLog | undefined;
 }
 
 type Env = { Bindings: { readonly connection: Connection; readonly seen: Seen } };
@@ -164,6 +161,7 @@ function buildApp(parts: Parts): Hono<Env> {
     });
   }
   addPlainRoutes(app, parts);
+  addAgentRoute(app, parts);
   for (const path of new Set(routes.map((one) => one.path)))
     app.all(honoPath(path), () => {
       throw wrongMethod(path, routes);
@@ -221,5 +219,21 @@ function addPlainRoutes(app: Hono<Env>, { context, pipeline, metrics, publicPath
     pipeline.limitGuesses(c.env.connection);
     const { cookie } = await login.logIn(c.req.query("token") ?? "");
     return c.body(null, 303, { location: `${publicPath}/`, "set-cookie": cookie });
+  });
+}
+
+/** `/mcp` for agents. Its modules are loaded with the first request, because most servers have none. */
+function addAgentRoute(app: Hono<Env>, { context, pipeline, allowsAgentChanges, log }: Parts): void {
+  app.post("/mcp", async (c) => {
+    c.env.seen.route = "/mcp";
+    const request = c.req.raw;
+    const { principal, body } = await pipeline.readAgentRequest(request, c.env);
+    const signal = AbortSignal.any([request.signal, context.stopping]);
+    const { answerAgent } = await import("./mcp/http.ts");
+    const agent = { context, principal, signal, log, allowsChanges: allowsAgentChanges };
+    return answerAgent(request, body, agent);
+  });
+  app.all("/mcp", () => {
+    throw new RequestError("method_not_allowed", "This path accepts POST.", { headers: { allow: "POST" } });
   });
 }

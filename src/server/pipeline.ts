@@ -17,7 +17,7 @@ import {
 import type { HandledRoute } from "./handlers.ts";
 import { once } from "./idempotency.ts";
 import { problemOf, RequestError } from "./problem.ts";
-import { type ParsedInput, readInput } from "./read-input.ts";
+import { bodyValue, type ParsedInput, readInput } from "./read-input.ts";
 import { redactorFor, requireVisible } from "./redact.ts";
 
 export interface Limits {
@@ -73,17 +73,13 @@ export class Pipeline {
     const query = new URL(request.url).searchParams;
     const input = readInput(route, { params: call.params, query, body: text });
     const signal = AbortSignal.any([request.signal, context.stopping]);
-    const redactor = redactorFor((await context.config()).redact, principal.role);
-    if (redactor !== null) requireNoGuessing(input);
-    const own: RequestContext = {
-      ...context,
+    const own = await contextFor(context, {
       principal,
-      redactor,
       author: authorOf(principal),
       headers: request.headers,
       signal,
       stream,
-    };
+    });
     const key = method === "POST" ? request.headers.get("idempotency-key") : null;
     if (key === null) return this.#answer(handled, own, input);
     const { pathname, search } = new URL(request.url);
@@ -111,9 +107,20 @@ export class Pipeline {
     if (principal === null) throw unauthorized();
     seen.principal = principal.name;
     this.#requests.take(principal.id);
-    if (mayAct(principal.role, needed)) return principal;
-    const message = `This needs the role ${needed}; ${principal.name} has the role ${principal.role}.`;
-    throw new RequestError("forbidden", message);
+    requireRights(principal, needed);
+    return principal;
+  }
+
+  /** Checks a request of an agent and reads its message. The tools check the role of each route that they call. */
+  async readAgentRequest(
+    request: Request,
+    { connection, seen }: { readonly connection: Connection; readonly seen: Seen },
+  ): Promise<{ readonly principal: Principal; readonly body: unknown }> {
+    const { hosts, limits } = this.#options;
+    requireOwnOrigin("POST", request.headers, hosts);
+    const principal = await this.requireRole(request.headers, "viewer", { connection, seen });
+    requireJsonType(request.headers, "application/json");
+    return { principal, body: bodyValue(await readBody(request, limits.bodyBytesMax)) };
   }
 
   /** Slows down whoever guesses tokens. */
@@ -135,23 +142,50 @@ export class Pipeline {
     return { text: await readBody(request, limits.bodyBytesMax), stream: null };
   }
 
-  async #answer(
-    { route, handler }: HandledRoute,
-    context: RequestContext,
-    input: ParsedInput,
-  ): Promise<Response> {
-    const result = await handler(context, input as Parameters<typeof handler>[1]);
-    if (route.recorded !== undefined) await record(context, route, input);
+  async #answer(handled: HandledRoute, context: RequestContext, input: ParsedInput): Promise<Response> {
+    const { route } = handled;
+    const result = await runHandler(handled, context, input);
     if (result instanceof Response) return result;
-    const { document, headers, status } = result instanceof Reply ? result : new Reply(result);
-    const { redactor } = context;
-    const text = `${stringifyJson(redactor === null ? document : redactor.document(document))}\n`;
+    const { document, headers, status } = result;
+    const text = `${stringifyJson(document)}\n`;
     if (this.#options.checksResponses && !isStream(route.response)) route.response.parse(JSON.parse(text));
     return new Response(text, {
       status: status ?? route.status ?? 200,
       headers: { "content-type": "application/json", ...headers },
     });
   }
+}
+
+/** Adds to the server's context who makes the request, and what the role may see. */
+export async function contextFor(
+  context: ServerContext,
+  request: Omit<RequestContext, keyof ServerContext | "redactor">,
+): Promise<RequestContext> {
+  const redactor = redactorFor((await context.config()).redact, request.principal.role);
+  return { ...context, ...request, redactor };
+}
+
+/** Throws `forbidden` unless the role includes the needed one. */
+export function requireRights({ name, role }: Principal, needed: Role): void {
+  if (mayAct(role, needed)) return;
+  throw new RequestError("forbidden", `This needs the role ${needed}; ${name} has the role ${role}.`);
+}
+
+/** Runs the handler of a route, records the change, and masks what the role may not see. */
+export async function runHandler(
+  { route, handler }: HandledRoute,
+  context: RequestContext,
+  input: ParsedInput,
+): Promise<Reply | Response> {
+  const { redactor } = context;
+  if (redactor !== null) requireNoGuessing(input);
+  const result = await handler(context, input as Parameters<typeof handler>[1]);
+  if (route.recorded !== undefined) await record(context, route, input);
+  if (result instanceof Response) return result;
+  const reply = result instanceof Reply ? result : new Reply(result);
+  return redactor === null
+    ? reply
+    : new Reply(redactor.document(reply.document), reply.headers, reply.status);
 }
 
 /** An expression or a text search could find out hidden values by trial. */

@@ -26,7 +26,16 @@ export function readInput(route: RouteSpec, raw: RawInput): ParsedInput {
   return { params, query, body };
 }
 
-function parse(schema: z.ZodType, value: unknown, where: string): unknown {
+/** Checks values that are not texts of a request. */
+export function checkInput(route: RouteSpec, given: ParsedInput): ParsedInput {
+  return {
+    params: route.params && parse(route.params, given.params, "path"),
+    query: route.query && parse(route.query, given.query, "query"),
+    body: route.body && parse(route.body, given.body, "body"),
+  };
+}
+
+export function parse(schema: z.ZodType, value: unknown, where: string): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
@@ -49,7 +58,8 @@ function unknownField(path: string, key: string, known: readonly string[]): Requ
 
 const FIELD_CHARS_MAX = 200;
 
-function bodyValue(text: string | undefined): unknown {
+/** Parses the JSON of a body. */
+export function bodyValue(text: string | undefined): unknown {
   if (text === undefined || text.trim() === "")
     throw new RequestError("request_invalid", "The request needs a JSON body.", { field: "body" });
   try {

@@ -20,6 +20,10 @@ const options = {
     "--allow-runs",
     "run the commands of maps and workflows on this machine when their letters are retried",
   ),
+  allowsAgentChanges: flag(
+    "--allow-agent-changes",
+    "let agents on /mcp change letters, if the role of their token allows it",
+  ),
   works: flag("--work", "also process the queues of the section `work` in redrive.yml"),
   publicPath: word("--public-path <path>", "the path that browsers see, if a proxy changes it"),
 };
@@ -52,6 +56,7 @@ const serve = command({
           hosts: isLocal && !flags.isBehindProxy ? "loopback" : hostsOf(flags),
           isSecure: tls !== undefined || flags.isBehindProxy,
           allowsRuns: flags.allowsRuns,
+          allowsAgentChanges: flags.allowsAgentChanges,
           config: () => context.config(),
           log: pinoLog(context.terminal.stderr),
           ...pathsOf(flags),

@@ -1,0 +1,94 @@
+/** Pages of lists for agents: as many records as fit into an answer, and a cursor for the rest. */
+import type { Json, JsonObject } from "../../std/json.ts";
+import { RequestError } from "../problem.ts";
+import { type Answer, fits, split, writeAnswer } from "./answer.ts";
+import { BRIEF, SIZES, type Size, shrinkDocument, visible } from "./shrink.ts";
+
+export interface Page {
+  readonly records: readonly JsonObject[];
+  /** The cursor of the route; null on the last page. */
+  readonly next: string | null;
+  /** How many records there are in all, if that is known. */
+  readonly total: number | undefined;
+  /** Further fields of the answer. */
+  readonly more?: JsonObject;
+}
+
+export interface PageRequest {
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+/** Reads a page, and reads a smaller one if it does not fit, so that the cursor continues where the answer ends. */
+export async function pageAnswer(
+  name: string,
+  { limit: asked, cursor }: { readonly limit: number; readonly cursor: string | undefined },
+  read: (request: PageRequest) => Promise<Page>,
+): Promise<Answer> {
+  const { from, seen } = cursor === undefined ? { from: undefined, seen: 0 } : readCursor(cursor);
+  let limit = asked;
+  for (;;) {
+    const page = await read({ limit, ...(from !== undefined && { cursor: from }) });
+    // A single record is shortened further, because a smaller page is impossible.
+    for (const size of limit === 1 ? [BRIEF, ...SIZES.slice(2)] : [BRIEF]) {
+      const answer = answerOfPage(name, page, { seen, size });
+      if (fits(writeAnswer(answer))) return answer;
+    }
+    if (limit === 1) throw new RequestError("internal", "One record is larger than an answer may be.");
+    limit = Math.max(1, Math.min(limit - 1, Math.floor(page.records.length / 2)));
+  }
+}
+
+function answerOfPage(
+  name: string,
+  { records, next, total, more = {} }: Page,
+  { seen, size }: { readonly seen: number; readonly size: Size },
+): Answer {
+  const brief = records.map((record) => shrinkDocument(record, size).document);
+  const shown = seen + records.length;
+  const left = total === undefined ? undefined : Math.max(0, total - shown);
+  return {
+    ...split({ ...shrinkDocument(more, size).document, [name]: brief as Json }),
+    next: next === null ? null : writeCursor({ from: next, seen: shown }),
+    cut: next === null ? [] : [left === undefined ? `${name}: more follow` : `${name}: ${left} more`],
+  };
+}
+
+const TEXT_CHARACTERS = 6000;
+
+/** A long text in pages. The cursor counts characters. Reads less if its characters must be escaped. */
+export function textAnswer(text: string, cursor: string | undefined): Answer {
+  const start = Number(cursor === undefined ? 0 : readCursor(cursor).from) || 0;
+  for (let length = TEXT_CHARACTERS; ; length = Math.floor(length / 2)) {
+    const end = Math.min(text.length, start + length);
+    const answer: Answer = {
+      facts: { total: text.length },
+      untrusted: { text: visible(text.slice(start, end)) },
+      next: end < text.length ? writeCursor({ from: String(end), seen: end }) : null,
+      cut: end < text.length ? [`text: ${text.length - end} more characters`] : [],
+    };
+    if (fits(writeAnswer(answer))) return answer;
+  }
+}
+
+interface Position {
+  readonly from: string;
+  /** How many records the pages before had. */
+  readonly seen: number;
+}
+
+function writeCursor({ from, seen }: Position): string {
+  return Buffer.from(JSON.stringify([from, seen])).toString("base64url");
+}
+
+function readCursor(text: string): Position {
+  try {
+    const [from, seen] = JSON.parse(Buffer.from(text, "base64url").toString()) as [unknown, unknown];
+    if (typeof from === "string" && typeof seen === "number") return { from, seen };
+  } catch {
+    // answered below
+  }
+  throw new RequestError("request_invalid", "The cursor is not one that this tool returned.", {
+    field: "cursor",
+  });
+}
