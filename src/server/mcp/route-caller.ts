@@ -1,6 +1,7 @@
 /** Calls the routes of the API for an agent: the same handlers, roles, masks and audit, without HTTP. */
+
+import { authorText } from "../../item/author.ts";
 import type { JsonObject } from "../../std/json.ts";
-import { authorText } from "../audit.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Reply, RequestContext, ServerContext } from "../context.ts";
 import type { RequestOf, RouteName } from "../contract.ts";
