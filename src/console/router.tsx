@@ -75,6 +75,10 @@ const routes = [
     component: lazyRouteComponent(() => import("./pages/operation.tsx"), "OperationPage"),
   }),
   createRoute({
+    ...page("/schedules"),
+    component: lazyRouteComponent(() => import("./pages/schedules.tsx"), "Schedules"),
+  }),
+  createRoute({
     ...page("/receipts"),
     component: lazyRouteComponent(() => import("./pages/receipts.tsx"), "Receipts"),
   }),

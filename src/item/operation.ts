@@ -49,7 +49,7 @@ export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 /** The store's reasons for refusing a letter. Callers add their own reasons. */
 export const REFUSAL = {
   gone: "it changed or left after it was selected",
-  ineligible: "not eligible: it needs a person, cannot go well, or came back too often",
+  ineligible: "not eligible: it needs a person, cannot succeed unchanged, or failed too often",
   cancelled: "the operation was cancelled",
 } as const;
 

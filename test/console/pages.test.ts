@@ -31,6 +31,7 @@ const PAGES = (signature: string): readonly (readonly [path: string, content: st
   ["/jobs", "Nothing ever ran here."],
   ["/workers", "No worker is alive."],
   ["/operations", "Nothing was changed yet."],
+  ["/schedules", "There are no schedules."],
   ["/receipts", "There are no targets of receipts."],
   ["/errors", "no such customer 17"],
   ["/alerts", "orders: 3 failed"],

@@ -86,21 +86,21 @@ describe("ops list and ops show", () => {
       selected: 2,
       refused: 2,
       refusals: [
-        { reason: "not eligible: it needs a person, cannot go well, or came back too often", count: 2 },
+        { reason: "not eligible: it needs a person, cannot succeed unchanged, or failed too often", count: 2 },
       ],
     });
     expect(shown.letters).toMatchObject([
       {
         status: "refused",
-        reason: "not eligible: it needs a person, cannot go well, or came back too often",
+        reason: "not eligible: it needs a person, cannot succeed unchanged, or failed too often",
       },
       {
         status: "refused",
-        reason: "not eligible: it needs a person, cannot go well, or came back too often",
+        reason: "not eligible: it needs a person, cannot succeed unchanged, or failed too often",
       },
     ]);
     expect((await shop.run(["ops", "show", operation_id])).stdout).toContain(
-      "Refused\n  2  not eligible: it needs a person, cannot go well, or came back too often\n",
+      "Refused\n  2  not eligible: it needs a person, cannot succeed unchanged, or failed too often\n",
     );
   });
 

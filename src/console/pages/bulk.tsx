@@ -181,14 +181,23 @@ function Preview({ selection, effect }: { readonly selection: Selection; readonl
           ))}
         </ul>
       )}
-      {samples.map(({ item_id: id, changes }) => (
-        <div key={id} className="mt-1 text-xs text-muted">
-          <span className="font-mono">{id}</span>
-          {changes !== undefined && <Differences changes={changes} />}
-        </div>
-      ))}
+      <Samples samples={samples} />
     </section>
   );
+}
+
+function Samples({ samples }: { readonly samples: Selection["samples"] }) {
+  const changed = samples.filter(({ changes }) => changes !== undefined);
+  if (changed.length === 0) {
+    const names = samples.map(({ item_id }) => item_id).join(", ");
+    return names === "" ? null : <p className="mt-2 truncate text-xs text-muted">For example {names}</p>;
+  }
+  return changed.map(({ item_id: id, changes = [] }) => (
+    <div key={id} className="mt-2 text-xs text-muted">
+      <span className="font-mono">{id}</span>
+      <Differences changes={changes} />
+    </div>
+  ));
 }
 
 interface FieldsProps {

@@ -212,7 +212,7 @@ function Explanation({ signature }: { readonly signature: string }) {
             ))}
           </ul>
         )}
-        {nearest.length > 0 && <Similar nearest={nearest as readonly Near[]} />}
+        <Similar nearest={nearest.filter(({ distance }) => distance <= NEAR_MAX) as readonly Near[]} />
       </div>
     </Panel>
   );
@@ -225,7 +225,11 @@ interface Near {
   readonly count: number;
 }
 
+/** Groups further away than this have little in common. */
+const NEAR_MAX = 0.5;
+
 function Similar({ nearest }: { readonly nearest: readonly Near[] }) {
+  if (nearest.length === 0) return null;
   return (
     <div>
       <p className="text-muted">Similar groups</p>

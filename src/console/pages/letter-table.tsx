@@ -39,10 +39,29 @@ export function LetterTable({
       onOpen={({ queue, item_id }) =>
         void navigate({ to: "/letters/$queue/$item", params: { queue, item: item_id }, search })
       }
+      card={LetterCard}
       onEndReached={onEndReached}
       selected={selected}
       onSelect={onSelect}
     />
+  );
+}
+
+function LetterCard(letter: Letter) {
+  const { queue, item_id: item, reason, last_attempt } = letter;
+  const failure = lastFailure(letter);
+  return (
+    <Link to="/letters/$queue/$item" params={{ queue, item }} className="block leading-5">
+      <span className="flex justify-between gap-2">
+        <span className="min-w-0 truncate font-medium">{middle(item, 24)}</span>
+        <span className="text-xs text-muted">
+          <Time at={last_attempt} />
+        </span>
+      </span>
+      <span className="block truncate text-xs text-muted">
+        {failure === undefined ? reason : headline(failure.error_message)}
+      </span>
+    </Link>
   );
 }
 

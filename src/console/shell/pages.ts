@@ -7,6 +7,7 @@ export const PAGES = [
   { to: "/jobs", title: "Jobs", hotkey: "j", role: "viewer" },
   { to: "/workers", title: "Workers", hotkey: "w", role: "viewer" },
   { to: "/operations", title: "Operations", hotkey: "p", role: "viewer" },
+  { to: "/schedules", title: "Schedules", hotkey: "s", role: "viewer" },
   { to: "/receipts", title: "Receipts", hotkey: "r", role: "viewer" },
   { to: "/errors", title: "Errors", hotkey: "e", role: "viewer" },
   { to: "/alerts", title: "Alerts", hotkey: "a", role: "viewer" },

@@ -27,6 +27,8 @@ interface TableProps<Row> {
   readonly selected?: ReadonlySet<string>;
   readonly onSelect?: (key: string, range: boolean) => void;
   readonly rowHeight?: number;
+  /** A row on a phone, instead of its columns. */
+  readonly card?: (row: Row) => ReactNode;
   /** Default: the rest of the window. */
   readonly maxHeight?: string;
 }
@@ -39,7 +41,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const [current, setCurrent] = useState(-1);
   const isNarrow = useNarrow();
-  const shown = isNarrow ? columns.filter(({ secondary }) => !secondary) : columns;
+  const shown = isNarrow ? narrowColumns(props) : columns;
   const tracks = `${onSelect ? "32px " : ""}${shown.map(({ track }) => track).join(" ")}`;
   const virtual = useVirtualizer({
     count: rows.length,
@@ -150,6 +152,11 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
     </div>
   );
+}
+
+function narrowColumns<Row>({ columns, card, label }: TableProps<Row>): readonly Column<Row>[] {
+  if (card === undefined) return columns.filter(({ secondary }) => !secondary);
+  return [{ key: "card", title: label, track: "minmax(0, 1fr)", cell: card }];
 }
 
 /** Clicks on links, buttons and boxes inside a row are theirs, and selecting text is not a click. */

@@ -1,0 +1,42 @@
+/** Makes the screenshots of the documentation anew, from the demo of the console: `node scripts/screenshots.mjs`. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync } from "node:fs";
+import { createInterface } from "node:readline";
+import chromium from "@sparticuz/chromium";
+import { chromium as playwright } from "playwright-core";
+
+const FOLDER = "docs/images";
+const SHOTS = [
+  { name: "overview", path: "/", ready: "Bad Gateway" },
+  { name: "group", path: "/groups", ready: "Bad Gateway", open: "Bad Gateway", then: "Why this is one group" },
+  { name: "letter", path: "/letters?queue=payments&q=VAT", ready: "no VAT id", open: "order-", then: "Attempts (" },
+  { name: "retry", path: "/letters?queue=payments", ready: "Bad Gateway", press: "r", then: "will be retried" },
+];
+
+const demo = spawn(process.execPath, ["dist/cli/main.cjs", "demo", "--console", "--no-browser"], {
+  stdio: ["ignore", "pipe", "inherit"],
+});
+const lines = createInterface({ input: demo.stdout });
+const [line] = await once(lines, "line");
+const link = new URL(/http:\S+/.exec(line)[0]);
+const browser = await playwright.launch({
+  executablePath: process.env.REDRIVE_TEST_CHROME ?? (await chromium.executablePath()),
+  args: ["--no-sandbox"],
+});
+mkdirSync(FOLDER, { recursive: true });
+try {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 760 } });
+  await page.goto(link.href);
+  for (const { name, path, ready, open, press, then } of SHOTS) {
+    await page.goto(link.origin + path);
+    await page.getByText(ready).first().waitFor();
+    if (open !== undefined) await page.getByText(open).first().click();
+    if (press !== undefined) await page.keyboard.press(press);
+    if (then !== undefined) await page.getByText(then).first().waitFor();
+    await page.screenshot({ path: `${FOLDER}/${name}.png` });
+  }
+} finally {
+  await browser.close();
+  demo.kill("SIGTERM");
+}
