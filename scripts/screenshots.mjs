@@ -9,9 +9,27 @@ import { chromium as playwright } from "playwright-core";
 const FOLDER = "docs/images";
 const SHOTS = [
   { name: "overview", path: "/", ready: "Bad Gateway" },
-  { name: "group", path: "/groups", ready: "Bad Gateway", open: "Bad Gateway", then: "Why this is one group" },
-  { name: "letter", path: "/letters?queue=payments&q=VAT", ready: "no VAT id", open: "order-", then: "Attempts (" },
-  { name: "retry", path: "/letters?queue=payments", ready: "Bad Gateway", press: "r", then: "will be retried" },
+  {
+    name: "group",
+    path: "/groups",
+    ready: "Bad Gateway",
+    open: "Bad Gateway",
+    shows: "Why this is one group",
+  },
+  {
+    name: "letter",
+    path: "/letters?queue=payments&q=VAT",
+    ready: "no VAT id",
+    open: "order-",
+    shows: "Attempts (",
+  },
+  {
+    name: "retry",
+    path: "/letters?queue=payments",
+    ready: "Bad Gateway",
+    press: "r",
+    shows: "will be retried",
+  },
 ];
 
 const demo = spawn(process.execPath, ["dist/cli/main.cjs", "demo", "--console", "--no-browser"], {
@@ -28,12 +46,12 @@ mkdirSync(FOLDER, { recursive: true });
 try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 760 } });
   await page.goto(link.href);
-  for (const { name, path, ready, open, press, then } of SHOTS) {
+  for (const { name, path, ready, open, press, shows } of SHOTS) {
     await page.goto(link.origin + path);
     await page.getByText(ready).first().waitFor();
     if (open !== undefined) await page.getByText(open).first().click();
     if (press !== undefined) await page.keyboard.press(press);
-    if (then !== undefined) await page.getByText(then).first().waitFor();
+    if (shows !== undefined) await page.getByText(shows).first().waitFor();
     await page.screenshot({ path: `${FOLDER}/${name}.png` });
   }
 } finally {
