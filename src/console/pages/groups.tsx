@@ -87,7 +87,7 @@ export function Groups() {
             trend: true,
             ...(queue !== undefined && { queue }),
             ...(pageParam && { cursor: pageParam }),
-            limit: 200,
+            limit: 50,
           },
         },
         { signal },
