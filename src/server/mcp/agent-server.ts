@@ -11,6 +11,7 @@ import { INSTRUCTIONS, PROMPTS, triageText } from "./prompt.ts";
 import { readResource, TEMPLATES } from "./resources.ts";
 import { type Agent, RouteCaller } from "./route-caller.ts";
 import type { Sdk } from "./sdk.ts";
+import { BRIEF, shrinkDocument } from "./shrink.ts";
 import { AgentRefusal } from "./tool.ts";
 import { toolsFor, toolToJson } from "./tools.ts";
 
@@ -56,7 +57,7 @@ export function createAgentServer({ Server, types }: Sdk, agent: AgentOptions): 
   server.setRequestHandler(types.GetPromptRequestSchema, async ({ params }) => {
     if (params.name !== "triage")
       throw new types.McpError(types.ErrorCode.InvalidParams, "The only prompt is triage.");
-    const text = triageText({ queue: params.arguments?.queue, allowsChanges: tools.has("start_change") });
+    const text = triageText({ queue: params.arguments?.queue, has: (name) => tools.has(name) });
     return { messages: [{ role: "user" as const, content: { type: "text" as const, text } }] };
   });
   return server;
@@ -70,7 +71,8 @@ async function resultOf(run: () => Promise<Answer>, log: RequestLog | undefined)
     return { content: [{ type: "text", text }], structuredContent: { ...structured } };
   } catch (error) {
     const { code, facts = {}, untrusted } = problemOf(error, log);
-    const { text } = writeAnswer({ facts: { error: code, ...facts }, untrusted, cut: [] });
+    const { document, cut } = shrinkDocument(untrusted, BRIEF);
+    const { text } = writeAnswer({ facts: { error: code, ...facts }, untrusted: document, cut });
     return { isError: true, content: [{ type: "text", text }] };
   }
 }

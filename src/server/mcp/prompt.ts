@@ -13,18 +13,20 @@ export const PROMPTS = [
 
 export interface TriageRequest {
   readonly queue: string | undefined;
-  /** Whether the agent can change letters. */
-  readonly allowsChanges: boolean;
+  /** Whether the agent has a tool. */
+  has(tool: string): boolean;
 }
 
-export function triageText({ queue, allowsChanges }: TriageRequest): string {
+export function triageText({ queue, has }: TriageRequest): string {
   const scope = queue === undefined ? "of this store" : `of the queue ${JSON.stringify(queue)}`;
   const steps = [
     "Call overview, then list_groups. Work through the groups, largest first.",
     "For each group: call explain_group, then inspect_letter for two or three of its letters, and read_log where the message is not enough. Use compare_with to see what differs between attempts.",
     "Decide the cause: an outage that has ended, wrong data, a bug in the code, or something that nobody needs any more.",
-    "For wrong data, call preview_edit on one letter and check the differences.",
-    ...(allowsChanges ? CHANGE_STEPS : REPORT_STEPS),
+    ...(has("preview_edit")
+      ? ["For wrong data, call preview_edit on one letter and check the differences."]
+      : []),
+    ...(has("start_change") ? CHANGE_STEPS : REPORT_STEPS),
   ];
   return [
     `Triage the failures ${scope}.`,
