@@ -86,7 +86,10 @@ describe("ops list and ops show", () => {
       selected: 2,
       refused: 2,
       refusals: [
-        { reason: "not eligible: it needs a person, cannot succeed unchanged, or failed too often", count: 2 },
+        {
+          reason: "not eligible: it needs a person, cannot succeed unchanged, or failed too often",
+          count: 2,
+        },
       ],
     });
     expect(shown.letters).toMatchObject([
