@@ -110,7 +110,9 @@ export const GROUP_SAMPLES_MAX = 3;
 
 export async function sampleItems(engine: Engine, signature: string, queue?: string): Promise<string[]> {
   const query = { signatures: [signature], limit: GROUP_SAMPLES_MAX, ...(queue !== undefined && { queue }) };
-  return (await engine.listLetters(query)).letters.map(({ itemId }) => itemId);
+  return (await engine.listLetters({ ...query, parts: [], counted: false })).letters.map(
+    ({ itemId }) => itemId,
+  );
 }
 
 export interface GroupView {

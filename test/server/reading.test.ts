@@ -60,6 +60,8 @@ describe("groups, jobs and queues", () => {
     const viewer = await (await withLetters()).as("viewer");
     const { groups, next } = await viewer.call("GET /groups", { query: { queue: "orders" } });
     expect(groups.map(({ count }) => count)).toEqual([2, 1]);
+    const sampled = await viewer.call("GET /groups", { query: { samples: true } });
+    expect(sampled.groups.map(({ sample_items }) => sample_items)).toEqual([["o-2", "o-1"], ["o-3"]]);
     expect(next).toBeNull();
     const params = { group: String(groups[0]?.signature) };
     expect(await viewer.call("GET /groups/{group}", { params })).toMatchObject({ state: "open", count: 2 });

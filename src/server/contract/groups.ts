@@ -24,6 +24,10 @@ export const groupRoutes = {
         .optional()
         .meta({ description: "default: open" }),
       trend: z.boolean().optional().meta({ description: "add the letters of each of the last 24 hours" }),
+      samples: z
+        .boolean()
+        .optional()
+        .meta({ description: "also return the ids of a few items of each group" }),
       limit,
       cursor: z
         .string()

@@ -34,7 +34,8 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     const documents: object[] = [];
     for (const group of page) {
       const { signature } = group;
-      const document = groupToJson(group, await sampleItems(engine, signature, queue.queue));
+      const samples = query.samples ? await sampleItems(engine, signature, queue.queue) : [];
+      const document = groupToJson(group, samples);
       const trend = query.trend ? { arrivals: await lastDay(engine, signature, queue.queue) } : {};
       documents.push({ ...document, ...trend });
     }
