@@ -7,7 +7,8 @@ import { fileURLToPath } from "node:url";
 
 /** The built command line. */
 export const CLI = fileURLToPath(new URL("../dist/cli/main.cjs", import.meta.url));
-/** The built library. */
+/** The built library, and its low-level functions. */
+export const ENTRY = new URL("../dist/index.js", import.meta.url).href;
 export const LIBRARY = new URL("../dist/engine.js", import.meta.url).href;
 /** The built grouping of failures. */
 export const TRIAGE = new URL("../dist/triage.js", import.meta.url).href;

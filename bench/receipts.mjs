@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { childPath, interleave, LIBRARY, percentile, say, timed, withFolder } from "./kit.mjs";
+import { childPath, ENTRY, interleave, percentile, say, timed, withFolder } from "./kit.mjs";
 import { count, ms, perSecond } from "./report.mjs";
 
 const ROUNDS = 3;
@@ -24,12 +24,12 @@ export async function measure({ quick }) {
 }
 
 async function measureAt(url, folder, sizes) {
-  const { openStore } = await import(LIBRARY);
+  const { open } = await import(ENTRY);
   const cases = {};
   const closing = [];
   for (const slots of SLOTS) {
-    const store = await openStore(`sqlite:${folder}/receipts-${slots}.db`);
-    const target = store.target("bench", { url, concurrency: slots });
+    const store = await open(`sqlite:${folder}/receipts-${slots}.db`);
+    const target = store.receipts("bench", { url, concurrency: slots });
     await target.opened;
     closing.push(() => store.close());
     cases[`fetch${slots}`] = () => rate(fetchOne(url), { slots, receipts: sizes.many });

@@ -1,6 +1,6 @@
 /** Redrive, with every attempt and its events stored: 8 at a time, and two workers with a concurrency of 500 each. */
 import pg from "pg";
-import { LIBRARY } from "../kit.mjs";
+import { ENTRY } from "../kit.mjs";
 import { CALL, chunks, countdown, PAYLOAD } from "./peers.mjs";
 
 const CAUSES = [
@@ -9,22 +9,23 @@ const CAUSES = [
 ];
 
 export async function openRedrive(url) {
-  const { openStore } = await import(LIBRARY);
+  const { open } = await import(ENTRY);
   await dropSchema(url);
-  const store = await openStore(url);
+  const redrive = await open(url);
+  const store = redrive.engine;
   let queue;
   let made = 0;
   const retried = new Set();
   let group;
   const fresh = async () => {
     made += 1;
-    queue = store.queue(`bench-${made}`);
-    await queue.create({ maxRetries: 0 });
+    queue = redrive.queue(`bench-${made}`, { retries: 0 });
+    await queue.ready();
   };
   await fresh();
   const work = async (count, concurrency, workers = 1) => {
     const { tick, done } = countdown(count);
-    const start = () => queue.process(async () => tick(), { concurrency });
+    const start = () => queue.work(async () => tick(), { concurrency });
     const started = await Promise.all(Array.from({ length: workers }, start));
     await done;
     await Promise.all(started.map((worker) => worker.drain()));
@@ -33,13 +34,13 @@ export async function openRedrive(url) {
     name: `Redrive on ${url.split(":")[0]}`,
     async enqueue(count) {
       const items = Array.from({ length: count }, (_, n) => ({ data: PAYLOAD(n) }));
-      for (const chunk of chunks(items, CALL)) await queue.add(chunk);
+      for (const chunk of chunks(items, CALL)) await queue.addMany(chunk);
     },
     processUsual: (count) => work(count, 8),
     processFast: (count) => work(count, 500, 2),
     async failAll(count) {
       const { tick, done } = countdown(count);
-      const worker = await queue.process(
+      const worker = await queue.work(
         async (item) => {
           tick();
           throw new Error(CAUSES[item.data.n % CAUSES.length]);
@@ -88,7 +89,7 @@ export async function openRedrive(url) {
       const taken = [];
       let began = 0;
       let next = () => undefined;
-      const worker = await queue.process(
+      const worker = await queue.work(
         async () => {
           taken.push(performance.now() - began);
           next();
@@ -101,14 +102,14 @@ export async function openRedrive(url) {
           next = resolve;
         });
         began = performance.now();
-        await queue.add({ data: PAYLOAD(n) });
+        await queue.add(PAYLOAD(n));
         await picked;
       }
       await worker.drain();
       return taken;
     },
     async close() {
-      await store.close();
+      await redrive.close();
       await dropSchema(url);
     },
   };

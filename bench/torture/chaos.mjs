@@ -6,6 +6,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { addItems } from "../../dist/engine.js";
 import { chanceOf } from "./chance.mjs";
 import { ChaosArena, patiently, QUEUES } from "./chaos-arena.mjs";
 import { COMMAND_FAULTS, failOver, STEADY_CHAOS_FAULTS } from "./chaos-faults.mjs";
@@ -171,7 +172,7 @@ async function addOneByOne(arena, { queue, items, feed }) {
 async function addAtOnce({ store }, { queue, items, feed }) {
   await patiently(() => {
     feed.tries += 1;
-    return store.queue(queue).add(items);
+    return addItems(store, queue, items);
   });
 }
 

@@ -3,11 +3,11 @@
  * until all are delivered or it is killed.
  */
 import { appendFileSync } from "node:fs";
-import { openStore } from "../../dist/engine.js";
+import { open } from "../../dist/index.js";
 
 const { store: url, target: settings, first, last, acks } = JSON.parse(process.argv[2]);
-const store = await openStore(url);
-const target = store.target("gate", settings);
+const redrive = await open(url);
+const target = redrive.receipts("gate", settings);
 await target.opened;
 process.stdout.write("open\n");
 
@@ -17,7 +17,7 @@ for (let from = first; from <= last; from += AT_ONCE) {
   await Promise.all(numbers.map(send));
 }
 const { left } = await target.drain(600_000);
-await store.close();
+await redrive.close();
 process.exitCode = left === 0 ? 0 : 3;
 
 /** Every second receipt has its own key; the others are identified by their content. */

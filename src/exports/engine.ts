@@ -118,10 +118,8 @@ export {
 } from "../library/checked/jobs.ts";
 export type {
   LetterLimitOptions,
-  ProcessOptions,
   RunDeps,
   TargetOptions,
-  WorkPlan,
 } from "../library/checked/letter-limits.ts";
 export {
   agentResultToDlqItem,
@@ -162,11 +160,9 @@ export {
   createQueue,
   importItems,
   listQueues,
-  Queue,
   summariseQueue,
-  Worker,
 } from "../library/checked/queues.ts";
-export { copyStore, openStore, type Store } from "../library/checked/stores.ts";
+export { copyStore, openStore } from "../library/checked/stores.ts";
 export { setTarget, Target } from "../library/checked/targets.ts";
 export type {
   AddedItem,

@@ -1,7 +1,7 @@
 /** Receipts on disk: kept before the first try, and delivered by whoever opens the target next. */
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openStore, type Store } from "../../src/library/checked/stores.ts";
+import { open as openRedrive, type Redrive } from "../../src/index.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { until } from "../support/until.ts";
 import { RECEIPT } from "./delivery-kit.ts";
@@ -13,7 +13,7 @@ afterAll(() => directory.remove());
 let url: string;
 let files = 0;
 let server: ReceiptServer;
-const stores: Store[] = [];
+const stores: Redrive[] = [];
 beforeEach(async () => {
   files += 1;
   url = `sqlite:${join(directory.path, `${files}.db`)}`;
@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 const open = async () => {
-  const store = await openStore(url);
+  const store = await openRedrive(url, { home: directory.path });
   stores.push(store);
   return store;
 };
@@ -35,9 +35,9 @@ describe("receipts on disk", () => {
     const other = await open();
     const seen: unknown[] = [];
     const store = await open();
-    const target = store.target("gate", {
+    const target = store.receipts("gate", {
       deliver: async (_receipt, { key }) => {
-        const [item] = await other.findItems(key, { queue: "gate", limit: 1 });
+        const [item] = await other.engine.findItems(key, { queue: "gate", limit: 1 });
         seen.push([item?.data, item?.state]);
       },
     });
@@ -48,7 +48,7 @@ describe("receipts on disk", () => {
   it("pitfall 33: what was left goes on by itself when the target is opened again, and nothing is overwritten", async () => {
     server.otherwise = 503;
     const before = await open();
-    const target = before.target("gate", { url: server.url, backoffBase: 0 });
+    const target = before.receipts("gate", { url: server.url, backoffBase: 0 });
     const keys = ["k1", "k2", "k3"];
     for (const key of keys) await target.send({ ...RECEIPT, key }, { key, wait: false });
     await until("one was tried", () => server.keys.length > 0);
@@ -56,31 +56,31 @@ describe("receipts on disk", () => {
     server.otherwise = 200;
     server.ledger.length = 0;
     const after = await open();
-    const reopened = after.target("gate");
+    const reopened = after.receipts("gate");
     expect(await reopened.send({ ...RECEIPT, key: "k4" }, { key: "k4" })).toBe(true);
     await until("all are delivered", async () => (await reopened.counts()).done === 4);
     expect([...new Set(server.keys)].sort()).toEqual([...keys, "k4"]); // one that was on its way may come twice
-    expect(await after.check()).toEqual([]);
+    expect(await after.engine.check()).toEqual([]);
   });
 
   it("pitfall 33: letters of before are there, beside the new ones", async () => {
     server.otherwise = 422;
     const before = await open();
-    expect(await before.target("gate", { url: server.url }).send({ n: 1 })).toBe(false);
+    expect(await before.receipts("gate", { url: server.url }).send({ n: 1 })).toBe(false);
     await before.close();
     const after = await open();
-    expect(await after.target("gate").send({ n: 2 })).toBe(false);
-    const { letters } = await after.listLetters({ queue: "gate", order: "oldest", limit: 10 });
+    expect(await after.receipts("gate").send({ n: 2 })).toBe(false);
+    const { letters } = await after.engine.listLetters({ queue: "gate", order: "oldest", limit: 10 });
     expect(letters.map(({ itemData }) => itemData)).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
   it("counters go on after a restart", async () => {
     const before = await open();
-    await before.target("gate", { url: server.url }).send({ n: 1 });
+    await before.receipts("gate", { url: server.url }).send({ n: 1 });
     await before.close();
     const after = await open();
-    await after.target("gate").send({ n: 2 });
-    const counters = await after.listCounters();
+    await after.receipts("gate").send({ n: 2 });
+    const counters = await after.engine.listCounters();
     expect(counters.find(({ name }) => name === "receipt.delivered")).toMatchObject({
       queue: "gate",
       value: 2,
@@ -91,12 +91,12 @@ describe("receipts on disk", () => {
 describe("the targets of a store", () => {
   it("asked for again is the same, until it is closed; other options are refused meanwhile", async () => {
     const store = await open();
-    const target = store.target("gate", { url: server.url });
-    expect(store.target("gate")).toBe(target);
-    expect(() => store.target("gate", { timeoutMs: 1 })).toThrow(/already open/);
-    expect(await store.target("gate").send(RECEIPT)).toBe(true);
+    const target = store.receipts("gate", { url: server.url });
+    expect(store.receipts("gate")).toBe(target);
+    expect(() => store.receipts("gate", { timeoutMs: 1 })).toThrow(/already open/);
+    expect(await store.receipts("gate").send(RECEIPT)).toBe(true);
     await target.close();
-    const next = store.target("gate", { timeoutMs: 5000 });
+    const next = store.receipts("gate", { timeoutMs: 5000 });
     expect(next).not.toBe(target);
     await next.opened;
     expect((await next.settings()).delivery.timeoutMs).toBe(5000);
@@ -105,14 +105,14 @@ describe("the targets of a store", () => {
   it("closing the store closes them, and gives back what was on its way", async () => {
     server.otherwise = () => undefined;
     const store = await open();
-    const sending = store.target("gate", { url: server.url }).send(RECEIPT, { key: "k" });
+    const sending = store.receipts("gate", { url: server.url }).send(RECEIPT, { key: "k" });
     const end = sending.catch((error: unknown) => error);
     await until("it is on its way", () => server.keys.length === 1);
     await store.close();
     stores.pop();
     expect(await end).toMatchObject({ code: "interrupted" });
     const after = await open();
-    expect(await after.findItems("k", { queue: "gate", limit: 1 })).toMatchObject([
+    expect(await after.engine.findItems("k", { queue: "gate", limit: 1 })).toMatchObject([
       { state: "ready", attemptsCounted: 0 },
     ]);
   });

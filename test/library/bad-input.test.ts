@@ -2,13 +2,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as library from "../../src/exports/engine.ts";
 import {
+  addItems,
+  createQueue,
   DEFAULT_POLICY,
   DlqManager,
+  type Engine,
   openStore,
   RedriveError,
   runQueue,
-  type Store,
 } from "../../src/exports/engine.ts";
+import { open } from "../../src/index.ts";
 import { randomName } from "../../src/std/random.ts";
 import { dropSchema, postgresUrl } from "../support/postgres-stores.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
@@ -43,7 +46,7 @@ const URLS = {
 };
 
 describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s store", (engine) => {
-  let store: Store;
+  let store: Engine;
   const queueName = () => `queue-${names}`;
   let names = 0;
   beforeAll(async () => {
@@ -52,10 +55,8 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
   afterAll(() => store.close());
   beforeEach(async () => {
     names += 1;
-    await store.queue(queueName()).create({ maxRetries: 0 });
+    await createQueue(store, queueName(), { maxRetries: 0 });
   });
-
-  const queue = () => store.queue(queueName()) as never as Record<string, (...given: unknown[]) => unknown>;
 
   it.each([
     [{ backoff: "fixed:1s" }, /settings\.backoff: expected an object such as .*parseBackoff/],
@@ -70,8 +71,8 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
     [{ description: 7 }, /settings\.description: expected a text/],
     [null, /settings: expected an object, but this is null/],
   ])("settings of a queue are refused: %j", async (settings, message) => {
-    for (const call of ["create", "change"]) {
-      const error = await refusal(() => queue()[call]?.(settings));
+    for (const call of ["createQueue", "changeQueue"]) {
+      const error = await refusal(() => loose[call]?.(store, queueName(), settings));
       expect(error).toMatchObject({ code: "usage", message: expect.stringMatching(message) });
     }
   });
@@ -90,13 +91,15 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
     [{ data: { when: new Map() } }, /it has a Map or a Set/],
     ["a text", /items\[0\]: expected an object with data/],
   ])("an item is refused: %s", async (item, message) => {
-    const error = await refusal(() => queue().add?.([{ data: "good" }, item].reverse()));
+    const error = await refusal(() =>
+      loose.addItems?.(store, queueName(), [{ data: "good" }, item].reverse()),
+    );
     expect(error).toMatchObject({ code: "usage", message: expect.stringMatching(message) });
-    expect((await store.queue(queueName()).counts()).total).toBe(0);
+    expect((await store.count(queueName())).total).toBe(0);
   });
 
   it("data with a Date and an absent field is kept as JSON has it", async () => {
-    await queue().add?.([{ key: "k", data: { at: new Date(0), gone: undefined } }]);
+    await loose.addItems?.(store, queueName(), [{ key: "k", data: { at: new Date(0), gone: undefined } }]);
     const [item] = await store.listItems({ queue: queueName(), limit: 1 });
     expect(item?.data).toEqual({ at: "1970-01-01T00:00:00.000Z" });
     expect(Object.keys(item?.data as object)).toEqual(["at"]);
@@ -145,7 +148,7 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
   });
 
   it("a handler that does not return an outcome fails its attempt, and says why", async () => {
-    await store.queue(queueName()).add({ key: "a", data: 1 });
+    await addItems(store, queueName(), [{ key: "a", data: 1 }]);
     const result = await runQueue({
       engine: store,
       queue: queueName(),
@@ -160,17 +163,19 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
   });
 
   it("evidence that is not the name of a file does not end the worker", async () => {
-    await store.queue(queueName()).add({ key: "a", data: 1 });
-    const worker = store.queue(queueName()).process(
-      (_, context) => {
-        (context.evidence as (path: unknown) => void)(5);
+    const redrive = await open(URLS[engine](), { home: directory.path });
+    const queue = redrive.queue(queueName(), { retries: 0 });
+    await queue.add(1);
+    const worker = queue.work(
+      ({ evidence }) => {
+        (evidence as (path: unknown) => void)(5);
         throw new Error("it failed");
       },
       { untilEmpty: true },
     );
     await worker.ended;
-    const { letters } = await store.listLetters({ queue: queueName(), limit: 1 });
-    expect(letters[0]?.failureHistory[0]?.errorMessage).toBe("it failed");
+    expect((await queue.letters().first())?.failures[0]?.message).toBe("it failed");
+    await redrive.close();
   });
 });
 

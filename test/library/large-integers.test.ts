@@ -5,14 +5,14 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   DlqManager,
   detachLetters,
+  type Engine,
   editLetters,
   importLetters,
-  openStore,
   parseJson,
   requireJob,
-  type Store,
   stringifyJson,
 } from "../../src/exports/engine.ts";
+import { open, type Redrive } from "../../src/index.ts";
 import type { Json } from "../../src/std/json.ts";
 import { randomName } from "../../src/std/random.ts";
 import { dropSchema, postgresUrl } from "../support/postgres-stores.ts";
@@ -44,23 +44,24 @@ const data = fc.record({
 });
 
 describe.each(["memory", "sqlite", "postgres"] as const)("large integers in a %s store", (engine) => {
-  let store: Store;
+  let redrive: Redrive;
+  let store: Engine;
   beforeEach(async () => {
-    store = await openStore(URLS[engine]());
+    redrive = await open(URLS[engine](), { home: directory.path });
+    store = redrive.engine;
   });
-  afterEach(() => store.close());
+  afterEach(() => redrive.close());
 
   it("survive add, lease, failure, letter, edit, export, import and retry", async () => {
     await fc.assert(
       fc.asyncProperty(data, data, async (given, edited) => {
         const [name, copy] = [`queue-${randomName(8)}`, `copy-${randomName(8)}`];
         const seen: string[] = [];
-        const queue = store.queue(name);
-        await queue.create({ maxRetries: 0 });
-        await queue.add([{ key: "k", data: given as Json }]);
-        await queue.process(
-          (item) => {
-            seen.push(stringifyJson(item.data));
+        const queue = redrive.queue(name, { retries: 0 });
+        await queue.add(given as Json, { key: "k" });
+        await queue.work(
+          (task) => {
+            seen.push(stringifyJson(task.data));
             throw new Error("no");
           },
           { untilEmpty: true },
@@ -81,7 +82,7 @@ describe.each(["memory", "sqlite", "postgres"] as const)("large integers in a %s
         expect(await textsOf(copy)).toEqual([stringifyJson(edited)]);
 
         await detachLetters(store, { job: await requireJob(store, name), selection, author: "test" });
-        await queue.process((item) => void seen.push(stringifyJson(item.data)), { untilEmpty: true }).ended;
+        await queue.work((task) => void seen.push(stringifyJson(task.data)), { untilEmpty: true }).ended;
         expect(seen).toEqual([stringifyJson(given), stringifyJson(edited)]);
       }),
       { numRuns: engine === "postgres" ? 10 : 25 },

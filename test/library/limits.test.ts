@@ -6,25 +6,28 @@ import {
   DEFAULT_GRACE_MS,
   DEFAULT_POLICY,
   DlqManager,
+  type Engine,
   importLetters,
   openStore,
-  type Store,
   startMap,
-  Worker,
+  Target,
 } from "../../src/exports/engine.ts";
+import { open } from "../../src/index.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { TestClock } from "../support/test-clock.ts";
 
 const temporary = new TemporaryDirectory();
 afterAll(() => temporary.remove());
 
-let store: Store;
+let store: Engine;
+let url: string;
 let home: string;
 let clock: TestClock;
 beforeEach(async () => {
   home = temporary.file("home");
   clock = new TestClock();
-  store = await openStore(`sqlite:${temporary.file("store.db")}`);
+  url = `sqlite:${temporary.file("store.db")}`;
+  store = await openStore(url);
 });
 afterEach(() => store.close());
 
@@ -34,39 +37,29 @@ const POLICY = { ...DEFAULT_POLICY, maxAttempts: 1 };
 const five = ["a", "b", "c", "d", "e"].map((key) => ({ key, data: { key } }));
 
 /** The ids of the letters that are left, and of those that the archive has. */
-async function kept(target: Store, queue: string) {
+async function kept(target: Engine, queue: string) {
   const { letters } = await target.listLetters({ queue, limit: 100, order: "oldest" });
   return { left: letters.map(({ itemId }) => itemId), evicted: (await target.count(queue)).evicted };
 }
 
 describe("the limits of the dead letter queue", () => {
   it("hold for a function that works a queue until it is empty", async () => {
-    const queue = store.queue("invoices");
-    await queue.create({ maxRetries: 0 });
-    await queue.add(five);
     const fail = () => {
       throw new Error("no");
     };
     const notices: string[] = [];
-    const onNotice = (notice: string) => notices.push(notice);
-    const options = { untilEmpty: true, concurrency: 1, limits: LIMITS, home, onNotice };
-    await queue.process(fail, options).ended;
-    expect(await kept(store, "invoices")).toEqual({ left: ["d", "e"], evicted: 3 });
+    const onNotice = (notice: string) => void notices.push(notice);
+    const redrive = await open(url, { limits: LIMITS, home, onNotice });
+    const queue = redrive.queue("invoices", { retries: 0 });
+    await queue.addMany(five);
+    await queue.work(fail, { untilEmpty: true, concurrency: 1 }).ended;
+    expect(await kept(redrive.engine, "invoices")).toEqual({ left: ["d", "e"], evicted: 3 });
+    await redrive.close();
     expect(notices.join("\n")).toMatch(/too many: 3\./);
   });
 
-  it("hold for a worker with a handler of its own", async () => {
-    const queue = store.queue("invoices");
-    await queue.create({ maxRetries: 0 });
-    await queue.add(five);
-    const plan = { untilEmpty: true, concurrency: 1, limits: LIMITS, home, onNotice: () => undefined };
-    const handler = () => Promise.reject(new Error("no"));
-    await new Worker(store, "invoices", { ...plan, handler }).ended;
-    expect(await kept(store, "invoices")).toEqual({ left: ["d", "e"], evicted: 3 });
-  });
-
   it("hold for a target of receipts", async () => {
-    const target = store.target("shop", {
+    const target = new Target(store, "shop", {
       retries: 0,
       deliver: () => Promise.reject(new BusinessException("no")),
       concurrency: 1,

@@ -1,7 +1,7 @@
 /** Items come into a queue by its rules, and each has an answer. */
 import { describe, expect, it } from "vitest";
-import { Queue } from "../../src/library/checked/queues.ts";
-import { addItems } from "../../src/queue/add-items.ts";
+import { addItems, openQueueIntake } from "../../src/queue/add-items.ts";
+import { requireQueue } from "../../src/queue/find-job.ts";
 import { changeQueue } from "../../src/queue/queue-settings.ts";
 import { openQueueBench, QUEUE } from "./queue-kit.ts";
 
@@ -136,32 +136,24 @@ describe("who keeps a queue to add to", () => {
 
   it("obeys settings that somebody else has made stricter meanwhile", async () => {
     const { engine } = await openQueueBench();
-    const kept = new Queue(engine, QUEUE);
-    expect(outcomes(await kept.add({ data: "x" }))).toEqual(["added"]);
+    const kept = await openQueueIntake(engine, await requireQueue(engine, QUEUE));
+    expect(outcomes(await kept.add([{ data: "x" }]))).toEqual(["added"]);
     await changeQueue(engine, QUEUE, { schema: number, priority: "high" });
     expect(outcomes(await kept.add([{ data: "x" }, { data: 1, key: "n" }]))).toEqual(["refused", "added"]);
     expect((await engine.findItems("n", { queue: QUEUE, limit: 1 }))[0]?.priority).toBe("high");
     await changeQueue(engine, QUEUE, { schema: text });
-    expect(outcomes(await kept.add({ data: 2 }))).toEqual(["refused"]);
+    expect(outcomes(await kept.add([{ data: 2 }]))).toEqual(["refused"]);
     expect(await engine.count(QUEUE)).toMatchObject({ total: 2 });
   });
 
   it("obeys settings that somebody else has made laxer meanwhile", async () => {
     const { engine } = await openQueueBench({ schema: number });
-    const kept = new Queue(engine, QUEUE);
-    expect(outcomes(await kept.add({ data: "x", key: "k" }))).toEqual(["refused"]);
+    const kept = await openQueueIntake(engine, await requireQueue(engine, QUEUE));
+    expect(outcomes(await kept.add([{ data: "x", key: "k" }]))).toEqual(["refused"]);
     await changeQueue(engine, QUEUE, { schema: text, unique: "return" });
-    expect(outcomes(await kept.add({ data: "x", key: "k" }))).toEqual(["added"]);
-    expect(outcomes(await kept.add({ data: "y", key: "k" }))).toEqual(["existing"]);
+    expect(outcomes(await kept.add([{ data: "x", key: "k" }]))).toEqual(["added"]);
+    expect(outcomes(await kept.add([{ data: "y", key: "k" }]))).toEqual(["existing"]);
     await changeQueue(engine, QUEUE, { unique: "replace" });
-    expect(outcomes(await kept.add({ data: "y", key: "k" }))).toEqual(["replaced"]);
-  });
-
-  it("may have it before it is made", async () => {
-    const { engine } = await openQueueBench();
-    const early = new Queue(engine, "later");
-    await expect(early.add({ data: 1 })).rejects.toMatchObject({ code: "job_not_found" });
-    await early.create();
-    expect(outcomes(await early.add({ data: 1 }))).toEqual(["added"]);
+    expect(outcomes(await kept.add([{ data: "y", key: "k" }]))).toEqual(["replaced"]);
   });
 });

@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openStore, type Store } from "../../src/library/checked/stores.ts";
+import { addItems, createQueue, type Engine, openStore } from "../../src/exports/engine.ts";
 import { type RunningCli, startRedrive } from "../support/cli.ts";
 import { type NetworkHost, NetworkHosts, whyNoHosts } from "../support/network-hosts.ts";
 import { PostgresServer } from "../support/postgres-server.ts";
@@ -26,7 +26,7 @@ const title =
 describe.skipIf(noHosts !== undefined)(title, () => {
   let network: NetworkHosts;
   let server: PostgresServer;
-  let store: Store;
+  let store: Engine;
   beforeAll(async () => {
     network = new NetworkHosts(["north", "south"]);
     server = await PostgresServer.make({ addresses: network.addresses, networks: network.networks });
@@ -49,8 +49,8 @@ describe.skipIf(noHosts !== undefined)(title, () => {
       const queue = `q${Math.random().toString(36).slice(2)}`;
       const ledger = directory.file("ledger");
       const said = () => (existsSync(ledger) ? readFileSync(ledger, "utf8") : "");
-      await store.queue(queue).create({ leaseMs: 3000 });
-      await store.queue(queue).add({ key: "x", data: 1 });
+      await createQueue(store, queue, { leaseMs: 3000 });
+      await addItems(store, queue, [{ key: "x", data: 1 }]);
 
       const workers = { north: workOn(north, { queue, ledger }), south: undefined as RunningCli | undefined };
       await workers.north.until("the first attempt", () => said().includes("start x 1 north"));
@@ -68,7 +68,7 @@ describe.skipIf(noHosts !== undefined)(title, () => {
 
       workers.south.signal("SIGTERM");
       expect((await workers.south.ended).code).toBe(143);
-      await store.queue(queue).add({ key: "y", data: 2 });
+      await addItems(store, queue, [{ key: "y", data: 2 }]);
       await workers.north.until("the host goes on", () => said().includes("done y 1 north"));
       await until("that is on record", async () => (await store.count(queue)).done === 2);
       workers.north.signal("SIGTERM");
@@ -111,10 +111,14 @@ describe("hosts whose clocks differ by hours", () => {
 
   it("steal no lease and wait for no wrong time: the database's clock decides", async () => {
     const store = await openStore(postgresUrl(schema));
-    const queue = store.queue("clocks");
-    await queue.create({ leaseMs: 2500, backoff: { kind: "fixed", delayMs: 50, jitter: false } });
+    const backoff = { kind: "fixed", delayMs: 50, jitter: false } as const;
+    await createQueue(store, "clocks", { leaseMs: 2500, backoff });
     const ids = Array.from({ length: 4 }, (_, n) => `i${n}`);
-    await queue.add(ids.map((key) => ({ key, data: key })));
+    await addItems(
+      store,
+      "clocks",
+      ids.map((key) => ({ key, data: key })),
+    );
     // Each takes longer than the lease, which lives on heartbeats meanwhile; the first try of each fails.
     const work = 'sleep 2.7; [ "$REDRIVE_ATTEMPT" -gt 1 ] || exit 1';
     const began = Date.now();

@@ -1,8 +1,7 @@
 /** Enforces the limits of dead letter queues for workers and jobs of library callers, as the CLI does for its own. */
 import type { TargetOptions as DeliveryOptions } from "../../delivery/target.ts";
 import type { Engine } from "../../engine.ts";
-import type { LeasedItem, Settlement } from "../../item/item.ts";
-import type { WorkPlan as QueuePlan, WorkerOptions } from "../../queue/worker.ts";
+import type { WorkPlan as QueuePlan } from "../../queue/worker.ts";
 import { type LimitSettings, limitsOf } from "../../redrive/limits.ts";
 import type { RunDeps as JobDeps } from "../../run/run-job.ts";
 import { letterRetention } from "../../service/letter-retention.ts";
@@ -20,22 +19,6 @@ export interface LetterLimitOptions {
   /** Called with messages for people, for example about a nearly full dead letter queue. Default: a Node warning. */
   readonly onNotice?: (notice: string) => void;
 }
-
-/** The options of `queue.process`. All of them are optional. */
-export interface ProcessOptions
-  extends Omit<WorkerOptions, "observer">,
-    Pick<QueuePlan, "alongside">,
-    LetterLimitOptions {
-  /** The time limit of an attempt. An attempt that exceeds it fails, and its signal is aborted. Default: no limit. */
-  readonly timeoutMs?: number;
-  /** Called after every attempt, once its result is stored. */
-  readonly onSettled?: (item: LeasedItem, settlement: Settlement) => void;
-  /** Called when the store does not respond, and when the worker stops because it cannot continue. */
-  readonly onError?: (error: unknown) => void;
-}
-
-/** The handler and options of a worker. */
-export interface WorkPlan extends QueuePlan, LetterLimitOptions {}
 
 /** The options of a target. Given settings create or change it; without settings the target must exist. */
 export interface TargetOptions extends DeliveryOptions, LetterLimitOptions {}

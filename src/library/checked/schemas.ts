@@ -33,7 +33,7 @@ import type { Clock } from "../../std/clock.ts";
 import type { CopyOptions } from "../../store/copy.ts";
 import type { GroupRule } from "../../triage/grouping.ts";
 import { jsonProblem } from "./json-data.ts";
-import type { ProcessOptions, RunDeps, TargetOptions, WorkPlan } from "./letter-limits.ts";
+import type { RunDeps, TargetOptions } from "./letter-limits.ts";
 
 export { policy };
 export const callback = t.anyThat((value) => typeof value === "function", "a function");
@@ -277,31 +277,7 @@ const LETTER_LIMITS = {
   ...t.optional(callback, "onNotice", "alongside"),
 };
 
-const { author: _, drain: __, observer, ...WORKING } = RUNNING;
-const WORKER = {
-  ...WORKING,
-  ...LETTER_LIMITS,
-  ...t.optional(t.positive, "concurrency"),
-  ...t.optional(rate, "rate"),
-  ...t.optional(t.flag, "untilEmpty"),
-  ...t.optional(t.name, "name", "evidenceFolder"),
-  ...t.optional(signal, "signal"),
-  ...t.optional(t.durationMs, "abandonAfterMs"),
-};
-
-export const workPlan = t.objectOf<WorkPlan>({
-  ...WORKER,
-  observer,
-  handler: callback,
-  ...t.optional(callback, "askHandler"),
-  ...t.optional(t.flag, "isTarget"),
-});
-
-export const processOptions = t.objectOf<ProcessOptions>({
-  ...WORKER,
-  ...t.optional(t.durationMs, "timeoutMs"),
-  ...t.optional(callback, "onItemFailure", "onSettled", "onError"),
-});
+const { author: _, drain: __, observer: ___, ...WORKING } = RUNNING;
 
 export const targetOptions = t.objectOf<TargetOptions>({
   ...targetSettings,

@@ -8,8 +8,10 @@ import { setTarget } from "../../../src/delivery/target-settings.ts";
 import type { Engine } from "../../../src/engine.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
 import { RedriveError } from "../../../src/errors.ts";
-import { Queue } from "../../../src/library/checked/queues.ts";
+import { addItems } from "../../../src/queue/add-items.ts";
+import { type ItemHandler, itemHandler } from "../../../src/queue/queue.ts";
 import { createQueue } from "../../../src/queue/queue-settings.ts";
+import { Worker } from "../../../src/queue/worker.ts";
 import { DEFAULT_POLICY } from "../../../src/retry/policy.ts";
 import { deliverTarget } from "../../../src/run/deliver.ts";
 import { startMap } from "../../../src/run/map.ts";
@@ -69,14 +71,27 @@ async function atSomeQueries(run: (query: number, begin: () => void) => Promise<
   throw new Error("no run ended without a failure");
 }
 
+async function workUntilEmpty(
+  name: string,
+  work: ItemHandler,
+  trouble: (error: unknown) => void = () => undefined,
+) {
+  const handler = itemHandler(work, { now: Date.now });
+  const plan = { handler, concurrency: 1, untilEmpty: true, abandonAfterMs: 5000, observer: { trouble } };
+  await new Worker(engine, name, plan).ended;
+}
+
 describe("an unknown error of the server", () => {
   it("at any query of a worker is reported, and every item is done once", async () => {
     let reports = 0;
     await atEveryQuery(async (query, begin) => {
       const name = `work-${query}`;
       await createQueue(engine, name);
-      const queue = new Queue(engine, name);
-      await queue.add(["a", "b", "c"].map((key) => ({ key, data: 1 })));
+      await addItems(
+        engine,
+        name,
+        ["a", "b", "c"].map((key) => ({ key, data: 1 })),
+      );
       const done: string[] = [];
       const onError = (error: unknown) => {
         reports += 1;
@@ -84,7 +99,7 @@ describe("an unknown error of the server", () => {
       };
       begin();
       const work = async ({ itemId }: { readonly itemId: string }) => done.push(itemId);
-      await queue.process(work, { concurrency: 1, untilEmpty: true, onError }).ended;
+      await workUntilEmpty(name, work, onError);
       injector.failAt(0);
       expect(done).toEqual(["a", "b", "c"]);
       expect(await engine.count(name)).toMatchObject({ done: 3, leased: 0 });
@@ -194,15 +209,18 @@ describe("an error of this process after the COMMIT of a step", () => {
   it("leaves no lease that nobody works on", async () => {
     const name = `commit-${randomName(6)}`;
     await createQueue(engine, name);
-    const queue = new Queue(engine, name);
-    await queue.add(["a", "b", "c"].map((key) => ({ key, data: 1 })));
+    await addItems(
+      engine,
+      name,
+      ["a", "b", "c"].map((key) => ({ key, data: 1 })),
+    );
     const done: string[] = [];
     const before = injector.failures;
     const work = async ({ itemId }: { readonly itemId: string }) => {
       if (itemId === "a") injector.failAfterCommit(new TypeError("a bug"));
       done.push(itemId);
     };
-    await queue.process(work, { concurrency: 1, untilEmpty: true }).ended;
+    await workUntilEmpty(name, work);
     expect(injector.failures).toBe(before + 1);
     expect(done.sort()).toEqual(["a", "b", "c"]);
     expect(await engine.count(name)).toMatchObject({ done: 3, leased: 0 });
