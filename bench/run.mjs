@@ -18,10 +18,16 @@ const THEMES = {
   exchange: () => import("./exchange.mjs"),
   worktree: () => import("./worktree.mjs"),
   queues: () => import("./queues.mjs"),
+  onebyone: () => import("./one-by-one.mjs"),
   receipts: () => import("./receipts.mjs"),
 };
 /** The benchmarks behind the short names of `--only`. */
-const PARTS = { start: ["start"], map: ["map", "scale"], store: ["store", "letters", "exchange"] };
+const PARTS = {
+  start: ["start"],
+  map: ["map", "scale"],
+  store: ["store", "letters", "exchange"],
+  queues: ["queues", "onebyone"],
+};
 
 const { values } = parseArgs({
   options: {

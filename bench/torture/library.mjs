@@ -1,2 +1,2 @@
 /** The names of the built library that torture runs use. */
-export { openStore, Queue } from "../../dist/index.js";
+export { openStore, Queue } from "../../dist/engine.js";

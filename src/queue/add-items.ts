@@ -128,7 +128,7 @@ export class QueueIntake {
   async preview(items: readonly QueueItem[]): Promise<readonly AddedItem[]> {
     const answers: AddedItem[] = [];
     for (const run of runsOf(items)) {
-      const { answers: refused, entries } = await this.#look(run, this.#engine);
+      const { answers: refused, entries } = await this.#look(run, this.#engine, false);
       for (const entry of entries) refused[entry.position] = this.#foreseen(this.#afterPreviewed(entry));
       answers.push(...refused.filter((one) => one !== undefined));
     }
@@ -156,7 +156,9 @@ export class QueueIntake {
 
   async #tryRun(items: readonly QueueItem[], { author, store, isLast }: AddedBy & { isLast: boolean }) {
     const { job, spec } = this.#rules;
-    const { answers, entries } = await this.#look(items, store);
+    // One item alone is added without looking first: the count of the added tells what became of it.
+    const isAlone = items.length === 1 && spec.unique !== "replace";
+    const { answers, entries } = await this.#look(items, store, isAlone);
     const going: Entry[] = [];
     const batch: NewItem[] = [];
     let wanted = 0;
@@ -191,7 +193,7 @@ export class QueueIntake {
   }
 
   /** Refuses invalid items, and looks up the stored items with the keys of the others. */
-  async #look(items: readonly QueueItem[], store: EngineWithin) {
+  async #look(items: readonly QueueItem[], store: EngineWithin, expectsNew: boolean) {
     const { spec } = this.#rules;
     const answers: (AddedItem | undefined)[] = new Array(items.length).fill(undefined);
     const entries: Entry[] = [];
@@ -201,7 +203,7 @@ export class QueueIntake {
       if (key !== undefined && !idProblem(key)) keys.push(key);
       if (expiresAt !== undefined) needsTime = true;
     }
-    const storedOf = await this.#find(keys, store);
+    const storedOf = await this.#find(expectsNew ? [] : keys, store);
     const now = needsTime ? await store.now() : 0;
     let position = 0;
     for (const given of items) {

@@ -29,6 +29,9 @@ export async function addItems(
   assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
   const spec = options.spec === undefined ? null : stringifyJson(options.spec);
   const intake = { queueName, replacer: options.replace?.author, spec };
+  const [only] = items;
+  if (only !== undefined && items.length === 1 && isPlain(only) && options.replace === undefined)
+    return addOne(session, intake, only);
   if (isAddedAtOnce(items, options)) return addMadeUp(session, intake, items);
   let expectNew = options.expectNew === true;
   return session.writePipelined((tx) => {
@@ -55,10 +58,33 @@ export async function addItemsWithin(
   return addTo(tx, { ...intake, expectNew: false }, items);
 }
 
+function isPlain({ orderingKey }: NewItem): boolean {
+  return orderingKey === undefined;
+}
+
 function isAddedAtOnce(items: readonly NewItem[], { generatedIds = false }: AddOptions): boolean {
-  return (
-    generatedIds && items.length <= PART_MAX && items.every(({ orderingKey }) => orderingKey === undefined)
-  );
+  return generatedIds && items.length <= PART_MAX && items.every(isPlain);
+}
+
+/**
+ * Adds one item in one round trip, by far the most common call. If the answer is lost, an item that is there with the same
+ * data counts as added: whether it was there before cannot be told.
+ */
+async function addOne(session: Session, intake: Omit<Intake, "expectNew">, item: NewItem) {
+  let isInDoubt = false;
+  try {
+    const row = await session.writeAutocommit((tx) => insertOne(tx, intake, item));
+    if (row === undefined) throw queueMissing(intake);
+    if (row.taken === 1) return { added: 1, existing: 0, changed: 0, changedIds: [], replaced: 0 };
+  } catch (error) {
+    isInDoubt = error instanceof CommitInDoubt;
+    if (!isInDoubt && !isTaken(error)) throw error;
+  }
+  const again = { ...intake, expectNew: false };
+  const look = () => session.writePipelined((tx) => addTo(tx, again, [item]));
+  if (!isInDoubt) return look();
+  const report = await session.untilKnown(look);
+  return { ...report, added: report.added + report.existing, existing: 0 };
 }
 
 /** Adds items with generated ids in one round trip. If the answer is lost, the ids show what was added. */
@@ -215,7 +241,7 @@ async function untilUndisturbed<T>(send: () => Promise<T>): Promise<T> {
 const CONFLICTS_MAX = 5;
 
 /** The queue does not exist, or its settings changed while items were being added. */
-function queueMissing({ queueName, spec }: Intake): RedriveError {
+function queueMissing({ queueName, spec }: Pick<Intake, "queueName" | "spec">): RedriveError {
   return spec === null ? noQueue(queueName) : settingsChanged(queueName);
 }
 
@@ -324,3 +350,49 @@ const INSERT_UNKNOWN = insertSql(`
   SELECT nextval('items_ref_seq') AS ref, row_number() OVER () - 1 AS step, g.*
     FROM (SELECT ${GIVEN} WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.queue = h.queue AND i.item_id = g.item_id)
            ORDER BY g.at) g`);
+
+function insertOne(
+  tx: Tx,
+  { queueName, spec }: Pick<Intake, "queueName" | "spec">,
+  item: NewItem,
+): Promise<InsertedPart> {
+  const { itemId, dueAt = null, priority = "normal", expiresAt = null, data, name = null } = item;
+  return tx.get<InsertedRow>(
+    INSERT_ONE,
+    ...[queueName, tx.timeIfKnown, itemId, dueAt, rankOf(priority), expiresAt],
+    ...[
+      stringifyJson(data),
+      name,
+      optionsText(item) ?? null,
+      spec,
+      tx.shard,
+      ...tx.notificationOf(queueName),
+    ],
+  );
+}
+
+/** The statement above for one item without an ordering key: a smaller plan, which takes half as long to start. */
+const INSERT_ONE = `
+  WITH here AS MATERIALIZED (
+         SELECT no AS queue, ready + leased + held + done + dead + skipped + discarded AS position, ${timeIn("?2")} AS now
+           FROM queue_totals
+          WHERE name = ?1 AND ${EVENTS_LOCKED}
+            AND (?10::text IS NULL OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND spec = ?10::text))),
+       given AS MATERIALIZED (
+         SELECT nextval('items_ref_seq') AS ref, h.queue, h.position, h.now, coalesce(?4::bigint, h.now) AS due_at
+           FROM here h
+          WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.queue = h.queue AND i.item_id = ?3::text)),
+       added AS (
+         INSERT INTO items (ref, queue, item_id, position, state, due_at, priority, expires_at)
+         SELECT ref, queue, ?3::text, position, 'ready', due_at, ?5::integer, ?6::bigint FROM given),
+       kept AS (INSERT INTO payloads (ref, data, name, options) SELECT ref, ?7::text, ?8::text, ?9::text FROM given),
+       placed AS (
+         INSERT INTO ready_items (queue, priority, due_at, ref) SELECT queue, ?5::integer, due_at, ref FROM given),
+       counted AS (
+         INSERT INTO queue_counts (shard, queue, ready) SELECT ?11::integer, queue, 1 FROM given
+         ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + 1),
+       told AS (
+         INSERT INTO events (id, at, type, queue, span, ref)
+         SELECT nextval('event_ids'), now, 'item_queued', queue, 1, ref FROM given)
+  SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?12, ?13) END
+    FROM here h CROSS JOIN (SELECT count(*) AS taken FROM given) n`;

@@ -62,8 +62,18 @@ it("what was committed is answered as if nothing had been", async () => {
 
 it("items whose intake was committed are told of as added", async () => {
   proxy.cutAt("COMMIT\0", "after");
-  expect(await engine.add(QUEUE, [{ itemId: "c", data: 3 }])).toMatchObject({ added: 1, existing: 0 });
+  const batch = ["c", "d"].map((itemId) => ({ itemId, data: 3 }));
+  expect(await engine.add(QUEUE, batch)).toMatchObject({ added: 2, existing: 0 });
   expect(proxy.cuts).toBe(1);
+});
+
+it.each(["before", "after"] as const)("one item whose answer is lost is added once: %s", async (cut) => {
+  await settleIn();
+  proxy.cutAt("key-1", cut);
+  expect(await engine.add(QUEUE, [{ itemId: "key-1", data: 3 }])).toMatchObject({ added: 1, existing: 0 });
+  expect(proxy.cuts).toBe(1);
+  expect(await engine.add(QUEUE, [{ itemId: "key-1", data: 3 }])).toMatchObject({ added: 0, existing: 1 });
+  expect((await typesTold()).filter((type) => type === "item_queued")).toHaveLength(3);
 });
 
 it("what never reached the server is store trouble, and done by the next try", async () => {

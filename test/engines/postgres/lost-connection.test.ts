@@ -48,7 +48,8 @@ it("a server that crashed does not pass another transaction's commit off as the 
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
   proxy.refuse(true); // nobody is asked before the crash is over
   proxy.cutAt("COMMIT\0", "before");
-  const adding = engine.add(QUEUE, [{ itemId: "a", data: 1 }]).then(
+  const batch = ["a", "b"].map((itemId) => ({ itemId, data: 1 }));
+  const adding = engine.add(QUEUE, batch).then(
     () => "taken in",
     (error: unknown) => (isStoreTrouble(error) ? "to be tried again" : error),
   );

@@ -1,0 +1,98 @@
+/**
+ * Adds and works items one by one, beside peers on the same server: each `add` is awaited before the next, and workers have a
+ * concurrency of 1 and of 8. The peers take turns in each round, so that a busy moment of the machine affects all alike.
+ */
+import { percentile, say, timed } from "./kit.mjs";
+import { openBullmqOneByOne, openGraphileOneByOne, openPgBossOneByOne } from "./queues/one-by-one-peers.mjs";
+import { openRedriveOneByOne } from "./queues/one-by-one-redrive.mjs";
+import { atLeast, count, perSecond } from "./report.mjs";
+
+const POSTGRES = process.env.REDRIVE_BENCH_POSTGRES ?? "postgres://postgres@127.0.0.1:5432/test";
+const REDIS = process.env.REDRIVE_BENCH_REDIS ?? "redis://127.0.0.1:6379";
+const NAMES = { pgBoss: "pg-boss", graphile: "graphile-worker", bullmq: "BullMQ" };
+const FIELDS = ["add", "addKeyed", "work1", "work8"];
+
+export async function measure({ quick }) {
+  const sizes = quick ? { items: 200, rounds: 3 } : { items: 500, rounds: 7 };
+  const { peers, missing } = await openAll({
+    redrive: () => openRedriveOneByOne(`${POSTGRES}?schema=bench_one_by_one`),
+    pgBoss: () => openPgBossOneByOne(POSTGRES),
+    graphile: () => openGraphileOneByOne(POSTGRES),
+    bullmq: () => openBullmqOneByOne(REDIS),
+  });
+  const samples = Object.fromEntries(
+    Object.keys(peers).map((name) => [name, Object.fromEntries(FIELDS.map((field) => [field, []]))]),
+  );
+  for (const peer of Object.values(peers)) await round(peer, 50); // warms up connections and statements
+  for (let number = 1; number <= sizes.rounds; number += 1) {
+    say(`  one by one, round ${number}`);
+    const order = Object.entries(peers).sort(() => Math.random() - 0.5);
+    for (const [name, peer] of order) {
+      const figures = await round(peer, sizes.items);
+      for (const field of FIELDS) samples[name][field].push(figures[field]);
+    }
+  }
+  for (const peer of Object.values(peers)) await peer.close();
+  return [
+    {
+      title: "One by one on PostgreSQL",
+      rows: FIELDS.map((field) => rowOf(field, samples)),
+      notes: [
+        `${count(sizes.items)} items in each of ${sizes.rounds} rounds. An add is awaited before the next one. The ratio is the median of the rounds' ratios to the better of pg-boss and graphile-worker; BullMQ uses Redis.`,
+        ...missing,
+      ],
+    },
+  ];
+}
+
+async function round(peer, items) {
+  const rate = async (action) => (items / (await timed(action)).wallMs) * 1000;
+  const add = await rate(() => peer.add(items));
+  const work1 = await rate(() => peer.work(items, 1));
+  const addKeyed = await rate(() => peer.addKeyed(items));
+  const work8 = await rate(() => peer.work(items, 8));
+  return { add, addKeyed, work1, work8 };
+}
+
+const WHAT = {
+  add: "add, one by one",
+  addKeyed: "add with a unique key, one by one",
+  work1: "work, one at a time",
+  work8: "work, 8 at a time",
+};
+const GOAL = { add: 1.2, addKeyed: 1.2 };
+
+/** Compares within rounds, because rounds differ more than peers. */
+function rowOf(field, samples) {
+  const ratios = samples.redrive[field].map((own, at) => {
+    const peers = ["pgBoss", "graphile"].flatMap((name) => samples[name]?.[field][at] ?? []);
+    return own / Math.max(...peers);
+  });
+  const ratio = percentile(ratios, 50);
+  const beside = Object.entries(NAMES).filter(([name]) => samples[name] !== undefined);
+  return {
+    what: WHAT[field],
+    figure: perSecond(percentile(samples.redrive[field], 50)),
+    beside: beside
+      .map(([name, shown]) => `${shown} ${perSecond(percentile(samples[name][field], 50))}`)
+      .join(", "),
+    ratio,
+    ...(GOAL[field] !== undefined && atLeast(ratio, GOAL[field])),
+  };
+}
+
+/** A peer that cannot run here is left out with a note. */
+async function openAll(openers) {
+  const peers = {};
+  const missing = [];
+  for (const [name, open] of Object.entries(openers)) {
+    try {
+      peers[name] = await open();
+    } catch (error) {
+      if (name === "redrive") throw error;
+      say(`  ${name} is left out: ${error.message}`);
+      missing.push(`Not measured: ${name} (${error.message.split("\n", 1)[0]}).`);
+    }
+  }
+  return { peers, missing };
+}
