@@ -136,7 +136,8 @@ describe("store copy", () => {
     expect(existsSync(shop.path("missing.db"))).toBe(false);
     const both = await shop.run(["store", "copy", "sqlite:a.db", "sqlite:b.db", "--store", "sqlite:c.db"]);
     expect(both.code).toBe(2);
-    expect(both.stderr).toContain("both stores as arguments");
+    expect(both.stderr).toContain("--store");
+    expect(both.stderr).toContain("redrive store copy FROM TO");
   });
 });
 
