@@ -64,11 +64,11 @@ describe("evidence", () => {
     expect(await swept(shop)).toBe(0);
     for (const item of ["purged", "young"]) await purge(shop, item);
     const dry = await maintain(shop, "--dry-run");
-    expect(dry.stdout).toContain("Would delete 1 copy of evidence that nothing names any more, 23 bytes.\n");
+    expect(dry.stdout).toMatch(/^Would delete 1 copy of evidence .*, 23 bytes\.$/m);
     expect(existsSync(purged)).toBe(true);
     const { stdout } = await maintain(shop);
-    expect(stdout).toBe(
-      "All letters are within the limits.\nDeleted 1 copy of evidence that nothing names any more, 23 bytes.\n",
+    expect(stdout).toMatch(
+      /^All letters are within the limits\.\nDeleted 1 copy of evidence .*, 23 bytes\.\n$/,
     );
     expect([named, purged, young].map((path) => existsSync(path))).toEqual([true, false, true]);
     expect(await swept(shop)).toBe(0);
