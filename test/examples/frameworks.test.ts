@@ -1,0 +1,144 @@
+/** The examples with frameworks and tools of others: compiled against the packed package, and run as servers and programs. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { PackedPackage, RESOLUTIONS } from "./packed-package.ts";
+
+const EXAMPLES = join(import.meta.dirname, "../../examples");
+const FILES = [
+  "express/app.ts",
+  "nestjs/app.ts",
+  "opentelemetry/tracing.ts",
+  "testing/invoices.ts",
+  "testing/invoices.test.ts",
+];
+
+let project: PackedPackage;
+beforeAll(() => {
+  project = new PackedPackage();
+  for (const file of FILES) project.write(file, readFileSync(join(EXAMPLES, file), "utf8"));
+});
+afterAll(() => project.remove());
+
+const env = () => ({ ...process.env, REDRIVE_STORE: "memory:", REDRIVE_HOME: join(project.folder, "home") });
+
+describe("the examples with frameworks", () => {
+  it.each(Object.keys(RESOLUTIONS) as (keyof typeof RESOLUTIONS)[])(
+    "compile against the packed package with the resolution %s",
+    (resolution) => {
+      expect(project.compile(FILES, resolution)).toBe("");
+    },
+  );
+
+  let running: ChildProcess | undefined;
+  afterEach(() => running?.kill("SIGKILL"));
+
+  /** Starts a server on a free port, and returns its URL. */
+  async function start(example: string): Promise<string> {
+    const child = spawn(process.execPath, [join(project.folder, "built", example)], {
+      env: { ...env(), PORT: "0" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    running = child;
+    for await (const line of createInterface({ input: child.stdout }))
+      if (line.startsWith("http")) return line;
+    throw new Error(`${example} did not start`);
+  }
+
+  async function stop(): Promise<number | null> {
+    if (running === undefined) return null;
+    const ended = once(running, "exit");
+    running.kill("SIGTERM");
+    const [code] = (await ended) as [number | null];
+    return code;
+  }
+
+  async function post(url: string, body: unknown) {
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+    return { status: response.status, body: await response.json() };
+  }
+
+  async function lettersOf(url: string, total: number) {
+    await expect
+      .poll(async () => ((await (await fetch(`${url}/letters`)).json()) as { total: number }).total, {
+        timeout: 30_000,
+      })
+      .toBe(total);
+    return (await fetch(`${url}/letters`)).json();
+  }
+
+  it("Express: takes items, refuses wrong ones, shows letters, retries them, and shuts down", async () => {
+    const url = await start("express/app.js");
+    const paid = { vat: "DE811907980", total: 120 };
+    expect(await post(`${url}/invoices/4711`, paid)).toEqual({
+      status: 202,
+      body: { id: "4711", outcome: "added" },
+    });
+    expect((await post(`${url}/invoices/4711`, paid)).body).toMatchObject({ outcome: "existing" });
+    expect(await post(`${url}/invoices/4715`, { vat: "DE1", total: "120" })).toMatchObject({
+      status: 422,
+      body: { field: "data.total" },
+    });
+    await post(`${url}/invoices/4712`, { vat: "", total: 75 });
+    await post(`${url}/invoices/4713`, { vat: "PT501442600", total: 990 });
+    expect(await lettersOf(url, 2)).toMatchObject({
+      letters: [
+        { id: "4712", error: "no VAT id" },
+        { id: "4713", data: { total: 990 } },
+      ],
+    });
+    expect((await post(`${url}/bank/open`, {})).body).toEqual({ selected: 1, done: 1 });
+    expect(await lettersOf(url, 1)).toMatchObject({ letters: [{ id: "4712" }] });
+    expect(await (await fetch(`${url}/invoices/4711`)).json()).toEqual({
+      id: "4711",
+      state: "done",
+      attempts: 1,
+    });
+    expect((await fetch(`${url}/invoices/none`)).status).toBe(404);
+    expect(await stop()).toBe(0);
+  });
+
+  it("NestJS: takes items, refuses wrong ones, shows letters, and shuts down", async () => {
+    const url = await start("nestjs/app.js");
+    expect(await post(`${url}/invoices/4712`, { vat: "", total: 75 })).toEqual({
+      status: 201,
+      body: { id: "4712", outcome: "added" },
+    });
+    expect(await post(`${url}/invoices/4715`, { vat: "DE1" })).toMatchObject({
+      status: 422,
+      body: { field: "data.total" },
+    });
+    expect(await lettersOf(url, 1)).toEqual({
+      total: 1,
+      letters: [{ id: "4712", data: { vat: "", total: 75 }, error: "no VAT id" }],
+    });
+    await stop();
+    expect(running?.signalCode ?? running?.exitCode).toMatch(/SIGTERM/);
+  });
+
+  it("OpenTelemetry: the attempt is in the trace of the request, with its error", () => {
+    const built = join(project.folder, "built/opentelemetry/tracing.js");
+    const { stdout, stderr } = spawnSync(process.execPath, [built], { env: env(), encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(stdout.trim().split("\n")).toEqual([
+      "send invoices · child of POST /invoices · ok · attempt -",
+      "POST /invoices · child of none · ok · attempt -",
+      "process invoices · child of send invoices · failed: no VAT id · attempt 1",
+      "1 trace",
+    ]);
+  });
+
+  it("testing: the tests of a handler pass with Node's test runner", () => {
+    const built = join(project.folder, "built/testing/invoices.test.js");
+    const { stdout, status } = spawnSync(process.execPath, ["--test", built], {
+      env: env(),
+      encoding: "utf8",
+    });
+    expect(stdout).toMatch(/pass 3\b/);
+    expect(status).toBe(0);
+  });
+});
