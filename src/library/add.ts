@@ -2,12 +2,13 @@
 import * as z from "zod";
 import { RedriveError } from "../errors.ts";
 import { PRIORITIES, type Priority } from "../item/item.ts";
+import { isPostgresConnection, isSqliteConnection, type TransactionConnection } from "../item/transaction.ts";
 import type { AddedItem, QueueItem } from "../queue/add-items.ts";
 import * as t from "../std/check-input.ts";
 import { compact, type Json } from "../std/json.ts";
 import { jsonProblem, toJsonData } from "./checked/json-data.ts";
 import { type StandardSchemaV1, schemaMismatch, validate } from "./standard-schema.ts";
-import type { Duration, Shape, Time } from "./values.ts";
+import type { Backoff, Duration, Shape, Time } from "./values.ts";
 import * as v from "./values.ts";
 
 /** The options of one item. */
@@ -28,10 +29,19 @@ export interface AddOptions {
   readonly expiresAt?: Time;
   /** Items with the same ordering key run one at a time, oldest first. */
   readonly orderingKey?: string;
+  /** How often the item is tried again. Default: as the queue says. */
+  readonly retries?: number;
+  /** How long to wait before each retry. Default: as the queue says. */
+  readonly backoff?: Backoff;
+  /**
+   * Your own connection with an open transaction on the same database: a client of `pg`, or a `DatabaseSync` that has the
+   * store's file open. A commit makes the item visible, a rollback leaves nothing. Default: the item is stored at once.
+   */
+  readonly transaction?: TransactionConnection;
 }
 
 /** An item of `addMany`: its data and its options. */
-export interface NewItem<Input> extends AddOptions {
+export interface NewItem<Input> extends Omit<AddOptions, "transaction"> {
   readonly data: Input;
 }
 
@@ -70,9 +80,21 @@ const ADD = {
   expiresAfter: v.durationFrom(1).optional(),
   expiresAt: v.time.optional(),
   orderingKey: t.name.optional(),
+  retries: v.retries.optional(),
+  backoff: v.backoff.optional(),
 };
 
-const addOptions = z.strictObject(ADD satisfies Shape<AddOptions>);
+const transaction = t.anyThat(
+  (value) => isPostgresConnection(value) || isSqliteConnection(value),
+  "a client of pg, or a DatabaseSync of SQLite, with an open transaction",
+);
+
+const addOptions = z.strictObject({
+  ...ADD,
+  transaction: transaction.optional(),
+} satisfies Shape<AddOptions>);
+
+export const addManyOptions = z.strictObject({ transaction: transaction.optional() });
 const newItem = z.strictObject({ ...ADD, data: z.unknown() } satisfies Shape<NewItem<unknown>>);
 
 export const resultOptions = z.strictObject({
@@ -92,7 +114,7 @@ export async function checkedItem(data: unknown, options: AddOptions, rules: Add
   const given = t.parseInput(addOptions, options, { caller: "queue.add", name: "options" });
   exclusive(given, "delay", "at");
   exclusive(given, "expiresAfter", "expiresAt");
-  const { key, name, priority, delay, at, expiresAfter, expiresAt, orderingKey } = given;
+  const { key, name, priority, delay, at, expiresAfter, expiresAt, orderingKey, retries, backoff } = given;
   const json = await checkedData(data, rules);
   const isRelative = delay !== undefined || expiresAfter !== undefined;
   const now = isRelative ? await rules.now() : 0;
@@ -106,6 +128,9 @@ export async function checkedItem(data: unknown, options: AddOptions, rules: Add
     dueAt,
     expiresAt: end,
     orderingKey,
+    retries,
+    backoff,
+    context: undefined, // middleware sets it
   };
   return compact(item) as QueueItem;
 }

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import type { HoldReport, ItemQuery, QueueCounts } from "../engine.ts";
 import { isError, type RedriveError } from "../errors.ts";
+import type { TransactionConnection } from "../item/transaction.ts";
 import { type AddedItem, openQueueIntake, type QueueIntake, type QueueItem } from "../queue/add-items.ts";
 import { requireQueue } from "../queue/find-job.ts";
 import { type ImportItemsOptions, type ItemImport, importItems } from "../queue/import-items.ts";
@@ -13,6 +14,7 @@ import { compact } from "../std/json.ts";
 import {
   type Added,
   type AddOptions,
+  addManyOptions,
   checkedItem,
   type NewItem,
   type Refused,
@@ -86,7 +88,7 @@ export class Queue<Input, Data = Input, Result = unknown> {
   /** Adds an item. Throws if it is refused: `input_invalid` for its data, `item_exists` for its key. */
   async add(data: Input, options: AddOptions = {}): Promise<Added<Result>> {
     const item = await checkedItem(data, options, this.#rules);
-    const [added] = await this.#addItems([item]);
+    const [added] = await this.#addItems([item], options.transaction);
     if (added === undefined || added.outcome === "refused")
       throw refusal(this.name, added ?? { outcome: "refused" });
     return this.#added(added.itemId ?? "", added.outcome);
@@ -95,16 +97,20 @@ export class Queue<Input, Data = Input, Result = unknown> {
   /** Adds many items, and returns an outcome for each in the same order. An item that is refused does not throw. */
   async addMany(
     items: Iterable<NewItem<Input>> | AsyncIterable<NewItem<Input>>,
+    options: Pick<AddOptions, "transaction"> = {},
   ): Promise<readonly (Added<Result> | Refused)[]> {
+    t.checkInput(addManyOptions, options, { caller: "queue.addMany", name: "options" });
+    const { transaction } = options;
     const outcomes: (Added<Result> | Refused)[] = [];
     let batch: NewItem<Input>[] = [];
     for await (const item of items) {
       batch.push(item);
       if (batch.length < BATCH_MAX) continue;
-      outcomes.push(...(await this.#addBatch(batch, outcomes.length)));
+      outcomes.push(...(await this.#addBatch(batch, { offset: outcomes.length, transaction })));
       batch = [];
     }
-    if (batch.length > 0) outcomes.push(...(await this.#addBatch(batch, outcomes.length)));
+    if (batch.length > 0)
+      outcomes.push(...(await this.#addBatch(batch, { offset: outcomes.length, transaction })));
     return outcomes;
   }
 
@@ -287,11 +293,14 @@ export class Queue<Input, Data = Input, Result = unknown> {
 
   async #addBatch(
     batch: readonly NewItem<Input>[],
-    offset: number,
+    {
+      offset,
+      transaction,
+    }: { readonly offset: number; readonly transaction: TransactionConnection | undefined },
   ): Promise<readonly (Added<Result> | Refused)[]> {
     const checked = await Promise.all(batch.map((item, index) => this.#checked(item, offset + index)));
     const valid = checked.flatMap((one) => ("item" in one ? one.item : []));
-    const added = valid.length === 0 ? [] : await this.#addItems(valid);
+    const added = valid.length === 0 ? [] : await this.#addItems(valid, transaction);
     let at = 0;
     return checked.map((one) => {
       if ("error" in one) return { outcome: "refused", ...one };
@@ -302,12 +311,15 @@ export class Queue<Input, Data = Input, Result = unknown> {
     });
   }
 
-  async #addItems(items: readonly QueueItem[]): Promise<readonly AddedItem[]> {
+  async #addItems(
+    items: readonly QueueItem[],
+    transaction: TransactionConnection | undefined,
+  ): Promise<readonly AddedItem[]> {
     const { use, author } = this.#context;
     const layers = [...use, ...((this.#options.use ?? []) as typeof use)];
     return addThroughMiddleware(layers, { queue: this.name, items }, async (context) => {
       const given = context === undefined ? items : items.map((item) => ({ ...item, context }));
-      return (await this.#intake()).add(given, { author });
+      return (await this.#intake()).add(given, { author, ...(transaction && { transaction }) });
     });
   }
 

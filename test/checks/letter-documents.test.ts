@@ -25,7 +25,7 @@ const letters = page("03-dead-letters.md");
 const managing = page("07-managing-letters.md");
 const settings = page("08-settings.md");
 const exchange = page("09-import-export.md");
-const library = page("10-library.md");
+const library = page("25-library-reference.md");
 const trouble = page("11-troubleshooting.md");
 const groups = page("12-groups.md");
 

@@ -147,13 +147,17 @@ describe("the examples", () => {
       "convert-files",
       "dlq-manager",
       "enrich-records",
+      "express", // frameworks.test.ts
       "fix-lint",
       "invoices",
       "library.ts",
+      "nestjs", // frameworks.test.ts
       "no-git",
+      "opentelemetry", // frameworks.test.ts
       "receipts",
       "resume",
       "shipments",
+      "testing", // frameworks.test.ts
       "tsconfig.json",
     ]);
   });

@@ -1,7 +1,10 @@
-/** The examples with frameworks and tools of others: compiled against the packed package, and run as servers and programs. */
+/**
+ * The examples with frameworks and tools of others: compiled against the packed package, and run as servers and programs. The
+ * code that the guide shows is compiled too.
+ */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -140,5 +143,51 @@ describe("the examples with frameworks", () => {
     });
     expect(stdout).toMatch(/pass 3\b/);
     expect(status).toBe(0);
+  });
+});
+
+/** Pages with library code. The blocks of a page are one program, so later ones may use what earlier ones declare. */
+const PAGES = [
+  "docs/10-library.md",
+  "docs/14-workers.md",
+  "docs/18-receipts.md",
+  "docs/25-library-reference.md",
+  "docs/26-coming-from.md",
+  "docs/27-recipes.md",
+];
+
+/** What a page may use without declaring it. */
+const DECLARED = `import type { Queue } from "redrive";
+declare global {
+  const invoices: Queue<{ vat: string; total: number }>;
+}
+`;
+
+describe("the code that the guide shows", () => {
+  /** Whole examples are left out, because they are compiled as files. */
+  function codeOf(page: string): string {
+    const text = readFileSync(join(EXAMPLES, "..", page), "utf8");
+    const examples = readdirSync(EXAMPLES, { recursive: true, encoding: "utf8" })
+      .filter((path) => path.endsWith(".ts"))
+      .map((path) => readFileSync(join(EXAMPLES, path), "utf8").replace(/^\/\*\*.*\*\/\n/, ""));
+    const blocks = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ""]) => code);
+    expect(blocks.length, page).toBeGreaterThan(0);
+    return blocks.filter((code) => !examples.includes(code)).join("\n");
+  }
+
+  it.each(Object.keys(RESOLUTIONS) as (keyof typeof RESOLUTIONS)[])(
+    "compiles against the packed package with the resolution %s",
+    (resolution) => {
+      project.write("docs/declared.d.ts", DECLARED);
+      const files = PAGES.map((page) => page.replace(/md$/, "ts"));
+      for (const [index, page] of PAGES.entries())
+        project.write(files[index] ?? "", `${codeOf(page)}\nexport {};\n`);
+      expect(project.compile([...files, "docs/declared.d.ts"], resolution)).toBe("");
+    },
+  );
+
+  it("a mistake in it is found", () => {
+    project.write("docs/wrong.ts", codeOf("docs/10-library.md").replace("total: 120", 'total: "120"'));
+    expect(project.compile(["docs/wrong.ts"], "bundler")).toMatch(/docs\/wrong\.ts.*TS2322/);
   });
 });

@@ -80,11 +80,14 @@ describe("the guide", () => {
   });
 
   it.each([
-    ["10-library.md", "dlq-manager/orders.mjs"],
-    ["14-workers.md", "invoices/worker.mjs"],
-    ["18-receipts.md", "receipts/receipts.mjs"],
-  ])("the library code in %s is the example that the tests run", (page, example) => {
-    const [, shown = "the page shows none"] = /```js\n(.*?)```/s.exec(read(`docs/${page}`)) ?? [];
-    expect(read(`examples/${example}`).replace(/^\/\*\*.*\*\/\n/, "")).toBe(shown);
+    ["25-library-reference.md", "dlq-manager/orders.ts"],
+    ["14-workers.md", "invoices/worker.ts"],
+    ["18-receipts.md", "receipts/receipts.ts"],
+    ["10-library.md", "testing/invoices.test.ts"],
+    ["27-recipes.md", "express/app.ts"],
+    ["27-recipes.md", "nestjs/app.ts"],
+  ])("the library code in %s has the example %s, which the tests run", (page, example) => {
+    const shown = [...read(`docs/${page}`).matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code);
+    expect(shown).toContain(read(`examples/${example}`).replace(/^\/\*\*.*\*\/\n/, ""));
   });
 });
