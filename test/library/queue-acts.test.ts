@@ -212,7 +212,9 @@ onEveryStore("a queue", (store) => {
     const queue = redrive.queue<number>("q");
     await queue.addMany([1, 2].map((data) => ({ data, key: `k${data}` })));
     await queue.pause({ reason: "maintenance" });
-    expect(await redrive.queues()).toMatchObject([{ pause: { author: "ann", reason: "maintenance" } }]);
+    expect(await redrive.queues()).toMatchObject([
+      { pause: { author: "ann via library", reason: "maintenance" } },
+    ]);
     await queue.resume();
     expect((await redrive.queues())[0]?.pause).toBeUndefined();
     expect(await queue.hold("k1", { reason: "wait" })).toMatchObject({ moved: 1 });

@@ -62,7 +62,7 @@ onEveryStore("a store", (store) => {
     expect(await queue.letters().count()).toBe(1);
     expect(notices.length).toBeGreaterThan(0);
     const purged = await queue.letters().purge();
-    expect(purged.author).toBe("ann");
+    expect(purged.author).toBe("ann via library");
     expect(purged.archive).toContain(home);
   });
 
