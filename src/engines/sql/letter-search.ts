@@ -284,11 +284,11 @@ export function mergeParts<Letter extends PageCursor>(
 }
 
 /**
- * Finds letters in a store that has lost its groups: counts come from groups, so every filter would find nothing. Reads one row
- * of each table; with `FROM letters`, SQLite would read all of them.
+ * Finds letters in a store that has lost its groups: counts come from groups, so every filter would find nothing. The inner LIMIT
+ * keeps SQLite from reading all letters.
  */
 export const LETTERS_WITHOUT_GROUPS =
-  "SELECT 1 AS found WHERE NOT EXISTS (SELECT 1 FROM groups) AND EXISTS (SELECT 1 FROM letters)";
+  "SELECT 1 AS found FROM (SELECT no FROM letters LIMIT 1) AS l WHERE NOT EXISTS (SELECT 1 FROM groups)";
 
 export function groupsMissing(store: string): RedriveError {
   return new RedriveError(
