@@ -10,9 +10,11 @@ import {
 import { returnedOf } from "../redrive/canary.ts";
 import { cancelOperation, finishOperation, pauseOperation, reopen } from "../redrive/change-operation.ts";
 import { readOperation, requireOperation } from "../redrive/operation.ts";
+import { planOf } from "../redrive/plan.ts";
 import { archiveOf } from "../redrive/purge.ts";
 import { sendAhead } from "../redrive/send.ts";
 import { undoOperation } from "../redrive/undo.ts";
+import { continueRedrive } from "../run/retry.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import * as t from "../std/check-input.ts";
 import { compact } from "../std/json.ts";
@@ -112,11 +114,18 @@ export class Operations {
     return operationOf(await pauseOperation(this.#context.engine, operation));
   }
 
-  /** Resumes an operation and finishes it, also one that another process has left. A redrive sends all its letters. */
+  /**
+   * Resumes an operation and finishes it, also one that another process has left. A redrive sends all its letters; with a
+   * canary it sends the next stage and waits for its outcome.
+   */
   async resume(id: string): Promise<Operation> {
-    const { engine, home, clock } = this.#context;
+    const { engine, home, clock, author } = this.#context;
     const operation = await reopen(engine, await this.#require(id, "operations.resume"));
     if (operation.endedAt !== undefined) return operationOf(operation);
+    if (operation.kind === "redrive" && planOf(operation).canary) {
+      const stop = new AbortController().signal;
+      return operationOf(await continueRedrive({ engine, home, clock, author, stop }, operation));
+    }
     if (operation.kind === "redrive")
       return operationOf(await sendAhead(operation, engine, new StoreRetry(STORE_WAIT_MS, clock)));
     return operationOf(await finishOperation({ engine, home }, operation));

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { PermanentError, type Queue, type Redrive, type Task } from "../../src/index.ts";
+import { beginRetry } from "../../src/run/retry.ts";
 import { onEveryStore } from "./stores.ts";
 
 interface Order {
@@ -169,6 +170,17 @@ onEveryStore("letters", (store) => {
         status: "ended",
       });
       expect(await letters.count()).toBe(0);
+    });
+
+    it("with a canary, is resumed stage by stage", async () => {
+      const job = await redrive.engine.findJob("orders");
+      if (job === null) throw new Error("the queue is gone");
+      const selection = { filter: { classes: ["outage"] } } as const;
+      const begun = await beginRetry(redrive.engine, { job, selection, author: "ann", plan: { canary: 1 } });
+      orders.work(pay);
+      await expect.poll(async () => (await redrive.engine.listHolders()).length).toBe(1);
+      const ended = await redrive.operations.resume(begun.id);
+      expect(ended).toMatchObject({ selected: 3, done: 1, failed: 1, refused: 2 });
     });
 
     it("with a canary and without a worker, is refused", async () => {
