@@ -87,7 +87,7 @@ describe("a change", () => {
   test("that retries more than 10 letters needs a canary; with one it starts", async () => {
     const { bot, engine } = await withLetters(11);
     const { facts } = await bot.ask("preview_change", { action: "retry", ...ALL });
-    expect(facts).toMatchObject({ count: 11, canary_needed: true });
+    expect(facts).toMatchObject({ count: 11, canary_needed: true, workers: 0 });
     const { selection_id, count } = facts;
     const refused = await bot.call("start_change", { selection_id, count, reason });
     expect(refused).toMatchObject({ isError: true, facts: { error: "refused" } });

@@ -17,8 +17,8 @@ export const CANARY_ABOVE = 10;
 
 const previewChange = tool({
   title: "Preview a change",
-  description: `Select letters for a retry, an edit, a discard or a restore, and see what would happen. No letter is changed. Answers with a selection_id and a count, which start_change needs within 15 minutes. A retry of more than ${CANARY_ABOVE} letters needs canary: true.`,
-  routes: ["POST /selections"],
+  description: `Select letters for a retry, an edit, a discard or a restore, and see what would happen. No letter is changed. Answers with a selection_id and a count, which start_change needs within 15 minutes. A retry of more than ${CANARY_ABOVE} letters needs canary: true, and a canary needs a worker.`,
+  routes: ["POST /selections", "GET /queues/{queue}"],
   effect: "adds",
   input: selectionRequest.extend({
     action: z.enum(AGENT_ACTIONS),
@@ -34,9 +34,17 @@ const previewChange = tool({
   run: async (routes, body) => {
     const held = await routes.document("POST /selections", { body });
     const needed = needsCanary(body.action, Number(held.count)) && body.canary !== true;
-    return answerOf({ ...held, canary_needed: needed });
+    return answerOf({ ...held, canary_needed: needed, ...(await workersOf(routes, String(held.job_id))) });
   },
 });
+
+/** The workers of a queue, without which a retry waits. Jobs have no workers. */
+async function workersOf(routes: RouteCaller, queue: string): Promise<JsonObject> {
+  const job = await routes.context.engine.findJob(queue);
+  if (job === null || job.kind !== "queue") return {};
+  const { workers } = await routes.document("GET /queues/{queue}", { params: { queue } });
+  return { workers: Array.isArray(workers) ? workers.length : 0 };
+}
 
 const startChange = tool({
   title: "Start a change",
