@@ -31,6 +31,7 @@ import { Operations } from "./operations.ts";
 import { Queue } from "./queue.ts";
 import type { QueueOptions } from "./queue-options.ts";
 import type { WorkerEvents } from "./reporter.ts";
+import { type Schedule, type ScheduleOptions, Schedules } from "./schedules.ts";
 import type { InputOf, OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
 import { type Duration, duration } from "./values.ts";
 
@@ -44,6 +45,8 @@ export class Redrive implements AsyncDisposable {
   readonly groups: Groups;
   /** Runs of maps and workflows. */
   readonly jobs: Jobs;
+  /** Cron schedules, which add items to queues. */
+  readonly schedules: Schedules;
   readonly #context: Context;
   readonly #targets = new Map<string, Target>();
   readonly #abort: AbortController;
@@ -57,6 +60,7 @@ export class Redrive implements AsyncDisposable {
     this.operations = new Operations(this.#context);
     this.groups = new Groups(this.#context);
     this.jobs = new Jobs(this.#context);
+    this.schedules = new Schedules(this.#context);
   }
 
   /** Declares a queue. It is created at its first use; given settings that differ are applied. */
@@ -85,6 +89,11 @@ export class Redrive implements AsyncDisposable {
     options: MapOptions<Item> = {},
   ): Promise<MapResult<Item, Result>> {
     return runMap(this.#context, { name, items, handler, options });
+  }
+
+  /** Creates a cron schedule, or changes the one with this name. Workers of the store add its items, each run once. */
+  schedule(name: string, options: ScheduleOptions): Promise<Schedule> {
+    return this.schedules.put(name, options);
   }
 
   /** The letters of all queues and jobs, or of one. Changes need a queue or a job. */

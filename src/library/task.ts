@@ -3,7 +3,7 @@ import type { AttemptContext, Handler } from "../attempt/handler.ts";
 import type { LeasedItem } from "../item/item.ts";
 import { itemHandler } from "../queue/queue.ts";
 import { ValidationFailed } from "../retry/thrown.ts";
-import type { JsonObject } from "../std/json.ts";
+import type { Json, JsonObject } from "../std/json.ts";
 import { type Middleware, throughMiddleware } from "./middleware.ts";
 import { type StandardSchemaV1, validate } from "./standard-schema.ts";
 
@@ -27,7 +27,7 @@ export interface Task<Data> {
   readonly signal: AbortSignal;
   /** Adds a note to the item, whatever the outcome is. */
   readonly note: (text: string) => void;
-  /** Reports the progress of the attempt. Listeners of `progress` get the value. */
+  /** Reports the progress of the attempt, a small JSON value. Listeners of `progress` get it, and the last one is stored. */
   readonly progress: (value: unknown) => void;
   /** Names a file as evidence. If the attempt fails, the failure records its digest, size and type. */
   readonly evidence: (path: string) => void;
@@ -51,7 +51,11 @@ export function taskHandler(plan: HandlerPlan): Handler {
   const { handler, schema, result, use, timeoutMs, now, onProgress } = plan;
   const work = async (item: LeasedItem, context: AttemptContext) => {
     const data = await valid(schema, item.data, "The data does not match the schema");
-    const task = taskOf(item, context, { data, progress: (value) => onProgress(item, value) });
+    const progress = (value: unknown) => {
+      context.progress(value as Json); // refuses what cannot be stored
+      onProgress(item, value);
+    };
+    const task = taskOf(item, context, { data, progress });
     const value = await throughMiddleware(use, task, () => handler(task));
     return valid(result, value, "The result does not match its schema");
   };

@@ -6,6 +6,7 @@ import { type LimitSettings, limitsOf } from "../../redrive/limits.ts";
 import type { RunDeps as JobDeps } from "../../run/run-job.ts";
 import { letterRetention } from "../../service/letter-retention.ts";
 import { queueMaintainer } from "../../service/queue-maintainer.ts";
+import { scheduler } from "../../service/scheduler.ts";
 import { type StartService, startServices } from "../../service/service.ts";
 import { type Clock, systemClock } from "../../std/clock.ts";
 import { homeOf } from "../../store/home.ts";
@@ -39,7 +40,7 @@ export function withLetterService<Options extends LetterLimitOptions & { readonl
     onNotice: onNotice ?? ((notice: string) => process.emitWarning(notice, "RedriveWarning")),
   };
   const maintainer = queueMaintainer({ limits: limitsOf(limits), author: "library" });
-  return { alongside: (job) => startServices([maintainer], job, context), ...others };
+  return { alongside: (job) => startServices([maintainer, scheduler()], job, context), ...others };
 }
 
 /** Returns the service that enforces the limits while a job runs. */
