@@ -21,8 +21,12 @@ const VALUES_MAX = 5;
 const DEPTH_MAX = 4;
 const TEXT_CHARS_MAX = 200;
 
-/** Reads the newest letters of a group. A field whose values all differ says nothing, so it is left out. */
-export async function readCommonFields(engine: Engine, signature: string): Promise<CommonFields> {
+/** Reads the newest letters of a group. A field whose values all differ says nothing, so it is left out. `mask` hides values. */
+export async function readCommonFields(
+  engine: Engine,
+  signature: string,
+  mask: (data: Json) => Json = (data) => data,
+): Promise<CommonFields> {
   const { letters } = await engine.listLetters({
     signatures: [signature],
     limit: LETTERS_MAX,
@@ -30,7 +34,7 @@ export async function readCommonFields(engine: Engine, signature: string): Promi
     counted: false,
   });
   const counts = new Map<string, Map<string, number>>();
-  for (const { itemData } of letters) countValues(counts, itemData);
+  for (const { itemData } of letters) countValues(counts, mask(itemData));
   const fields = [...counts]
     .map(([path, values]) => fieldOf(path, values))
     .filter(({ values }) => letters.length === 1 || (values[0]?.count ?? 0) > 1)

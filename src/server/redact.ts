@@ -15,6 +15,8 @@ const VALUE_CHARS_MIN = 4;
 export interface Redactor {
   /** Masks a document. */
   document(value: unknown): unknown;
+  /** Masks an item's data. */
+  data(data: Json): Json;
   /** Masks an item's values in its output. */
   text(text: string, data: Json): string;
 }
@@ -27,6 +29,7 @@ export function redactorFor(rules: readonly RedactRule[], role: Role): Redactor 
   if (paths.length === 0) return null;
   return {
     document: (value) => maskDocument(value as Json, paths),
+    data: (data) => maskTexts(maskData(data, paths), valuesAt(data, paths)),
     text: (text, data) => replaceAll(text, valuesAt(data, paths)),
   };
 }

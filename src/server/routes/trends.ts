@@ -27,9 +27,9 @@ export const trendHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     return { since: toRfc3339(counts.since), bucket_ms: bucketMs, counts: counts.counts };
   },
 
-  "GET /groups/{group}/fields": async ({ engine }, { params }) => {
+  "GET /groups/{group}/fields": async ({ engine, redactor }, { params }) => {
     const { signature } = await requireLiveGroup(engine, params.group);
-    return readCommonFields(engine, signature);
+    return readCommonFields(engine, signature, redactor?.data);
   },
 };
 
