@@ -52,7 +52,7 @@ describe("the age of a letter", () => {
   });
 
   it.each([
-    [["--age-of", "middle", "--older-than", "1h"], /neither first nor last/],
+    [["--age-of", "middle", "--older-than", "1h"], /--age-of: .*"middle".*first, last/s],
     [["--age-of", "last"], /--age-of/],
     [["--newer-than", "soon"], /--newer-than/],
   ])("%j is an error and selects nothing", async (flags, message) => {
