@@ -1,7 +1,7 @@
 /**
- * The storage contract. Each method is one atomic step that is durable when it resolves. Callers pass delays and verdicts;
- * the engine adds its clock. A store error is a `RedriveError` whose code starts with `store_`, and means that the call wrote
- * nothing. All implementations pass the suite in `test/conformance/`.
+ * The storage contract. Each method is one atomic step that is durable when it resolves. Callers pass delays
+ * and verdicts; the engine adds its clock. If a call fails with a `RedriveError` whose code starts with
+ * `store_`, it wrote nothing. All implementations pass the suite in `test/conformance/`.
  */
 
 import type { ErrorEntry, ErrorQuery } from "./item/error-log.ts";
@@ -76,8 +76,8 @@ export interface Engine {
   // Jobs
 
   /**
-   * Creates a running job and its queue. Throws `job_changed` if the id or name is taken. Event: `job_started`, or
-   * `queue_created` for `STANDING_KINDS`.
+   * Creates a running job and its queue. Throws `job_changed` if the id or name is already used. Event:
+   * `job_started`, or `queue_created` for `STANDING_KINDS`.
    */
   createJob(job: NewJob): Promise<Job>;
   findJob(idOrName: string): Promise<Job | null>;
@@ -109,9 +109,10 @@ export interface Engine {
    */
   add(queue: string, items: readonly NewItem[], options?: AddOptions): Promise<AddReport>;
   /**
-   * The methods that add items inside a transaction of the caller, over the caller's own connection to the database of the
-   * store. The items become visible and wake workers when the caller commits; a rollback leaves nothing. Throws `usage` for
-   * a connection that leads elsewhere or has no open transaction. After an error of the database the transaction is aborted.
+   * Returns methods that add items inside the caller's transaction, over the caller's own connection to the
+   * store's database. The items become visible and wake workers when the caller commits; a rollback discards
+   * them. Throws `usage` if the connection leads to another database or has no open transaction. After a
+   * database error the transaction is aborted.
    */
   within(connection: TransactionConnection): EngineWithin;
   /**
@@ -168,7 +169,7 @@ export interface Engine {
     idOrPrefix: string,
     options: { readonly queue?: string; readonly limit: number },
   ): Promise<readonly Item[]>;
-  /** Lists items of one queue, oldest first, in the given states or in all. */
+  /** Lists items of one queue, oldest first, in the given states or in all states. */
   listItems(query: ItemQuery): Promise<readonly Item[]>;
   /** Lists the notes on an item or its letter, oldest first. */
   listNotes(ref: number): Promise<readonly LetterNote[]>;
@@ -190,14 +191,15 @@ export interface Engine {
   listLetters(query: LetterQuery): Promise<LetterPage>;
   /** Reads the letter of an item, including a resolved or discarded one. */
   readLetter(ref: number): Promise<StoredLetter | null>;
-  /** Lists the groups of waiting letters, largest first. Maintained incrementally, so this is not a scan. */
+  /** Lists the groups of waiting letters, largest first. Uses maintained counters, not a scan. */
   listGroups(filter: {
     readonly queue?: string;
     readonly states?: readonly GroupState[];
   }): Promise<readonly LetterGroup[]>;
   /**
-   * Counts letters by their last failure, in intervals of `bucketMs` from the epoch, oldest first, without empty intervals.
-   * Imported letters count at their original time. Maintained incrementally by the minute, so this is not a scan.
+   * Counts letters by their last failure, in intervals of `bucketMs` from the epoch, oldest first, without
+   * empty intervals. Imported letters count at their original time. Uses counters that are maintained per
+   * minute, not a scan.
    */
   listArrivals(query: ArrivalQuery): Promise<readonly Arrival[]>;
   /** Returns the earliest first failure among the waiting letters of the queue, without a scan. */
@@ -240,9 +242,10 @@ export interface Engine {
   /** Lists all corrections, oldest first. */
   listCorrections(): Promise<readonly Correction[]>;
   /**
-   * Moves letters in any state to the groups that a burial with these signatures would select now. Returns the number of
-   * moved letters. Deleted letters are skipped; of duplicates, the first counts. Regrouping is not a burial: it opens only
-   * unknown signatures. The group then has the given algorithm.
+   * Moves letters in any state to the groups that a burial with these signatures would select now. Returns
+   * the number of moved letters. Deleted letters are skipped; if a letter is listed twice, the first entry
+   * counts. Regrouping is not a burial: it opens only unknown signatures. The group then has the given
+   * algorithm.
    */
   regroup(letters: readonly Regrouped[]): Promise<number>;
 
@@ -302,7 +305,10 @@ export interface Engine {
    */
   changeOperation(id: string, change: OperationChange): Promise<Operation>;
   findOperation(id: string): Promise<Operation | null>;
-  /** Lists operations of one queue or of all, oldest first. `open` selects those that have not ended (or have). */
+  /**
+   * Lists operations of one queue or of all queues, oldest first. `open: true` selects unfinished operations,
+   * `open: false` ended ones.
+   */
   listOperations(filter: { readonly queue?: string; readonly open?: boolean }): Promise<readonly Operation[]>;
   /**
    * Ends the operation if all its letters have ended. For a cancelled operation, first takes back letters that were leased
@@ -329,8 +335,8 @@ export interface Engine {
   deleteRows(): Promise<void>;
 
   /**
-   * Spends about `forMs` on deferred work that speeds up later queries; no result depends on it. Returns true if work
-   * remains for more than `leaveMax` letters (default 0).
+   * Spends about `forMs` on deferred work that speeds up later queries; results never depend on it. Returns
+   * true if work remains for more than `leaveMax` letters (default 0).
    */
   catchUp(pace: { readonly forMs: number; readonly leaveMax?: number }): Promise<boolean>;
   /** Verifies integrity and every invariant. */
@@ -339,7 +345,7 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** What can be done inside a transaction of the caller; see `Engine.within`. */
+/** The methods that are available inside a caller's transaction; see `Engine.within`. */
 export type EngineWithin = Pick<Engine, "add" | "listItems" | "findJob" | "now">;
 
 /** Optional features of an engine. Code checks these, never the name of an engine. */
@@ -352,6 +358,6 @@ export interface Capabilities {
   readonly wakes: boolean;
   /** `readRows`, `writeRows` and `deleteRows` are available. */
   readonly copy: boolean;
-  /** Events of one item at a known time are found without reading the events of other items. */
+  /** The events of one item at a known time can be found without reading the events of other items. */
   readonly findItemEvents: boolean;
 }

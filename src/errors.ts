@@ -7,11 +7,11 @@
 export const ERROR_CODES = [
   "usage", // an invalid command line, option or configuration
   "input_invalid", // the input cannot be parsed into items
-  "filter_invalid", // a filter that cannot be parsed or typed; it matches nothing
+  "filter_invalid", // a filter that cannot be parsed or has a type error; it matches nothing
   "command_not_found", // the command to run does not exist or cannot be executed
   "job_not_found",
   "item_not_found",
-  "item_exists", // the queue has an item with this key and refuses a second one
+  "item_exists", // the queue already has an item with this key and refuses another one
   "item_dead", // the awaited item became a letter, or was skipped or discarded
   "log_not_found",
   "operation_not_found",
@@ -20,23 +20,23 @@ export const ERROR_CODES = [
   "ambiguous", // a name or prefix matches several jobs, items or groups
   "phase_failed", // a step of setup, reduce or merge failed
   "job_running", // another process is running the job, and the command needs exclusive access
-  "job_changed", // the name exists already with other settings or other work
+  "job_changed", // the name is already used with other settings or other work
   "git_unusable", // git is missing or too old, or the folder is not a usable repository
   "git_refused", // git failed; the message contains its output
   "copy_refused", // the target of a copy contains other data
   "copy_differs", // a copy is not equal to its source
-  "lease_lost", // the fencing token is stale; nothing was changed
-  "wait_timeout", // what was awaited did not happen in the given time
+  "lease_lost", // the lease was lost to another holder; nothing was changed
+  "wait_timeout", // the awaited event did not happen in the given time
   "interrupted", // stopped by a signal before anything was changed
-  "illegal_move", // the item's state does not allow this
-  "receipt_conflict", // a receipt with the same key and another body was sent before
-  "target_unreachable", // the receiver does not answer or the target is paused; nothing is lost
+  "illegal_move", // the item's state does not allow this action
+  "receipt_conflict", // a receipt with the same key but a different body was already sent
+  "target_unreachable", // the receiver does not respond or the target is paused; nothing is lost
   "store_busy", // locked by another process for too long
   "store_full", // no space left to write
   "store_readonly",
   "store_corrupt",
   "store_newer", // written by a newer version of Redrive
-  "store_denied", // the server rejects this user or has no such database; waiting does not help
+  "store_denied", // the server rejects this user or the database does not exist; waiting does not help
   "store_unavailable", // cannot be opened, read or written for another reason
 ] as const;
 

@@ -1,4 +1,7 @@
-/** The public API of Redrive: `open` and what it returns. `redrive/engine` and `redrive/triage` have the low-level parts. */
+/**
+ * The public API of Redrive: `open` and the types that it returns. `redrive/engine` and `redrive/triage`
+ * export the low-level parts.
+ */
 
 export { type ErrorCode, RedriveError } from "./errors.ts";
 export type { Added, AddOptions, NewItem, Refused } from "./library/add.ts";

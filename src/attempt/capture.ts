@@ -192,7 +192,7 @@ export async function unlessDiskFull(
 ): Promise<Outcome> {
   if (outcome.kind !== "failed" || !isFull(folder)) return outcome;
   await systemClock.sleep(PAUSE_MS, signal);
-  return compact({ kind: "released" as const, why: "the disk of the logs is full", log: outcome.log });
+  return compact({ kind: "released" as const, why: "the log disk is full", log: outcome.log });
 }
 
 /** Limits how often the free space is read. */

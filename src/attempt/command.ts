@@ -118,7 +118,7 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
       const { stdoutPath, stderrPath } = spec;
       if (ended.exitCode === 0) stdout = standardOutput(ended, cuts, isOutputWanted ? stdoutPath : undefined);
       if (ended.exitCode === 0 && worker.room.isFull(dirname(stdoutPath)))
-        stdout = { ...ended.stdout, ...stdout, lost: "The disk of the logs is full." };
+        stdout = { ...ended.stdout, ...stdout, lost: "The log disk is full." };
       const output = { ended, cuts, stdoutPath, stderrPath, logPath };
       return keepLater(output, worker.logs) ?? keepOrExplain(output);
     },
@@ -294,7 +294,7 @@ async function runFailureCommand(
       attempt,
       agentId: "handler",
       step: "on_item_failure",
-      command: "the handler of on_item_failure",
+      command: "the on_item_failure handler",
       timeoutMs,
       durationMs: end.ended.durationMs,
       now: now(),

@@ -58,7 +58,7 @@ export async function collectEvidence(
   const [path, ...more] = distinct.slice(FILES_MAX);
   if (path === undefined) return files;
   const others = more.length === 0 ? "" : ` with ${more.length} more`;
-  const problem = `was left out${others}: at most ${FILES_MAX} files of an attempt are recorded`;
+  const problem = `was left out${others}: at most ${FILES_MAX} files per attempt are recorded`;
   return [...files, { path, problem, host }];
 }
 
@@ -130,7 +130,7 @@ async function recordOf(path: string, reading: Reading): Promise<EvidenceFile> {
 }
 
 const OUTSIDE =
-  "was not read: it is neither in the working directory nor in a folder of REDRIVE_EVIDENCE_FOLDERS";
+  "was not read: it is neither in the working directory nor in a folder listed in REDRIVE_EVIDENCE_FOLDERS";
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_NOFOLLOW;
 
 async function contentOf(

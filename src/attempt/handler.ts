@@ -125,7 +125,7 @@ export class OpenAttempt implements AttemptContext {
   /** If notes were omitted, an additional note has their number. */
   get notes(): readonly NewNote[] | null {
     if (this.#notes === null || this.#notesLeftOut === 0) return this.#notes;
-    const text = `${this.#notesLeftOut} more notes of this attempt were left out: ${NOTES_MAX} are kept.`;
+    const text = `${this.#notesLeftOut} more notes of this attempt were dropped: at most ${NOTES_MAX} are kept.`;
     return [...this.#notes, { author: this.#author, text }];
   }
 
@@ -169,7 +169,7 @@ function checkedProgress(value: Json): Json {
   if (bytes <= PROGRESS_BYTES_MAX) return parseJson(text) as Json;
   throw new RedriveError(
     "usage",
-    `The progress has ${bytes} bytes of JSON; at most ${PROGRESS_BYTES_MAX} are stored.`,
+    `The progress is ${bytes} bytes of JSON; the limit is ${PROGRESS_BYTES_MAX}.`,
   );
 }
 

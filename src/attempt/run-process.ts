@@ -218,14 +218,14 @@ const NOTES_BYTES_MAX = 256 * 1024;
 /** Reads and removes both files. Only a success has a result; notes are kept for any outcome. */
 export function withReports(outcome: Outcome, files: ReportFiles, { note }: AttemptContext): Outcome {
   const notes = take(files.notesFile, NOTES_BYTES_MAX);
-  if (notes?.problem !== undefined) note(`The notes of the command cannot be used: ${notes.problem}.`);
+  if (notes?.problem !== undefined) note(`The command's notes cannot be used: ${notes.problem}.`);
   for (const line of notes?.text?.split("\n") ?? []) note(line);
   const result = take(files.resultFile, RESULT_BYTES_MAX);
   if (result === null || outcome.kind !== "succeeded") return outcome;
   const { text = "", problem = "it is not valid JSON" } = result;
   const value = result.problem === undefined ? tryTo(() => parseJson(text)) : undefined;
   if (value !== undefined) return { ...outcome, result: value as Json };
-  note(`The result of the command cannot be used: ${problem}.`);
+  note(`The command's result cannot be used: ${problem}.`);
   return outcome;
 }
 

@@ -146,7 +146,7 @@ export function refuseEmptiedArgument(argv: readonly string[]): void {
     "usage",
     "An argument of the command is empty, and no argument contains the item placeholder.",
     {
-      hint: `In double quotes your shell replaces "\${item}" with nothing. Write {} or '\${item}' instead, e.g. -- ${argv.map((argument) => argument || "{}").join(" ")}. A command that needs an empty argument goes into sh -c '…'.`,
+      hint: `In double quotes your shell replaces "\${item}" with nothing. Write {} or '\${item}' instead, e.g. -- ${argv.map((argument) => argument || "{}").join(" ")}. To pass an empty argument, use sh -c '…'.`,
     },
   );
 }

@@ -97,7 +97,7 @@ function dryRunText(
       { title: "When an item fails:", lines: policy },
     ],
     { paint, columns },
-  )}${setup.length > 0 ? `\nSetup (${first}) would run first; if it makes the input, the items are those of now.\n` : ""}${
+  )}${setup.length > 0 ? `\nSetup (${first}) would run first; if it creates the input, the items may differ.\n` : ""}${
     reduce.length > 0 ? `\nReduce (${last}) would run at the end.\n` : ""
   }`;
 }
@@ -122,7 +122,7 @@ function policyText(policy: Policy): string[] {
     failureThreshold !== undefined &&
       `The job stops when more than ${failureThreshold * 100} % of the finished items have died.`,
     policy.onOutage === "wait" &&
-      `An outage of the service pauses the job and uses up no attempt, for at most ${formatDuration(outageMsMax)}.`,
+      `An outage of the service pauses the job for at most ${formatDuration(outageMsMax)} and uses no attempts.`,
     breaker && `${breaker.failureThreshold} failures in a row pause the queue for ${pause}.`,
   ].filter((line) => typeof line === "string");
 }

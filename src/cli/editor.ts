@@ -38,7 +38,7 @@ async function editJson(context: Context, task: EditorTask): Promise<Json> {
     context.note(answer.problem);
     if (context.canAnswer && (await context.ask("Edit it again?"))) continue;
     const again = `EDITOR='cp ${file}' redrive dlq edit ${task.itemId}`;
-    const hint = `Your text is kept in ${file}. Correct it there, then: ${again}`;
+    const hint = `Your text is saved in ${file}. Correct it there, then: ${again}`;
     throw userError("input_invalid", `${answer.problem} Nothing was changed.`, hint);
   }
 }
@@ -68,7 +68,7 @@ async function runEditor({ terminal }: Context, editor: string, file: string): P
   );
   if (ended === "0") return;
   const message = `The editor (${editor}) ended with ${ended}. Nothing was changed.`;
-  throw userError("usage", message, `Your text is kept in ${file}.`);
+  throw userError("usage", message, `Your text is saved in ${file}.`);
 }
 
 /** Ignores Ctrl-C while the editor runs: the signal reaches all processes of the terminal but is meant for the editor. */
@@ -106,14 +106,14 @@ export async function editByHand(
 ): Promise<Recipe | null> {
   const { itemIds = [] } = selection.filter;
   if (itemIds.length !== 1) {
-    const hint = "Name one item, or change all with --set path=CEL or --patch JSON.";
+    const hint = "Give one item, or change all letters with --set path=CEL or --patch JSON.";
     throw userError("usage", "Only one letter can be opened in an editor.", hint);
   }
   const query = { ...selection.filter, limit: 1 };
   const [letter] = (await context.withStore((engine) => engine.listLetters(query))).letters;
   if (letter === undefined) {
     const message = `${itemIds[0]} does not match the other options.`;
-    throw userError("item_not_found", message, `Name only the item: redrive dlq edit ${itemIds[0]}`);
+    throw userError("item_not_found", message, `Give only the item: redrive dlq edit ${itemIds[0]}`);
   }
   const { itemId, itemData, revision } = letter;
   const check = async (data: typeof itemData) => {

@@ -60,10 +60,10 @@ export function userError(code: ErrorCode, message: string, hint: string, cause?
 }
 
 /** The hint for a file that cannot be written. */
-export const WRITABLE_FILE = "Name a file in an existing folder that you may write to.";
+export const WRITABLE_FILE = "Give a file in an existing folder that you may write to.";
 
 /** The error for two options that exclude each other. */
-export function conflict(one: string, other: string, hint = "Leave one of them out."): RedriveError {
+export function conflict(one: string, other: string, hint = "Omit one of them."): RedriveError {
   return userError("usage", `${one} and ${other} cannot be used together.`, hint);
 }
 
@@ -102,7 +102,7 @@ function asRedriveError(error: unknown): RedriveError {
   if (typeof code !== "string" || typeof syscall !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error; // a bug
   const why = error.message.replace(/^E[A-Z0-9]+: /, "").replace(/, .*$/s, "");
   const message = `Cannot ${syscall}${path === undefined ? "" : ` ${path}`}: ${why} (${code}).`;
-  const hint = "Check that path and its folders: their type, their owner, and the free space.";
+  const hint = "Check the path and its folders: type, owner, and free space.";
   return userError(SYSTEM_CODES[code] ?? "store_unavailable", message, hint, error);
 }
 
@@ -114,8 +114,8 @@ const SYSTEM_CODES: Readonly<Record<string, ErrorCode>> = {
 
 function usageHint(code: string): string {
   if (code === "commander.unknownOption")
-    return "Options come after the command they belong to. List them: redrive COMMAND --help";
+    return "Options come after their command. To list them: redrive COMMAND --help";
   if (code === "commander.excessArguments")
-    return "The command takes fewer arguments. List them: redrive COMMAND --help";
-  return "List all commands: redrive --help. List the options of one: redrive COMMAND --help";
+    return "The command takes fewer arguments. To list them: redrive COMMAND --help";
+  return "To list all commands: redrive --help. To list the options of a command: redrive COMMAND --help";
 }

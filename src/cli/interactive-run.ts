@@ -109,7 +109,7 @@ export async function withProgress<T>(
     const interrupt = listenForInterrupts(
       () =>
         progress.note(
-          "Stopping: running commands end, their items are released. Press Ctrl-C again to force.",
+          "Stopping: running commands are ended and their items released. Press Ctrl-C again to force.",
         ),
       () => progress.leave(running ? `Ended. Resume the job: redrive resume ${running.id}` : "Ended."),
     );
@@ -265,7 +265,7 @@ export function answerRedriven(context: Context, redriven: Redriven, more: JsonO
   const later = laterPhases(job);
   const isAwaitingResume = finish?.isRefused && job.status !== "completed"; // a resume will run the later phases
   if (operation.succeeded > 0 && later.length > 0 && !isAwaitingResume) {
-    context.note(`Not run again: ${later.join(" and ")}. To run: redrive resume ${job.id} --no-dlq`);
+    context.note(`Skipped: ${later.join(" and ")}. To run: redrive resume ${job.id} --no-dlq`);
   }
   if (finish?.isRefused) return EXIT.refused;
   return operation.failed + operation.refused > 0 ? EXIT.lettersLeft : EXIT.done;

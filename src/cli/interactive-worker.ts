@@ -107,9 +107,9 @@ async function openWithRetry(context: Context, waitMs: number, observer: StoreRe
 }
 
 const SIGNALLED = {
-  drain: "Draining: no more items are started, running attempts finish. Press Ctrl-C again to stop them.",
+  drain: "Draining: no new items are started, and running attempts finish. Press Ctrl-C again to stop them.",
   stop: "Stopping: running attempts are stopped and their items released.",
-  leave: "Stopped. Other workers take over its items within seconds.",
+  leave: "Stopped. Other workers take over the items within seconds.",
 } as const;
 
 interface Found {
@@ -158,8 +158,8 @@ function requireFitting(
   const target = queues.find(({ kind }) => kind === "target");
   if (queue !== undefined && command.length === 0) throw noCommand(queue.id);
   if (mirror !== undefined && queues.length > 1) {
-    const hint = `Name one: redrive receipts deliver ${target?.id} --mirror FILE`;
-    throw userError("usage", "--mirror is for one target, and there are several.", hint);
+    const hint = `Give one target: redrive receipts deliver ${target?.id} --mirror FILE`;
+    throw userError("usage", "--mirror can be used with one target only, and there are several.", hint);
   }
   if (queue !== undefined || target === undefined) return;
   requireDeliverable(target);
@@ -172,7 +172,7 @@ function requireFitting(
   ].filter((word) => word !== false);
   if (idle === undefined) return;
   const hint = `The settings of the target apply: redrive worker --queue ${target.id}`;
-  throw userError("usage", `${idle} has no effect on ${target.id}: it is a target of receipts.`, hint);
+  throw userError("usage", `${idle} has no effect on ${target.id}: it is a receipt target.`, hint);
 }
 
 export function noCommand(queue = "QUEUE"): RedriveError {
@@ -186,7 +186,7 @@ async function namesOf(engine: Engine, { queues }: WorkerPlan): Promise<readonly
   if (names.length === 0)
     throw userError("usage", "There are no queues.", "Create one: redrive queue create NAME");
   const message = `There are several queues: ${names.join(", ")}.`;
-  throw userError("usage", message, `Name one: redrive worker --queue ${names[0]} -- COMMAND`);
+  throw userError("usage", message, `Give one: redrive worker --queue ${names[0]} -- COMMAND`);
 }
 
 interface Working extends Found {

@@ -24,13 +24,17 @@ export function readJsonText(text: string, name: string, hint: string): Json {
 }
 
 export function readJsonFile(path: string, { option, cwd }: { option: string; cwd: string }): Json {
-  return readJsonText(readText(resolve(cwd, path), option), path, `${option} needs a file with JSON.`);
+  return readJsonText(readText(resolve(cwd, path), option), path, `${option} needs a JSON file.`);
 }
 
 /** Reads the value of an option: JSON, or `@FILE`. */
 export function readJsonOption(word: string, { option, cwd }: { option: string; cwd: string }): Json {
   if (word.startsWith("@")) return readJsonFile(word.slice(1), { option, cwd });
-  return readJsonText(word, option, `Quote JSON, e.g. ${option} '{"a": 1}', or name a file: ${option} @FILE`);
+  return readJsonText(
+    word,
+    option,
+    `Quote the JSON, e.g. ${option} '{"a": 1}', or give a file: ${option} @FILE`,
+  );
 }
 
 export function readRecipe({ set, patch }: { set?: readonly string[]; patch?: string }, cwd: string): Recipe {
@@ -45,6 +49,6 @@ function readText(path: string, option: string): string {
     return readTextFile(path);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw userError("usage", `${option}: ${path} cannot be read: ${why}.`, "Name an existing file.", error);
+    throw userError("usage", `${option}: ${path} cannot be read: ${why}.`, "Give an existing file.", error);
   }
 }

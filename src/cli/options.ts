@@ -63,7 +63,7 @@ export function text(flags: string, help: string, more?: More): OptionSpec<strin
   return value(flags, help, (given, name) => requireText(name, given), more);
 }
 
-const UNSET_VARIABLE = "Check that the shell variable you used is set.";
+const UNSET_VARIABLE = "The shell variable may be unset.";
 
 export function requireText(name: string, given: string): string {
   if (given.trim() !== "") return given.trim();
@@ -102,7 +102,7 @@ export function share(flags: string, help: string): OptionSpec<number | undefine
   return value(flags, help, (given, name) => {
     const number = /^\d*\.?\d+$/.test(given) ? Number(given) : Number.NaN;
     if (number >= 0 && number <= 1) return number;
-    throw userError("usage", `${name}: "${given}" is not a share from 0 to 1.`, `Example: ${name} 0.2`);
+    throw userError("usage", `${name}: "${given}" is not a number from 0 to 1.`, `Example: ${name} 0.2`);
   });
 }
 
@@ -209,10 +209,13 @@ export function mapped<Value>(
 export const dryRun = flag("--dry-run", "print what would be done, and do nothing");
 export const yes = flag("-y, --yes", "do not ask for confirmation");
 export const quiet = flag("-q, --quiet", "suppress progress and command output");
-export const limit = withDefault(count("-l, --limit <n>", "print at most this many", 1), 20);
-export const cursor = word("--cursor <cursor>", "continue after this cursor: the `next` of the page before");
+export const limit = withDefault(count("-l, --limit <n>", "print at most this many entries", 1), 20);
+export const cursor = word(
+  "--cursor <cursor>",
+  "continue after this cursor: the `next` value of the previous page",
+);
 export const reason = text("--reason <text>", "why");
-export const note = text("--note <text>", "a note that is kept with the change");
+export const note = text("--note <text>", "a note that is stored with the change");
 export const acceptChanges = (help: string) => flag("--accept-changes", help);
 const storeWait = (shown: string) =>
   duration("--store-wait <duration>", `how long to wait for an unavailable store (default: ${shown})`);
@@ -220,11 +223,11 @@ export const storeWaitMs = storeWait("30s");
 export const storeWaitForeverMs = storeWait("forever");
 export const keepEvidence = flag(
   "--keep-evidence",
-  "copy the files that the work names as evidence (default: record digest, size and type only)",
+  "copy the evidence files that attempts report (default: record only digest, size and type)",
 );
 export const allowOptions = flag(
   "--allow-options",
-  "accept items that begin with - where the command could read them as options (default: such an item fails)",
+  "accept items that begin with - even where the command could read them as options (default: such an item fails)",
 );
 export const retries = (help: string) =>
   count("-r, --retries <n>", help, 0, { aliases: [{ flags: "--max-retries <n>" }] });
@@ -234,7 +237,7 @@ export const canary = flag(
 );
 export const timeoutMs = duration(
   "-t, --timeout <duration>",
-  "stop an attempt that takes longer, with all its processes (default: none)",
+  "stop an attempt, with all its processes, after this time (default: none)",
 );
 
 export function concurrency(help: string): OptionSpec<number | undefined> {
@@ -244,12 +247,12 @@ export function concurrency(help: string): OptionSpec<number | undefined> {
 
 /** When a worker ends. */
 export const endingOptions = {
-  untilEmpty: flag("--until-empty", "end when the queue has nothing left that is due, or due soon", {
+  untilEmpty: flag("--until-empty", "exit when no item is due now or soon", {
     aliases: [{ flags: "--drain" }],
   }),
   dueWithinMs: duration(
     "--due-within <duration>",
-    "with --until-empty: leave items that are due later than this (default: 5m)",
+    "with --until-empty: do not wait for items that are due later than this (default: 5m)",
   ),
   drainMs: withDefault(
     duration("--drain-timeout <duration>", "after a signal, how long running attempts may continue"),
@@ -261,29 +264,32 @@ export const endingOptions = {
 const backoffWith = (fallback: string) =>
   value(
     "--backoff <spec>",
-    `wait between retries: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s or none; :nojitter at the end turns off randomness (default: ${fallback})`,
+    `the wait between retries: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s or none; append :nojitter for exact waits (default: ${fallback})`,
     (given) => parseBackoff(given),
   );
 export const backoff = backoffWith("exponential:1s:30s");
-export const itemBackoff = backoffWith("as the queue");
+export const itemBackoff = backoffWith("the queue's setting");
 export const breaker = count(
   "--breaker <n>",
   "pause after this many failures in a row, then try a few items (default: none)",
   1,
 );
-export const breakerTimeoutMs = duration("--breaker-timeout <duration>", "how long it pauses (default: 30s)");
+export const breakerTimeoutMs = duration(
+  "--breaker-timeout <duration>",
+  "how long the pause lasts (default: 30s)",
+);
 export const onOutage = choice(
   "--on-outage <action>",
-  "when the service that the work needs is down or throttles: retry uses up attempts like any failure, wait pauses the queue and uses up none (default: retry)",
+  "when a required service is down or throttles: retry counts attempts as for any failure, wait pauses the queue and counts none (default: retry)",
   OUTAGE_ACTIONS,
 );
 export const outageMsMax = duration(
   "--max-outage <duration>",
-  "with --on-outage wait: how long to wait before attempts count again (default: 24h)",
+  "with --on-outage wait: how long to wait until attempts count again (default: 24h)",
 );
 export const onFailureCommand = word(
   "--on-failure-command <command>",
-  "when an item is out of retries, run this in a shell: exit code 0 means handled, 75 retry, anything else a dead letter; it gets the failure on stdin and in REDRIVE_ERROR_TYPE, REDRIVE_ERROR_MESSAGE, REDRIVE_ERROR_STEP and REDRIVE_ERROR_EXIT_CODE",
+  "after the last retry, run this shell command: exit code 0 means handled, 75 retry, any other code a dead letter; the failure is passed on stdin and in REDRIVE_ERROR_TYPE, REDRIVE_ERROR_MESSAGE, REDRIVE_ERROR_STEP and REDRIVE_ERROR_EXIT_CODE",
 );
 
 /** Defines `--job` with the alias `--queue`. */
@@ -302,7 +308,7 @@ export function readDueWithin(flags: {
   readonly dueWithinMs?: number;
 }): number {
   if (flags.dueWithinMs === undefined || flags.untilEmpty) return flags.dueWithinMs ?? DUE_WITHIN_MS;
-  const hint = "Add --until-empty. Without it a worker waits for every item, however late it is due.";
+  const hint = "Add --until-empty. Without it a worker waits for all items, no matter when they are due.";
   throw userError("usage", "--due-within needs --until-empty.", hint);
 }
 
@@ -313,4 +319,4 @@ export const graceMs = withDefault(
 );
 
 export const COMMAND_HELP =
-  "the command and its arguments; {} is the item, ${item.field} a field, ${item_id} the id, {.} {/} {//} {/.} {#} are as in GNU parallel; no shell is used; its stdin is the item";
+  "the command and its arguments; {} is the item, ${item.field} a field, ${item_id} the id; {.} {/} {//} {/.} {#} work as in GNU parallel; no shell is used; the item is passed on stdin";

@@ -39,7 +39,7 @@ const INDEX: readonly (Single | Family)[] = [
   single(() => import("./commands/workflow.ts"), {
     run: "Run a workflow: setup, an agent for each item, reduce, merge.",
     validate: "Check a workflow and print every problem with its line.",
-    init: "Write a commented workflow that runs as it is.",
+    init: "Write a commented example workflow that runs without changes.",
   }),
   family("jobs", "Manage jobs: runs of maps and workflows.", () => import("./commands/jobs.ts")),
   single(() => import("./commands/status.ts"), {
@@ -47,7 +47,7 @@ const INDEX: readonly (Single | Family)[] = [
     events: "Print events, oldest first.",
   }),
   single(() => import("./commands/logs.ts"), {
-    logs: "Print the output of an item's attempt or of a workflow's phase, also while it runs.",
+    logs: "Print the output of an item's attempt or of a workflow phase, even while it runs.",
   }),
   single(() => import("./commands/errors.ts"), {
     errors: "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
@@ -60,7 +60,7 @@ const INDEX: readonly (Single | Family)[] = [
     "discard restore clear purge maintain": () => import("./commands/dlq-change.ts"),
     "export import mirror capsule evidence": () => import("./commands/dlq-files.ts"),
   }),
-  family("groups", "Manage groups of letters: the same failure is one group.", {
+  family("groups", "Manage groups: letters with the same failure form a group.", {
     "list show explain preview": () => import("./commands/groups.ts"),
     "merge split corrections rebuild resolve ignore open note": () => import("./commands/groups-change.ts"),
   }),
@@ -74,15 +74,15 @@ const INDEX: readonly (Single | Family)[] = [
     watch: "Check the queues on a schedule and when letters arrive, and send alerts.",
   }),
   single(() => import("./commands/worker.ts"), {
-    worker: "Run a worker that processes the items of queues with a command.",
+    worker: "Run a worker that processes queue items with a command.",
   }),
-  family("queue", "Manage named queues of work for workers.", () => import("./commands/queue.ts")),
+  family("queue", "Manage named queues that workers process.", () => import("./commands/queue.ts")),
   family(
     "schedule",
     "Manage cron schedules, which add items to queues.",
     () => import("./commands/schedule.ts"),
   ),
-  family("receipts", "Deliver receipts to other services, through outages.", {
+  family("receipts", "Deliver receipts to other services, even through outages.", {
     "target list inspect pause resume": () => import("./commands/receipts.ts"),
     "send deliver recover": () => import("./commands/receipts-send.ts"),
   }),
@@ -92,14 +92,14 @@ const INDEX: readonly (Single | Family)[] = [
     console: "Open the web console: what failed, why, and how to fix it.",
   }),
   single(() => import("./commands/serve.ts"), {
-    serve: "Serve the API, the metrics and the health of the store over HTTP.",
+    serve: "Serve the API, metrics and health checks over HTTP.",
   }),
   single(() => import("./commands/mcp.ts"), {
     mcp: "Serve the store to an AI agent over stdio (Model Context Protocol).",
   }),
   family("token", "Manage the tokens of the HTTP API.", () => import("./commands/token.ts")),
   single(() => import("./commands/audit.ts"), {
-    audit: "List who changed what, and by which way, newest first.",
+    audit: "List who changed what and through which interface, newest first.",
   }),
   single(() => import("./commands/trust.ts"), {
     trust: "Allow the redrive.yml of this folder to run commands automatically.",
@@ -249,5 +249,5 @@ function unknownCommand(parser: Parser, word: string): RedriveError {
   const meant = nearest(word, names);
   const hint =
     meant === undefined ? `List all commands: ${path} --help` : `Did you mean \`${path} ${meant}\`?`;
-  return userError("usage", `Unknown command "${word}" of ${path}.`, hint);
+  return userError("usage", `Unknown command "${word}" for ${path}.`, hint);
 }

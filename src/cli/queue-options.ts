@@ -15,7 +15,7 @@ const sharedOptions = {
   backoff: option.backoff,
   lossesMax: option.count(
     "--max-losses <n>",
-    "lost workers until an item dies (default: 3; receipts: 20)",
+    "an item dies after this many lost workers (default: 3; receipts: 20)",
     1,
   ),
   breaker: option.orNone(
@@ -27,27 +27,36 @@ const sharedOptions = {
 };
 
 const workerOptions = {
-  leaseMs: option.duration("--lease <duration>", "how long a silent worker keeps its items (default: 8s)"),
-  rate: option.orNone(option.rate("what all workers together may start: 5/s, 100/m or none (default: none)")),
+  leaseMs: option.duration(
+    "--lease <duration>",
+    "how long a worker without heartbeats keeps its items (default: 8s)",
+  ),
+  rate: option.orNone(
+    option.rate("the rate limit of all workers together: 5/s, 100/m or none (default: none)"),
+  ),
 };
 
-const description = option.word("--description <text>", "what it is for");
+const description = option.word("--description <text>", "a description of the queue");
 
 export const queueOptions = {
   ...option.under("When an item fails", {
-    maxRetries: option.retries("how often it is retried (default: 2)"),
+    maxRetries: option.retries("how often an item is retried (default: 2)"),
     onItemFailure: option.choice(
       "--on-failure <action>",
-      "when it is out of retries (default: dlq, a dead letter)",
+      "what to do after the last retry (default: dlq, a dead letter)",
       option.FAILURE_CHOICES,
     ),
     ...sharedOptions,
   }),
   ...option.under("Items", {
-    priority: option.choice("--priority <priority>", "of items without one (default: normal)", PRIORITIES),
+    priority: option.choice(
+      "--priority <priority>",
+      "the priority of items that have none (default: normal)",
+      PRIORITIES,
+    ),
     unique: option.choice(
       "--unique <rule>",
-      "an item whose key exists: reject it, return the existing one, or replace that one while it waits (default: reject)",
+      "when the key of a new item exists: reject the item, return the existing one, or replace the existing one while it waits (default: reject)",
       UNIQUE_RULES,
     ),
     schema: option.orNone(option.word("--schema <file>", "a JSON Schema for the data of all items, or none")),
@@ -93,32 +102,39 @@ export const targetOptions = {
     ]),
     tool: option.word("--tool <name>", "the tool that mcp calls (default: asyncgate.complete)"),
     keyArgument: option.orNone(
-      option.word("--key-argument <name>", "the tool's argument for the idempotency key, or none"),
+      option.word("--key-argument <name>", "the tool argument for the idempotency key, or none"),
     ),
     headers: option.repeated(
       "--header <name:value>",
-      "send this header, which is no secret; none removes all",
+      "send this header, which must not be a secret; none removes all headers",
     ),
     idHeader: option.word("--id-header <name>", "the header for the key (default: Idempotency-Key)"),
-    tokenEnv: option.text("--token-env <name>", "send the bearer token in this environment variable", {
+    tokenEnv: option.text("--token-env <name>", "the environment variable with the bearer token", {
       conflicts: ["tokenFile"],
     }),
     tokenFile: option.path(
       "--token-file <file>",
-      "send the bearer token in this file, also after it changes",
+      "the file with the bearer token; changes take effect without a restart",
     ),
     noToken: option.flag("--no-token", "stop sending a token", { conflicts: ["tokenEnv", "tokenFile"] }),
     timeoutMs: option.duration("--timeout <duration>", "how long one attempt may take (default: 10s)"),
-    answerBytesMax: option.count("--max-answer <bytes>", "how much of an answer is read (default: 1 MiB)", 1),
+    answerBytesMax: option.count(
+      "--max-answer <bytes>",
+      "how much of a response is read (default: 1 MiB)",
+      1,
+    ),
     orderField: option.orNone(
-      option.word("--order-field <field>", "send receipts with the same value one by one, or none"),
+      option.word(
+        "--order-field <field>",
+        "send receipts with the same value of this field one by one, or none",
+      ),
     ),
   }),
   ...option.under("When an attempt fails", {
     retries: option.retries("how often a receipt is retried; 0 is never (default: 4)"),
     backoffBase: option.value(
       "--backoff-base <n>",
-      "wait powers of this number in seconds (default: 2, so 2s 4s 8s 16s)",
+      "the base of the exponential wait in seconds (default: 2, so 2s 4s 8s 16s)",
       readNumber,
       {
         conflicts: ["backoff"],

@@ -19,8 +19,8 @@ import { duration, flag, list, listOf, mapped, readKnown, under, value, word } f
 
 export const selectionOptions = under("Which letters", {
   job: word("--job <job>", "letters of this job"),
-  queue: word("--queue <queue>", "letters of this queue (a job's queue has the job's id)"),
-  groups: list("--group <groups>", "letters of these groups: signatures, beginnings of them, or names"),
+  queue: word("--queue <queue>", "letters of this queue (a job's queue has the same id as the job)"),
+  groups: list("--group <groups>", "letters of these groups: signatures, unique prefixes, or names"),
   types: listOf("--type <types>", "letters with these error types, e.g. Timeout", ERROR_TYPE_NAMES),
   classes: listOf(
     "--class <classes>",
@@ -35,7 +35,7 @@ export const selectionOptions = under("Which letters", {
   newerThanMs: duration("--newer-than <duration>", "letters that first failed less than this long ago"),
   ageOf: value(
     "--age-of <failure>",
-    "count ages from the `first` or the `last` failure (default: first)",
+    "measure ages from the `first` or the `last` failure (default: first)",
     (given, name) => readKnown(given, name, ["first", "last"]),
   ),
   attempts: value("--attempts <range>", "letters with this many attempts: 3, 3.. or 2..5", readRange),
@@ -87,7 +87,7 @@ function readRange(given: string): Pick<LetterFilter, "attemptsMin" | "attemptsM
 
 function requireFilter(given: string, name: string): string {
   if (given.trim() !== "") return given;
-  const hint = "Check that the shell variable you used is set, or leave the option out.";
+  const hint = "The shell variable may be unset. Set it, or omit the option.";
   throw userError("filter_invalid", `${name}: the text is empty.`, hint);
 }
 
@@ -205,7 +205,7 @@ async function findNamed(
 
 function neitherJobNorItem(name: string): RedriveError {
   const hint = "List jobs: redrive jobs. List letters: redrive dlq list";
-  return userError("job_not_found", `No job and no item is called ${name}.`, hint);
+  return userError("job_not_found", `No job or item is called ${name}.`, hint);
 }
 
 /** Finds the job named by the argument, `--job` or `--queue`; all given names must mean the same job. */
@@ -223,7 +223,7 @@ export async function jobFrom(
   if (first !== undefined && other !== undefined)
     throw userError(
       "usage",
-      `Two jobs are named: ${first.id} and ${other.id}.`,
+      `Two jobs were given: ${first.id} and ${other.id}.`,
       `Name one: --job ${first.id}`,
     );
   return first ?? null;
@@ -233,7 +233,7 @@ export async function jobFrom(
 async function requireQueueOf(engine: Engine, queue: string): Promise<Job> {
   const job = await engine.findJob(queue);
   if (job?.id === queue) return job;
-  const hint = "List queues: redrive queue list. A job's queue has the job's id: redrive jobs";
+  const hint = "To list queues: redrive queue list. A job's queue has the same id as the job: redrive jobs";
   throw userError("job_not_found", `There is no queue ${queue}.`, hint);
 }
 
@@ -252,7 +252,7 @@ export async function onlyJobWithLetters(engine: Engine, states?: readonly ItemS
   const names = [...sums].slice(0, CANDIDATES_MAX).map(([queue, letters]) => `${queue} (${letters})`);
   const cut = sums.size > CANDIDATES_MAX ? ", …" : "";
   const message = `${sums.size} jobs have letters: ${names.join(", ")}${cut}.`;
-  throw userError("ambiguous", message, `Name one of them: --job ${first}`);
+  throw userError("ambiguous", message, `Give one of them: --job ${first}`);
 }
 
 async function countWaiting(engine: Engine): Promise<ReadonlyMap<string, number>> {

@@ -70,7 +70,7 @@ export function pauseCommands<Summary extends QueueSummary>(
         const { wasPaused, found } = await change(context, id, { author: context.author, reason: why });
         return context.answer(toJson(found), () =>
           wasPaused && found.pause
-            ? `${id} is paused already: ${pauseText(found.pause)}.\n`
+            ? `${id} is already paused: ${pauseText(found.pause)}.\n`
             : `Paused ${id}.${words.onPause(found)}\n`,
         );
       },
@@ -94,7 +94,7 @@ export function pauseCommands<Summary extends QueueSummary>(
 
 export const pageOptions = {
   limit,
-  after: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 0),
+  after: count("--cursor <cursor>", "continue after this cursor: the `next` value of the previous page", 0),
 };
 
 export async function listItems<Summary extends QueueSummary>(

@@ -24,10 +24,10 @@ function checkFix(fix: JsonObject, path: Path): readonly Finding[] {
   return [
     ...checkOneKey(fix, path, CHANGES, {
       none: `a fix needs a change: ${CHANGES.join(", ")}`,
-      more: (first) => `a fix has one change, and this one already has ${first}`,
+      more: (first) => `a fix can have only one change, and this one already has ${first}`,
     }),
     ...("timeout" in fix && !("command" in fix)
-      ? [atKey([...path, "timeout"], "timeout has no meaning without command")]
+      ? [atKey([...path, "timeout"], "timeout has no effect without command")]
       : []),
     ...checkMatch(fix.match, [...path, "match"]),
     ...checkSet(fix.set, [...path, "set"]),
@@ -37,14 +37,14 @@ function checkFix(fix: JsonObject, path: Path): readonly Finding[] {
 function checkMatch(match: Json | undefined, path: Path): readonly Finding[] {
   if (!isJsonObject(match)) return [];
   if (Object.keys(match).length === 0)
-    return [{ path, message: "it would match every letter; add group, type, class or filter" }];
+    return [{ path, message: "this would match every letter; add group, type, class or filter" }];
   const { filter } = match;
   return isText(filter) ? problemOf(compileExpression(filter, LETTER_VARIABLES), [...path, "filter"]) : [];
 }
 
 function checkSet(set: Json | undefined, path: Path): readonly Finding[] {
   if (!isJsonObject(set)) return [];
-  if (Object.keys(set).length === 0) return [{ path, message: "it changes nothing" }];
+  if (Object.keys(set).length === 0) return [{ path, message: "this changes nothing" }];
   return Object.entries(set).flatMap(([key, value]) => [
     ...refusalOf(() => parsePath(key), { path: [...path, key], atKey: true }),
     ...(isText(value) ? problemOf(compileValue(value, LETTER_VARIABLES), [...path, key]) : []),

@@ -22,7 +22,7 @@ export function checkGroups(groups: Json | undefined): readonly Finding[] {
 export function checkClassRules(rules: Json | undefined): readonly Finding[] {
   return eachObject(rules, ["classify"], (rule, path) => [
     ...(rule.type === undefined && rule.class === undefined
-      ? [{ path, message: "it changes nothing; add type, class or both" }]
+      ? [{ path, message: "this changes nothing; add type, class or both" }]
       : []),
     ...checkMatch(rule.match, [...path, "match"], "type, exit_code, step, text or pattern"),
   ]);
@@ -34,15 +34,16 @@ function checkName(given: Json | undefined, path: Path): readonly Finding[] {
   if (typeof given !== "string") return [];
   const name = given.trim();
   if (name.length > NAME_CHARS_MAX)
-    return [{ path, message: `it is longer than ${NAME_CHARS_MAX} characters` }];
-  if (name.includes(",")) return [{ path, message: "a comma separates two names in --group" }];
-  return /^[0-9a-f]{16}$/.test(name) ? [{ path, message: "it looks like a signature" }] : [];
+    return [{ path, message: `this is longer than ${NAME_CHARS_MAX} characters` }];
+  if (name.includes(","))
+    return [{ path, message: "a comma is not allowed, because it separates names in --group" }];
+  return /^[0-9a-f]{16}$/.test(name) ? [{ path, message: "this looks like a signature" }] : [];
 }
 
 function checkMatch(match: Json | undefined, path: Path, keys: string): readonly Finding[] {
   if (!isJsonObject(match)) return [];
   if (Object.keys(match).length === 0)
-    return [{ path, message: `it would match every failure; add ${keys}` }];
+    return [{ path, message: `this would match every failure; add ${keys}` }];
   const { pattern } = match;
   if (!isText(pattern)) return [];
   return refusalOf(() => compilePattern(pattern), { path: [...path, "pattern"] });
@@ -67,7 +68,7 @@ export function repeatedNames(list: Json | undefined, path: Path, what: string):
     if (typeof name !== "string") return [];
     const isTaken = seen.has(name.trim());
     seen.add(name.trim());
-    const message = `there is another ${what} with the name "${name.trim()}"`;
+    const message = `the name "${name.trim()}" is already used by another ${what}`;
     return isTaken ? [{ path: [...at, "name"], message }] : [];
   });
 }

@@ -27,7 +27,7 @@ async function checkSchedule(schedule: Json | undefined): Promise<readonly Findi
 function checkZone(zone: Json | undefined, path: Path): readonly Finding[] {
   if (!isText(zone) || isTimeZone(zone)) return [];
   const suggestion = nearest(zone, Intl.supportedValuesOf("timeZone"));
-  return [{ path, message: "there is no such time zone", suggestion }];
+  return [{ path, message: "unknown time zone", suggestion }];
 }
 
 function checkQuiet(quiet: Json | undefined): readonly Finding[] {
@@ -39,7 +39,7 @@ function checkQuiet(quiet: Json | undefined): readonly Finding[] {
   const isAlways = wrong.length === 0 && quiet.from !== undefined && quiet.from === quiet.to;
   return [
     ...wrong.map((key) => ({ path: [...path, key], message: "expected a time of day, such as 22:00" })),
-    ...(isAlways ? [{ path, message: "it would always be quiet: from and to are the same" }] : []),
+    ...(isAlways ? [{ path, message: "from and to are the same, so the quiet hours would never end" }] : []),
     ...checkZone(quiet.time_zone, [...path, "time_zone"]),
   ];
 }
@@ -48,10 +48,10 @@ function checkRule(rule: JsonObject, path: Path, channels: readonly string[]): r
   return [
     ...checkOneKey(rule, path, CONDITION_KINDS, {
       none: `a rule needs one of ${CONDITION_KINDS.join(", ")}`,
-      more: (first) => `a rule has one condition, and this one already has ${first}`,
+      more: (first) => `a rule can have only one condition, and this one already has ${first}`,
     }),
     ...("store_unhealthy" in rule && "queues" in rule
-      ? [atKey([...path, "queues"], "queues has no meaning for store_unhealthy")]
+      ? [atKey([...path, "queues"], "queues has no effect for store_unhealthy")]
       : []),
     ...[rule.channels ?? []].flat().flatMap((name) => unknownChannel(name as Json, path, channels)),
   ];
@@ -91,11 +91,11 @@ function checkChannel(name: string, channel: Json | undefined): readonly Finding
       : [atKey(path, "the name of a channel consists of letters, digits, dots and dashes")]),
     ...checkOneKey(channel, path, needed, {
       none: `${type} needs ${needed.join(" or ")}`,
-      more: (first) => `${first} is given already`,
+      more: (first) => `${first} is already set`,
     }),
     ...unused
       .filter((key) => key in channel)
-      .map((key) => atKey([...path, key], `${key} has no meaning for ${type}`)),
+      .map((key) => atKey([...path, key], `${key} has no effect for ${type}`)),
     ...(isText(channel.url) && !isHttpUrl(channel.url)
       ? [{ path: [...path, "url"], message: "expected a URL that begins with https:// or http://" }]
       : []),

@@ -19,7 +19,7 @@ const dlqForm = z
   .strictObject({
     max_items: maybe(
       limit("a whole number"),
-      "How many waiting letters a job keeps; the oldest others are archived and deleted. Default 10000.",
+      "How many waiting letters a job keeps. If there are more, the oldest are archived and deleted. Default 10000.",
     ),
     retention_days: maybe(
       limit("a whole number of days"),
@@ -30,8 +30,8 @@ const dlqForm = z
       "After how many failed redrives a letter needs --force. Default 5.",
     ),
     toxic_after: maybe(limit("a whole number"), "The old name of poison_after.").meta({ deprecated: true }),
-    mirror: maybe(z.boolean(), "Write the letters as files while a job runs. Default true."),
-    dir: maybe(required("a folder"), "The folder of these files. Default: dlq in the home folder."),
+    mirror: maybe(z.boolean(), "Whether to write the letters as files while a job runs. Default true."),
+    dir: maybe(required("a folder"), "The folder for these files. Default: dlq in the home folder."),
   })
   .meta({ id: "dlq" });
 
@@ -43,16 +43,16 @@ const jobsForm = z
     ),
     log_retention_days: maybe(
       limit("a whole number of days"),
-      "After how many days the log of an attempt is deleted, unless a letter needs it. Default none.",
+      "After how many days the log of an attempt is deleted, unless a letter refers to it. Default none.",
     ),
   })
   .meta({ id: "jobs" });
 
 const matchForm = z
   .strictObject({
-    group: maybe(some(required("a signature")), "The signature of the failure, or several."),
-    type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "The error type, or several."),
-    class: maybe(some(z.enum(ERROR_CLASSES)), "The error class, or several."),
+    group: maybe(some(required("a signature")), "One or more failure signatures."),
+    type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "One or more error types."),
+    class: maybe(some(z.enum(ERROR_CLASSES)), "One or more error classes."),
     filter: maybe(required("an expression"), "CEL over item, letter and failure, e.g. item.size > 10."),
   })
   .describe("Which letters the fix applies to. All given conditions must hold.");
@@ -63,7 +63,7 @@ const fixForm = z
     match: matchForm,
     set: maybe(
       z.record(z.string(), required("an expression")),
-      'Paths and the CEL of their new values, e.g. {url: item.url.replace("http:", "https:")}.',
+      'Paths and CEL expressions for their new values, e.g. {url: item.url.replace("http:", "https:")}.',
     ),
     patch: maybe(z.record(z.string(), z.json()), "A JSON merge patch (RFC 7396)."),
     command: maybe(
@@ -72,14 +72,14 @@ const fixForm = z
     ),
     timeout: maybe(duration, "The time limit of the command. Default 30s."),
     max_uses: maybe(count(1), "How often the fix may be applied to the same letter. Default 1."),
-    auto: maybe(z.boolean(), "Whether a running job applies the fix itself. Default false."),
+    auto: maybe(z.boolean(), "Whether a running job applies the fix automatically. Default false."),
   })
   .meta({ id: "fix" });
 
 /** Conditions on the step and the text of a failure. `texts` names the texts that are searched. */
 const failureMatch = (texts: string) => ({
-  step: maybe(some(required("a step")), "The step that failed, or several."),
-  text: maybe(required("a text"), `A text that ${texts} contains, in upper or lower case.`),
+  step: maybe(some(required("a step")), "One or more names of failed steps."),
+  text: maybe(required("a text"), `A text that ${texts} contains, ignoring case.`),
   pattern: maybe(
     required("a regular expression"),
     `A regular expression that ${texts} matches, without backreferences and lookaround.`,
@@ -91,8 +91,8 @@ const groupForm = z
     name: required("a name").describe("The name of the group."),
     match: z
       .strictObject({
-        type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "The error type, or several."),
-        class: maybe(some(z.enum(ERROR_CLASSES)), "The error class, or several."),
+        type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "One or more error types."),
+        class: maybe(some(z.enum(ERROR_CLASSES)), "One or more error classes."),
         ...failureMatch("the message"),
       })
       .describe("Which failures the rule applies to. All given conditions must hold."),
@@ -103,8 +103,8 @@ const classRuleForm = z
   .strictObject({
     match: z
       .strictObject({
-        type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "The error type before this rule, or several."),
-        exit_code: maybe(some(count(0)), "The exit code, or several."),
+        type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "One or more error types, as they are before this rule."),
+        exit_code: maybe(some(count(0)), "One or more exit codes."),
         ...failureMatch("the message or the stored output"),
       })
       .describe("Which failures the rule applies to. All given conditions must hold."),
@@ -126,22 +126,22 @@ const arrivalRate = z
 const ruleForm = z
   .strictObject({
     name: maybe(required("a name"), "The name of the rule. Default: its condition."),
-    depth: maybe(count(1), "At least this many letters of a queue wait."),
-    oldest: maybe(duration, "The oldest letter of a queue has waited for this long, e.g. 24h."),
+    depth: maybe(count(1), "At least this many letters are waiting in a queue."),
+    oldest: maybe(duration, "The oldest letter of a queue has waited this long, e.g. 24h."),
     arrival_rate: maybe(
       arrivalRate,
-      "This many letters were written within a time, e.g. 20/10m; counted by the minute.",
+      "This many letters were written within a period, e.g. 20/10m; counted by the minute.",
     ),
     new_group: maybe(yes, "A new group of failures, or a resolved group with new letters."),
     breaker_open: maybe(yes, "The circuit breaker of a queue is open."),
-    store_unhealthy: maybe(yes, "The store cannot be read or written, or a runner could not write it."),
+    store_unhealthy: maybe(yes, "The store cannot be read or written, or a runner's write failed."),
     queues: maybe(
       some(required("a pattern")),
       "Which queues: names, where * matches anything and a leading ! excludes. Default: all.",
     ),
     severity: maybe(
       z.enum(SEVERITIES),
-      "The severity. Critical alerts are also sent in quiet hours. Default warning.",
+      "The severity. Critical alerts are sent even in quiet hours. Default warning.",
     ),
     channels: maybe(some(required("a channel")), "The channels that get the alerts. Default: all channels."),
     cool_down: maybe(
@@ -183,13 +183,13 @@ export const watchForm = z
       required("a time zone"),
       "The time zone of the schedule, e.g. Europe/Berlin. Default: that of the machine.",
     ),
-    on_arrival: maybe(z.boolean(), "Whether to check also when letters are written. Default true."),
+    on_arrival: maybe(z.boolean(), "Whether to also check when letters are written. Default true."),
     gather: maybe(duration, "How long to collect new letters before a check. Default 5s."),
     cool_down: maybe(duration, "The minimum time before the same alert is sent again. Default 1h."),
     recovery: maybe(z.boolean(), "Whether to send a message when an alert has recovered. Default true."),
     quiet_hours: maybe(
       quietForm,
-      "Hours in which only critical alerts are sent. The others are sent when these hours end.",
+      "Hours in which only critical alerts are sent. Other alerts are sent when these hours end.",
     ),
     rules: maybe(
       z.array(ruleForm).min(1, "expected at least one"),
@@ -226,7 +226,7 @@ export const configForm = z
   .strictObject({
     dlq: maybe(dlqForm, "How letters are stored."),
     jobs: maybe(jobsForm, "How long jobs and logs are kept."),
-    fixes: maybe(z.array(fixForm), "Automatic fixes for letters, tried in this order."),
+    fixes: maybe(z.array(fixForm), "Automatic fixes for letters, applied in this order."),
     groups: maybe(
       z.array(groupForm),
       "Rules that name groups of failures. The first match takes precedence over the algorithm.",

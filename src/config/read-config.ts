@@ -36,7 +36,7 @@ import { type Config, DEFAULT_CONFIG, type LetterSettings } from "./settings.ts"
 /** Resolves relative paths against the folder of the file. */
 export async function readConfig(text: string, path: string): Promise<Config> {
   const read = readYaml(text, {
-    notMapping: "settings are a mapping with keys such as dlq and fixes",
+    notMapping: "settings must be a mapping with keys such as dlq and fixes",
   });
   if (read.raw === undefined) throw refused(path, read.problems([]));
   const { value, findings } = checkForm(configForm, read.raw);

@@ -5,7 +5,7 @@ import { toRfc3339 } from "../std/clock.ts";
 import { PRIVATE_FOLDER, withFile, writeAtomically } from "../std/files.ts";
 import { isJsonObject, type JsonObject, stringifyJson } from "../std/json.ts";
 
-/** Appends one line per letter, and retries if another process replaced the file meanwhile. */
+/** Appends one line per letter. Retries if another process replaced the file in the meantime. */
 export async function appendLetters(folder: string, letters: readonly JsonObject[]): Promise<void> {
   if (letters.length === 0) return;
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });

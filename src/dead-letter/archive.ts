@@ -122,7 +122,7 @@ async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   if (rest !== "") yield rest;
 }
 
-/** Used in `catch`: converts a missing file into a `RedriveError`. */
+/** Use in `catch`: converts the error for a missing file into a `RedriveError`. */
 function missing(path: string): (error: unknown) => never {
   return (cause) => {
     if (codeOf(cause) !== "ENOENT") throw cause;
@@ -131,7 +131,7 @@ function missing(path: string): (error: unknown) => never {
   };
 }
 function tooShort(path: string): RedriveError {
-  return new RedriveError("illegal_move", `The archive ${path} is shorter than the store recorded.`, {
+  return new RedriveError("illegal_move", `The archive ${path} is shorter than recorded in the store.`, {
     hint: "It contains deleted letters. Restore the complete file, or cancel the operation.",
   });
 }

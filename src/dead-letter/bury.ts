@@ -51,7 +51,7 @@ function ofPoison({ redriveCount }: LeasedItem, reason: string): Partial<DeathRe
     poison: true,
     reprocessEligible: false,
     manualReviewRequired: true,
-    reason: `${reason}; came back from ${redriveCount} ${redriveCount === 1 ? "redrive" : "redrives"}: poison, needs review by a person`,
+    reason: `${reason}; failed again after ${redriveCount} ${redriveCount === 1 ? "redrive" : "redrives"}: poison, needs manual review`,
   };
 }
 

@@ -16,7 +16,7 @@ import { jobBranch } from "../workspace/names.ts";
 import type { Capsule, CapsuleChanges, CapsuleContent, CapsuleFile } from "./capsule.ts";
 import type { CapsuleMask } from "./make-capsule.ts";
 
-/** The data that was read, and a sentence for each part that could not be read. */
+/** The data that was read, and one sentence for each part that could not be read. */
 type Found<T> = { readonly found: T; readonly missing: readonly string[] };
 
 /** A larger file is shortened: the first and the last half of this size are kept. */
@@ -113,7 +113,8 @@ export async function readChanges(
   const { worktreePath, branchName, head = null } = letter.worktreeArtifacts;
   const bare = { worktree_path: worktreePath, branch_name: branchName, base: null, head };
   if (isNamedElsewhere(attempts)) return { found: bare, missing: [`${worktreePath} ${NOT_READ}.`] };
-  if (!existsSync(worktreePath)) return { found: bare, missing: [`The worktree ${worktreePath} is gone.`] };
+  if (!existsSync(worktreePath))
+    return { found: bare, missing: [`The worktree ${worktreePath} no longer exists.`] };
   const scratch = await mkdtemp(join(tmpdir(), "redrive-capsule-"));
   try {
     const patches = await readPatches(letter, worktreePath, { scratch, mask });
@@ -158,7 +159,9 @@ async function readPatches(
   };
 }
 
-/** The commit where the agent's branch left the job's branch; null if the job's branch no longer exists. */
+/**
+ * The commit at which the agent's branch left the job's branch; null if the job's branch no longer exists.
+ */
 async function commonBase(git: Git, jobId: string): Promise<string | null> {
   const { exitCode, stdout } = await git.ask(["merge-base", "HEAD", `refs/heads/${jobBranch(jobId)}`]);
   return exitCode === 0 ? stdout.trim() : null;
@@ -196,7 +199,10 @@ function patchOf(patch: Buffer, mask: CapsuleMask): CapsuleContent {
   return contentOf(mask.bytes(patch), patch.length, 0);
 }
 
-/** Reads the git state of the job's working directory. Returns null without a repository or without git. */
+/**
+ * Reads the git state of the job's working directory. Returns null if there is no repository or git is not
+ * installed.
+ */
 export async function readGitState({ spec }: Job): Promise<Capsule["git"]> {
   if (typeof spec.cwd !== "string" || !existsSync(spec.cwd)) return null;
   const git = new Git(spec.cwd);

@@ -98,7 +98,7 @@ export async function removeOldDrafts(folder: string): Promise<void> {
   await removeStaleDrafts(join(folder, "items"));
 }
 
-/** Does not flush the folder: the next sync writes a file that was lost in a power failure again. */
+/** Does not flush the folder: if a power failure loses the file, the next sync writes it again. */
 export function writeItem(path: string, letter: Letter): Promise<void> {
   return writeAtomically(path, `${stringifyJson(letterToJson(letter), 2)}\n`, { syncFolder: false });
 }
@@ -138,7 +138,7 @@ export async function writeSummary(
   });
 }
 
-/** Returns null for a missing or invalid index: the folder's files are enough to rebuild it. */
+/** Returns null for a missing or invalid index, because it can be rebuilt from the files in the folder. */
 export async function readIndex(folder: string) {
   const read = readFile(join(folder, "index.json"), "utf8").then(JSON.parse);
   const json: unknown = await read.catch(() => null);

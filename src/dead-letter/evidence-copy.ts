@@ -13,7 +13,7 @@ import { codeOf, messageOf } from "../std/thrown.ts";
 export interface NamedEvidence {
   readonly attempt: number;
   readonly file: EvidenceFile;
-  /** Whether an imported letter names the file; its path is then never opened. */
+  /** Whether the file was named by an imported letter. Its path is then never opened. */
   readonly isFromElsewhere?: boolean;
 }
 

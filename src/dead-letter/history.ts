@@ -1,4 +1,7 @@
-/** Builds a letter's history in order: its attempts, and what people and rules did between them. Reads only. */
+/**
+ * Builds a letter's history in order: its attempts, and the changes by people and rules between them. Reads
+ * only.
+ */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Event } from "../item/event.ts";
 import type { GroupRecord } from "../item/group.ts";
@@ -89,7 +92,10 @@ function burialTimes(events: readonly Event[]): ReadonlySet<number> {
   return new Set(burials.map(({ at }) => at));
 }
 
-/** An attempt after the letter was buried belongs to a redrive. The operation is known if only one is possible. */
+/**
+ * An attempt after the letter was buried belongs to a redrive. Its operation is identified only if there is a
+ * single candidate.
+ */
 function redrivesOf(
   attempts: readonly Attempt[],
   { operations, buriedAt }: { operations: readonly Operation[]; buriedAt: ReadonlySet<number> },
@@ -132,7 +138,10 @@ async function didWork(engine: Engine, { letterSequence, ref }: StoredLetter, { 
   return selected.some((one) => one.ref === ref);
 }
 
-/** Whether a moment is not the discard that made this resolution, so that the history shows a discard only once. */
+/**
+ * Whether a history entry is not the discard that made this resolution. Ensures that the history shows a
+ * discard only once.
+ */
 function isOther(entry: Moment): (moment: Moment) => boolean {
   const id = entry.kind === "resolved" ? entry.resolution.operationId : undefined;
   return (moment) => id === undefined || moment.kind !== "discard" || moment.operation.id !== id;

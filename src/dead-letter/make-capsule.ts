@@ -18,7 +18,7 @@ import { eventsAt } from "./history.ts";
 
 /** The version and environment for a new capsule. */
 export interface CapsuleOptions {
-  /** The running version of Redrive, stored in the capsule. */
+  /** The version of Redrive that makes the capsule. */
   readonly version: string;
   readonly env: NodeJS.ProcessEnv;
   readonly names?: readonly string[];
@@ -119,7 +119,7 @@ export interface CapsuleMask {
   readonly missing: readonly string[];
 }
 
-/** Masks the secret values that the workflow's own sources give, and those in the current environment. */
+/** Masks secret values from the workflow's own sources and from the current environment. */
 export function capsuleMask(job: Job, env: NodeJS.ProcessEnv): CapsuleMask {
   if (job.kind !== "workflow") return maskOf(maskerOf([]), []);
   const spec = workflowSpecOf(job);
@@ -143,5 +143,5 @@ function maskOf({ mask, maskChunk }: Masker, missing: readonly string[]): Capsul
 }
 
 function notKnown(name: string): string {
-  return `The value of secret ${name} is unknown here. Logs and messages were written without it, but the item data and the patches may contain it.`;
+  return `The value of the secret ${name} is not available here. Logs and messages do not contain it, but the item data and the patches may.`;
 }

@@ -1,6 +1,6 @@
 /**
- * Keeps a job's letter directory in sync with the store. Events give the changed letters; the index records the last
- * event. Several processes may do this at once: each repeats until no newer event is left.
+ * Keeps a job's letter directory in sync with the store. Events identify the changed letters; the index
+ * records the last event. Several processes may do this at once: each repeats until there is no newer event.
  */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -62,8 +62,8 @@ export class Projection {
   }
 
   /**
-   * Repeats until there are no new events, because another process may have written an older state meanwhile. Also writes
-   * the named letters and those in a redrive, which can change without an event.
+   * Repeats until there are no new events, because another process may have written an older state in the
+   * meantime. Also writes the given letters and letters in a redrive, which can change without an event.
    */
   async finish(changed: readonly string[] = []): Promise<CaughtUp> {
     let total = await this.#step({ changed: [...(await this.#itemsInRetry()), ...changed] });
@@ -74,7 +74,7 @@ export class Projection {
     }
   }
 
-  /** Rewrites the whole folder and removes other files. Does not create a folder without letters. */
+  /** Rewrites the whole folder and removes other files. Creates no folder if there are no letters. */
   async rebuild(): Promise<CaughtUp> {
     const { engine, jobId, root, documents, onChange } = this.#options;
     const cursor = await engine.newestEvent();
@@ -210,7 +210,9 @@ function touch(event: Event, before: Touch = NO_EVENT): Touch {
 /** Limits memory use: letters may have long histories. */
 const PAGE = 200;
 
-/** After this many events the index is rewritten just to store its cursor, so that they are not read again. */
+/**
+ * After this many events the index is rewritten to store its cursor, so that the events are not read again.
+ */
 const EVENTS_BEHIND_MAX = 50_000;
 
 const CHANGING_EVENTS: readonly EventType[] = [

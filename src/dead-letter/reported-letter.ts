@@ -1,4 +1,4 @@
-/** Builds letters from failures that library callers report for a program or an agent. Pure. */
+/** Builds letters from failures that library callers report on behalf of a program or an agent. Pure. */
 import { classOfType, reviewOf } from "../item/error-type.ts";
 import { type Failure, withPlainType } from "../item/failure.ts";
 import type { NewItem } from "../item/item.ts";

@@ -4,11 +4,11 @@ import type { JsonObject } from "../std/json.ts";
 
 /** The statistics of one queue, or of several together. */
 export interface LetterStats {
-  /** Waiting letters: dead, or redriven and not finished. */
+  /** Waiting letters: dead, or being redriven. */
   readonly size: number;
   /** Redriven letters whose items have not finished. */
   readonly onTheirWay: number;
-  /** Letters whose item succeeded in the end and whose record is still stored. */
+  /** Letters whose item finally succeeded and whose record is still stored. */
   readonly resolved: number;
   readonly discarded: number;
   /** `purged` counts letters deleted by a person or by retention, `evicted` those deleted by the size limit. */

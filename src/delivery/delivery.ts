@@ -69,7 +69,7 @@ export class Delivery {
     const limit = AbortSignal.timeout(settings.timeoutMs);
     const protocol = await this.#protocolOf(settings);
     const answer = await protocol.probe?.(settings, signal ? AbortSignal.any([signal, limit]) : limit);
-    return answer ?? { isReachable: true, detail: "it cannot be asked" };
+    return answer ?? { isReachable: true, detail: "it cannot be probed" };
   }
 
   async close(): Promise<void> {
@@ -140,7 +140,7 @@ async function openProtocol(protocol: DeliveryProtocol, { deliver, env = process
       if (deliver !== undefined) return deliver;
       throw new RedriveError(
         "usage",
-        "The target's receipts are delivered by a function of the service that created it.",
+        "The receipts are delivered by a function in the service that created the target.",
         {
           hint: 'Pass the function: store.target(name, { deliver: async (receipt) => … }), or change the protocol to "http" or "mcp".',
         },

@@ -211,7 +211,7 @@ function outcomeOfTrouble(error: unknown, call: McpCall): DeliveryOutcome {
     answer === null || answer.end === "whole"
       ? (messageOf(error).split("\n")[0] ?? "")
       : `the answer was ${answer.end}`;
-  return outcomeOfLostAnswer(`The answer cannot be understood: ${token?.mask(why) ?? why}`);
+  return outcomeOfLostAnswer(`The answer cannot be parsed: ${token?.mask(why) ?? why}`);
 }
 
 /** Throws for an incomplete response or a stream without a message, because the SDK would wait for more. */
@@ -233,7 +233,7 @@ function noObject(): NotDelivered {
     status: "refused",
     errorType: { name: "ClientError" },
     errorClass: "permanent",
-    message: "The receipt is not a JSON object, as the arguments of a tool must be",
+    message: "The receipt is not a JSON object, but tool arguments must be one",
   };
 }
 

@@ -72,9 +72,9 @@ export class Outbox {
 }
 
 function conflict(target: string, key: string): RedriveError {
-  const message = `A receipt with the key ${key} and another body was sent to ${target} before.`;
+  const message = `A receipt with the key ${key} but a different body was already sent to ${target}.`;
   return new RedriveError("receipt_conflict", message, {
-    hint: "The first one counts. Send another receipt with a key of its own.",
+    hint: "The first receipt is kept. Use a new key for a different receipt.",
   });
 }
 

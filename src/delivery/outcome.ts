@@ -66,9 +66,9 @@ function outcomeOfSuccess(answer: HttpAnswer, asked: Asked): DeliveryOutcome {
   const { status, body, end } = answer;
   const lost = (why: string) => outcomeOfLostAnswer(`HTTP ${status}: the answer ${why}`);
   if (end === "oversized") return lost("is longer than allowed");
-  if (end === "cut") return lost(`broke off after ${body.length} characters`);
+  if (end === "cut") return lost(`ended after ${body.length} characters`);
   const type = (answer.contentType.split(";")[0] ?? "").trim().toLowerCase();
-  if (PAGES.includes(type)) return lost(`is a web page (${type}), not a response of a service`);
+  if (PAGES.includes(type)) return lost(`is a web page (${type}), not a service response`);
   const json = jsonOf(body);
   const isJsonType = type === "application/json" || type.endsWith("+json");
   if (json === undefined && isJsonType && body.trim() !== "")

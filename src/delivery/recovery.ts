@@ -136,7 +136,9 @@ export class AutoRecovery {
       return await this.#send();
     } catch (error) {
       if (isStoreTrouble(error)) return 0; // the worker reports the error and waits
-      this.#options.onNotice(`Letters of ${this.#options.target.id} were not redriven: ${messageOf(error)}`);
+      this.#options.onNotice(
+        `The letters of ${this.#options.target.id} were not redriven: ${messageOf(error)}`,
+      );
       this.#waitMs = CHECK_MS_MAX;
       return 0;
     }
@@ -151,7 +153,8 @@ export class AutoRecovery {
     let sent = 0;
     for (const filter of filtersOf(target.id)) sent += await this.#redrive(filter);
     const letters = sent === 1 ? "1 letter" : `${sent} letters`;
-    if (sent > 0) onNotice(`${target.id} accepts receipts again: ${letters} of an outage are redriven.`);
+    if (sent > 0)
+      onNotice(`${target.id} accepts receipts again: ${letters} from an outage are being redriven.`);
     return sent;
   }
 
@@ -214,8 +217,8 @@ export function outageNotice(name: string, onNotice: (notice: string) => void) {
     if (!isParked && !(isOutage && verdict.kind === "retry")) return;
     isOut = true;
     const then = isParked
-      ? "they wait, and no attempt is counted"
-      : "they are retried, and become letters when their retries are used up";
+      ? "receipts wait, and no attempts are counted"
+      : "receipts are retried, and become letters when they are out of retries";
     onNotice(`${name} does not accept receipts now (${failure.errorMessage}): ${then}.`);
   };
 }

@@ -21,7 +21,7 @@ export const targetSettings = {
   ...t.optional(retries, "retries"),
   ...t.optional(t.numberFrom(0, 60), "backoffBase"),
   // Checked in `requireToken`, because an error must not print a token that was given instead of its location.
-  token: t.anyThat(() => true, "the location of a token").optional(),
+  token: t.anyThat(() => true, "a token location").optional(),
 };
 
 export function checkTargetSettings(settings: TargetSettings): void {

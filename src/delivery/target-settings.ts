@@ -158,15 +158,15 @@ function deliveryWith(before: DeliverySpec, settings: DeliverySettings): Deliver
 
 function requireUrl(text: string | undefined): void {
   if (text === undefined)
-    throw wrong("The target has no url.", "Add the address, e.g. https://asyncgate.example/complete.");
+    throw wrong("The target has no URL.", "Add the address, e.g. https://asyncgate.example/complete.");
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw wrong(
-      "The url of a target must be an http or https address.",
-      "Write it in full, e.g. https://asyncgate.example/complete.",
+      "The target URL must be an http or https address.",
+      "Write the full address, e.g. https://asyncgate.example/complete.",
     );
   if (url.username !== "" || url.password !== "")
-    throw wrong("The url of a target contains a user or a password, which the store would keep.", TOKEN_HINT);
+    throw wrong("The target URL contains a user or a password, which would be stored.", TOKEN_HINT);
 }
 
 const TOKEN_HINT = 'Give the location of the token: token: {env: "NAME"} or {file: "PATH"}.';
@@ -176,7 +176,7 @@ const OWN_HEADERS =
 
 function requireHeader(name: string, value: string): void {
   if (SECRET_HEADERS.test(name))
-    throw wrong(`The header ${name} is a secret, and the store would keep it.`, TOKEN_HINT);
+    throw wrong(`The header ${name} is a secret, and it would be stored.`, TOKEN_HINT);
   if (OWN_HEADERS.test(name))
     throw wrong(`The header ${name} cannot be set.`, "Remove it: Redrive sets this header itself.");
   try {
@@ -195,7 +195,7 @@ function requireToken(token: TokenSource): void {
   const [[name, text] = [], ...others] = Object.entries(token);
   const isSource = (name === "env" || name === "file") && typeof text === "string" && text !== "";
   if (!isSource || others.length > 0)
-    throw wrong("The token of a target must be the location of a token.", TOKEN_HINT);
+    throw wrong("The token of a target must be given as a location.", TOKEN_HINT);
 }
 
 function wrong(message: string, hint: string): RedriveError {
@@ -211,9 +211,9 @@ export function requireDeliverable(target: Job): void {
   if (isDeliverable(target)) return;
   throw new RedriveError(
     "usage",
-    `The receipts of ${target.id} are delivered by a function of the service that created it.`,
+    `The receipts of ${target.id} are delivered by a function in the service that created the target.`,
     {
-      hint: `Start that service; it continues by itself. \`redrive dlq retry ${target.id}\` redrives letters for it.`,
+      hint: `Start that service; it resumes delivery. \`redrive dlq retry ${target.id}\` makes its letters ready for delivery.`,
     },
   );
 }

@@ -23,7 +23,8 @@ export async function readToken(
   if (value === "") throw unusable(shown, "it is empty");
   if (value.length < SECRET_CHARS_MIN)
     throw unusable(shown, `it has fewer than ${SECRET_CHARS_MIN} characters`);
-  if (!/^[\x21-\x7e]+$/.test(value)) throw unusable(shown, "it has characters that a header cannot have");
+  if (!/^[\x21-\x7e]+$/.test(value))
+    throw unusable(shown, "it has characters that are not allowed in a header");
   if (last?.value !== value) last = tokenOf(value);
   return last;
 }

@@ -29,7 +29,7 @@ export async function openStore(url: string, options: OpenOptions = {}): Promise
     return (await import("./postgres/open.ts")).openPostgresEngine({ ...options, url });
   }
   const { maskPassword } = await import("./postgres/address.ts");
-  throw new RedriveError("usage", `"${maskPassword(url)}" is not the URL of a store.`, {
+  throw new RedriveError("usage", `"${maskPassword(url)}" is not a store URL.`, {
     hint: "Write sqlite:PATH, for example sqlite:./redrive.db, or postgres://USER@HOST/DATABASE.",
   });
 }
@@ -49,7 +49,7 @@ export async function salvageStore(fromUrl: string, toUrl: string): Promise<Salv
 function requirePath(url: string): string {
   const path = pathOf(url);
   if (path !== undefined) return path;
-  throw new RedriveError("usage", "`store salvage` saves a SQLite file into a new SQLite file.", {
+  throw new RedriveError("usage", "`store salvage` works only from a SQLite file to a new SQLite file.", {
     hint: "Write sqlite:PATH for both stores. `redrive store copy` copies the result into another database.",
   });
 }

@@ -42,25 +42,28 @@ function headerOf(row: Row | undefined, origin: Origin): readonly string[] | und
   const repeated = row?.fields.find((name, index) => row.fields.indexOf(name) !== index);
   if (row === undefined || repeated === undefined) return row?.fields;
   throw invalidInput(origin, { line: row.line }, `the header names the column "${repeated}" twice`, {
-    hint: "Give every column a name of its own in the first row.",
+    hint: "Give every column in the first row a unique name.",
   });
 }
 function problemOf(error: CsvError, columns: number): Problem {
   if (error.code !== "CSV_RECORD_INCONSISTENT_FIELDS_LENGTH") {
-    return PROBLEMS[error.code] ?? [error.message, "Correct the row there."];
+    return PROBLEMS[error.code] ?? [error.message, "Correct the row in the file."];
   }
   const values = Array.isArray(error.record) ? error.record.length : 0;
   const counted = `${values} ${values === 1 ? "value" : "values"}`;
-  return [`the row has ${counted}, the header has ${columns}`, LENGTH_HINT];
+  return [`the row has ${counted}, but the header has ${columns}`, LENGTH_HINT];
 }
 
 type Problem = readonly [problem: string, hint: string];
 
-const LENGTH_HINT = "Add or remove values, or put the ones that contain a comma into quotes.";
-const QUOTE_HINT = 'Put the whole value into quotes and double the quotes in it: "say ""yes""".';
+const LENGTH_HINT = "Add or remove values, or quote values that contain a comma.";
+const QUOTE_HINT = 'Quote the whole value and double the quotes inside it: "say ""yes""".';
 
 const PROBLEMS: Readonly<Record<string, Problem>> = {
-  CSV_QUOTE_NOT_CLOSED: ["the input ends inside a quoted value", "Close the quote; the file may be cut off."],
+  CSV_QUOTE_NOT_CLOSED: [
+    "the input ends inside a quoted value",
+    "Close the quote; the file may be truncated.",
+  ],
   CSV_INVALID_CLOSING_QUOTE: ["text after the closing quote of a value", QUOTE_HINT],
   INVALID_OPENING_QUOTE: ["a quote in the middle of a value that is not quoted", QUOTE_HINT],
 };

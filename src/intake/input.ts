@@ -50,7 +50,7 @@ async function openFile(path: string): Promise<{ file: FileHandle; isFile: boole
   if (!found.isDirectory()) return { file, isFile: found.isFile() };
   await file.close();
   throw new RedriveError("usage", `The input "${path}" is a directory.`, {
-    hint: `Name a file, or pass the names in it: find "${path}" -type f -print0.`,
+    hint: `Give a file, or the names of the files in it: find "${path}" -type f -print0.`,
   });
 }
 
@@ -78,7 +78,7 @@ async function* bytesOf(stream: Readable, name: string, signal?: AbortSignal): A
     signal?.throwIfAborted();
     const reason = messageOf(error);
     throw new RedriveError("input_invalid", `${name}: reading failed: ${reason}`, {
-      hint: "Run it again; items that were added before are not added twice.",
+      hint: "Run the command again; items that were already added are not added twice.",
       cause: error,
     });
   }

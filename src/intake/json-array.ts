@@ -81,7 +81,7 @@ export class ArrayScanner {
     const isInside = this.#state === "inside";
     throw this.#invalid(
       `invalid JSON: the input ends inside ${isInside ? "this element" : "the array"}`,
-      "It may be cut off: write it again, or close the array with ].",
+      "It may be truncated: write it again, or close the array with ].",
       isInside ? this.#elementLine : this.#line,
     );
   }
@@ -179,9 +179,9 @@ export class ArrayScanner {
 }
 
 const EXPECT_ARRAY_HINT =
-  "Put the values into [ ]. If every line is a JSON value of its own, the format is jsonl; if the array is in a " +
-  "field, take it out first, e.g. with: jq .items FILE.";
+  "Put the values into [ ]. If every line is a separate JSON value, use the format jsonl; if the array is in a " +
+  "field, extract it first, e.g. with: jq .items FILE.";
 
 const MORE_AFTER_ARRAY = "invalid JSON: there is more after the end of the array";
 const ONE_ARRAY_HINT =
-  "Only one array is allowed. If every line is a JSON value of its own, the format is jsonl.";
+  "Only one array is allowed. If every line is a separate JSON value, use the format jsonl.";

@@ -42,7 +42,7 @@ function* untilNull(lines: Iterable<Line>, origin: Origin): Generator<Line> {
     if (!line.data.includes("\0")) yield line;
     else {
       throw invalidInput(origin, { line: line.line }, "the line contains a NUL byte", {
-        hint: "If the records end with NUL bytes, as find -print0 writes them, the format is null.",
+        hint: "If the records end with NUL bytes, as in the output of find -print0, use the format null.",
       });
     }
   }

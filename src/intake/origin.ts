@@ -31,7 +31,7 @@ export function invalidInput(
   const { name, format } = origin;
   const { line, column } = position;
   const at = column === undefined ? `${name}:${line}` : `${name}:${line}:${column}`;
-  const detected = ` The format ${format} was detected from the first bytes; give the format if it is another.`;
+  const detected = ` The format ${format} was detected from the first bytes; give the format explicitly if this is wrong.`;
   return new RedriveError(
     "input_invalid",
     `${format === "null" ? `${name}: record ${line}` : at}: ${problem}`,
@@ -44,7 +44,7 @@ export function invalidInput(
 
 export function recordTooLong(origin: Origin, line: number): RedriveError {
   return invalidInput(origin, { line }, `longer than ${RECORD_BYTES_MAX / 1024 / 1024} MB`, {
-    hint: "Store the large data in a file and let the item name that file. Check the separator.",
+    hint: "Store large data in a file and put its path into the item. Also check the separator.",
   });
 }
 
@@ -75,7 +75,7 @@ export function decodeRecord(bytes: Buffer, origin: Origin, line: number): strin
 export function notUtf8(origin: Origin, line: number): RedriveError {
   const hint =
     origin.format === "null" || origin.format === "lines"
-      ? "Rename files whose names are not UTF-8 (convmv does it), or convert the text: iconv -f LATIN1 -t UTF-8."
+      ? "Rename files whose names are not UTF-8 (for example with convmv), or convert the text: iconv -f LATIN1 -t UTF-8."
       : "Convert the input first: iconv -f LATIN1 -t UTF-8.";
   return invalidInput(origin, { line }, "not valid UTF-8", { hint });
 }

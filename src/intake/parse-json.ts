@@ -22,7 +22,7 @@ function parse(text: string, origin: Origin, start: Position): Json {
   } catch (error) {
     const message = messageOf(error);
     throw invalidInput(origin, positionOf(message, text, start), `invalid JSON: ${tidy(message)}`, {
-      hint: "Correct the input and run it again; items that were added before are not added twice.",
+      hint: "Correct the input and run the command again; items that were already added are not added twice.",
       cause: error,
     });
   }

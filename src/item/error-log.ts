@@ -29,7 +29,7 @@ export interface ErrorEntry {
   readonly attempt?: number;
   /** The id of the lease holder, which includes the machine's name. */
   readonly holder?: string;
-  /** The message of the failure, or of the event if there is no failure record. */
+  /** The failure message, or the event's message if there is no failure record. */
   readonly message: string;
   /** Absent for errors of the runner and for purged items. */
   readonly failure?: Failure;
@@ -57,7 +57,7 @@ export const EVENTS_OF_ORIGIN: Readonly<Record<ErrorOrigin, readonly (typeof ERR
   runner: ["runner_failed", "store_write_failed"],
 };
 
-/** Builds an entry from an event and the remaining fields of its attempt's record. */
+/** Builds an entry from an event and the other fields of the attempt record. */
 export function errorEntryOf(
   { id, at, type, queue, itemId, attempt, data }: Event,
   { holder, failure }: { readonly holder?: string | undefined; readonly failure?: Failure | undefined },

@@ -7,11 +7,11 @@ export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
 
 interface TypeRule {
-  /** The class of failures of this type unless a failure has one of its own. */
+  /** The default class of failures of this type. */
   readonly class: ErrorClass;
   /** The type is recorded without fields; their values become lines of the failure's context. */
   readonly isPlain?: true;
-  /** A person must review letters with this type before they are redriven. */
+  /** A person must review letters of this type before they are redriven. */
   readonly needsPerson?: true;
 }
 
@@ -20,11 +20,11 @@ const TYPES = {
   CommandFailed: { class: "unknown" },
   WorktreeError: { class: "transient", isPlain: true },
   MergeConflict: { class: "unknown", isPlain: true },
-  ValidationFailed: { class: "unknown", isPlain: true, needsPerson: true }, // an agent may do better next time
+  ValidationFailed: { class: "unknown", isPlain: true, needsPerson: true }, // an agent may succeed next time
   CommitValidationFailed: { class: "unknown", isPlain: true, needsPerson: true }, // an agent may commit next time
   PermissionError: { class: "permanent", isPlain: true, needsPerson: true },
   ResourceExhausted: { class: "transient", isPlain: true },
-  WorkerLost: { class: "transient" }, // the machine may be the cause; `decide` counts how often
+  WorkerLost: { class: "transient" }, // the machine may be the cause; `decide` counts the losses
   ClientError: { class: "permanent" },
   RateLimited: { class: "throttled" },
   ServerError: { class: "transient" },

@@ -103,7 +103,7 @@ export interface EventDraft {
   readonly data?: Record<string, Json>;
 }
 
-/** Returns the events of one settlement in order. All engines write the same ones. */
+/** Returns the events of one settlement in order. All engines write the same events. */
 export function eventsOf(settlement: Settlement, wasLetter: boolean): readonly EventDraft[] {
   return [endOfAttempt(settlement), ...handlerFailed(settlement), ...whatFollows(settlement, wasLetter)];
 }

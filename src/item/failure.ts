@@ -1,4 +1,4 @@
-/** The immutable record of a failed attempt, with its source, its evidence files and their JSON. */
+/** The immutable record of a failed attempt, with its source and evidence files, and its JSON form. */
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import {
   ERROR_CLASSES,
@@ -47,7 +47,7 @@ export interface Failure {
   /** Path of the file with the whole output. */
   readonly log?: string;
   readonly evidence?: readonly EvidenceFile[];
-  /** The location of the failure as the work itself names it. */
+  /** The location of the failure as reported by the command or handler. */
   readonly source?: FailureSource;
 }
 
@@ -93,7 +93,7 @@ export function sourceFromJson(json: JsonObject): FailureSource | undefined {
   return Object.keys(source).length === 0 ? undefined : source;
 }
 
-/** Redrive's own facts about a failure, used for fields that the work did not report. */
+/** Facts about a failure that Redrive knows itself. They fill in fields that were not reported. */
 export interface KnownSource {
   readonly source?: FailureSource | undefined;
   readonly jobId?: string | undefined;
@@ -103,7 +103,10 @@ export interface KnownSource {
   readonly step?: string | undefined;
 }
 
-/** Fills missing fields with the worker's attempt or the job, the queue, the step, the attempt and the step. */
+/**
+ * Fills in missing fields: the flow with the worker's attempt or the job, then the queue, the step and the
+ * attempt.
+ */
 export function sourceWithDefaults(known: KnownSource): Required<FailureSource> {
   const { source = {}, jobId, queue, attempt, step = "" } = known;
   const flow = queue ?? jobId ?? "";
@@ -135,7 +138,7 @@ export interface EvidenceFile {
   readonly missing?: true;
   /** The path of the copy on the same machine. */
   readonly kept?: string;
-  /** Why there is no digest or no copy; completes a sentence that starts with "it". */
+  /** Why there is no digest or no copy. Completes a sentence that starts with "it". */
   readonly problem?: string;
 }
 
@@ -207,7 +210,7 @@ export function failureToJson(failure: Failure): JsonObject {
   return FAILURE_FORM.toJson(failure);
 }
 
-/** Reads a failure from JSON of Redrive, Prodigy or mmm. */
+/** Reads a failure from the JSON of Redrive, Prodigy or mmm. */
 export function failureFromJson(json: JsonObject): Failure {
   return FAILURE_FORM.fromJson(json);
 }

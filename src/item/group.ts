@@ -10,7 +10,10 @@ export const GROUP_STATES = ["open", "resolved", "ignored"] as const;
 /** One of `GROUP_STATES`. */
 export type GroupState = (typeof GROUP_STATES)[number];
 
-/** The conditions that end ignoring a group; the first one that is met counts. Without any, only a person reopens it. */
+/**
+ * The conditions that end ignoring a group. The first one that is met reopens it; if there are none, only a
+ * person does.
+ */
 export interface IgnoreUntil {
   /** A point in time by the store's clock. */
   readonly at?: number;
@@ -63,10 +66,13 @@ export interface GroupChange {
   readonly note?: string;
 }
 
-/** Moves current and future letters to another group: all of a signature (merge), or only those with a text (split). */
+/**
+ * Moves existing and later letters to another group: all letters of a signature (merge), or only those with a
+ * text (split).
+ */
 export interface Correction {
   readonly from: string;
-  /** A substring of the message, matched case-insensitively. Absent: all letters match. */
+  /** A substring of the message, matched case-insensitively. If it is absent, all letters match. */
   readonly text?: string;
   readonly to: string;
   readonly pattern: string;

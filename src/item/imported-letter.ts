@@ -29,11 +29,11 @@ export interface ImportedLetter {
   readonly lastAt: number;
   /** Amendments numbered from 2 without gaps, because revision 1 is the original data. */
   readonly amendments: readonly Amendment[];
-  /** The current revision; 1 without amendments. */
+  /** The current revision; 1 if there are no amendments. */
   readonly revision: number;
 }
 
-/** Throws on a letter without an id; the file readers have already refused those. */
+/** Throws for a letter that has no id; the file readers have already refused such letters. */
 export function importedLetter(letter: Letter): ImportedLetter {
   assert(letter.itemId !== "", "an imported letter has no item id");
   const failures = numbered(letter.failureHistory);

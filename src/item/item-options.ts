@@ -1,23 +1,26 @@
-/** What one item sets for itself: retries and backoff instead of those of its queue, and context for tools. */
+/** Settings of a single item: retries and backoff that override its queue's, and context for tools. */
 import { compact, type JsonObject, parseJson, stringifyJson } from "../std/json.ts";
 import type { Backoff } from "./backoff.ts";
 
-/** What one item sets for itself. */
+/** Settings of a single item. */
 export interface ItemOptions {
-  /** How often the item is retried after its first attempt. Default: as its queue. */
+  /** How often the item is retried after its first attempt. Default: the queue's setting. */
   readonly retries?: number;
-  /** The waits before its retries. Default: as its queue. */
+  /** The waits before the retries. Default: the queue's setting. */
   readonly backoff?: Backoff;
-  /** A small object beside the data, such as a trace context. Part of neither the item's identity nor a signature. */
+  /**
+   * A small object stored with the data, such as a trace context. It affects neither the item's identity nor
+   * a signature.
+   */
   readonly context?: JsonObject;
 }
 
-/** The most retries that one item may ask for. */
+/** The maximum number of retries for one item. */
 export const RETRIES_MAX = 1000;
-/** The longest context, as JSON text. */
+/** The maximum size of the context as JSON text. */
 export const CONTEXT_BYTES_MAX = 8192;
 
-/** The options as the store keeps them; undefined for most items, which have none. */
+/** Formats the options for the store; undefined for most items, which have none. */
 export function optionsText({ retries, backoff, context }: ItemOptions): string | undefined {
   if ((retries ?? backoff ?? context) === undefined) return undefined;
   return stringifyJson(compact({ retries, backoff, context }));

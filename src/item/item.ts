@@ -23,8 +23,9 @@ export interface NewItem extends ItemOptions {
   /** After this time the item fails permanently without being run. Default: never. */
   readonly expiresAt?: number;
   /**
-   * Items of one ordering key run one at a time, oldest first: none is leased while an older one of the key is ready, leased or
-   * held. Dead, skipped and discarded items do not block the key. Default: no ordering key.
+   * Items with the same ordering key run one at a time, oldest first: an item is not leased while an older
+   * one with its key is ready, leased or held. Dead, skipped and discarded items do not block the key.
+   * Default: no ordering key.
    */
   readonly orderingKey?: string;
 }
@@ -60,7 +61,7 @@ export interface Item extends ItemOptions {
   readonly progress?: Progress;
 }
 
-/** The progress of an attempt, in any form that means something to people. */
+/** The progress of an attempt, in any form that the handler chooses. */
 export interface Progress {
   readonly attempt: number;
   readonly at: number;
@@ -82,7 +83,7 @@ export interface LeasedItem extends Lease, ItemOptions {
   readonly lostCount: number;
   readonly revision: number;
   readonly redriveCount: number;
-  /** The position among the items of the queue when it was added, from 0. For display only. */
+  /** The item's position in the queue when it was added, from 0. For display only. */
   readonly index: number;
   /** When the attempt started, by the store's clock. */
   readonly startedAt: number;
@@ -131,7 +132,7 @@ export type Verdict =
   | { readonly kind: "skip"; readonly reason: string }
   | { readonly kind: "stop"; readonly reason: string };
 
-/** The fields by which a letter is found, grouped and judged. */
+/** The fields that are used to find and group a letter and to decide about its retry. */
 export interface DeathRecord {
   readonly reason: string;
   readonly errorType: ErrorTypeName;
@@ -145,7 +146,7 @@ export interface DeathRecord {
   /** The item failed again after too many redrives. */
   readonly poison?: boolean;
   readonly worktreeArtifacts?: WorktreeArtifacts;
-  /** The signature that another program gave an imported letter. */
+  /** The signature that another program assigned to an imported letter. */
   readonly sourceSignature?: string;
 }
 
@@ -158,7 +159,7 @@ export interface Settlement {
   readonly log?: string;
   /** The result of a successful attempt. */
   readonly result?: Json;
-  /** The merge commit of a successful attempt in the branch of the job. */
+  /** The merge commit of a successful attempt in the job's branch. */
   readonly mergedCommit?: string;
   /** Present if and only if the verdict buries the item (`bury` and `stop`). */
   readonly death?: DeathRecord;
@@ -166,7 +167,7 @@ export interface Settlement {
   readonly notes?: readonly NewNote[];
   /** Counters of the queue to increment in addition to the store's own. */
   readonly counts?: readonly string[];
-  /** Why the runner could not make the attempt; only for a released attempt. Event: `runner_failed`. */
+  /** Why the runner could not make the attempt. Only for a released attempt. Event: `runner_failed`. */
   readonly fault?: string;
   /** Set when the handler of `on_item_failure: custom` failed. Event: `handler_failed`. */
   readonly handlerProblem?: HandlerProblem;
@@ -187,7 +188,7 @@ export interface NewNote {
   readonly text: string;
 }
 
-/** Every priority, highest first. Within a priority the due time decides, then the age. */
+/** Every priority, highest first. Items with the same priority are ordered by due time, then by age. */
 export const PRIORITIES = ["high", "normal", "low"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
@@ -200,7 +201,10 @@ export function priorityOf(rank: number): Priority {
   return PRIORITIES[rank] ?? "normal";
 }
 
-/** The display name: the id if it occurs in the data, otherwise the data, because a generated id means nothing to people. */
+/**
+ * Returns the display name: the id if it occurs in the data, otherwise the data, because a generated id means
+ * nothing to people.
+ */
 export function itemName({ itemId, data }: { readonly itemId: string; readonly data: Json }): string {
   const text = asText(data);
   return typeof data !== "string" && text.includes(itemId) ? itemId : text;
@@ -242,8 +246,8 @@ export interface AddOptions {
    */
   readonly generatedIds?: boolean;
   /**
-   * The queue settings that the items were checked against, as `findJob` returned them. If they have changed, nothing is
-   * added and a `job_changed` error is thrown. Default: no check.
+   * The queue settings that the items were checked against, as returned by `findJob`. If they have changed,
+   * nothing is added and a `job_changed` error is thrown. Default: no check.
    */
   readonly spec?: JsonObject;
 }

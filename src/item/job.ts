@@ -11,7 +11,7 @@ export type JobStatus = (typeof JOB_STATUSES)[number];
 export const JOB_KINDS = ["map", "workflow", "imported", "deleting", "queue", "target"] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** Job kinds that never end and are processed by workers. */
+/** Job kinds that never end. Workers process their items. */
 export const STANDING_KINDS: readonly JobKind[] = ["queue", "target"];
 
 /** Job kinds that end; `redrive jobs` lists them. */

@@ -26,7 +26,9 @@ export interface LetterFilter {
   readonly ageOf?: LetterAge;
   readonly attemptsMin?: number;
   readonly attemptsMax?: number;
-  /** A substring of the last failed attempt's message, matched case-insensitively (by `toLowerCase`). */
+  /**
+   * A substring of the message of the last failed attempt, matched case-insensitively (with `toLowerCase`).
+   */
   readonly text?: string;
 }
 
@@ -56,11 +58,11 @@ export interface LetterQuery extends LetterFilter {
   readonly order?: LetterOrder;
   /** The page size; 0 returns only the total. */
   readonly limit: number;
-  /** The `next` of the previous page in the same order. */
+  /** The `next` value of the previous page in the same order. */
   readonly cursor?: string;
   /** The parts to load (default: all). Other parts may be empty; ids, numbers and group fields are always set. */
   readonly parts?: readonly LetterPart[];
-  /** False skips counting: the total may then be 0. Default true. */
+  /** If false, the total is not counted and may be 0. Default true. */
   readonly counted?: boolean;
 }
 
@@ -86,7 +88,7 @@ export interface LetterPage {
   readonly next: string | null;
 }
 
-/** Selects burials by the death record of each burial. */
+/** Selects burials by their death records. */
 export interface ArrivalQuery
   extends Pick<LetterFilter, "queue" | "types" | "classes" | "signatures" | "eligible"> {
   /** The length of an interval; a multiple of a minute. */

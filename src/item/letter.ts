@@ -103,7 +103,10 @@ export interface Letter {
   readonly resolution?: Resolution;
 }
 
-/** Limits imported letters, because each attempt becomes a record: higher counts are refused, higher numbers replaced. */
+/**
+ * Limits imported letters, because each attempt becomes a record. Higher counts are refused, and higher
+ * attempt numbers are replaced.
+ */
 export const ATTEMPTS_MAX = 10_000;
 
 const ARTIFACTS_FORM = new RecordForm<WorktreeArtifacts>({

@@ -12,11 +12,11 @@ interface KindRule {
   /** The states of letters that this kind accepts. If the filter has no states, the first one is selected. */
   readonly states: readonly ItemState[];
   /**
-   * The event of a step that changed or refused letters. An edit writes one event for each letter instead. Events of letters
-   * precede the event of the step, in the order of their burials.
+   * The event for a step that changed or refused letters. An edit writes one event for each letter instead.
+   * Events of letters precede the event of the step, in burial order.
    */
   readonly event: EventType;
-  /** The `why` of `dlq_item_removed`, for kinds that remove letters. */
+  /** The `why` field of `dlq_item_removed`, for kinds that remove letters. */
   readonly why?: string;
 }
 
@@ -48,8 +48,8 @@ export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
 /** The store's reasons for refusing a letter. Callers add their own reasons. */
 export const REFUSAL = {
-  gone: "it changed or left after it was selected",
-  ineligible: "not eligible: it needs a person, cannot succeed unchanged, or failed too often",
+  gone: "it changed or was removed after it was selected",
+  ineligible: "not eligible: it needs manual review, cannot succeed unchanged, or failed too often",
   cancelled: "the operation was cancelled",
 } as const;
 
@@ -68,7 +68,9 @@ export interface NewOperation {
   readonly author: string;
   /** The reason for a discard, stored with each letter. */
   readonly reason?: string;
-  /** The parameters for resuming after a crash, such as the change of an edit. Engines store it without reading it. */
+  /**
+   * The parameters for resuming after a crash, such as the change of an edit. Engines do not interpret it.
+   */
   readonly plan: JsonObject;
 }
 
@@ -77,7 +79,7 @@ export interface Operation extends NewOperation {
   readonly status: OperationStatus;
   readonly createdAt: number;
   readonly endedAt?: number;
-  /** The newest burial at the beginning of the operation; later letters are not selected. */
+  /** The sequence number of the newest letter when the operation began; later letters are not selected. */
   readonly bound: number;
   /** The position where the search for letters continues. */
   readonly cursor?: string;
@@ -87,7 +89,7 @@ export interface Operation extends NewOperation {
   readonly selected: number;
   readonly done: number;
   readonly refused: number;
-  /** Only for a redrive, where done = succeeded + failed + running. */
+  /** Used only for redrives, where done = succeeded + failed + running. */
   readonly succeeded: number;
   readonly failed: number;
   /** How many of the failed letters had the same signature as before. */
@@ -95,7 +97,10 @@ export interface Operation extends NewOperation {
 }
 
 export interface OperationStep {
-  /** The number of pending letters to process, oldest burial first, including refused ones. Not for an edit. */
+  /**
+   * The number of pending letters to process, including refused ones, oldest burial first. Not allowed for an
+   * edit.
+   */
   readonly max?: number;
   /** Alternatively, the letters to process, oldest burial first. Letters that are not pending are skipped. */
   readonly letters?: readonly LetterStep[];
@@ -103,7 +108,10 @@ export interface OperationStep {
   readonly due?: {
     /** The delay from now. */
     readonly delayMs: number;
-    /** The minimum delay after the burial. Entry n is for a letter that was redriven n times; the last entry repeats. */
+    /**
+     * The minimum delay after the burial. Entry n applies to a letter that was redriven n times; the last
+     * entry repeats.
+     */
     readonly sinceBurialMs: readonly number[];
   };
   /** The new priority of redriven items. Default: unchanged. */
@@ -119,7 +127,7 @@ export interface LetterStep {
   readonly revision?: number;
   /** The new data of an edit (equal data counts as done without a new revision), or the data of the requeued item. */
   readonly data?: Json;
-  /** The priority of a requeued item. Default: that of the letter. */
+  /** The priority of a requeued item. Default: the letter's priority. */
   readonly priority?: Priority;
   readonly rule?: string;
   readonly note?: string;
@@ -170,7 +178,10 @@ export function operationToJson(operation: Operation): JsonObject {
   });
 }
 
-/** Returns the event of a step that changed or refused letters. An edit has none, because each letter has its own. */
+/**
+ * Returns the event for a step that changed or refused letters. An edit has none, because each letter has its
+ * own event.
+ */
 export function stepEvent(
   { id, kind }: Pick<NewOperation, "id" | "kind">,
   { done, refused }: { readonly done: number; readonly refused: number },
@@ -230,12 +241,12 @@ export function newIdOf(itemId: string, isTaken: (id: string) => boolean): strin
 
 const REQUEUE = "Requeue-";
 
-/** The name of a requeued item: `Requeue-` and the name of the letter's item. The prefix is not repeated. */
+/** The name of a requeued item: `Requeue-` and the name of the original item. The prefix is not repeated. */
 export function newNameOf(name: string | null | undefined, itemId: string): string {
   const before = name ?? itemId;
   return before.startsWith(REQUEUE) ? before : `${REQUEUE}${before}`;
 }
 
 export function sentAnewAs(itemId: string): string {
-  return `sent anew as ${itemId}`;
+  return `requeued as ${itemId}`;
 }

@@ -20,8 +20,9 @@ const ROUNDING_MS = 0.002;
 const PER_MS = 1000;
 
 /**
- * Computes the allowance without using it; `spend` returns the number to store after a lease. `spentUntil` is the time up to
- * which the rate is used up, in microseconds since the epoch in every store; 0 for a queue that was never processed.
+ * Computes the allowance without using it; `spend` returns the number to store after a lease. `spentUntil` is
+ * the time until which the rate is used up, in microseconds since the epoch in every store; 0 for a queue
+ * that was never processed.
  */
 export function allow(spentUntil: number, now: number, rate: Rate, wanted: number): Allowance {
   const periodMs = 1000 / rate.perSecond;
@@ -38,7 +39,8 @@ export function spend(spentUntil: number, now: number, rate: Rate, taken: number
 }
 
 /**
- * Drops unused allowance beyond the burst. A future time, stored before the clock was set back, must not block the queue.
+ * Drops unused allowance beyond the burst. A time in the future, stored before the clock was set back, must
+ * not block the queue.
  */
 function startOf(spentUntil: number, now: number, rate: Rate): number {
   const savedMs = Math.max(1000 / rate.perSecond, BURST_SECONDS * 1000);

@@ -61,7 +61,10 @@ export function receiptLatencyOf(
   return { count, sumSeconds: sumMs / 1000, buckets };
 }
 
-/** The key is the same for every attempt. Amended data gets a new key, or the receiver would treat it as a duplicate. */
+/**
+ * Returns the same key for every attempt. Amended data gets a new key, because the receiver would otherwise
+ * treat it as a duplicate.
+ */
 export function receiptKeyOf({ itemId, revision }: Pick<Item, "itemId" | "revision">): string {
   return revision <= 1 ? itemId : `${itemId}.r${revision}`;
 }

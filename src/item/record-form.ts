@@ -8,7 +8,7 @@ export interface FieldKind<T> {
   readonly read: (json: Json) => T | undefined;
   /** Validates imported JSON more strictly than `read`, which accepts whatever it can. */
   readonly fits?: (json: Json) => boolean;
-  /** The message for invalid JSON; completes a sentence that ends in "is". */
+  /** The message for invalid JSON. Completes a sentence that ends in "is". */
   readonly problem: string;
 }
 
@@ -89,7 +89,7 @@ function plain<T extends Json>(is: (json: Json) => json is T, problem: string): 
   return { write: (value) => value, read: (json) => (is(json) ? json : undefined), problem };
 }
 
-/** A number. Import accepts only those for which `fits` is true; `read` accepts any. */
+/** A number. An import accepts only numbers for which `fits` is true; `read` accepts any number. */
 export function numberKind(fits: (value: number) => boolean, problem: string): FieldKind<number> {
   const kind = plain((json): json is number => typeof json === "number", problem);
   return { ...kind, fits: (json) => typeof json === "number" && fits(json) };

@@ -1,4 +1,6 @@
-/** The types of holders, and of the runner's transaction that settles ended attempts and leases due items. */
+/**
+ * The types of holders, and of the transaction in which a runner settles ended attempts and leases due items.
+ */
 import type { JsonObject } from "../std/json.ts";
 import type { EventType } from "./event.ts";
 import type { Lease, LeasedItem, Settlement } from "./item.ts";
@@ -22,7 +24,7 @@ export interface Holder extends NewHolder {
   readonly expired: boolean;
 }
 
-/** The request of one step of a runner. */
+/** The request for one step of a runner. */
 export interface SettleAndLease {
   readonly settle: readonly Settlement[];
   readonly lease?: {
@@ -33,7 +35,10 @@ export interface SettleAndLease {
     /** The rate limit shared by all workers of the queue. */
     readonly rate?: Rate;
   };
-  /** The queue's shared breaker. If the stored version is not `seen`, nothing is leased and `next` is not written. */
+  /**
+   * The queue's shared breaker. If its stored version is not `seen`, nothing is leased and `next` is not
+   * written.
+   */
   readonly gate?: {
     readonly queue: string;
     readonly seen: number;
@@ -49,8 +54,8 @@ export interface SettleAndLeaseResult {
   /** Settled leases that the holder had already lost. */
   readonly stale: readonly Lease[];
   /**
-   * When to poll again: the earliest due time, or when the rate limit allows the next item. Null if unknown, if the queue is
-   * paused, or if the version of the gate was not `seen`.
+   * When to poll again: the earliest due time, or when the rate limit allows the next item. Null if this is
+   * unknown, if the queue is paused, or if the gate's version was not `seen`.
    */
   readonly nextDueAt: number | null;
   /** Nothing was leased because the queue is paused. */

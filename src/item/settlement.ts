@@ -68,7 +68,10 @@ export type Outcome =
 export interface StandardOutput {
   readonly bytes: number;
   readonly inline?: Uint8Array;
-  /** An open, unlinked file with the whole output. The code that prints it must close it. */
+  /**
+   * An open, unlinked file that contains the whole output. The code that prints the output must close the
+   * file.
+   */
   readonly fd?: number;
   /** Why part of the output is missing. */
   readonly lost?: string;

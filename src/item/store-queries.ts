@@ -1,4 +1,7 @@
-/** Store queries other than letters, and their results: counts, results, counters, documents, rows, damage. */
+/**
+ * Store queries that do not concern letters, and their results: counts, results, counters, documents, rows,
+ * damage.
+ */
 import { assert } from "../std/assert.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import type { EventType } from "./event.ts";
@@ -9,7 +12,7 @@ export interface ItemQuery {
   readonly states?: readonly ItemState[];
   /** Returns only items with these ids, by direct lookup. Default: all items. */
   readonly itemIds?: readonly string[];
-  /** The `ref` of the last item of the previous page. Default 0. */
+  /** The `ref` of the last item on the previous page. Default 0. */
   readonly after?: number;
   readonly limit: number;
 }
@@ -59,10 +62,10 @@ export interface SharedDocument {
   readonly body: Json;
 }
 
-/** A change of something that has no event of its own, such as a token or a setting of a queue. */
+/** A change that has no event type of its own, such as a new token or a changed queue setting. */
 export interface RecordedChange {
   readonly author: string;
-  /** What was done, e.g. `token.create`. */
+  /** The action, e.g. `token.create`. */
   readonly action: string;
   readonly queue?: string;
   readonly item_id?: string;
@@ -72,7 +75,7 @@ export interface RecordedChange {
 
 export interface RowPage {
   readonly rows: readonly JsonObject[];
-  /** The `after` of the next page; null on the last page. */
+  /** The `after` value for the next page; null on the last page. */
   readonly next: Json | null;
 }
 
@@ -105,7 +108,7 @@ export interface TableDamage {
   readonly gaps: number;
 }
 
-/** A change that the loss of other rows made necessary. */
+/** A change that was made because other rows were lost. */
 export interface Repair {
   readonly what: string;
   readonly rows: number;
@@ -126,7 +129,10 @@ export interface SalvageReport {
   readonly problems: readonly Problem[];
 }
 
-/** The document with the offset of the store's clock from the uptime of machines. Copies of a store do not include it. */
+/**
+ * The document that stores the difference between the store's clock and machine uptime. It is not copied with
+ * a store.
+ */
 export const CLOCK_RECORD = "clock";
 
 const GATES = "gate/";
@@ -136,7 +142,7 @@ export function gateName(queue: string): string {
   return `${GATES}${queue}`;
 }
 
-/** Throws for the name of a shared breaker, because breakers change only together with leases. */
+/** Throws if the name belongs to a shared breaker, because breakers change only together with leases. */
 export function assertFreeName(name: string): void {
   assert(!name.startsWith(GATES), `the gate ${name} is written by settleAndLease only`);
 }

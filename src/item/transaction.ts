@@ -1,8 +1,8 @@
-/** The database connections of callers, over which items are added inside the caller's own transaction. */
+/** Database connections of callers, which are used to add items inside the caller's own transaction. */
 
 /**
- * A connection to PostgreSQL with an open transaction: a client of `pg`, or an object whose `query` sends a statement with
- * `$1` parameters over the connection of another library.
+ * A connection to PostgreSQL with an open transaction: a `pg` client, or an object whose `query` sends a
+ * statement with `$1` parameters over a connection of another library.
  */
 export interface PostgresConnection {
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;

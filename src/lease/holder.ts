@@ -77,7 +77,7 @@ async function refuseSecond(engine: Engine, jobId: string, ownId: string): Promi
   const [first] = present;
   if (first === undefined || first.id === ownId) return;
   throw new RedriveError("job_running", `Process ${first.pid} is running the job ${jobId}.`, {
-    hint: `\`redrive status ${jobId} --watch\` follows it.`,
+    hint: `To follow it: redrive status ${jobId} --watch`,
   });
 }
 

@@ -141,7 +141,11 @@ function exclusive(given: object, one: string, other: string): void {
   const { [one]: first, [other]: second } = given as Record<string, unknown>;
   if (first === undefined || second === undefined) return;
   throw t.invalidInput("queue.add", [
-    { text: `options.${one} and options.${other} exclude each other`, field: one, hint: "Give one of them." },
+    {
+      text: `options.${one} and options.${other} cannot be used together`,
+      field: one,
+      hint: "Give one of them.",
+    },
   ]);
 }
 
@@ -151,7 +155,7 @@ async function checkedData(data: unknown, { queue, schema }: AddRules): Promise<
   if (problem !== undefined)
     throw new RedriveError("input_invalid", `The data cannot be stored as JSON: ${problem}.`, {
       field: "data",
-      hint: "Data may have texts, numbers, booleans, null, lists and plain objects.",
+      hint: "Data may contain texts, numbers, booleans, null, lists and plain objects.",
     });
   const json = toJsonData(data);
   if (schema === undefined) return json;

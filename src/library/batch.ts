@@ -121,6 +121,6 @@ function resultsOf(results: unknown, count: number): readonly unknown[] | undefi
   if (results === undefined) return undefined;
   if (Array.isArray(results) && results.length === count) return results;
   throw new TypeError(
-    `The handler of a batch returns one result for each of its ${count} tasks, or nothing.`,
+    `The handler of a batch must return one result for each of its ${count} tasks, or nothing.`,
   );
 }

@@ -210,7 +210,7 @@ export class Letters<Data> implements AsyncIterable<Letter<Data>> {
     if (queue === undefined)
       throw new RedriveError(
         "usage",
-        `letters.${verb}: name the queue or the job whose letters are changed.`,
+        `letters.${verb}: give the queue or the job whose letters are to be changed.`,
         {
           field: "queue",
           hint: `For example redrive.letters({ queue: "invoices" }).${verb}(…) or queue.letters().${verb}(…).`,

@@ -123,8 +123,8 @@ export async function runMap<Item, Result>(
     ),
   );
   if (end === "interrupted")
-    throw new RedriveError("interrupted", `The map ${call.name} was stopped before its end.`, {
-      hint: "Call it again with the same name to continue. Items that are done are not repeated.",
+    throw new RedriveError("interrupted", `The map ${call.name} was stopped before it finished.`, {
+      hint: "Call it again with the same name to continue. Completed items are not repeated.",
     });
   const { total, done: succeeded, dead, skipped } = await context.engine.count(job.id);
   return {
@@ -192,7 +192,7 @@ function policyOf(options: ReadMapOptions): Policy {
   } = options;
   if (typeof maxOutage === "number" && onOutage !== "wait")
     throw t.invalidInput("redrive.map", [
-      { text: 'options.maxOutage has no meaning without onOutage: "wait"', field: "maxOutage" },
+      { text: 'options.maxOutage has no effect without onOutage: "wait"', field: "maxOutage" },
     ]);
   return compact({
     ...DEFAULT_POLICY,
@@ -278,7 +278,7 @@ function newItem<Item>(item: Item, { index, identity, key }: ItemPlace<Item>): N
 }
 
 function warnOfChange({ onNotice }: Context, name: string, ids: readonly string[]): void {
-  const text = `The map ${name} has items with the same key but other data (${ids.slice(0, 3).join(", ")}); it keeps the data that came first.`;
+  const text = `The map ${name} has items with the same key but other data (${ids.slice(0, 3).join(", ")}). The data of the first item is kept.`;
   if (onNotice) onNotice(text);
   else process.emitWarning(text, "RedriveWarning");
 }
@@ -302,10 +302,14 @@ async function openJob(engine: Engine, name: string, options: ReadMapOptions): P
 
 async function reopen(engine: Engine, job: Job, spec: JsonObject): Promise<Job> {
   if (!isFunctionMap(job))
-    throw new RedriveError("job_changed", `The name ${job.name} is taken: ${job.id} is a ${job.kind}.`, {
-      field: "name",
-      hint: "Choose another name for the map.",
-    });
+    throw new RedriveError(
+      "job_changed",
+      `The name ${job.name} is already used: ${job.id} is a ${job.kind}.`,
+      {
+        field: "name",
+        hint: "Choose another name for the map.",
+      },
+    );
   const event = { type: "job_resumed" } as const;
   return engine.changeJob(job.id, { status: "running", restarted: true, intakeComplete: false, spec, event });
 }

@@ -175,7 +175,7 @@ export async function untilEnded(
       throw new RedriveError("interrupted", `The wait for ${id} was aborted. The operation continues.`);
     const leftMs = endsAt - clock.now();
     if (leftMs <= 0)
-      throw new RedriveError("wait_timeout", `The operation ${id} has not ended in the given time.`, {
+      throw new RedriveError("wait_timeout", `The operation ${id} did not end within the given time.`, {
         hint: "The operation continues. Check that a worker of its queue is running.",
       });
     await clock.sleep(Math.min(pollMs, leftMs), wait.signal);

@@ -64,10 +64,10 @@ export interface BreakerOptions {
 
 const countFrom1 = t.wholeNumber(1, 1_000_000);
 
-const standardSchema = t.anyThat(isStandardSchema, "a Standard Schema, for example of Zod");
+const standardSchema = t.anyThat(isStandardSchema, "a Standard Schema, for example a Zod schema");
 const schema = t.anyThat(
   (value) => isStandardSchema(value) || isJsonObject(value) || typeof value === "boolean",
-  "a Standard Schema, for example of Zod, or a JSON Schema",
+  "a Standard Schema, for example a Zod schema, or a JSON Schema",
 );
 
 export const breakerOptions = z.strictObject({

@@ -67,13 +67,13 @@ export function readRetryOptions(options: RetryOptions): ReadRetry {
   const given = t.parseInput(retryOptions, options, { caller: "letters.retry", name: "options" });
   for (const name of ["canary", "rate", "delay", "retries", "concurrency", "wait"] as const)
     if (given.asNew && given[name] !== undefined && given[name] !== false)
-      throw without(name, "asNew", "A copy is an ordinary item of the queue.");
+      throw without(name, "asNew", "The copy is processed like any other item of the queue.");
   return given;
 }
 
 function without(name: string, other: string, why: string): RedriveError {
   return t.invalidInput("letters.retry", [
-    { text: `options.${name} has no meaning with ${other}`, field: name, hint: why },
+    { text: `options.${name} has no effect with ${other}`, field: name, hint: why },
   ]);
 }
 
@@ -130,7 +130,7 @@ function letterRate(perSecond: number): string {
 function refuseJobOptions(options: ReadRetry, { id }: Job): void {
   for (const name of ["retries", "concurrency"] as const)
     if (options[name] !== undefined)
-      throw without(name, "letters of a queue", `The workers and the settings of ${id} decide.`);
+      throw without(name, "letters of a queue", `This is decided by the workers and settings of ${id}.`);
 }
 
 /** Runs the letters in this process, to the end. */

@@ -252,7 +252,8 @@ export class QueueIntake {
     if (stored === null) return { outcome: "added", itemId };
     const { unique } = this.#rules.spec;
     if (unique === "return") return { outcome: "existing", itemId };
-    if (unique === "reject") return taken(itemId, `its key is taken by an item that is ${stored.state}`);
+    if (unique === "reject")
+      return taken(itemId, `its key is already used by an item that is ${stored.state}`);
     if (isSame(item, stored)) return { outcome: "existing", itemId };
     if (stored.state === "ready" || stored.state === "held") return { outcome: "replaced", itemId };
     return taken(
@@ -288,9 +289,9 @@ function taken(itemId: string, reason: string): AddedItem {
 }
 
 function timeProblem(dueAt: number | undefined, expiresAt: number | undefined, now: number) {
-  if (!isTime(dueAt) || !isTime(expiresAt)) return "its due time or its expiry is not a time";
+  if (!isTime(dueAt) || !isTime(expiresAt)) return "its due time or its expiry is invalid";
   if (expiresAt === undefined) return undefined;
-  if (expiresAt <= now) return "it has expired already";
+  if (expiresAt <= now) return "it has already expired";
   return dueAt !== undefined && expiresAt <= dueAt ? "it expires before it is due" : undefined;
 }
 

@@ -25,7 +25,7 @@ export async function requireItem(
   if (only === undefined) {
     const where = queue === undefined ? "" : ` in ${queue}`;
     throw new RedriveError("item_not_found", `There is no item ${name}${where}.`, {
-      hint: "Name it by its id, the beginning of its id, or its data. List letters: redrive dlq list. List items: redrive queue items QUEUE",
+      hint: "Give the item's id, a unique prefix of it, or its data. To list letters: redrive dlq list. To list items: redrive queue items QUEUE",
     });
   }
   if (candidates.length > 1) {
@@ -55,8 +55,8 @@ async function fittingItems(engine: Engine, name: string, queue?: string): Promi
 function howToChoose(candidates: readonly Item[]): string {
   const isOneQueue = candidates.every((item) => item.queue === candidates[0]?.queue);
   const isOneId = candidates.every((item) => item.itemId === candidates[0]?.itemId);
-  if (isOneQueue) return "Give more of the id.";
-  return isOneId ? "Name the job with --job." : "Give more of the id, or the job with --job.";
+  if (isOneQueue) return "Give a longer prefix of the id.";
+  return isOneId ? "Give the job with --job." : "Give a longer prefix of the id, or the job with --job.";
 }
 
 /** Finds a letter like `requireItem`; items that are not done take precedence. */

@@ -81,7 +81,7 @@ export function gitTopOf(folder: string): string | null {
 export function refuseStanding(job: Job): never {
   const { id, kind } = job;
   if (kind === "target")
-    throw new RedriveError("usage", `${id} is a target for receipts, not a job that can be run.`, {
+    throw new RedriveError("usage", `${id} is a receipt target, not a job that can be run.`, {
       hint: "Run `redrive receipts --help` to see the commands for targets.",
     });
   throw new RedriveError("usage", `${id} is a queue, which workers process. It cannot be run like a job.`, {
@@ -96,7 +96,7 @@ export async function requireQueue(engine: Engine, name: string): Promise<Job> {
   const hint = found
     ? `Run \`redrive ${isTarget ? "receipts target" : "status"} ${found.id}\` to see it.`
     : await hintFor(engine, name, "queue", `redrive queue create ${name || "NAME"}`);
-  const what = found === null ? "" : `: it is ${isTarget ? "a target of receipts" : "a job"}`;
+  const what = found === null ? "" : `: it is ${isTarget ? "a receipt target" : "a job"}`;
   throw new RedriveError("job_not_found", `There is no queue ${found?.id ?? name}${what}.`, { hint });
 }
 

@@ -92,7 +92,7 @@ function formatFor(path: string): ItemFormat {
   const named = path === "-" ? undefined : formatOfName(path);
   if (named === undefined || named === "jsonl") return "jsonl";
   if (named === "csv") return named;
-  throw new RedriveError("usage", `${path}: items can be read from JSON Lines and CSV only.`, {
+  throw new RedriveError("usage", `${path}: items can be imported only from JSON Lines and CSV.`, {
     hint: "Give --format if the file has one of these formats, or convert it: jq -c '.[]' FILE.json.",
   });
 }
@@ -155,7 +155,7 @@ export function rowOf(data: Json, fields: RowFields, now: number): Row {
 /** Uses `data` of the record as data. Any unknown field is an error, because it would be lost. */
 export function envelopeRowOf(record: Json, now: number): Row {
   if (!isJsonObject(record) || record.data === undefined)
-    return { ok: false, reason: "it has no field data" };
+    return { ok: false, reason: "it has no data field" };
   const { lane, ...renamed } = record;
   if (lane !== undefined) return envelopeRowOf({ ordering_key: lane, ...renamed }, now); // the former name
   const names = Object.values(ENVELOPE);
@@ -174,7 +174,7 @@ function settingsOf(data: Json, fields: RowFields, now: number): Omit<QueueItem,
   const text = (setting: keyof RowFields) => textAt(data, fields[setting]);
   const key = text("key");
   if (fields.key !== undefined && key === undefined && fields !== ENVELOPE)
-    throw new RowFault(`it has no ${fields.key}, which contains the key`);
+    throw new RowFault(`it has no field ${fields.key}, which should contain the key`);
   return compact({
     key,
     name: text("name"),

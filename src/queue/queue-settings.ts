@@ -47,7 +47,7 @@ export async function createQueue(engine: Engine, name: string, settings: QueueS
   const spec = await specWith(DEFAULT_QUEUE, settings);
   return createStanding(engine, { name, kind: "queue", spec }, async (found) => {
     if (changedSettings(queueSpecOf(found), spec).length === 0) return found;
-    throw new RedriveError("job_changed", `The queue ${name} exists already, with other settings.`, {
+    throw new RedriveError("job_changed", `The queue ${name} already exists with other settings.`, {
       hint: `Run \`redrive queue show ${name}\` to see them, or \`redrive queue set ${name}\` to change them.`,
     });
   });
@@ -77,7 +77,7 @@ export async function createStanding(
       return engine.changeJob(name, { kind, status: "running", restarted: true, spec: json, event });
     }
     const other = found.kind === "queue" ? "queue" : `${found.kind} job`;
-    throw new RedriveError("job_changed", `The name ${name} is taken by the ${other} ${found.id}.`, {
+    throw new RedriveError("job_changed", `The name ${name} is already used by the ${other} ${found.id}.`, {
       hint: `Choose another name for the ${kind}.`,
     });
   };
@@ -109,8 +109,8 @@ const NAME_CHARS_MAX = 100;
 function requireQueueName(name: string): void {
   const problem = problemOfName(name);
   if (problem === null) return;
-  throw new RedriveError("usage", `"${name}" cannot be the name of a queue: ${problem}.`, {
-    hint: `Use letters, digits, dots, dashes and underscores, at most ${NAME_CHARS_MAX}, e.g. invoices or acme.invoices.`,
+  throw new RedriveError("usage", `"${name}" is not a valid queue name: ${problem}.`, {
+    hint: `Use up to ${NAME_CHARS_MAX} letters, digits, dots, dashes and underscores, e.g. invoices or acme.invoices.`,
   });
 }
 

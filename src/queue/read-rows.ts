@@ -79,14 +79,14 @@ async function* csvRows(
 }
 
 function csvEnd(line: number): RowRecord {
-  return { ok: false, line, reason: "a quote is in the wrong place or never closed", isEnd: true };
+  return { ok: false, line, reason: "a quote is misplaced or not closed", isEnd: true };
 }
 
 function requireHeader({ fields, line }: Row, { name }: Origin): readonly string[] {
   const repeated = fields.find((one, index) => fields.indexOf(one) !== index);
   if (repeated === undefined) return fields;
   throw new RedriveError("usage", `${name}:${line}: the header contains the column "${repeated}" twice.`, {
-    hint: "Give every column of the first row its own name.",
+    hint: "Give every column in the first row a unique name.",
   });
 }
 

@@ -286,7 +286,7 @@ const NAME_CHARS_MAX = 200;
 
 function checkSettings(name: string, { cron, timezone = "UTC" }: ScheduleSettings): void {
   if (name.trim() === "" || name.length > NAME_CHARS_MAX || /[@\p{Cc}]/u.test(name)) {
-    throw new RedriveError("usage", `"${name}" is not a name for a schedule.`, {
+    throw new RedriveError("usage", `"${name}" is not a valid schedule name.`, {
       field: "name",
       hint: `Use 1 to ${NAME_CHARS_MAX} characters without @ and control characters.`,
     });
@@ -294,7 +294,7 @@ function checkSettings(name: string, { cron, timezone = "UTC" }: ScheduleSetting
   if (!isTimeZone(timezone)) {
     throw new RedriveError("usage", `Unknown time zone "${timezone}".`, {
       field: "timezone",
-      hint: "Use a name of the IANA database, such as Europe/Berlin or UTC.",
+      hint: "Use an IANA time zone name, such as Europe/Berlin or UTC.",
     });
   }
   const why = patternProblem(cron, timezone);
@@ -310,7 +310,7 @@ function found(schedules: Stored["schedules"], name: string): Schedule {
   if (schedule !== undefined) return schedule;
   const meant = nearest(name, Object.keys(schedules));
   throw new RedriveError("schedule_not_found", `There is no schedule ${name}.`, {
-    hint: meant === undefined ? "List them: redrive schedule list" : `Did you mean ${meant}?`,
+    hint: meant === undefined ? "To list the schedules: redrive schedule list" : `Did you mean ${meant}?`,
   });
 }
 
@@ -352,7 +352,7 @@ async function change<Answer>(
     const body = next.schedules as unknown as JsonObject;
     if (await engine.writeDocument(DOCUMENT, { seen: version, body })) return next.answer;
   }
-  throw new RedriveError("store_busy", "Other processes change the schedules all the time.", {
+  throw new RedriveError("store_busy", "Other processes keep changing the schedules.", {
     hint: "Try again.",
   });
 }

@@ -36,7 +36,7 @@ export const backoff = z.discriminatedUnion(
   ],
   {
     error:
-      'expected an object such as { kind: "fixed", delayMs: 1000, jitter: false }, or what parseBackoff("fixed:1s") returns',
+      'expected an object such as { kind: "fixed", delayMs: 1000, jitter: false }, or the result of parseBackoff("fixed:1s")',
   },
 );
 

@@ -16,14 +16,14 @@ export interface EditRequest extends BulkRequest {
   readonly note?: string;
 }
 
-/** Edits the letters that match now. A recipe that does not compile changes nothing. */
+/** Edits the letters that match now. If the recipe does not compile, nothing is changed. */
 export function editLetters(engine: Engine, { note, ...request }: EditRequest): Promise<Operation> {
   return begin(engine, { ...request, kind: "edit" }, { note }).then((begun) =>
     continueEdit(engine, begun, request),
   );
 }
 
-/** Compiles the recipe first: one that does not compile must not create an operation. */
+/** Compiles the recipe first, because a recipe that does not compile must not create an operation. */
 async function begin(
   engine: Engine,
   { recipe = {}, ...request }: BulkRequest & { kind: "edit" | "requeue"; recipe?: Recipe },
@@ -87,7 +87,10 @@ const CHUNK_MAX = 200;
 /** Computes the new data of a letter. */
 export type EditLetter = (letter: StoredLetter) => Amended | Promise<Amended>;
 
-/** Edits the letters that match now by a function of this program. Only this process can finish the operation. */
+/**
+ * Edits the letters that match now with a function of this program. Only this process can finish the
+ * operation.
+ */
 export async function editByFunction(
   engine: Engine,
   { note, ...request }: BulkRequest & { note?: string | undefined },
@@ -117,7 +120,7 @@ export async function continueEdit(engine: Engine, begun: Operation, { signal }:
   const { undoes, plan } = begun;
   if (plan.function === true) return endWithoutFunction(engine, begun);
   const amend = undoes === undefined ? await compileRecipe(recipeFromJson(plan)) : dataBefore(undoes);
-  const gone = undoes === undefined ? REFUSAL.gone : "it was run again or left since";
+  const gone = undoes === undefined ? REFUSAL.gone : "it was retried or removed since then";
   return workEdit(engine, begun, { amend, gone, signal });
 }
 
@@ -144,13 +147,13 @@ async function workEdit(
   });
 }
 
-/** Restores the data from before the undone edit. Refuses letters whose data has changed since. */
+/** Restores the data from before the undone edit. Refuses letters whose data has changed since then. */
 function dataBefore(undone: string): (letter: StoredLetter) => Amended {
   return ({ amendments = [], itemData, revision }) => {
     const amendment = amendments.findLast((one) => one.operationId === undone);
     if (amendment === undefined) return { ok: true, data: itemData }; // the edit made no change to undo
     if (amendment.revision === revision) return { ok: true, data: amendment.before };
-    return { ok: false, reason: `its data was changed since (revision ${revision})` };
+    return { ok: false, reason: `its data has changed since then (revision ${revision})` };
   };
 }
 
@@ -170,11 +173,11 @@ export interface RequeueRequest extends BulkRequest {
   readonly recipe?: Recipe;
   /** The priority of the new items. Default: that of each letter's item. */
   readonly priority?: Priority;
-  /** Also requeues letters that are not eligible without changing their data. Default false. */
+  /** Also requeues letters that are not eligible, without changing their data. Default false. */
   readonly force?: boolean;
 }
 
-/** Requeues the dead letters that match now. A recipe that does not compile requeues nothing. */
+/** Requeues the dead letters that match now. If the recipe does not compile, nothing is requeued. */
 export function requeueLetters(engine: Engine, { priority, ...request }: RequeueRequest): Promise<Operation> {
   return begin(engine, { ...request, kind: "requeue" }, { priority }).then((begun) =>
     continueRequeue(engine, begun, request),
@@ -196,8 +199,8 @@ export async function continueRequeue(engine: Engine, begun: Operation, { signal
 }
 
 /**
- * A letter's new data, or the reason to refuse it. The queue's schema applies to unchanged data, too. Eligibility was
- * decided for the data that failed, so it does not apply to changed data.
+ * Returns a letter's new data, or the reason to refuse it. The queue's schema applies to unchanged data, too.
+ * Eligibility was determined for the data that failed, so it does not apply to changed data.
  */
 async function requeueJudge(
   engine: Engine,

@@ -8,7 +8,10 @@ import { type Selection, selectLetters } from "./select.ts";
 
 const SAMPLED_GROUPS_MAX = 100;
 
-/** Analyses waiting letters, unless the filter names other states. The largest groups include sample letters. */
+/**
+ * Analyses waiting letters, unless the filter selects other states. The largest groups include sample
+ * letters.
+ */
 export async function analyseSelected(
   engine: Engine,
   selection: Selection,

@@ -5,7 +5,10 @@ import type { Operation, SelectedLetter } from "../item/operation.ts";
 import { compact, isJsonObject } from "../std/json.ts";
 import { ALGORITHM, signatureOf } from "../triage/signature.ts";
 
-/** `goal` is how many letters are redriven when the stage ends. It is absent until the first letters were chosen. */
+/**
+ * `goal` is how many letters have been redriven when the stage ends. It is absent until the first letters are
+ * chosen.
+ */
 export type CanaryStage = { readonly stage: number; readonly goal?: number };
 
 export const STAGE_NAMES = ["one of each group", "1 %", "10 %", "all the rest"] as const;
@@ -17,7 +20,10 @@ export function stageOf({ progress }: Pick<Operation, "progress">): CanaryStage 
   return { stage: typeof stage === "number" ? stage : 1, ...(typeof goal === "number" && { goal }) };
 }
 
-/** Each further stage redrives a share of the whole selection, and at least one letter. After a given number: the rest. */
+/**
+ * Each further stage redrives a share of the whole selection, at least one letter. After a canary with a
+ * given number, the next stage is the rest.
+ */
 export function nextStage({ stage }: CanaryStage, { selected, done, plan }: Operation): CanaryStage {
   if (typeof plan.canary === "number") return { stage: SHARES.length, goal: selected };
   const next = Math.min(stage + 1, SHARES.length);
@@ -33,7 +39,7 @@ export interface Returned {
 }
 
 export function stopReason({ itemId, signature }: Returned): string {
-  return `the canary stopped: ${itemId} came back with the same failure (group ${signature})`;
+  return `the canary stopped: ${itemId} failed again with the same failure (group ${signature})`;
 }
 
 export function returnedToJson({ itemId, signature, pattern }: Returned) {
@@ -52,7 +58,10 @@ export function findReturned(engine: Engine, operation: Operation): Promise<Retu
   return findDeadAgain(engine, operation, (letter, { signature }) => letter.errorSignature === signature);
 }
 
-/** Like `findReturned`, for groups of an older algorithm, whose signatures must be computed again to be compared. */
+/**
+ * Like `findReturned`, for groups of an older algorithm. Their signatures must be recomputed before they can
+ * be compared.
+ */
 export async function findReturnedOfOldGroups(engine: Engine, operation: Operation) {
   const groups = await engine.listGroups({ queue: operation.queue });
   const current = new Set(groups.flatMap((one) => (one.algorithm === ALGORITHM ? one.signature : [])));
@@ -84,7 +93,9 @@ async function findDeadAgain(
   return null;
 }
 
-/** Chooses one letter of each group that has none redriven yet. Skips letters that would be refused. */
+/**
+ * Chooses one letter from each group that has no redriven letter yet. Skips letters that would be refused.
+ */
 export async function pickOfEachGroup(engine: Engine, operation: Operation): Promise<readonly number[]> {
   const covered = new Set<string>();
   for await (const page of selectedPages(engine, operation.id, "done"))

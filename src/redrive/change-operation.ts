@@ -1,4 +1,6 @@
-/** Pauses, resumes, cancels and finishes operations of any kind, also those that another process started. */
+/**
+ * Pauses, resumes, cancels and finishes operations of any kind, including those started by another process.
+ */
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Operation, OperationKind } from "../item/operation.ts";
@@ -46,7 +48,10 @@ const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promis
   evict: async () => (await import("./purge.ts")).continuePurge,
 };
 
-/** Finishes an operation. The edit of a fix also starts the redrive of the changed letters, which a runner works on. */
+/**
+ * Finishes an operation. Finishing the edit of a fix also starts the redrive of the changed letters, which a
+ * runner then processes.
+ */
 export async function finishOperation(
   { engine, ...context }: FinishContext & { engine: Engine },
   operation: Operation,

@@ -1,6 +1,6 @@
 /**
- * Merges and splits groups. The correction is stored first, so that new letters follow it; then letters are moved page
- * by page. After a crash in between, the same command moves the rest.
+ * Merges and splits groups. The correction is stored first, so that it applies to new letters; then existing
+ * letters are moved page by page. After a crash in between, the same command moves the rest.
  */
 import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine, Regrouped } from "../engine.ts";
@@ -15,7 +15,10 @@ export type CorrectOptions = { readonly author: string; readonly onProgress?: (l
 
 export type Corrected = { readonly target: NamedGroup; readonly moved: number };
 
-/** Merges groups, also for later failures. If the target was merged itself, its current group is the target. */
+/**
+ * Merges groups, also for later failures. If the target was itself merged, its current group becomes the
+ * target.
+ */
 export async function mergeGroups(
   engine: Engine,
   { groups, into }: { groups: readonly NamedGroup[]; into: NamedGroup },
@@ -33,7 +36,7 @@ export async function mergeGroups(
   return { target, moved };
 }
 
-/** Moves the failures whose message contains a text into a group of their own, also later ones. */
+/** Moves the failures whose message contains a text into a separate group, also for later failures. */
 export async function splitGroup(
   engine: Engine,
   group: NamedGroup,
@@ -57,7 +60,10 @@ async function storeCorrections(engine: Engine, { remove, add }: CorrectionPlan,
 
 const PAGE_LETTERS_MAX = 200;
 
-/** Moves letters in all states, oldest first, because letters that arrive meanwhile already follow the corrections. */
+/**
+ * Moves letters in all states, oldest first. Letters that arrive in the meantime already follow the
+ * corrections.
+ */
 async function moveLetters(
   engine: Engine,
   { group, target }: { group: NamedGroup; target: NamedGroup },
@@ -127,7 +133,7 @@ export function planMerge(group: NamedGroup, target: NamedGroup, corrections: re
   };
 }
 
-/** Moves failures with the text into a group of their own. An earlier merge of that group is removed. */
+/** Moves failures with the text into a separate group. An earlier merge of that group is removed. */
 export function planSplit(
   group: NamedGroup,
   { text, name }: { text: string; name?: string },

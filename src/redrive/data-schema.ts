@@ -1,7 +1,8 @@
 /**
- * Validates data against a JSON Schema (2020-12 or draft 7). A schema with an invalid or unsupported keyword is refused,
- * so that no check is skipped silently. `format` is not checked, as the standard allows. Not a library, because item data
- * may contain bigints and unsafe patterns, and because one schema may use keywords of both drafts.
+ * Validates data against a JSON Schema (2020-12 or draft 7). A schema with an invalid or unsupported keyword
+ * is refused, so that no check is skipped silently. `format` is not checked, as the standard allows. No
+ * library is used, because item data may contain bigints and unsafe patterns, and because one schema may use
+ * keywords of both drafts.
  */
 
 import { RedriveError } from "../errors.ts";
@@ -38,7 +39,7 @@ export function compileSchema(root: Json): (data: Json) => string | undefined {
     const target = resolvePointer(root, value);
     const inProgress = new Set<Path>();
     return (data, at) => {
-      if (inProgress.has(at)) throw schemaError(`${value} refers to itself endlessly`);
+      if (inProgress.has(at)) throw schemaError(`${value} refers to itself`);
       inProgress.add(at);
       try {
         const check = targets.get(String(value)) ?? compile(target);
@@ -62,7 +63,7 @@ function resolvePointer(root: Json, reference: Json): Json {
   for (const step of reference.split("/").slice(1)) {
     const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
     node = entryOf(node, name);
-    if (node === undefined) throw schemaError(`$ref ${reference} points to nothing`);
+    if (node === undefined) throw schemaError(`$ref ${reference} does not exist`);
   }
   return node;
 }
@@ -129,7 +130,7 @@ const ASSERTING: Readonly<Record<string, Compile>> = {
   uniqueItems: ({ value }) =>
     onList(function* (data, at) {
       const isUnique = value !== true || new Set(data.map(canonicalJson)).size === data.length;
-      yield unless(isUnique, at, "has an entry twice");
+      yield unless(isUnique, at, "has a duplicate entry");
     }),
   required: ({ value }) => {
     const names = namesOf(value, "required");

@@ -4,7 +4,7 @@ import type { Operation } from "../item/operation.ts";
 import { type BulkRequest, beginSelected, type Interruptible, workThrough } from "./operation.ts";
 import { selectionFor } from "./select.ts";
 
-/** The letters and the reason of a discard. */
+/** The letters to discard, and the reason. */
 export interface DiscardRequest extends BulkRequest {
   /** Stored with each letter. */
   readonly reason: string;

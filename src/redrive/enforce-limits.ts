@@ -1,4 +1,7 @@
-/** Enforces the limits of a queue: archives and deletes letters that are too old or too many, except those in retry. */
+/**
+ * Enforces the limits of a queue: archives and deletes letters that are too old or exceed the count limit,
+ * except those in retry.
+ */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { archiveFolder } from "../dead-letter/archive.ts";

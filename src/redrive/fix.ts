@@ -1,6 +1,6 @@
 /**
- * Applies automatic fixes: one edit with the rule's changes, then a redrive of the changed letters. After a crash, the next
- * call continues both. Only the first matching rule is applied to a letter.
+ * Applies automatic fixes: one edit with the rule's changes, then a redrive of the changed letters. After a
+ * crash, the next call continues both operations. Only the first matching rule is applied to a letter.
  */
 
 import { type EndedProgram, lastLine, runProgram } from "../attempt/run-program.ts";
@@ -37,7 +37,7 @@ export interface FixRule {
   readonly change: FixChange;
   /** How often the rule may be applied to the same letter. */
   readonly usesMax: number;
-  /** Whether a running job applies the rule itself when its queue is empty. */
+  /** Whether a running job applies the rule automatically when its queue is empty. */
   readonly auto: boolean;
 }
 
@@ -54,7 +54,7 @@ export type FixChange =
       readonly timeoutMs: number;
     };
 
-/** `taken` has the letters that another rule has already changed in this pass. */
+/** `taken` contains the letters that another rule has already changed in this pass. */
 export type FixScope = Pick<FixRequest, "queue" | "within" | "signal"> & {
   readonly taken: ReadonlySet<number>;
 };
@@ -80,7 +80,7 @@ function mayFix({ name, usesMax }: FixRule, letter: Letter): boolean {
   return !letter.poison && usesOf(name, letter) < usesMax;
 }
 
-/** Counts the rule's amendments, and its notes for the uses that changed nothing. */
+/** Counts the rule's amendments, and the notes about uses that changed nothing. */
 export function usesOf(rule: string, { amendments = [], notes = [] }: Letter): number {
   const author = noteAuthor(rule);
   return (
@@ -102,7 +102,7 @@ export function narrowed(one: Selection, other: Selection): Selection {
   };
 }
 
-/** Intersects lists that both filters have. An empty intersection matches nothing. */
+/** Intersects the lists that both filters contain. An empty intersection matches nothing. */
 function common(one: Selection, other: Selection, key: "signatures" | "types" | "classes"): LetterFilter {
   const [mine, theirs]: (readonly string[] | undefined)[] = [one.filter[key], other.filter[key]];
   const both = mine && theirs ? mine.filter((word) => theirs.includes(word)) : (mine ?? theirs);
@@ -253,7 +253,7 @@ async function editAll(
   const edit = async (letter: StoredLetter) => {
     const answer = await fix(letter);
     if (!answer.ok) return answer.reason;
-    // Records the use before the redrive. Otherwise a rule that changes nothing could be applied forever.
+    // Records the use before the redrive. Otherwise a rule that changes nothing could be applied endlessly.
     if (isSameJson(answer.data, letter.itemData))
       await engine.addNote(letter.ref, {
         author: noteAuthor(rule),
@@ -342,8 +342,8 @@ function shorten(text: string): string {
 }
 
 /**
- * Edits the matching letters and returns the feed that redrives them, or null if none match. An unusable rule is reported as
- * a notice: it must not fail a job whose work is done.
+ * Edits the matching letters and returns the feed that redrives them, or null if none match. An unusable rule
+ * is reported as a notice, because it must not fail a job whose work is done.
  */
 export async function autoFix(
   deps: { engine: Engine; stop: AbortSignal; clock?: Clock; author?: string },

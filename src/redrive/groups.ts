@@ -22,12 +22,12 @@ export interface GroupSummary {
   readonly pattern: string;
   /** Waiting letters; 0 if the group has none left. */
   readonly count: number;
-  /** The type in the queue with the most letters of the group; absent without letters. */
+  /** The error type in the queue with the most letters of this group; absent if the group has no letters. */
   readonly errorType?: ErrorTypeName;
   readonly errorClass?: ErrorClass;
   readonly firstAt?: number;
   readonly lastAt?: number;
-  /** The jobs with letters of this group, those with the most letters first. */
+  /** The jobs that have letters in this group, ordered by their number of letters. */
   readonly jobs: readonly string[];
   readonly state: GroupState;
   readonly isRegression: boolean;
@@ -37,7 +37,7 @@ export interface GroupSummary {
 
 export interface GroupList {
   readonly groups: readonly GroupSummary[];
-  /** How many groups of other states the list omits. */
+  /** How many groups in other states the list omits. */
   readonly leftOut: Readonly<Record<GroupState, number>>;
   /** Letters grouped by an older algorithm, in all states. */
   readonly outdated: { readonly letters: number; readonly algorithms: readonly string[] };
@@ -64,7 +64,9 @@ export async function listGroups(
   };
 }
 
-/** One group per signature, largest first. The queue with the most letters gives its pattern and type. */
+/**
+ * Returns one group per signature, largest first. Pattern and type come from the queue with the most letters.
+ */
 export function joinGroups(groups: readonly LetterGroup[]): readonly GroupSummary[] {
   const joined = new Map<string, GroupSummary>();
   for (const group of [...groups].sort((a, b) => b.count - a.count)) {
@@ -158,7 +160,7 @@ export async function requireGroup(engine: Engine, word: string): Promise<GroupR
   const [only, ...others] = found;
   if (only === undefined) {
     throw new RedriveError("group_not_found", `There is no group ${word === "" ? '""' : word}.`, {
-      hint: "Run `redrive groups list --state all` to list them. Give a signature, its beginning, or the name of a rule.",
+      hint: "Run `redrive groups list --state all` to list them. Give a signature, a unique prefix of it, or a rule name.",
     });
   }
   if (others.length === 0) return only;
@@ -166,7 +168,7 @@ export async function requireGroup(engine: Engine, word: string): Promise<GroupR
   if (names.length > CANDIDATES_MAX)
     names.splice(CANDIDATES_MAX, names.length, `  and ${found.length - CANDIDATES_MAX} more`);
   throw new RedriveError("ambiguous", `"${word}" matches ${found.length} groups:\n${names.join("\n")}`, {
-    hint: "Give more of the signature.",
+    hint: "Give a longer prefix of the signature.",
   });
 }
 
@@ -177,7 +179,10 @@ export async function requireLiveGroup(engine: Engine, word: string): Promise<Gr
   return signature === record.signature ? record : ((await engine.readGroup(signature)) ?? record);
 }
 
-/** Resolves signatures, unique beginnings of them, or names of groups to the signatures that have the letters now. */
+/**
+ * Resolves signatures, unique prefixes or group names to the current signatures of those groups, following
+ * merges.
+ */
 export async function resolveSignatures(
   engine: Engine,
   words: readonly string[],
@@ -188,7 +193,7 @@ export async function resolveSignatures(
   return signatures;
 }
 
-/** A complete signature need not exist: it selects nothing then, as it does without letters. */
+/** A complete signature need not exist; an unknown one selects nothing. */
 async function signatureFor(engine: Engine, word: string): Promise<string> {
   if (/^[0-9a-f]{16}$/.test(word)) return word;
   try {
@@ -199,9 +204,9 @@ async function signatureFor(engine: Engine, word: string): Promise<string> {
   }
 }
 
-/** A group in a filter that does not exist is an error of the filter, because it must not select all letters. */
+/** An unknown group in a filter is an error, because the filter must not select all letters instead. */
 export function unknownGroup(word: string): RedriveError {
-  return new RedriveError("filter_invalid", `--group: no group has the signature or the name "${word}".`, {
+  return new RedriveError("filter_invalid", `--group: no group has the signature or name "${word}".`, {
     hint: "List all groups: redrive groups list --state all",
   });
 }
@@ -243,7 +248,7 @@ export async function readFixes(engine: Engine, fixes: readonly GroupFix[]): Pro
   return known;
 }
 
-/** Returns the fix that resolved the most letters; of several, the newest. */
+/** Returns the fix that resolved the most letters; if several did, the newest. */
 export function bestFix<Fix extends Pick<GroupFix, "count">>(fixes: readonly Fix[]): Fix | undefined {
   return fixes.reduce<Fix | undefined>(
     (best, fix) => (best === undefined || fix.count > best.count ? fix : best),

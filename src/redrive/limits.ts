@@ -10,7 +10,10 @@ export interface LetterLimits {
 
 /** The limits as settings and library callers give them. Null means no limit. */
 export interface LimitSettings {
-  /** How many waiting letters a queue keeps; the oldest others are archived and deleted. Default 10,000. */
+  /**
+   * How many waiting letters a queue keeps. If there are more, the oldest are archived and deleted. Default
+   * 10,000.
+   */
   readonly maxItems?: number | null;
   /** How many days a letter is kept before it is archived and deleted. Default 30. */
   readonly retentionDays?: number | null;
@@ -42,8 +45,8 @@ export function fullnessOf(
 }
 
 /**
- * Returns a function that writes the event and returns the warning when the queue becomes nearly full, and null otherwise.
- * If the event exists at the first check, the warning was given before a restart.
+ * Returns a function that writes the event and returns a warning when the queue becomes nearly full, and null
+ * otherwise. If the event already exists at the first check, the warning was given before a restart.
  */
 export function fullnessWarning(engine: Engine, queue: string) {
   let isGiven: boolean | null = null;
@@ -64,6 +67,6 @@ export function fullnessWarning(engine: Engine, queue: string) {
     const event = { type: "dlq_nearly_full", data: { letters, max_items: itemsMax } } as const;
     await engine.changeJob(queue, { event });
     const how = letters < itemsMax ? "nearly full" : letters === itemsMax ? "full" : "over its limit";
-    return `The dead letter queue of ${queue} is ${how}: ${letters} letters, limit ${itemsMax}. Beyond the limit the oldest are archived and deleted. Run \`redrive dlq analyze ${queue}\` to see why they failed.`;
+    return `The dead letter queue of ${queue} is ${how}: ${letters} letters, limit ${itemsMax}. When the limit is exceeded, the oldest letters are archived and deleted. Run \`redrive dlq analyze ${queue}\` to see why they failed.`;
   };
 }

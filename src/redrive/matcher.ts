@@ -42,7 +42,9 @@ export function compileMatcher(where: string): (letter: Letter) => boolean {
   };
 }
 
-/** Compiles the expression, or takes the last one: a search compiles its expression several times. */
+/**
+ * Compiles the expression, or returns the cached one, because a search compiles its expression several times.
+ */
 function evaluatorOf(where: string): Evaluate {
   if (last?.where !== where) {
     last = { where, evaluate: requireExpression(where, LETTER_VARIABLES, "The filter") };
@@ -61,13 +63,13 @@ function noAnswer(where: string, letter: Letter, message: string): RedriveError 
 }
 
 export interface PartMatcher {
-  /** The parts of each letter that must be read, as far as is known. */
+  /** The parts of each letter that must be read, as known so far. */
   readonly parts: () => readonly LetterPart[];
   /** The matching letters, or null if more parts must be read first. */
   readonly filter: <One extends Letter>(letters: readonly One[]) => readonly One[] | null;
 }
 
-/** Detects during evaluation which parts the expression reads if its text does not show it. */
+/** Determines which parts of a letter the expression reads: from its text, or else during evaluation. */
 export function compilePartMatcher(where: string): PartMatcher {
   const evaluate = evaluatorOf(where);
   const parts = new Set(partsNamedIn(where, [])); // others are loaded on demand

@@ -1,4 +1,7 @@
-/** Determines from an expression's text which parts of a letter it may read: rather too many than too few. */
+/**
+ * Determines from an expression's text which parts of a letter it may read. May return too many, never too
+ * few.
+ */
 import type { LetterPart } from "../engine.ts";
 
 /** `all` if the expression may read any field, null if it does not use the variable. */
@@ -14,7 +17,7 @@ export function namedIn(where: string): Named {
   };
 }
 
-/** Returns the parts to load. `whole` stands for `letter` if the expression uses it as a whole. */
+/** Returns the parts to load. `whole` is used if the expression refers to `letter` as a whole. */
 export function partsNamedIn(where: string, whole: readonly LetterPart[] = ALL_PARTS): readonly LetterPart[] {
   const { letter, failure, item } = namedIn(where);
   const parts = new Set<LetterPart>(
@@ -49,7 +52,9 @@ export function partOf(field: string): LetterPart | undefined {
   return PART_OF[field];
 }
 
-/** `letter.x`, `letter.?x`, `letter["x"]` and `dyn(letter).x` name a field; other uses may read all fields. */
+/**
+ * `letter.x`, `letter.?x`, `letter["x"]` and `dyn(letter).x` name a field; any other use may read all fields.
+ */
 function fieldsOf(name: string, text: string): NamedFields {
   const where = text.replace(new RegExp(`\\bdyn\\(\\s*${name}\\s*\\)`, "g"), name);
   const uses = where.match(new RegExp(`\\b${name}\\b`, "g"))?.length ?? 0;

@@ -38,7 +38,7 @@ export interface OperationRequest extends BulkRequest {
   /** Also redrives letters that are not eligible. Default false. */
   readonly force?: boolean;
   readonly reason?: string;
-  /** What the operation needs to resume after a crash. Default: nothing. */
+  /** The parameters for resuming after a crash. Default: none. */
   readonly plan?: JsonObject;
   readonly undoes?: string;
 }
@@ -96,7 +96,10 @@ export async function completeSelection(engine: Engine, begun: Operation, signal
   return operation;
 }
 
-/** The operation's filter, narrowed by the comparisons in its expression that the store can search by. */
+/**
+ * Returns the operation's filter, narrowed by those comparisons in its expression that the store can search
+ * by.
+ */
 async function filterOf({ kind, filter, plan }: Operation): Promise<LetterFilter> {
   const [first] = KIND_RULES[kind].states;
   const whole = { ...filter, states: filter.states ?? (first === undefined ? [] : [first]) };
@@ -122,7 +125,7 @@ function cursorAfter({ letters, next }: LetterPage, { bound }: Operation): strin
 
 const CANDIDATES_MAX = 6;
 
-/** Finds an operation by its id or the beginning of it; throws with the candidates if several match. */
+/** Finds an operation by its id or a prefix. If several match, the error lists the candidates. */
 export async function requireOperation(engine: Engine, idOrPrefix: string): Promise<Operation> {
   const exact = await engine.findOperation(idOrPrefix);
   if (exact !== null) return exact;
@@ -135,16 +138,22 @@ export async function requireOperation(engine: Engine, idOrPrefix: string): Prom
     });
   }
   if (second === undefined) return only;
-  throw severalOperations(`"${idOrPrefix}" matches several operations`, fitting, "Give more of the id.");
+  throw severalOperations(
+    `"${idOrPrefix}" matches several operations`,
+    fitting,
+    "Give a longer prefix of the id.",
+  );
 }
 
-/** Returns the only unfinished operation. Throws if there is none, or if there are several, with a list. */
+/**
+ * Returns the only unfinished operation. Throws if there is none; if there are several, the error lists them.
+ */
 export async function onlyOpenOperation(engine: Engine): Promise<Operation> {
   const open = await engine.listOperations({ open: true });
   const [only, second] = open;
   if (only === undefined) throw new RedriveError("operation_not_found", "There is no unfinished operation.");
   if (second === undefined) return only;
-  throw severalOperations(`${open.length} operations have not ended`, open, "Name one of them.");
+  throw severalOperations(`${open.length} operations have not ended`, open, "Give the id of one of them.");
 }
 
 function severalOperations(what: string, operations: readonly Operation[], hint: string): RedriveError {

@@ -1,4 +1,7 @@
-/** The options of a redrive, stored with the operation for a process that resumes it, and its rate limit. */
+/**
+ * The options of a redrive, including its rate limit. They are stored with the operation, so that another
+ * process can resume it.
+ */
 
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, RedriveError } from "../errors.ts";
@@ -20,7 +23,10 @@ export interface RedrivePlan {
   readonly slots?: number;
   /** The new priority of the items. Default: their current one. */
   readonly priority?: Priority;
-  /** Redrives in stages and stops if the same failure occurs again. A number: that many letters first, then the rest. */
+  /**
+   * Redrives in stages and stops if the same failure occurs again. A number means: that many letters first,
+   * then the rest.
+   */
   readonly canary?: boolean | number;
 }
 
@@ -73,7 +79,7 @@ export type Rate = { readonly letters: number; readonly perMs: number };
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Parses `5/s`, `100/m` or `1000/h`. The error names the option. */
+/** Parses `5/s`, `100/m` or `1000/h`. The error message contains the name of the option. */
 export function parseRate(text: string, what: string): Rate {
   const match = /^(\d{1,9})\s*\/\s*(s|m|h)$/.exec(text.trim());
   const perMs = UNIT_MS[match?.[2] ?? ""];
@@ -153,9 +159,9 @@ export async function watchPause(operation: Operation, options: WatchOptions): P
 
 const NOTICES: Readonly<Partial<Record<OperationStatus, (id: string) => string>>> = {
   paused: (id) =>
-    `${id} is paused and starts no more items. Run \`redrive ops resume ${id}\` to resume it; Ctrl-C leaves it paused.`,
+    `${id} is paused and starts no more items. To resume it: redrive ops resume ${id}; Ctrl-C leaves it paused.`,
   open: (id) => `${id} was resumed.`,
-  cancelled: (id) => `${id} was cancelled. Letters that were not redriven stay dead.`,
+  cancelled: (id) => `${id} was cancelled. Letters that were not redriven yet stay dead.`,
 };
 
 async function readStatus(engine: Engine, { id }: Operation): Promise<OperationStatus | null> {

@@ -13,7 +13,10 @@ export type Refusals = readonly { readonly reason: string; readonly count: numbe
 
 const REASONS_MAX = 100;
 
-/** Counts letters per reason. Beyond a limit, reasons that quote data are counted together as other reasons. */
+/**
+ * Counts letters per reason. When there are too many different reasons, the rest are counted together as
+ * other reasons.
+ */
 export class ReasonCounts {
   readonly #counts = new Map<string, number>();
 
@@ -55,7 +58,10 @@ export function previewToJson(preview: RedrivePreview, jobId: string | null): Js
   };
 }
 
-/** Restricts the selection to eligible or ineligible letters. Matches nothing if it requires the opposite. */
+/**
+ * Restricts the selection to eligible or ineligible letters. Matches nothing if the selection requires the
+ * opposite.
+ */
 function judgedAs({ filter, ...selection }: Selection, eligible: boolean): Selection {
   if (filter.eligible !== undefined && filter.eligible !== eligible)
     return { ...selection, filter: { ...filter, itemIds: [] } };
@@ -72,21 +78,24 @@ async function countRefusals(engine: Engine, selection: Selection): Promise<Refu
 function whyIneligible({ poison, manualReviewRequired, redriveCount, failureHistory }: Letter): string {
   const type = failureHistory.at(-1)?.errorType.name ?? "Unknown";
   const redrives = redriveCount === 1 ? "1 redrive" : `${redriveCount} redrives`;
-  if (poison) return `poison: came back from ${redrives}`;
+  if (poison) return `poison: failed again after ${redrives}`;
   return manualReviewRequired ? `needs a person: ${type}` : `permanent: ${type}`;
 }
 
 export interface Survey {
   readonly total: number;
   readonly groups: readonly SurveyGroup[];
-  /** When the first and the last of the letters died; absent if there are none. */
+  /** When the first and the last of the letters died; absent if there are no letters. */
   readonly oldestAt?: number;
   readonly newestAt?: number;
 }
 
 export type SurveyGroup = { readonly signature: string; readonly pattern: string; readonly count: number };
 
-/** Uses the store's counters if possible. With an expression or other states than dead, reads each letter. */
+/**
+ * Uses the store's counters if possible. Reads each letter if there is an expression or a state other than
+ * dead.
+ */
 export async function survey(engine: Engine, selection: Selection): Promise<Survey> {
   const { filter, where } = selection;
   const isCounted = where === undefined && filter.states?.every((state) => state === "dead") === true;

@@ -1,6 +1,6 @@
 /**
- * Deletes letters for a purge, a `clear` of resolved letters or an eviction, and archives them first. After a crash the
- * operation resumes: no letter is archived twice, and every deleted letter is in the archive.
+ * Deletes letters after archiving them, for a purge, a `clear` of resolved letters or an eviction. After a
+ * crash the operation resumes: no letter is archived twice, and every deleted letter is in the archive.
  */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -32,7 +32,7 @@ export interface PurgeRequest extends BulkRequest {
   readonly reason?: string;
 }
 
-/** Deletes the letters that match now. `archiveOf` gives the path of the archive. */
+/** Deletes the letters that match now. `archiveOf` returns the path of the archive. */
 export async function purgeLetters(engine: Engine, request: PurgeRequest): Promise<Operation> {
   await finishAbandoned(engine, request);
   const { home, archive = true, ...bulk } = request;
@@ -42,8 +42,8 @@ export async function purgeLetters(engine: Engine, request: PurgeRequest): Promi
 }
 
 /**
- * Finishes purges whose process was killed on this machine, which the remaining lock file shows. A purge that a person
- * interrupted has no lock and stays open for `ops resume` or `ops cancel`.
+ * Finishes purges whose process was killed on this machine, which are recognised by their lock file. A purge
+ * that a person interrupted has no lock and stays open for `ops resume` or `ops cancel`.
  */
 export async function finishAbandoned(
   engine: Engine,
@@ -136,7 +136,7 @@ async function runPurge(
       stepFor: async (pending, operation) => {
         const read = await Promise.all(pending.map((one) => readSelected(engine, one)));
         chunk = read.filter((letter) => letter !== null);
-        // Deletes each letter only in the revision that was archived.
+        // Deletes each letter only if it still has the archived revision.
         const letters = pending.map(({ letterSequence }, index): LetterStep => {
           const revision = read[index]?.revision;
           return { letterSequence, ...(revision === undefined ? { refuse: REFUSAL.gone } : { revision }) };

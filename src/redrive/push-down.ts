@@ -1,6 +1,7 @@
 /**
- * Extracts from an expression the conditions that the store can search by: an indexed field compared with a constant. The
- * whole expression is still evaluated. No match is lost: in CEL, false && x is false, also if x is an error.
+ * Extracts from an expression the conditions that the store can search by: an indexed field compared with a
+ * constant. The whole expression is still evaluated. No match is lost: in CEL, false && x is false even if x
+ * is an error.
  */
 import type { ASTNode } from "@marcbachmann/cel-js";
 import type { LetterFilter } from "../item/letter-query.ts";
@@ -18,7 +19,7 @@ function partsOf(node: ASTNode): readonly ASTNode[] {
   return node.op === "&&" ? node.args.flatMap(partsOf) : [node];
 }
 
-/** Ignores values of another type than the field: evaluating the expression reports that error. */
+/** Ignores values whose type differs from the field's type; evaluating the expression reports that error. */
 function narrowBy(filter: LetterFilter, part: ASTNode): LetterFilter {
   const found = conditionOf(part);
   if (found === null) return filter;
@@ -85,7 +86,7 @@ const BY_TEXT: Readonly<Record<string, Narrow>> = {
   },
 };
 
-/** The states of a filter that names none. */
+/** The default states of a filter. */
 const WAITING: readonly ItemState[] = ["dead", "ready", "leased", "held"];
 
 function common<One>(known: readonly One[] | undefined, asked: readonly One[]): readonly One[] {

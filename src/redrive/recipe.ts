@@ -4,7 +4,10 @@ import type { Letter } from "../item/letter.ts";
 import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { parsePath, setAtPath } from "./set-path.ts";
 
-/** A path and a CEL expression for its new value. `item`, `letter` and `failure` have the values before the change. */
+/**
+ * A path and a CEL expression for its new value. `item`, `letter` and `failure` contain the values before the
+ * change.
+ */
 export type Setting = { readonly path: string; readonly value: string };
 
 /** A change to the data of letters. */
@@ -33,7 +36,7 @@ export function parseSetting(text: string): Setting {
   });
 }
 
-/** Compiles a recipe. Throws `usage` for a path or a schema, `filter_invalid` for CEL. */
+/** Compiles a recipe. Throws `usage` for an invalid path or schema, and `filter_invalid` for invalid CEL. */
 export async function compileRecipe(recipe: Recipe): Promise<Amend> {
   const { replace, set = [], patch, schemas = [] } = recipe;
   const settings = await compileSettings(set);
@@ -41,7 +44,7 @@ export async function compileRecipe(recipe: Recipe): Promise<Amend> {
     ? ({ revision }) =>
         revision === replace.revision
           ? { ok: true, data: replace.data }
-          : { ok: false, reason: `its data changed meanwhile (revision ${revision})` }
+          : { ok: false, reason: `its data changed in the meantime (revision ${revision})` }
     : (letter) =>
         settings(letter, patch === undefined ? letter.itemData : mergePatch(letter.itemData, patch));
   const checks = await compileSchemas(schemas);

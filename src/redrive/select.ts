@@ -41,7 +41,10 @@ export interface SelectOptions {
 /** The matching letters of one page of the store. `next` is the cursor of the next page; null after the last one. */
 export type SelectedPage = Pick<LetterPage, "letters" | "next">;
 
-/** The page size limits memory use. A search keeps few of the letters it reads, so larger pages are possible without histories. */
+/**
+ * Limits memory use. A search keeps few of the letters that it reads, so larger pages are possible if they
+ * contain no histories.
+ */
 function pageMax(parts: readonly LetterPart[] | undefined): number {
   return parts === undefined || parts.includes("failures") ? 500 : 1000;
 }
@@ -84,7 +87,10 @@ export async function* selectPages(
   yield* searchPages(engine, selection, { ...options, ...from, isWhole });
 }
 
-/** Loading one matching letter costs as much as reading 20 partly. If more than 1 in 20 match, whole letters are read. */
+/**
+ * Loading one matching letter completely costs as much as reading 20 letters partly. If more than 1 in 20
+ * match, whole letters are read.
+ */
 const MATCHES_FEW = 20;
 
 export async function countSelected(engine: Engine, selection: Selection): Promise<number> {
@@ -99,13 +105,13 @@ export async function countSelected(engine: Engine, selection: Selection): Promi
 export interface PageRequest {
   readonly order?: LetterOrder;
   readonly limit: number;
-  /** The `next` of the previous page in the same order. */
+  /** The `next` value of the previous page in the same order. */
   readonly cursor?: string;
   /** Whether to count the total. Default true. If false, the total may be 0 and the search ends with the page. */
   readonly counted?: boolean;
 }
 
-/** Returns one page with its exact total. `next` is a cursor of the store, also with an expression. */
+/** Returns one page with its exact total. `next` is a cursor of the store, even if there is an expression. */
 export async function selectPage(
   engine: Engine,
   selection: Selection,
@@ -117,7 +123,7 @@ export async function selectPage(
   return searchPage(engine, narrowed, page);
 }
 
-/** Reads all letters for the total. Without a total, starts at the cursor and stops after the page. */
+/** Reads all letters if a total is needed. Otherwise starts at the cursor and stops after the page. */
 async function searchPage(
   engine: Engine,
   selection: Selection & { readonly where: string },
@@ -162,7 +168,7 @@ interface SearchedPage extends SelectedPage {
   readonly read: readonly StoredLetter[];
 }
 
-/** Loads the found letters with all parts. Letters that changed state meanwhile are left out. */
+/** Loads the found letters with all parts. Leaves out letters that changed state in the meantime. */
 async function whole(engine: Engine, found: readonly StoredLetter[]): Promise<readonly StoredLetter[]> {
   const letters: StoredLetter[] = [];
   for (const { ref, letterSequence } of found) {

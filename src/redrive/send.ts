@@ -1,4 +1,7 @@
-/** Redrives letters by the operation's plan: delay, rate, canary. The store keeps the progress, so that it can resume. */
+/**
+ * Redrives letters according to the operation's plan: delay, rate, canary. The store keeps the progress, so
+ * that a redrive can be resumed.
+ */
 import type { Engine } from "../engine.ts";
 import type { Operation, OperationChange, OperationStep } from "../item/operation.ts";
 import { WakeSignal } from "../runner/poll-schedule.ts";
@@ -26,7 +29,7 @@ export interface SendOptions {
   readonly clock: Clock;
   /** Aborting the signal ends the redrive and leaves the operation open. */
   readonly signal: AbortSignal;
-  /** Signals that a redriven item has ended; without it, the status is polled. */
+  /** Signals that a redriven item has ended. If it is absent, the status is polled. */
   readonly wake?: WakeSignal;
   /** What to do with a paused operation. Default `wait`. */
   readonly whenPaused?: "wait" | "leave";
@@ -116,7 +119,7 @@ class Sender {
     return 0;
   }
 
-  /** The first stage has the given number of letters, or one of each group. */
+  /** The first stage consists of the given number of letters, or of one letter per group. */
   async #beginStages(): Promise<number> {
     const { canary } = this.#plan;
     if (typeof canary !== "number") return this.#sendFirstOfEachGroup();
@@ -157,7 +160,7 @@ class Sender {
   async #stopCanary(returned: Returned | null): Promise<number> {
     const refuseRest = returned
       ? stopReason(returned)
-      : "the canary stopped: a letter came back with the same failure";
+      : "the canary stopped: a letter failed again with the same failure";
     const progress = { ...this.#operation.progress, ...(returned && returnedToJson(returned)) };
     await this.#change({ refuseRest, progress });
     return 0;
@@ -208,7 +211,7 @@ function pendingOf({ selected, done, refused }: Operation): number {
 /** With a rate limit, the letters of one second become due together. */
 const TOGETHER_MS = 1000;
 
-/** Makes all letters ready with due times by the plan, for workers to run. */
+/** Makes all letters ready with due times according to the plan, so that workers run them. */
 export async function sendAhead(
   begun: Operation,
   engine: Engine,
@@ -237,7 +240,10 @@ function howToSend(operation: Operation, delayMs: number): Pick<OperationStep, "
 const FIRST_MS = 1000;
 const CAP_MS = 300_000;
 
-/** Entry n is the wait after burial for a letter that was redriven n times. The waits double up to the last one. */
+/**
+ * Entry n is the wait after burial for a letter that was redriven n times. The waits double up to the
+ * maximum.
+ */
 export const SINCE_BURIAL_MS: readonly number[] = [0, ...doublings()];
 
 function doublings(): number[] {

@@ -42,7 +42,7 @@ export function refuseUndo(operation: Operation): void {
   };
   if (kind === "redrive")
     refuse(
-      `Redrive ${id} cannot be undone: its items have run.`,
+      `Redrive ${id} cannot be undone: its items have already run.`,
       "Run `redrive dlq list` to see which letters failed again.",
     );
   if (kind === "requeue")

@@ -101,7 +101,8 @@ export function parseBackoff(text: string): Backoff {
   if (kind === undefined) throw invalid(text, `unknown backoff "${name}"`);
   const [first, max, factor] = args;
   if (kind === "fixed" || kind === "list") {
-    if (first === undefined || args.length > 1) throw invalid(text, "exactly one part must follow the name");
+    if (first === undefined || args.length > 1)
+      throw invalid(text, "the name must be followed by exactly one part");
     const delaysMs = (kind === "list" ? first.split(",") : [first]).map((word) => delayOf(text, word));
     return backoffOf(kind, { firstMs: delaysMs[0], delaysMs });
   }
@@ -129,6 +130,6 @@ function delayOf(text: string, word: string): number {
 
 function invalid(text: string, why: string): RedriveError {
   return new RedriveError("usage", `Invalid backoff "${text}": ${why}.`, {
-    hint: `Write one of: ${FORMS.join(", ")}; durations like 250ms, 5s, 1m; add :nojitter for exact waits.`,
+    hint: `Write one of: ${FORMS.join(", ")}; durations such as 250ms, 5s, 1m; append :nojitter for exact waits.`,
   });
 }

@@ -229,17 +229,17 @@ const SIGNAL_NAMES: Readonly<Record<number, string>> = {
 };
 
 const ADVICE: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such command, or its working directory is gone; check the spelling and PATH",
-  ENOEXEC: "it is not a program; give it a #! line, or name its interpreter",
+  ENOENT: "the command does not exist, or its working directory was deleted; check the spelling and PATH",
+  ENOEXEC: "it is not a program; add a #! line, or give its interpreter",
   ENOTDIR: "a part of its path is not a directory",
-  E2BIG: "the item is too large for an argument; leave it out of the arguments and read it from stdin",
-  EACCES: "permission denied; make it executable (chmod +x), and check who may enter its directory",
+  E2BIG: "the item is too large for an argument; omit it from the arguments and read it from stdin",
+  EACCES: "permission denied; make it executable (chmod +x), and check the permissions of its directory",
   EPERM: "not permitted",
-  ENOMEM: "the machine is out of memory; run fewer at a time (--concurrency)",
-  EAGAIN: "the limit of processes is reached; run fewer at a time (--concurrency), or raise ulimit -u",
-  EMFILE: "too many files are open; run fewer at a time (--concurrency), or raise ulimit -n",
-  ENFILE: "the machine has too many files open; run fewer at a time (--concurrency)",
-  ENOSPC: "no space is left on the disk; make room",
+  ENOMEM: "the machine is out of memory; run fewer items at a time (--concurrency)",
+  EAGAIN: "the process limit is reached; run fewer items at a time (--concurrency), or raise ulimit -u",
+  EMFILE: "too many files are open; run fewer items at a time (--concurrency), or raise ulimit -n",
+  ENFILE: "the machine has too many open files; run fewer items at a time (--concurrency)",
+  ENOSPC: "no space is left on the disk; free some space",
 };
 
 function startMessage(command: string, errno: string): string {

@@ -176,7 +176,7 @@ export function shouldStop(
 ): string | null {
   if (dead < 1) return null;
   if (!policy.continueOnFailure)
-    return "an item died, and the job stops at the first (--fail-fast, continue_on_failure)";
+    return "an item died, and the job stops at the first death (--fail-fast, continue_on_failure)";
   const { maxFailures, failureThreshold } = policy;
   if (maxFailures !== undefined && dead >= maxFailures) {
     return `${dead === 1 ? "1 item" : `${dead} items`} died, and max_failures is ${maxFailures}`;

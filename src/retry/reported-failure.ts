@@ -105,7 +105,7 @@ function problemOf(json: JsonObject): string | undefined {
   );
   return wrong.length === 0
     ? undefined
-    : `its failure report cannot be used in full: wrong ${wrong.join(", ")}`;
+    : `parts of its failure report cannot be used: invalid ${wrong.join(", ")}`;
 }
 
 /** Refuses a long path instead of shortening it, because the result would name another file. */

@@ -110,7 +110,7 @@ export async function redeliver(
 async function pausedText(engine: Engine, { id }: Job): Promise<string> {
   const pause = (await engine.findJob(id))?.pause;
   const since = pause ? ` since ${toRfc3339(pause.at)}${pause.reason === "" ? "" : `: ${pause.reason}`}` : "";
-  return `${id} is paused${since}. Receipts that are not delivered wait in the store; \`redrive receipts resume ${id}\` continues.`;
+  return `${id} is paused${since}. Undelivered receipts wait in the store. To resume: redrive receipts resume ${id}`;
 }
 
 function reportingOutages(

@@ -214,7 +214,7 @@ export class DlqManager {
       await this.#guard.enforce(when);
     } catch (error) {
       const reason = messageOf(error);
-      this.#notify(`The limits of the dead letter queue of ${this.job.id} could not be kept: ${reason}`);
+      this.#notify(`The limits of the dead letter queue of ${this.job.id} could not be enforced: ${reason}`);
     }
   }
 

@@ -74,8 +74,8 @@ async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unk
     .map((one) => one.reverse().join(" "));
   const isStdin = specOf(job).input.path === "-";
   const again = isStdin ? `the same command with --name ${job.name}` : `redrive resume ${job.id}`;
-  const message = `${error.message}\nThe job ${job.id} has the ${total} items before it: ${facts.join(", ")}.`;
-  const hint = `Correct the input; items that are done are not repeated. Then: ${again}`;
+  const message = `${error.message}\nThe job ${job.id} has the ${total} items before the error: ${facts.join(", ")}.`;
+  const hint = `Correct the input; completed items are not repeated. Then: ${again}`;
   return new RedriveError(error.code, message, { cause: error, hint });
 }
 
@@ -102,7 +102,7 @@ export function inputFeed(deps: RunDeps, job: Job, options: Pick<MapOptions, "st
 
 function changedNotice(ids: readonly string[]): string {
   const shown = `${ids.slice(0, 3).join(", ")}${ids.length > 3 ? ", …" : ""}`;
-  return `The input has items with an existing id but other data (${shown}). The data that was read first is kept.`;
+  return `The input has items with an existing id but different data (${shown}). The data that was read first is kept.`;
 }
 
 async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
@@ -123,14 +123,14 @@ async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
 /** Continues a job with the same name and command. A different command is probably a mistake, unless it was accepted. */
 async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapOptions): Promise<Job> {
   if (job.kind !== "map") {
-    const message = `The name ${job.name} is taken: ${job.id} is a ${job.kind}, not a map.`;
+    const message = `The name ${job.name} is already used: ${job.id} is a ${job.kind}, not a map.`;
     const hint = "Choose another --name.";
     throw new RedriveError("job_changed", message, { hint });
   }
   if (isFunctionMap(job))
     throw new RedriveError(
       "job_changed",
-      `The job ${job.name} runs a function of a program, not a command.`,
+      `The job ${job.name} runs a function in a program, not a command.`,
       {
         hint: "Choose another --name.",
       },

@@ -22,9 +22,13 @@ export async function readNewWorkflow(
   { file, cwd }: { readonly file: string; readonly cwd: string },
 ): Promise<JobChange> {
   if (isStanding(job)) {
-    throw new RedriveError("usage", `${job.id} is a ${job.kind}: workers process it, not a workflow.`, {
-      hint: "Leave out --workflow: the letters go back to the workers.",
-    });
+    throw new RedriveError(
+      "usage",
+      `${job.id} is a ${job.kind}: it is processed by workers, not by a workflow.`,
+      {
+        hint: "Omit --workflow: the letters are sent back to the workers.",
+      },
+    );
   }
   if (job.kind === "map") {
     throw new RedriveError("usage", `${job.id} is a map: it runs a command, not a workflow.`, {

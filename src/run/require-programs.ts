@@ -21,7 +21,7 @@ export function requireCommand(
   if (hasPlaceholders || isInstalled(program, { cwd })) return;
   const where = program.includes("/") ? ` or cannot be executed (in ${cwd})` : " in PATH";
   const hint =
-    "Check the spelling, the path and the x permission. A shell line needs a shell: redrive map -- sh -c '…'.";
+    "Check the spelling, the path and the execute permission. To run a shell line, use: redrive map -- sh -c '…'.";
   throw new RedriveError("command_not_found", `The command ${program} was not found${where}.`, { hint });
 }
 
@@ -46,9 +46,9 @@ function shellLine(command: readonly string[], usage: string): RedriveError {
     script = script.replace(placeholder, () => `"$${index + 1}"`);
   const shell = ["sh -c", quoteForShell(script), ...(words.length > 0 ? ["sh"] : []), ...words.map(asWord)];
   // Without the quotes, the user's own shell would interpret the line.
-  const unquoted = `Leave out the quotes: ${usage} -- ${[line, ...rest.map(asWord)].join(" ")}\n  `;
+  const unquoted = `Omit the quotes: ${usage} -- ${[line, ...rest.map(asWord)].join(" ")}\n  `;
   const hint = `${SHELL_SYNTAX.test(line) ? "" : unquoted}Use a shell: ${usage} -- ${shell.join(" ")}`;
-  const message = `The command "${program}" is one quoted text, and no program has that name.`;
+  const message = `The command "${program}" is a single quoted text, and no program has that name.`;
   return new RedriveError("command_not_found", message, { hint });
 }
 

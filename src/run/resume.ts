@@ -59,7 +59,8 @@ async function hasWork(engine: Engine, job: Job, { withLetters }: ResumeOptions)
 async function noteUneligible(engine: Engine, job: Job, { onNotice }: ResumeOptions): Promise<void> {
   const { dead } = await engine.count(job.id);
   if (dead === 0 || (await countEligible(engine, job)) > 0) return;
-  const subject = dead === 1 ? "1 letter needs a person and is" : `${dead} letters need a person and are`;
+  const subject =
+    dead === 1 ? "1 letter needs manual review and is" : `${dead} letters need manual review and are`;
   const advice = `Correct the data (redrive dlq edit ITEM) or the cause, then: redrive dlq retry ${job.id} --force`;
   onNotice?.(`${subject} not retried. ${advice}`);
 }
@@ -88,7 +89,7 @@ function mapFeed(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
     if (specOf(job).input.path !== "-") yield* inputFeed(deps, job, options)(storeRetry, signal);
     else {
       const again = `Run the map again with --name ${job.name} to add the rest.`;
-      options.onNotice?.(`Standard input was not read to its end. ${again}`);
+      options.onNotice?.(`Standard input was not read completely. ${again}`);
     }
   };
 }
@@ -139,9 +140,9 @@ async function latestUnfinished(engine: Engine, { cwd, onNotice }: ResumeOptions
     elsewhere ??= job;
   }
   const others =
-    elsewhere && `The latest of another folder (${folderOf(elsewhere)}): redrive resume ${elsewhere.id}`;
-  throw new RedriveError("job_not_found", "There is no interrupted job of this folder.", {
-    hint: others ?? "`redrive jobs` lists all; `redrive resume JOB` resumes any of them.",
+    elsewhere && `The latest one in another folder (${folderOf(elsewhere)}): redrive resume ${elsewhere.id}`;
+  throw new RedriveError("job_not_found", "There is no interrupted job in this folder.", {
+    hint: others ?? "`redrive jobs` lists all jobs; `redrive resume JOB` resumes any of them.",
   });
 }
 

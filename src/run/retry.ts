@@ -234,18 +234,18 @@ async function sendAll({ engine, clock, storeRetry, operation, notify, over }: F
 /** Without workers, sends all remaining letters. A canary stops sending, because it needs the results of its first letters. */
 async function leaveToWorkers({ engine, storeRetry, job, operation, notify }: Following): Promise<void> {
   const worker = `redrive worker --queue ${job.id} -- COMMAND`;
-  const start = job.kind === "target" ? "the service that has its function" : worker;
+  const start = job.kind === "target" ? "the service with the delivery function" : worker;
   const none = `No worker is running for ${job.id}`;
   if (planOf(operation).canary) {
     const resume = `Start one (${start}), then continue: redrive ops resume ${operation.id}`;
     notify(
-      `${none}, and a canary waits for the outcome of its first letters. Nothing more is sent. ${resume}`,
+      `${none}, and a canary waits for the outcome of its first letters. No more letters are sent. ${resume}`,
     );
     return;
   }
   const now = (await storeRetry.run(() => engine.findOperation(operation.id))) ?? operation;
   await sendAhead(now, engine, storeRetry);
-  notify(`${none}: the letters are ready, and the next worker runs them. Start one: ${start}`);
+  notify(`${none}. The letters are ready, and the next worker will run them. Start one: ${start}`);
 }
 
 export interface FixLettersOptions extends ContinueOptions {

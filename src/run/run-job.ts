@@ -138,17 +138,17 @@ export function openCommand(job: Job, spec: CommandSpec, jobRuntime: JobRuntime)
 /** Throws for imported letters, which need a workflow given by the user, and for maps over a function of a program. */
 export function requireHandler(job: Job): void {
   if (isFunctionMap(job))
-    throw new RedriveError("usage", `The items of ${job.id} run in a function of a program.`, {
+    throw new RedriveError("usage", `The items of ${job.id} are processed by a function in a program.`, {
       hint: `Run the program again: redrive.map("${job.name}", …) finishes the items, and letters.retry() retries the letters.`,
     });
   if (job.kind === "imported") {
     const message = `The letters of ${job.id} were imported, so there is no command or workflow to run them with.`;
-    const hint = `Name a workflow: redrive dlq retry ${job.id} --workflow FILE. A queue or target named ${job.id}, or a workflow of that name that ran once, works too.`;
+    const hint = `Give a workflow: redrive dlq retry ${job.id} --workflow FILE. Or create a queue or target named ${job.id}, or run a workflow of that name once.`;
     throw new RedriveError("usage", message, { hint });
   }
   if (job.kind !== "deleting") return;
   throw new RedriveError("illegal_move", `The job ${job.id} is being deleted.`, {
-    hint: `Finish it: redrive jobs delete ${job.id}`,
+    hint: `To finish the deletion: redrive jobs delete ${job.id}`,
   });
 }
 

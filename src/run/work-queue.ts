@@ -86,7 +86,7 @@ export function requireHelpable(job: Job): void {
   if (job.kind === "queue" || job.kind === "target") refuseStanding(job);
   requireHandler(job);
   if (job.kind !== "workflow" || workflowSpecOf(job).workflow.map.isolation === "none") return;
-  const message = `The agents of ${job.id} work in git worktrees of one repository, so no other process can help.`;
+  const message = `The agents of ${job.id} work in git worktrees of one repository, so no other process can take part.`;
   const hint = "Several processes can work on maps, and on workflows with `isolation: none` in `map`.";
   throw new RedriveError("usage", message, { hint });
 }

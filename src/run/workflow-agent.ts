@@ -49,11 +49,11 @@ async function finishRedrive({ job, workspace }: WorkflowRuntime, redrive: Redri
   if (branch === undefined) return {};
   const rest =
     status === "completed"
-      ? `the retry was interrupted. To merge it: redrive resume ${job.id} --no-dlq`
+      ? `the retry was interrupted. To merge: redrive resume ${job.id} --no-dlq`
       : status === "running"
-        ? `another process is running the job ${job.id} and merges at its end. Follow it: redrive status ${job.id} --watch`
-        : `the job ${job.id} is ${status}. Finish it: redrive resume ${job.id}`;
-  const note = `The commits are in the branch ${branch} and not merged: ${rest}`;
+        ? `another process is running the job ${job.id} and will merge at the end. To follow it: redrive status ${job.id} --watch`
+        : `the job ${job.id} is ${status}. To finish it: redrive resume ${job.id}`;
+  const note = `The commits are in the branch ${branch} and are not merged: ${rest}`;
   return { note, branch, isRefused: true };
 }
 

@@ -22,7 +22,7 @@ export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortS
   if (runtime.workspace.head && !existsSync(file)) {
     // The file may exist in the user's folder without being committed.
     const message = `The input ${path} is not in the commit that the agents start from.`;
-    throw new RedriveError("input_invalid", message, { hint: "Commit it, or let a step of setup write it." });
+    throw new RedriveError("input_invalid", message, { hint: "Commit it, or create it in a setup step." });
   }
   return selectFrom({ file }, runtime.spec.workflow.map);
 }
@@ -53,7 +53,7 @@ async function selectFromCommand(
     stop.removeEventListener("abort", onStop);
     if (exitCode !== 0) {
       const said = runtime.masker.mask(stderr.inline?.toString("utf8").trim() ?? "");
-      const message = `The command of map.input failed (${exitCode ?? signal ?? startError}): ${said}`;
+      const message = `The map.input command failed (${exitCode ?? signal ?? startError}): ${said}`;
       throw new RedriveError("input_invalid", message);
     }
     const isInFile = stdout.inline === undefined && stdout.bytes > 0;

@@ -53,7 +53,7 @@ function secretsOf({ workflow }: WorkflowSpec, env: Readonly<Record<string, stri
     const value = env[name] ?? process.env[name];
     if (value !== undefined) return { name, value };
     throw new RedriveError("usage", `The secret ${name} has no value.`, {
-      hint: `Set ${name} in the environment or in a file of env_files.`,
+      hint: `Set ${name} in the environment or in a file listed in env_files.`,
     });
   });
 }

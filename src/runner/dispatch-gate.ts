@@ -91,7 +91,7 @@ export class DispatchGate {
     const pauseMs = Math.min(FAULT_PAUSE_MS_MAX, 2 ** Math.min(this.#faults, FAULTS_MAX) * 50);
     this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs);
     if (this.#faults >= FAULTS_MAX && !this.#ignoresFaults)
-      this.#stopReason ??= `${FAULTS_MAX} times in a row no attempt could be made: ${why}`;
+      this.#stopReason ??= `no attempt could be made ${FAULTS_MAX} times in a row: ${why}`;
   }
 }
 

@@ -29,7 +29,7 @@ const STARTABLE_SHARE = 7 / 8;
 const UNSTARTED = {
   outcome: "released",
   verdict: { kind: "release" },
-  fault: "the step that leased it failed after its commit",
+  fault: "the operation that leased it failed after its commit",
 } as const;
 
 export class LeaseHolder {

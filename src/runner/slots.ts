@@ -130,7 +130,7 @@ export class Slots {
   /** Releases attempts that do not end. Their handlers may keep running, but their results are ignored. */
   abandon(): void {
     for (const running of [...this.#running.values()]) {
-      this.#settle(running, { kind: "released", why: "the handler ignored the stop" }, TO_DLQ);
+      this.#settle(running, { kind: "released", why: "the handler did not stop" }, TO_DLQ);
     }
   }
 
@@ -231,11 +231,7 @@ function notesOf({ notes }: OpenAttempt): Pick<Settlement, "notes"> {
 }
 
 function problemText({ message, output, log }: HandlerProblem): string {
-  const lines = [
-    `The handler of on_item_failure failed: ${message}`,
-    output?.trimEnd(),
-    log && `Log: ${log}`,
-  ];
+  const lines = [`The on_item_failure handler failed: ${message}`, output?.trimEnd(), log && `Log: ${log}`];
   return lines.filter(Boolean).join("\n");
 }
 

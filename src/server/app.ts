@@ -120,7 +120,7 @@ function bug(error: unknown, log: RequestLog | undefined): Response {
   log?.({ level: "error", event: "bug", reference, stack });
   return problemResponse({
     code: "internal",
-    detail: "The server has a bug. Its log has the details under the reference.",
+    detail: "The server has a bug. The details are in its log under this reference.",
     reference,
   });
 }
@@ -183,7 +183,7 @@ function isPage(path: string): boolean {
 
 function notFound(): never {
   throw new RequestError("route_not_found", "There is no such route.", {
-    hint: "Read the list of routes: /api/v1/openapi.json",
+    hint: "To list the routes: /api/v1/openapi.json",
   });
 }
 

@@ -48,7 +48,7 @@ function bodyOf(
 
 /** Follows links, so that a link inside the folder cannot lead outside. */
 async function pathInside({ folder, path }: FileAnswer): Promise<string> {
-  const gone = () => new RedriveError("log_not_found", "The file is not on this server any more.");
+  const gone = () => new RedriveError("log_not_found", "The file no longer exists on this server.");
   const [root, real] = await Promise.all([realpath(folder), realpath(path)]).catch(() => {
     throw gone();
   });

@@ -102,7 +102,7 @@ function used(id: string, how: string): RequestError {
 
 function changed(message: string): RequestError {
   return new RequestError("selection_changed", `${message} Nothing was started.`, {
-    hint: "Make a new selection, look at it, and start it with its count.",
+    hint: "Make a new selection, check it, and start it with its count.",
   });
 }
 

@@ -55,7 +55,7 @@ export async function once(
       if (found.request !== request) throw reused();
       if (found.status !== undefined) return replay(found);
       if (!route.isRepeatable)
-        throw inUse("The first request with this key was interrupted; its result is unknown.");
+        throw inUse("The first request with this key was interrupted, and its result is unknown.");
     }
     const response = await act();
     await record(engine, id, { request, response });
@@ -134,6 +134,6 @@ function reused(): RequestError {
 
 function inUse(message: string): RequestError {
   return new RequestError("key_in_use", message, {
-    hint: "Look whether it was carried out before you send it with a new key.",
+    hint: "Check whether the first request took effect before you send it again with a new key.",
   });
 }

@@ -84,7 +84,7 @@ function listening(server: Server, { host, port }: { host: string; port: number 
       reject(
         new RedriveError("usage", `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`, {
           cause: error,
-          hint: "Choose another port, or 0 for one that is free.",
+          hint: "Choose another port, or 0 for a free one.",
         }),
       ),
     );

@@ -89,7 +89,7 @@ export function requireRunnable(
   isCanary: boolean,
 ): void {
   if (isStanding(job) || allowsRuns || !isCanary) return;
-  const message = `A canary of ${job.id} would run its command on this server, which is not allowed.`;
-  const hint = `Run it where the job ran: redrive dlq retry ${job.id} --canary`;
+  const message = `A canary of ${job.id} would run the job's command on this server, which is not allowed.`;
+  const hint = `Run it on the machine where the job ran: redrive dlq retry ${job.id} --canary`;
   throw new RequestError("disabled", message, { hint });
 }

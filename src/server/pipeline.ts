@@ -192,7 +192,7 @@ export async function runHandler(
 function requireNoGuessing({ query, body }: ParsedInput): void {
   const filters = [query, isJsonObject(body) ? body.filter : undefined].filter(isJsonObject);
   const guessing = filters.some(({ filter, search }) => filter !== undefined || search !== undefined);
-  if (guessing) requireVisible("a filter by expression or text");
+  if (guessing) requireVisible("filtering by expression or text");
 }
 
 /** Browsers have sessions, programs have tokens. */

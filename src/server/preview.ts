@@ -53,9 +53,9 @@ export async function previewSelection(
 /** An empty filter never means all letters, unless the request says so. */
 function requireBounds({ filter, all_of_queue: isAll }: SelectionRequest): void {
   if (isNarrowed(filter) && isAll)
-    throw new RequestError("request_invalid", "all_of_queue and other conditions contradict each other.");
+    throw new RequestError("request_invalid", "all_of_queue cannot be combined with other conditions.");
   if (!isNarrowed(filter) && !isAll)
-    throw unbounded("The filter has no condition. To select every letter of the queue, say all_of_queue.");
+    throw unbounded("The filter has no condition. To select every letter of the queue, set all_of_queue.");
 }
 
 function unbounded(message: string): RequestError {
@@ -84,7 +84,7 @@ function requireFitting(request: SelectionRequest): void {
   if (action === "discard" && request.reason === undefined)
     throw new RequestError("request_invalid", "A discard needs a reason.", { field: "body.reason" });
   if (action === "edit" && request.edit === undefined)
-    throw new RequestError("request_invalid", "An edit needs the change.", { field: "body.edit" });
+    throw new RequestError("request_invalid", "An edit needs a change.", { field: "body.edit" });
 }
 
 async function recipeFor(

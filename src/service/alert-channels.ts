@@ -47,13 +47,9 @@ function urlOf({ name, to }: WebChannel, env: NodeJS.ProcessEnv): string {
   if ("url" in to) return to.url;
   const url = variable(name, to.urlEnv, env);
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new RedriveError(
-    "usage",
-    `The channel ${name}: ${to.urlEnv} does not contain the URL of a webhook.`,
-    {
-      hint: "A webhook URL begins with https:// or http://.",
-    },
-  );
+  throw new RedriveError("usage", `The channel ${name}: ${to.urlEnv} does not contain a webhook URL.`, {
+    hint: "A webhook URL begins with https:// or http://.",
+  });
 }
 
 function headersOf(channel: WebChannel, env: NodeJS.ProcessEnv): Record<string, string> {

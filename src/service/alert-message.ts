@@ -48,7 +48,7 @@ function lineOf({ alert, state }: Telling): string {
     raised: text,
     reminder: `${text} (since ${since})`,
     recovered: overText,
-    passed: `${overText} (it was: ${text}, at ${since})`,
+    passed: `${overText} (before: ${text}, since ${since})`,
   };
   return lines[state];
 }

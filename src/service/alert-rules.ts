@@ -111,7 +111,7 @@ function ofGroups(rule: AlertRule, queues: readonly QueueMetrics[], groups: read
     const name = names.get(queue);
     if (name === undefined) return [];
     const title = titleLine(pattern);
-    const text = `${name}: ${isRegression ? "a failure is back" : "a new failure"}: ${title}`;
+    const text = `${name}: ${isRegression ? "a failure has returned" : "a new failure"}: ${title}`;
     const finding = found(rule, queue, {
       value: count,
       limit: 1,

@@ -149,9 +149,9 @@ export async function scheduleFault(schedule: string): Promise<string | null> {
   const { Cron } = await import("croner");
   try {
     const next = new Cron(schedule, { timezone: "UTC", paused: true }).nextRun();
-    return next === null ? "it never comes" : null;
+    return next === null ? "it never matches a time" : null;
   } catch {
     // Replaces the library's message, which describes its internals.
-    return "expected a cron pattern of five fields (minute, hour, day, month, weekday), such as */30 * * * *";
+    return "expected a cron pattern with five fields (minute, hour, day, month, weekday), such as */30 * * * *";
   }
 }

@@ -177,7 +177,7 @@ export class SharedAlertState {
       return next;
     }
     throw new RedriveError("store_busy", `Other watchers kept changing ${DOCUMENT_NAME}.`, {
-      hint: "Stop some of the watchers of this store; one or two are enough.",
+      hint: "Stop some of this store's watchers; one or two are enough.",
     });
   }
 

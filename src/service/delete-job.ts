@@ -97,7 +97,7 @@ function refuseActive(job: Job, isRunning: boolean): void {
 export function refuseUnforced({ jobId, reasons }: JobDeletion): void {
   if (reasons.length === 0) return;
   throw new RedriveError("illegal_move", `The job ${jobId} cannot be deleted: ${reasons.join("; ")}.`, {
-    hint: "Use --force to archive the letters, and to delete them and the worktrees with the job.",
+    hint: "Use --force to archive and delete the letters, and to delete the worktrees.",
   });
 }
 

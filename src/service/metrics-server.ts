@@ -113,7 +113,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, served
     return end(405, TEXT_TYPE, "Only GET and HEAD are allowed.\n");
   }
   if (path !== "/metrics" && path !== "/health")
-    return end(404, TEXT_TYPE, "Not found. This server has /metrics and /health.\n");
+    return end(404, TEXT_TYPE, "Not found. Available paths: /metrics and /health.\n");
   try {
     await served.engine.requireUsable();
     if (path === "/metrics") return end(200, TEXT_TYPE, await served.text());

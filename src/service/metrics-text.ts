@@ -19,8 +19,8 @@ export async function metricsText(engine: Engine, options: MetricsTextOptions = 
 /** Returns the prefix with its underscore. Throws a `usage` error if it is invalid. */
 export function metricsPrefix(prefix: string): string {
   if (/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(prefix)) return prefix.endsWith("_") ? prefix : `${prefix}_`;
-  throw new RedriveError("usage", `"${prefix}" is not a valid prefix of metric names.`, {
-    hint: "Use letters, digits and underscores, and no digit first, for example redrive.",
+  throw new RedriveError("usage", `"${prefix}" is not a valid prefix for metric names.`, {
+    hint: "Use letters, digits and underscores, not starting with a digit, for example redrive.",
   });
 }
 
@@ -46,7 +46,7 @@ function latencyText({ receiptLatency: { buckets, count, sumSeconds }, receipts 
   const name = `${prefix}receipt_duration_seconds`;
   const edge = (le: number) => (le === Number.POSITIVE_INFINITY ? "+Inf" : String(le));
   return [
-    `# HELP ${name} The duration of attempts to deliver a receipt.`,
+    `# HELP ${name} The duration of receipt delivery attempts.`,
     `# TYPE ${name} histogram`,
     ...buckets.map(({ le, count: upTo }) => `${name}_bucket{le="${edge(le)}"} ${upTo}`),
     `${name}_sum ${sumSeconds}`,
@@ -108,12 +108,12 @@ const METRICS: Readonly<Record<string, Metric>> = {
     ),
   ),
   dead_letter_queue_size: gauge(
-    "Waiting letters: dead, or redriven and not finished.",
+    "Waiting letters: dead, or being redriven.",
     ["queue"],
     ofQueues(({ counts }) => counts.letters),
   ),
   dead_letter_oldest_age_seconds: gauge(
-    "Time since the oldest waiting letter failed; 0 if none waits.",
+    "The time since the oldest waiting letter failed; 0 if no letter is waiting.",
     ["queue"],
     ofQueues(({ oldestLetterMs }) => seconds(oldestLetterMs)),
   ),
@@ -141,23 +141,22 @@ const METRICS: Readonly<Record<string, Metric>> = {
     ["queue"],
     ofQueues(({ counters }) => counters.retries ?? 0),
   ),
-  redrives_total: counter("Redriven letters that ended, by outcome.", ["outcome"], ({ redrives }) => [
-    [["succeeded"], redrives.succeeded],
-    [["failed"], redrives.failed],
+  redrives_total: counter(
+    "Redriven letters whose redrive has ended, by outcome.",
+    ["outcome"],
+    ({ redrives }) => [
+      [["succeeded"], redrives.succeeded],
+      [["failed"], redrives.failed],
+    ],
+  ),
+  receipts_total: counter("Receipt delivery attempts, by status.", ["status", "success"], ({ receipts }) =>
+    Object.entries(receipts).map(
+      ([status, count]): Sample => [[status, String(status === RECEIPT_DELIVERED)], count],
+    ),
+  ),
+  receipt_retries_total: counter("Failed receipt deliveries that were retried.", [], ({ receiptRetries }) => [
+    [[], receiptRetries],
   ]),
-  receipts_total: counter(
-    "Attempts to deliver a receipt, by status.",
-    ["status", "success"],
-    ({ receipts }) =>
-      Object.entries(receipts).map(
-        ([status, count]): Sample => [[status, String(status === RECEIPT_DELIVERED)], count],
-      ),
-  ),
-  receipt_retries_total: counter(
-    "Failed deliveries of receipts that were retried.",
-    [],
-    ({ receiptRetries }) => [[[], receiptRetries]],
-  ),
   receipts_in_flight: gauge(
     "Receipts being sent now.",
     ["target"],
@@ -171,11 +170,9 @@ const METRICS: Readonly<Record<string, Metric>> = {
         breaker === null ? [] : [[[queue], BREAKER_STATES.indexOf(breaker)]],
       ),
   ),
-  store_write_failures_total: counter(
-    "Failed writes of runners to the store.",
-    [],
-    ({ storeWriteFailures }) => [[[], storeWriteFailures]],
-  ),
+  store_write_failures_total: counter("Failed store writes of runners.", [], ({ storeWriteFailures }) => [
+    [[], storeWriteFailures],
+  ]),
   queue_paused: gauge(
     "1 while the queue is paused.",
     ["queue"],

@@ -30,7 +30,8 @@ export function startServices(
   job: Job,
   context: ServiceContext,
 ): Required<Service> {
-  const report = (error: unknown) => context.onNotice(`The work is not affected, but: ${messageOf(error)}`);
+  const report = (error: unknown) =>
+    context.onNotice(`The work is not affected, but a background service failed: ${messageOf(error)}`);
   const services = starters.flatMap((start) => {
     try {
       return [start(job, context)];

@@ -30,11 +30,12 @@ export type Compiled<T = boolean> =
 
 export function compileExpression(text: string, known: KnownVariables): Compiled {
   return compile(text, known, {
-    refuses: (type) => (type === "bool" || type === "dyn" ? null : `it gives a ${type}, not true or false`),
+    refuses: (type) =>
+      type === "bool" || type === "dyn" ? null : `the result is a ${type}, not true or false`,
     read: (value) =>
       typeof value === "boolean"
         ? { ok: true, value }
-        : { ok: false, message: `it gives ${kindOf(value)}, not true or false` },
+        : { ok: false, message: `the result is ${kindOf(value)}, not true or false` },
   });
 }
 
@@ -50,7 +51,7 @@ export function requireExpression(text: string, known: KnownVariables, what: str
 
 export function requireValue(text: string, known: KnownVariables, what: string): Evaluate<Json> {
   return required(compileValue(text, known), `${what} "${shortened(text)}"`, {
-    hint: `Nothing was changed. Write CEL, e.g. item.count + 1; a text stands in quotes: "new".`,
+    hint: `Nothing was changed. Write CEL, e.g. item.count + 1; quote texts: "new".`,
   });
 }
 
@@ -127,7 +128,7 @@ function toJson(value: unknown): Answer<Json> {
     return { ok: true, value: jsonOf(value) };
   } catch (error) {
     if (!(error instanceof NoJson)) throw error;
-    return { ok: false, message: `it gives ${error.message}, which is no JSON` };
+    return { ok: false, message: `the result is ${error.message}, which is not JSON` };
   }
 }
 
@@ -182,7 +183,7 @@ function refusedAt(text: string, thrown: unknown, known: KnownVariables): Compil
   const word = error.range && text.slice(error.range.start, error.range.end);
   if (error.code === "unknown_variable" && word !== undefined) {
     const suggestion = nearest(word, [...known.keys()]);
-    return { ok: false, message: `there is no variable "${word}" here`, word, suggestion };
+    return { ok: false, message: `unknown variable "${word}"`, word, suggestion };
   }
   if (error.code === "no_such_key" && word !== undefined) {
     const siblings = [...known.values()].filter((fields) => fields !== "any").flat();
@@ -192,7 +193,7 @@ function refusedAt(text: string, thrown: unknown, known: KnownVariables): Compil
 }
 
 function noField(word: string, fields: readonly string[]): Compiled<never> & { ok: false } {
-  return { ok: false, message: `there is no field "${word}" here`, word, suggestion: nearest(word, fields) };
+  return { ok: false, message: `unknown field "${word}"`, word, suggestion: nearest(word, fields) };
 }
 
 function explain(error: CelError): string {
@@ -202,7 +203,7 @@ function explain(error: CelError): string {
     .replaceAll("dyn<", "<");
   const field = /^No such key: (?!index)(.+)$/.exec(summary)?.[1];
   if (field === undefined) return summary.charAt(0).toLowerCase() + summary.slice(1);
-  return `there is no field "${field}". Ask with has(…) first, or write .?${field}.orValue(…)`;
+  return `there is no field "${field}". Check with has(…) first, or write .?${field}.orValue(…)`;
 }
 
 /** The variables of an expression and their fields; "any" allows every field. */

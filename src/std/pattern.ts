@@ -23,7 +23,7 @@ export function compileLinear(source: string): LinearPattern {
   const textMax = Math.floor(LINEAR_PATTERN_STEPS_MAX / Math.max(1, pattern.programSize()));
   return (text) => {
     if (text.length > textMax) {
-      throw new PatternError(`a text of ${text.length} characters is too long for it (at most ${textMax})`);
+      throw new PatternError(`the text of ${text.length} characters is too long for it (at most ${textMax})`);
     }
     return pattern.test(text);
   };

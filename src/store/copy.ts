@@ -56,7 +56,7 @@ function requireCopyable(from: Engine, to: Engine): void {
   }
   const unable = [from, to].find((engine) => !engine.can.copy);
   if (unable === undefined) return;
-  throw new RedriveError("usage", `The store ${unable.url} cannot be copied: it exists only in memory.`, {
+  throw new RedriveError("usage", `The store ${unable.url} cannot be copied: it is in memory.`, {
     hint: "Use a sqlite: or postgres:// store.",
   });
 }
@@ -67,7 +67,7 @@ async function requireIdle(engine: Engine): Promise<void> {
   if (live === undefined) return;
   const { pid, queue } = live;
   throw new RedriveError("job_running", `Process ${pid} is working on ${queue} in the store ${engine.url}.`, {
-    hint: "Stop it, then run the same copy again. The work can be resumed in the copy.",
+    hint: "Stop it, then run the same copy again. The work can be resumed in the new store.",
   });
 }
 
@@ -82,7 +82,7 @@ async function requireContent(from: Engine): Promise<string> {
 async function requireEmpty(to: Engine): Promise<void> {
   for (const table of TABLES) {
     for await (const { rows } of rowsOf(to, table)) {
-      if (rows.length > 0) throw occupied(to, `it contains ${table.name} that are not from the source`);
+      if (rows.length > 0) throw occupied(to, `it contains ${table.name} that do not come from the source`);
     }
   }
 }
@@ -94,12 +94,12 @@ async function requireOwnJobs(from: Engine, to: Engine): Promise<void> {
   for await (const page of rowsOf(from, jobs)) for (const row of page.rows) own.add(row.id ?? null);
   for await (const page of rowsOf(to, jobs)) {
     const other = page.rows.find((row) => !own.has(row.id ?? null));
-    if (other !== undefined) throw occupied(to, `its job ${other.id} is not from the source`);
+    if (other !== undefined) throw occupied(to, `its job ${other.id} does not come from the source`);
   }
 }
 
 function occupied(to: Engine, why: string): RedriveError {
-  return new RedriveError("copy_refused", `The store ${to.url} cannot take the copy: ${why}.`, {
+  return new RedriveError("copy_refused", `The store ${to.url} cannot be the target of the copy: ${why}.`, {
     hint: "Copy into a new store: another file, another database, or another schema (?schema=NAME).",
   });
 }
@@ -113,7 +113,7 @@ async function copyAgain(
   const [source, target] = await Promise.all([sumsOf(options.from), sumsOf(options.to)]);
   if (differences(source, target).length === 0) return { tables: source, copied: 0, how: "none" };
   const [changed] = differences(known, target);
-  if (changed !== undefined) throw occupied(options.to, `its ${changed} have changed since it was copied`);
+  if (changed !== undefined) throw occupied(options.to, `its ${changed} have changed since they were copied`);
   return restartCopy(options, record);
 }
 

@@ -117,12 +117,12 @@ export function analysisToJson(analysis: Analysis): JsonObject {
   };
 }
 
-/** The start of an interval, and how many events fell into it. */
+/** The start of an interval, and the number of events in it. */
 export type Interval = readonly [at: number, count: number];
 
 export interface Timeline {
   readonly stepMs: number;
-  /** All intervals from the first to the last that has events, including empty ones. */
+  /** All intervals from the first to the last event, including empty ones. */
   readonly intervals: readonly Interval[];
 }
 

@@ -13,12 +13,12 @@ export interface Picked {
 
 const TAIL_CHARS_MAX = 65_536;
 
-/** The error line, or undefined when the command printed nothing. */
+/** Returns the error line, or undefined if the command printed nothing. */
 export function errorLine(stderr: string | undefined, stdout: string | undefined): string | undefined {
   return pickErrorLine(stderr, stdout)?.message;
 }
 
-/** The error lines with their stream and the reason; undefined when the command printed nothing. */
+/** Returns the error lines with their stream and the reason; undefined if the command printed nothing. */
 export function pickErrorLine(stderr: string | undefined, stdout: string | undefined): Picked | undefined {
   const streams = [
     { stream: "stderr", lines: linesOf(stderr) },
@@ -35,7 +35,7 @@ export function pickErrorLine(stderr: string | undefined, stdout: string | undef
         stream,
         message: last,
         lines: [last],
-        why: "no line has an error marker: the last one",
+        why: "no line has an error marker, so the last line was used",
       };
     }
   }
@@ -70,12 +70,12 @@ function markedLine(lines: readonly string[]): Found | undefined {
     lines.findLastIndex((line) => markerOf(line) !== undefined && !isSummary(line)),
   );
   if (traceback >= 0 && traceback >= best)
-    return { index: traceback, why: "the end of the last Python traceback" };
+    return { index: traceback, why: "the last line of the last Python traceback" };
   if (best >= 0) return { index: best, why: `the last line with ${markerOf(lines[best] ?? "")}` };
   const summary = lines.findLastIndex((line) => markerOf(line) !== undefined);
   return summary < 0
     ? undefined
-    : { index: summary, why: "only summaries have an error marker: the last one" };
+    : { index: summary, why: "only summary lines have an error marker, so the last one was used" };
 }
 
 /** Returns the index of the introducing line above, such as "thread 'x' panicked at …:", or else the given index. */
@@ -93,7 +93,10 @@ function isSummary(line: string): boolean {
   return SUMMARIES.some((summary) => summary.test(line));
 }
 
-/** The index of the line after the frames, where Python names the exception; -1 without a traceback. */
+/**
+ * Returns the index of the line after the frames, where Python names the exception; -1 if there is no
+ * traceback.
+ */
 function endOfTraceback(lines: readonly string[]): number {
   const start = lines.findLastIndex((line) => line.startsWith("Traceback (most recent call last)"));
   return start < 0 ? -1 : lines.findIndex((line, index) => index > start && !/^\s/.test(line));
@@ -144,7 +147,7 @@ export const MARKERS: readonly Marker[] = [
     shape:
       /\b(?:error|fatal|panic|critical|failed|failure|err)\s*(?:\[[^\]]{0,40}\]|[A-Z]{1,4}\d{1,6}|\([^)]{0,40}\))?\s*[:!]/i,
   },
-  { what: "the name of an exception", shape: /(?:Error|Exception)(?::|$)/ },
+  { what: "an exception name", shape: /(?:Error|Exception)(?::|$)/ },
   {
     what: "a word in capitals that means failure",
     shape: /\b(?:FAILED|FATAL|ERROR|PANIC|FAIL:|CONFLICT)(?![\w-])/,
@@ -159,12 +162,12 @@ export const MARKERS: readonly Marker[] = [
   },
   { what: "a linter's finding", shape: /^\s*\d+:\d+\s+error\s/ },
   {
-    what: "what a tool says went wrong",
+    what: "the error message of a known tool",
     shape:
       /^npm (?:ERR!|error) \S|^\* What went wrong:|No rule to make target|undefined reference to|Error response from daemon/,
   },
   {
-    what: "an error of the operating system",
+    what: "an operating system error",
     shape:
       /no such file|permission denied|access denied|command not found|: not found$|out of memory|segmentation fault|connection refused|no space left|cannot allocate memory|address already in use|too many open files|Killed$/i,
   },

@@ -11,7 +11,7 @@ export interface FailureGroup extends Signature {
 
 const NO_RULES: readonly GroupRule[] = [];
 
-/** The group of a failure. A rule that matches takes precedence over the algorithm. */
+/** Returns the group of a failure. A matching rule takes precedence over the algorithm. */
 export function groupOf(failure: Failure, rules: readonly GroupRule[] = NO_RULES): FailureGroup {
   const rule = ruleFinder(rules)(failure)?.name;
   if (rule !== undefined)

@@ -1,4 +1,7 @@
-/** Computes signatures of text lines or of `text` in JSON Lines, so that people can test the grouping. */
+/**
+ * Computes signatures for text lines, or for `text` fields in JSON Lines, so that people can test the
+ * grouping.
+ */
 import { StringDecoder } from "node:string_decoder";
 import { isJsonObject, type Json } from "../std/json.ts";
 import { type Signature, signatureOf } from "./signature.ts";
@@ -33,7 +36,7 @@ function previewLine(line: string): Signature {
   return previewText(textOf(line.endsWith("\r") ? line.slice(0, -1) : line));
 }
 
-/** Returns the `text` of a JSON object, or the line itself. */
+/** Returns the `text` field of a JSON object, or the line itself. */
 function textOf(line: string): string {
   if (!line.startsWith("{")) return line;
   const object = parsed(line);

@@ -3,7 +3,7 @@ import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { compilePattern } from "../std/pattern.ts";
 
-/** A failure matches if it meets every given condition. A list is met by any of its entries. */
+/** A failure matches if it meets every given condition. A list is met if any of its entries matches. */
 export interface RuleMatch {
   readonly types?: readonly ErrorTypeName[];
   readonly classes?: readonly ErrorClass[];

@@ -35,7 +35,7 @@ export function hashOf(...parts: readonly string[]): string {
   return hash("sha256", [ALGORITHM, ...parts].join("\n"), "hex").slice(0, SIGNATURE_HEX_DIGITS);
 }
 
-/** The parts of a failure that its signature depends on. */
+/** The parts of a failure that determine its signature. */
 export type SignedFailure = Pick<
   Failure,
   "errorType" | "errorMessage" | "stderrTail" | "stdoutTail" | "stackTrace"

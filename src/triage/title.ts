@@ -1,4 +1,4 @@
-/** Derives the title and location of a failure, for people, from its message or the pattern of its group. */
+/** Derives the title and location of a failure, for people, from its message or its group's pattern. */
 import { isErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 
@@ -16,7 +16,7 @@ export interface Location {
 
 /** The title of a failure and its location, for people. */
 export interface FailureTitle {
-  /** For example `CommandFailed`; empty for a group that a person named. */
+  /** For example `CommandFailed`; empty for a group named by a person. */
   readonly type: string;
   /** The error line, for example `The requested URL returned error: 501`. */
   readonly title: string;
@@ -68,7 +68,10 @@ export function titleLine(pattern: string): string {
 
 const NOWHERE: Location = { command: "", ending: "", step: "", frames: "" };
 
-/** Splits a message. A command's message begins with its name and how it ended; any other is the title itself. */
+/**
+ * Splits a message. The message of a command begins with the command's name and how it ended; any other
+ * message is the title itself.
+ */
 function readMessage(message: string): Pick<FailureTitle, "title" | "location"> {
   const ended = ENDED.exec(message)?.groups;
   if (ended) return readEnded(message, ended);
@@ -108,7 +111,7 @@ const SHELLS = /^(?:sh|bash|dash|zsh|ksh)\b/;
 /** An error line such as `curl: (22) …`, which begins with the name of a program. */
 const NUMBERED = /^(?<program>[a-z][\w.+-]{0,30}): \((?:\d+|<num>)\) (?<rest>.+)$/s;
 
-/** Removes the name of the program from the start of its error line; the location has it already. */
+/** Removes the program name from the start of its error line, because the location already contains it. */
 function readProgram(line: string, command: string): { readonly program: string; readonly rest: string } {
   const own = command.split(" ", 1)[0]?.split("/").at(-1) ?? "";
   const { program, rest } = NUMBERED.exec(line)?.groups ?? {};
@@ -120,7 +123,7 @@ function readProgram(line: string, command: string): { readonly program: string;
   return text.trim() === "" ? { program: command, rest: line } : { program: command, rest: text };
 }
 
-/** Splits off the end of a pattern: its frames, ` (in loadConfig < main)`, and the text of a split. */
+/** Splits off the end of a pattern: the frames, ` (in loadConfig < main)`, and the text of a split. */
 function splitFrames(message: string): { readonly text: string; readonly frames: string } {
   const at = message.lastIndexOf(" (in ");
   if (at <= 0 || !message.endsWith(")")) return { text: message, frames: "" };

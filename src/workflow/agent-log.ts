@@ -264,7 +264,7 @@ export function agentReport(
   return compact({
     type: { name: type },
     class: type === "RateLimited" ? "throttled" : undefined,
-    message: error?.message ?? "the agent's limit is reached",
+    message: error?.message ?? "the agent has reached its limit",
     retryAfterMs: endsAt === undefined ? undefined : clampDelayMs(endsAt - now),
   });
 }

@@ -102,14 +102,14 @@ class Checker {
     this.retry(child(policy, "retry_config"));
     const outage = child(policy, "max_outage");
     if (outage.value !== undefined && child(policy, "on_outage").value !== "wait")
-      this.#reportKey(outage, "max_outage has no meaning without on_outage: wait");
+      this.#reportKey(outage, "max_outage has no effect without on_outage: wait");
     this.steps(handler, inHandler);
     this.steps(child(action, "custom"), inHandler);
     const isCustom = action.value === "custom";
     if (isCustom && handler.value === undefined)
-      this.#report(action, "custom needs its steps: write custom_handler below it");
+      this.#report(action, "custom needs steps: add custom_handler below it");
     if (!isCustom && handler.value !== undefined)
-      this.#reportKey(handler, "custom_handler has no meaning without on_item_failure: custom");
+      this.#reportKey(handler, "custom_handler has no effect without on_item_failure: custom");
   }
 
   retry({ value, path }: Field): void {
@@ -121,7 +121,7 @@ class Checker {
   environment(env: Field, known: KnownVariables): void {
     for (const name of keysOf(env)) {
       const at = child(env, name);
-      if (!NAME_PATTERN.test(name)) this.#reportKey(at, `"${name}" cannot be the name of a variable`);
+      if (!NAME_PATTERN.test(name)) this.#reportKey(at, `"${name}" is not a valid variable name`);
       this.#text(at, known);
     }
   }
@@ -155,7 +155,10 @@ class Checker {
     const message = `a step needs an action: ${ACTION_KEYS.join(", ")}`;
     if (first === undefined) this.findings.push({ path: step.path, message, lacks: ACTION_KEYS });
     for (const extra of others)
-      this.#reportKey(child(step, extra), `a step has one action, and this one has ${first} already`);
+      this.#reportKey(
+        child(step, extra),
+        `a step can have only one action, and this one already has ${first}`,
+      );
   }
 
   #action(step: Field, known: Known): void {
@@ -210,7 +213,7 @@ class Checker {
       this.#twice(handler, value, "steps", "commands");
       for (const key of ["steps", "commands"]) this.steps(child(handler, key), inner);
       for (const key of Object.keys(value).filter((name) => STEP_KEYS.has(name)))
-        this.#reportKey(child(handler, key), `${key} belongs to one of the steps, not beside them`);
+        this.#reportKey(child(handler, key), `${key} must be inside one of the steps, not next to them`);
     }
     takeOver(known, inner);
   }
@@ -220,16 +223,16 @@ class Checker {
     const field = child(step, "capture" in value ? "capture" : "capture_output");
     const name = field.value;
     if (name === undefined && "capture_format" in value)
-      this.#reportKey(child(step, "capture_format"), "capture_format has no meaning without capture");
+      this.#reportKey(child(step, "capture_format"), "capture_format has no effect without capture");
     if (typeof name !== "string" || !NAME_PATTERN.test(name)) return;
     if (RESERVED_NAMES.has(name) || !isExpressionName(name))
-      this.#report(field, `the name "${name}" is taken; choose another`);
+      this.#report(field, `the name "${name}" is already used; choose another`);
     else known.set(name, "any");
   }
 
   #id(id: Field): void {
     if (typeof id.value !== "string") return;
-    if (this.#ids.has(id.value)) this.#report(id, `there is another step with the id "${id.value}"`);
+    if (this.#ids.has(id.value)) this.#report(id, `the id "${id.value}" is already used by another step`);
     this.#ids.add(id.value);
   }
 

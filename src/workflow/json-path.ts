@@ -70,7 +70,7 @@ function problemOf(error: unknown): string {
   if (isStackOverflow) return "it is nested too deeply";
   if (!(error instanceof JSONPathError)) throw error;
   const message = error.message.replace(/\s+\('.*':\d+\)$/s, "").replace("()  must", "() must");
-  return message.replace(/^no such function '(.+)'$/, 'there is no function "$1"');
+  return message.replace(/^no such function '(.+)'$/, 'unknown function "$1"');
 }
 
 function refused(path: string, problem: string): RedriveError {

@@ -241,9 +241,9 @@ class Reader {
     if (this.#startsWith("$((")) return this.#open("arithmetic", 3, 2);
     if (this.#startsWith("$(")) return this.#open("command", 2, 1);
     if (this.#startsWith("${")) return this.#open("parameter", 2);
-    if (this.#startsWith("$[")) return this.#refuse(unsure("$[…], which only some shells know,"));
+    if (this.#startsWith("$[")) return this.#refuse(unsure("$[…], which only some shells support,"));
     if (this.#startsWith("$'") && !isQuoted)
-      return this.#refuse(unsure("$'…', which only some shells know,"));
+      return this.#refuse(unsure("$'…', which only some shells support,"));
     this.#take("$");
   }
 
@@ -266,7 +266,7 @@ class Reader {
   }
 
   #parenthesis(character: string) {
-    if (this.#startsWith("((")) return this.#refuse(unsure("((…)), which shells read differently,"));
+    if (this.#startsWith("((")) return this.#refuse(unsure("((…)), which shells interpret differently,"));
     const frame = this.#frame;
     if (frame.depth === 1 && character === ")") return this.#close();
     if (character === "(") frame.commands?.end();
@@ -301,7 +301,7 @@ class Reader {
     this.#at++;
     this.#atWordStart = true;
     if (this.#frames.slice(0, -1).some((outer) => outer.hereDocuments.length > 0)) {
-      return this.#refuse(unsure("a here-document whose line goes on inside $(…)"));
+      return this.#refuse(unsure("a here-document whose line continues inside $(…)"));
     }
     for (const document of frame.hereDocuments.splice(0)) {
       if (this.#refusal === undefined) this.#readBody(document);
@@ -323,7 +323,7 @@ class Reader {
       this.#frames.push(this.#newFrame("body", 0));
       while (this.#at < end.body && this.#refusal === undefined) this.#step();
       if (this.#frame.kind !== "body" || this.#at > end.body) {
-        this.#refuse(unsure("an expansion in a here-document that has no end there"));
+        this.#refuse(unsure("an expansion in a here-document that is not closed there"));
       }
       document.addBody?.(indexes); // even if the rest could not be parsed, because a shell may run it
       if (this.#refusal !== undefined) return;

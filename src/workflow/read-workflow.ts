@@ -28,8 +28,8 @@ export function parseWorkflow(
   { file, variables = [] }: { readonly file: string; readonly variables?: readonly string[] },
 ): { readonly workflow: Workflow } | { readonly problems: readonly FormProblem[] } {
   const read = readYaml(text, {
-    empty: "the file is empty; `redrive init` writes one to begin with",
-    notMapping: "a workflow is a mapping with keys such as name and map",
+    empty: "the file is empty; `redrive init` writes an example workflow",
+    notMapping: "a workflow must be a mapping with keys such as name and map",
   });
   if (read.raw === undefined) return { problems: read.problems([]) };
   const { value, findings } = checkForm(workflowForm, read.raw);

@@ -149,7 +149,7 @@ function isWanted({ when }: Step, at: At): boolean | StepFailed {
 async function headNow(step: Step, at: At): Promise<string | undefined | StepFailed> {
   if (!step.commitRequired) return undefined;
   const { head } = at.run.context;
-  if (!head) return hopeless(at, "commit_required needs a git repository, and there is none here");
+  if (!head) return hopeless(at, "commit_required needs a git repository, and this folder is not in one");
   try {
     return await head();
   } catch (error) {

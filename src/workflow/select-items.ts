@@ -87,10 +87,10 @@ function filter(
   return records.filter((record) => {
     const answer = evaluate({ item: record.data });
     if (answer.ok) return answer.value;
-    const problem = `the filter "${text}" has no answer: ${answer.message}`;
+    const problem = `the filter "${text}" cannot be evaluated: ${answer.message}`;
     const { message } = invalidInput(origin, record, problem, { hint: "" });
     const item = shorten(stringifyJson(record.data), EXCERPT_CHARS_MAX);
-    const hint = "Guard a field that not every item has: has(item.x) && item.x > 3.";
+    const hint = "Guard fields that some items lack: has(item.x) && item.x > 3.";
     throw new RedriveError("filter_invalid", `${message}. The item is ${item}`, { hint });
   });
 }
@@ -103,7 +103,7 @@ function requireUniqueIds(items: readonly NewItem[], { idField }: SelectionRules
   const seen = new Set<string>();
   for (const { itemId } of items) {
     if (seen.has(itemId)) {
-      const hint = `Choose an id_field that is different for each record, or drop repeats with distinct: ${idField}.`;
+      const hint = `Choose an id_field that is unique for each record, or drop duplicates with distinct: ${idField}.`;
       const message = `${origin.name}: two records have the ${idField} "${itemId}".`;
       throw new RedriveError("input_invalid", message, { hint });
     }
@@ -165,7 +165,7 @@ function readerOf(path: string, data: readonly Json[]): Read {
   const meant = nearest(path.replace(/^item\./, ""), fields);
   const shown = fields.slice(0, FIELDS_SHOWN_MAX).join(", ") || "none";
   throw new RedriveError("input_invalid", `sort_by: no item has the field "${path}".`, {
-    hint: meant === undefined ? `Their fields are: ${shown}.` : `Did you mean ${meant}?`,
+    hint: meant === undefined ? `Available fields: ${shown}.` : `Did you mean ${meant}?`,
   });
 }
 

@@ -20,7 +20,7 @@ export function fillScript(template: string, variables: Variables): ShellScript 
   const contexts = quotingContexts(written);
   const withNul = placeholders[values.findIndex((value) => value.includes("\0"))];
   const problem = withNul
-    ? `${withNul.written} has a NUL character, which no shell can hold.`
+    ? `${withNul.written} contains a NUL character, which shells do not support.`
     : problemsOf(placeholders, contexts)[0]?.message;
   if (problem !== undefined) throw new RedriveError("usage", problem);
   return scriptOf(written, values, contexts);

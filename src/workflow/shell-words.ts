@@ -83,17 +83,17 @@ const CODE_OPTIONS: ReadonlyMap<string, string> = new Map([
 const NAMING = new Set("unset read declare typeset local readonly export mapfile readarray".split(" "));
 
 const RAW = "or write ${raw:…} where it has to be code";
-const SSH = `the shell of the other machine reads it. Send it by standard input: printf '%s' IT | ssh HOST 'cat > file', ${RAW}`;
+const SSH = `the shell on the other machine interprets it. Send it through standard input: printf '%s' IT | ssh HOST 'cat > file', ${RAW}`;
 const VARIABLE_NAME = "it would be the name of a shell variable, which some shells evaluate";
 const SUBSCRIPT = "it is in a subscript […], which some shells evaluate";
 const JOINED: ReadonlyMap<string, string> = new Map([
-  ["eval", `eval runs it. Leave eval out, ${RAW}`],
+  ["eval", `eval runs it. Omit eval, ${RAW}`],
   ["trap", `trap runs it later. Assign it first: value=IT; trap '… "$value"' EXIT, ${RAW}`],
   ["alias", `an alias is run. Use a function, ${RAW}`],
   ["let", "let evaluates it. Write $(expr IT + 1)"],
   ["[[", "some shells evaluate it in [[ … ]]. Write [ … ]"],
-  ["parallel", `parallel gives it to a shell. Use xargs, ${RAW}`],
-  ["watch", `watch gives it to a shell, ${RAW}`],
+  ["parallel", `parallel passes it to a shell. Use xargs, ${RAW}`],
+  ["watch", `watch passes it to a shell, ${RAW}`],
 ]);
 
 function secondShell(name: string): string {

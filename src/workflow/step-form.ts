@@ -7,26 +7,26 @@ import { count, duration, exitCode, ratio, required, scalar } from "../yaml/form
 import { CAPTURE_FORMATS, PROMPT_WAYS } from "./model.ts";
 
 const curve = {
-  initial_delay: duration.optional().describe("The wait before the second try. Default 1s."),
+  initial_delay: duration.optional().describe("The wait before the first retry. Default 1s."),
   max_delay: duration.optional().describe("The longest wait. Default 30s."),
   factor: z
     .number()
     .min(1, "expected a number of at least 1")
     .optional()
-    .describe("For exponential. Default 2."),
-  multiplier: z.number().min(1, "expected a number of at least 1").optional().describe("The same as factor."),
-  jitter: z.boolean().optional().describe("Waits a random part of the delay."),
+    .describe("The factor for exponential backoff. Default 2."),
+  multiplier: z.number().min(1, "expected a number of at least 1").optional().describe("Alias of factor."),
+  jitter: z.boolean().optional().describe("Whether to wait a random part of the delay."),
   delays: z
     .array(duration)
     .min(1, "the list of delays is empty")
     .optional()
-    .describe("One wait for each retry."),
+    .describe("A list with one wait for each retry."),
 };
 
 export const retryForm = z
   .strictObject({
     max_attempts: count(1).optional().describe("The number of attempts, including the first. Default 3."),
-    attempts: count(1).optional().describe("The same as max_attempts."),
+    attempts: count(1).optional().describe("Alias of max_attempts."),
     backoff: z
       .union([z.enum(BACKOFF_KINDS), z.strictObject({ type: z.enum(BACKOFF_KINDS).optional(), ...curve })])
       .optional(),
@@ -78,7 +78,7 @@ export function retryProblems(form: RetryForm) {
     ...twice(inner, "factor", "multiplier", ["backoff"]),
   ];
   if (kind === "list" && delays === undefined) {
-    problems.push({ path: ["backoff"], message: "the backoff list needs delays" });
+    problems.push({ path: ["backoff"], message: "backoff: list needs delays" });
   }
   const [initialMs, maxMs] = [milliseconds(initial_delay), milliseconds(max_delay)];
   if (initialMs !== undefined && maxMs !== undefined && maxMs < initialMs) {
@@ -91,12 +91,12 @@ export function retryProblems(form: RetryForm) {
 function unread(settings: object, kind: Backoff["kind"], path: readonly string[]) {
   return Object.keys(settings)
     .filter((key) => key in curve && key !== "jitter" && !READS[kind].includes(key))
-    .map((key) => ({ path: [...path, key], message: `${key} has no meaning for ${kind} backoff` }));
+    .map((key) => ({ path: [...path, key], message: `${key} has no effect for ${kind} backoff` }));
 }
 
 export function twice(settings: object, key: string, alias: string, path: readonly string[]) {
   if (!(key in settings && alias in settings)) return [];
-  return [{ path: [...path, alias], message: `${alias} is the same as ${key}: write one of them` }];
+  return [{ path: [...path, alias], message: `${alias} is an alias of ${key}: use only one of them` }];
 }
 
 /** Converts a duration that the schema has accepted. */
@@ -109,7 +109,7 @@ export const ACTION_KEYS = ["shell", "claude", "agent", "write_file", "foreach"]
 
 /** Valid names of captures, which `${…}` and expressions can read. */
 export const NAME_PATTERN = /^[A-Za-z_]\w*$/;
-const captureName = z.string().regex(NAME_PATTERN, "a name has letters, digits and _ only");
+const captureName = z.string().regex(NAME_PATTERN, "a name may contain only letters, digits and _");
 
 /** YAML reads an unquoted 0644 as the number 644. */
 const MODE_EXPECTED = 'expected permissions in quotes, such as "0644"';
@@ -117,15 +117,17 @@ const MODE_EXPECTED = 'expected permissions in quotes, such as "0644"';
 const plainStep = z.strictObject({
   shell: required("a script")
     .optional()
-    .describe("A script for sh. A value is never part of its text: the shell reads it from a variable."),
+    .describe(
+      "A script for sh. Values are never inserted into its text: the shell reads them from variables.",
+    ),
   claude: required("a prompt")
     .optional()
-    .describe("A prompt for the claude command, in print mode. It goes to its standard input."),
+    .describe("A prompt for the claude command in print mode. It is passed on standard input."),
   agent: z
     .strictObject({
       command: z
         .union([required("a command"), z.array(z.string()).min(1, "the command is empty")])
-        .describe("Program and arguments. No shell is used."),
+        .describe("A program and its arguments. No shell is used."),
       prompt: z.string(),
       prompt_by: z
         .enum(PROMPT_WAYS)
@@ -147,17 +149,19 @@ const plainStep = z.strictObject({
     .optional(),
   id: z
     .string()
-    .regex(/^[A-Za-z0-9][\w.-]*$/, "an id has letters, digits, -, _ and . only")
+    .regex(/^[A-Za-z0-9][\w.-]*$/, "an id may contain only letters, digits, -, _ and .")
     .optional(),
-  timeout: duration.optional().describe("Ends the step and all its processes."),
+  timeout: duration.optional().describe("After this time the step and all its processes are ended."),
   env: z.record(z.string(), scalar).optional(),
   working_dir: required("a folder").optional(),
-  when: required("an expression").optional().describe("CEL; false skips the step."),
-  capture: captureName.optional().describe("The variable that gets the output, for later steps."),
-  capture_output: captureName.optional().describe("The same as capture."),
+  when: required("an expression")
+    .optional()
+    .describe("A CEL expression; if it is false, the step is skipped."),
+  capture: captureName.optional().describe("The variable that stores the output for later steps."),
+  capture_output: captureName.optional().describe("Alias of capture."),
   capture_format: z.enum(CAPTURE_FORMATS).optional(),
   retry: retryForm.optional(),
-  commit_required: z.boolean().optional().describe("The step fails unless it made a commit."),
+  commit_required: z.boolean().optional().describe("Whether the step fails if it made no commit."),
   output_file: required("a path").optional(),
 });
 
@@ -206,23 +210,23 @@ export const stepsForm: z.ZodType<StepsForm> = z.union([z.array(stepForm), stepF
 const elements = z.union([z.string(), z.array(z.json())]).optional();
 
 const foreachForm = z.strictObject({
-  items: elements.describe("A list, or a template whose value is one (a JSON array, or lines)."),
-  list: elements.describe("The same as items."),
+  items: elements.describe("A list, or a template that evaluates to one (a JSON array, or lines)."),
+  list: elements.describe("Alias of items."),
   steps: z.array(stepForm).optional(),
-  do: z.array(stepForm).optional().describe("The same as steps."),
-  parallel: count(1).optional().describe("How many at a time. Default 1."),
+  do: z.array(stepForm).optional().describe("Alias of steps."),
+  parallel: count(1).optional().describe("How many elements to process at a time. Default 1."),
   max_items: count(0).optional(),
 });
 export type ForeachForm = z.infer<typeof foreachForm>;
 
 const handlerKeys = z.strictObject({
   steps: z.array(stepForm).optional(),
-  commands: z.array(stepForm).optional().describe("The same as steps."),
+  commands: z.array(stepForm).optional().describe("Alias of steps."),
   max_attempts: count(0).optional().describe("How often the failed step is run again. Default 1."),
   fail_workflow: z
     .boolean()
     .optional()
-    .describe("False continues although the step still fails. Default true."),
+    .describe("Whether the item fails if the step still fails. Default true."),
 });
 
 const handlerForm: z.ZodType<HandlerForm> = z.union([

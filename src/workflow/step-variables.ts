@@ -85,7 +85,7 @@ function isNot(what: string, text: string): Filled<never> {
 }
 
 export function tooLarge(bytes: number): string {
-  return `is ${Math.ceil(bytes / MIB)} MiB; a value has at most ${VALUE_BYTES_MAX / MIB} MiB`;
+  return `is ${Math.ceil(bytes / MIB)} MiB; the limit is ${VALUE_BYTES_MAX / MIB} MiB`;
 }
 
 export function errorVariable(failure: Failure): Record<(typeof ERROR_FIELDS)[number], Json> {

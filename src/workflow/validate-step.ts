@@ -27,7 +27,7 @@ export async function validateStep(validation: Validation, at: At): Promise<Step
     .flat()
     .map((part) => asText(part as Json))
     .join(", ");
-  const why = `the work is ${found.score} % complete, ${threshold} % is needed`;
+  const why = `the work is ${found.score} % complete, but ${threshold} % is required`;
   return ruleFailure(at, "ValidationFailed", missing ? `${why}; missing: ${missing}` : why);
 }
 
@@ -42,7 +42,11 @@ async function scoreOf({ step }: Validation, at: At): Promise<Score | StepEnd> {
   // Without a score, exit code 0 of a script means complete. For an agent it only means that the agent replied.
   if (answer.kind === "none" && !isAgent) return { kind: "score", score: 100, missing: [] };
   const why = answer.kind === "unreadable" ? answer.why : "it has no JSON object with a score";
-  return ruleFailure(at, "ValidationFailed", `the validation's answer cannot be read: ${why}. ${EXPECTED}`);
+  return ruleFailure(
+    at,
+    "ValidationFailed",
+    `the output of the validation cannot be read: ${why}. ${EXPECTED}`,
+  );
 }
 
 const EXPECTED = 'Expected, e.g.: {"score": 80, "missing": ["tests"]}';

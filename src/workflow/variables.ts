@@ -120,8 +120,8 @@ export function unknownVariable(
 /** Suggests how to write a variable that was probably meant for the shell. */
 function shellHint({ name, path }: Placeholder): string {
   const isName = path.length === 0 && /^[A-Z_][A-Z0-9_]*$/.test(name);
-  if (isName) return `For the environment write $${name} in a script, or \${env.${name}}`;
-  return "For a shell's own ${…} write $${…}";
+  if (isName) return `For an environment variable write $${name} in a script, or \${env.${name}}`;
+  return "For a shell expansion ${…} write $${…}";
 }
 
 function missing(placeholder: Placeholder, variables: Variables): string {
@@ -150,7 +150,7 @@ function readEnvFile(path: string): NodeJS.Dict<string> {
   try {
     return parseEnv(readText(path));
   } catch (error) {
-    throw new RedriveError("usage", `The file ${path} of env_files cannot be read.`, { cause: error });
+    throw new RedriveError("usage", `The file ${path} in env_files cannot be read.`, { cause: error });
   }
 }
 

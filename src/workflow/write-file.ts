@@ -58,7 +58,7 @@ export function insideRoot(root: string, path: string, from = "."): string {
     if (one.split("/").includes("..")) throw refused(`"${one}" leaves the folder; ".." is not allowed.`);
   }
   const real = realPathOf(join(root, from, path));
-  if (real === undefined) throw refused(`"${path}" goes through a link that leads nowhere.`);
+  if (real === undefined) throw refused(`"${path}" contains a broken link.`);
   const rootReal = realpathSync(root);
   if (real === rootReal || real.startsWith(rootReal + sep)) return real;
   throw refused(`"${path}" is a link that leads out of the folder.`);

@@ -9,7 +9,7 @@ const phase = z.union([
   z.array(stepForm),
   z.strictObject({
     commands: z.array(stepForm),
-    timeout: duration.optional().describe("For all steps of the phase together."),
+    timeout: duration.optional().describe("The time limit for all steps of the phase together."),
   }),
 ]);
 
@@ -18,32 +18,42 @@ const mapForm = z
     input: z
       .union([
         required("a file"),
-        z.strictObject({ command: required("a command").describe("Its output is the input.") }),
+        z.strictObject({ command: required("a command").describe("A command whose output is the input.") }),
       ])
-      .describe("A file (JSON, JSON Lines, CSV or lines), or a command that writes one."),
+      .describe("A file (JSON, JSON Lines, CSV or lines), or a command that prints the items."),
     json_path: required("a path").optional().describe("RFC 9535, e.g. $.items[*]."),
     id_field: required("a field")
       .optional()
-      .describe("The field with the id of an item. Default: the id is a hash of the content."),
+      .describe("The field that contains the item id. Default: the id is a hash of the content."),
     filter: required("an expression").optional().describe("CEL over item, e.g. item.priority > 3."),
     sort_by: z
       .union([required("a field"), z.array(required("a field"))])
       .optional()
-      .describe("FIELD [ASC|DESC] [NULLS FIRST|LAST], several with commas or as a list."),
+      .describe(
+        "FIELD [ASC|DESC] [NULLS FIRST|LAST]; several keys are separated by commas or given as a list.",
+      ),
     distinct: z
       .union([required("a field"), z.boolean()])
       .optional()
       .describe("Drops duplicates."),
     offset: count(0).optional(),
     max_items: count(0).optional(),
-    max_parallel: count(1).optional().describe("How many agents at a time. Default 10."),
+    max_parallel: count(1).optional().describe("How many agents to run at a time. Default 10."),
     agent_timeout_secs: z.number().gt(0, "expected a number of seconds above 0").optional(),
-    isolation: z.enum(["worktree", "none"]).optional().describe("Default worktree: each agent has its own."),
-    keep: z.array(required("a path")).optional().describe("Paths that a worktree keeps, e.g. node_modules."),
+    isolation: z
+      .enum(["worktree", "none"])
+      .optional()
+      .describe("Where agents work. Default worktree: each agent has its own worktree."),
+    keep: z
+      .array(required("a path"))
+      .optional()
+      .describe("Paths that are kept in a worktree, e.g. node_modules."),
     keep_worktrees: z
       .enum(KEEP_WORKTREES)
       .optional()
-      .describe("Which worktrees stay: never, those of letters (failed) or all (always). Default failed."),
+      .describe(
+        "Which worktrees to keep: never (none), failed (those of letters) or always (all). Default failed.",
+      ),
     agent_template: z
       .union([z.array(stepForm), z.strictObject({ commands: z.array(stepForm) })])
       .describe("The steps for each item."),
@@ -56,10 +66,15 @@ const errorPolicyForm = z
       .union([z.enum([...ITEM_FAILURE_ACTIONS, "custom"]), z.strictObject({ custom: stepsForm })])
       .optional()
       .describe("What to do with an item that is out of retries. Default dlq."),
-    custom_handler: stepsForm.optional().describe("The steps of on_item_failure: custom."),
-    continue_on_failure: z.boolean().optional().describe("False stops at the first dead item. Default true."),
+    custom_handler: stepsForm.optional().describe("The steps for on_item_failure: custom."),
+    continue_on_failure: z
+      .boolean()
+      .optional()
+      .describe("Whether to continue after an item has died. Default true."),
     max_failures: count(1).optional().describe("Stop when this many items have died."),
-    failure_threshold: ratio(1).optional().describe("Stop above this share of dead items, 0 to 1."),
+    failure_threshold: ratio(1)
+      .optional()
+      .describe("Stop when more than this share of the items has died, 0 to 1."),
     retry_config: retryForm.optional(),
     on_outage: z
       .enum(OUTAGE_ACTIONS)
@@ -72,10 +87,14 @@ const errorPolicyForm = z
       .describe("For on_outage: wait. After this time, attempts count again. Default 24h."),
     circuit_breaker: z
       .strictObject({
-        failure_threshold: count(1).optional().describe("Failures in a row that open it. Default 5."),
-        success_threshold: count(1).optional().describe("Successful probes that close it. Default 3."),
-        timeout: duration.optional().describe("How long it stays open. Default 30s."),
-        half_open_requests: count(1).optional().describe("Probes at a time. Default 3."),
+        failure_threshold: count(1)
+          .optional()
+          .describe("How many failures in a row open the breaker. Default 5."),
+        success_threshold: count(1)
+          .optional()
+          .describe("How many successful probes close the breaker. Default 3."),
+        timeout: duration.optional().describe("How long the breaker stays open. Default 30s."),
+        half_open_requests: count(1).optional().describe("How many probes run at a time. Default 3."),
       })
       .optional(),
   })
@@ -83,9 +102,12 @@ const errorPolicyForm = z
 
 export const workflowForm = z
   .strictObject({
-    name: required("a name").optional().describe("Default: the name of the file."),
+    name: required("a name").optional().describe("The name of the workflow. Default: the file name."),
     mode: z.literal("mapreduce", { error: "the only mode is mapreduce" }).optional(),
-    env: z.record(z.string(), scalar).optional().describe("For every step of every phase."),
+    env: z
+      .record(z.string(), scalar)
+      .optional()
+      .describe("Environment variables for every step of every phase."),
     secrets: z
       .array(required("a name"))
       .optional()
@@ -96,7 +118,7 @@ export const workflowForm = z
     reduce: phase.optional().describe("Runs once, after the items."),
     merge: phase.optional().describe("Runs before the job's branch is merged."),
     error_policy: errorPolicyForm.optional(),
-    retry: retryForm.optional().describe("The default of error_policy.retry_config."),
+    retry: retryForm.optional().describe("The default for error_policy.retry_config."),
   })
   .meta({ title: "A Redrive workflow" });
 

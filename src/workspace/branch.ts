@@ -67,9 +67,13 @@ function dropStaleLock(path: string): void {
 
 /** The error for a job branch that was removed by someone else. Its commits may still exist. */
 export function branchGone(name: string): RedriveError {
-  return new RedriveError("git_refused", `The branch ${name} that holds the job's work is gone.`, {
-    hint: "`git fsck --lost-found` finds its last commit; `git branch NAME COMMIT` brings it back.",
-  });
+  return new RedriveError(
+    "git_refused",
+    `The branch ${name}, which contains the job's work, no longer exists.`,
+    {
+      hint: "`git fsck --lost-found` finds its last commit; `git branch NAME COMMIT` restores the branch.",
+    },
+  );
 }
 
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?\n?$/;

@@ -68,10 +68,10 @@ async function whyLeft(
   { force, isNeeded = ({ state }) => state === "kept" }: CleanOptions,
   hasEnded: boolean,
 ): Promise<string | null> {
-  if (entry.isOwnerHere) return `process ${entry.pid} uses it`;
-  if (entry.state !== "missing" && hasProcessIn(entry.path)) return "a process works in it";
+  if (entry.isOwnerHere) return `process ${entry.pid} is using it`;
+  if (entry.state !== "missing" && hasProcessIn(entry.path)) return "a process is working in it";
   if (force) return null;
-  if (entry.pid !== null) return `process ${entry.pid} of another machine may use it`;
+  if (entry.pid !== null) return `process ${entry.pid} on another machine may be using it`;
   if (await isNeeded(entry)) return "a letter needs it";
   if (entry.name === MAIN_NAME && !hasEnded) return "its job has not ended";
   return lossOf(inventory, entry);

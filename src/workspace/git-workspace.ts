@@ -50,7 +50,7 @@ export async function openGitWorkspace(
     },
     mergedItems: () => worktrees.mergedItems(),
     commitPhase: async () => {
-      const title = "Changes of a phase that no step committed";
+      const title = "Uncommitted changes of a phase";
       const committed = await worktrees.commitAll({ path: top }, title);
       if (committed.kind === "refused") {
         const message = `The changes of the phase could not be committed: ${committed.detail}`;

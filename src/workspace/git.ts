@@ -113,9 +113,9 @@ export function refused(args: readonly string[], { stdout, stderr, exitCode }: G
 }
 
 function notStarted(startError: string, cwd: string): RedriveError {
-  if (!existsSync(cwd)) return new RedriveError("git_refused", `The folder ${cwd} is not there.`);
+  if (!existsSync(cwd)) return new RedriveError("git_refused", `The folder ${cwd} does not exist.`);
   return new RedriveError("git_unusable", `git could not be started in ${cwd} (${startError}).`, {
-    hint: "Install git 2.38 or newer and make sure that it is in PATH; `isolation: none` works without git.",
+    hint: "Install git 2.38 or newer and add it to PATH; `isolation: none` works without git.",
   });
 }
 

@@ -107,7 +107,7 @@ async function addMissing(inventory: JobInventory): Promise<JobInventory> {
 export async function lossOf(inventory: JobInventory, entry: WorktreeEntry): Promise<string | null> {
   const { git } = inventory;
   if (entry.state === "missing") return null; // its branch is checked separately
-  if (git === null) return "its repository is gone";
+  if (git === null) return "its repository no longer exists";
   const isWorkedIn = tryTo(() => isFinished(gitDirOf(entry.path))) ?? true; // an agent may have damaged it
   if (!isWorkedIn) return null;
   const inside = git.in(entry.path);

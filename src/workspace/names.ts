@@ -75,7 +75,7 @@ function checkedPath(path: string): string {
   const isInside = parts.every((part) => !["", ".", "..", ".git"].includes(part)) && !/[\0\n]/.test(trimmed);
   if (!path.startsWith("/") && isInside) return trimmed;
   throw new RedriveError("usage", `keep: "${path}" is not a path inside the worktree.`, {
-    hint: "Write it from the top of the repository, for example node_modules or packages/*/node_modules.",
+    hint: "Give a path relative to the repository root, for example node_modules or packages/*/node_modules.",
   });
 }
 

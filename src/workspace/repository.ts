@@ -47,9 +47,13 @@ async function checkVersion(git: Git): Promise<void> {
   const { stdout } = await git.ask(["version"]);
   const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(stdout) ?? []).map(Number);
   if (major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])) return;
-  throw new RedriveError("git_unusable", `${stdout.trim() || "This git"} is too old: 2.38 is needed.`, {
-    hint: "Install a newer git; `isolation: none` works without one.",
-  });
+  throw new RedriveError(
+    "git_unusable",
+    `${stdout.trim() || "This git"} is too old: version 2.38 is required.`,
+    {
+      hint: "Install a newer git; `isolation: none` works without one.",
+    },
+  );
 }
 
 type RepositoryPaths = Pick<Repository, "top" | "commonDir" | "prefix"> & { readonly gitDir: string };
@@ -60,9 +64,10 @@ async function findPaths(git: Git): Promise<RepositoryPaths> {
   if (exitCode !== 0) throw noRepository(git.cwd, stderr.trim());
   const [isBare, isInside, gitDir = "", commonDir = ""] = stdout.split("\n");
   if (isInside !== "true") {
-    const what = isBare === "true" ? "a bare repository: it has no checkout" : "the inside of a .git folder";
+    const what =
+      isBare === "true" ? "a bare repository, which has no checkout" : "the inside of a .git folder";
     throw new RedriveError("git_unusable", `${git.cwd} is ${what}.`, {
-      hint: "Go to a checkout (`git worktree add` makes one), or use `isolation: none`.",
+      hint: "Change to a checkout (`git worktree add` creates one), or use `isolation: none`.",
     });
   }
   const top = await git.must(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
@@ -73,7 +78,7 @@ async function findPaths(git: Git): Promise<RepositoryPaths> {
 function noRepository(cwd: string, said: string): RedriveError {
   if (said.includes("not a git repository")) {
     return new RedriveError("git_unusable", `${cwd} is not in a git repository.`, {
-      hint: "Run `git init` and commit, go to a repository, or use `isolation: none`.",
+      hint: "Run `git init` and commit, change to a repository, or use `isolation: none`.",
     });
   }
   return new RedriveError("git_unusable", `git cannot use the repository of ${cwd}: ${said}`); // e.g. safe.directory
@@ -83,7 +88,7 @@ async function findCommit(git: Git): Promise<string> {
   const { exitCode, stdout } = await git.ask(["rev-parse", "-q", "--verify", "HEAD^{commit}"]);
   if (exitCode === 0) return stdout.trim();
   throw new RedriveError("git_unusable", `The repository ${git.cwd} has no commit to start from.`, {
-    hint: "Make a first commit; agents start from the commit that HEAD points at.",
+    hint: "Make a first commit; agents start from the HEAD commit.",
   });
 }
 
@@ -122,13 +127,13 @@ async function notesOn(
     notes.push(`${changes} in ${top}: agents start from the commit and do not see ${one ? "it" : "them"}.`);
   }
   if (startBranch === null) {
-    notes.push("HEAD is detached: at the end the job's branch is left for you to merge.");
+    notes.push("HEAD is detached: the job's branch will not be merged automatically.");
   }
   if (existsSync(join(top, ".gitmodules"))) {
-    notes.push("Submodules that are initialised here are checked out in each new worktree.");
+    notes.push("Initialised submodules are checked out in each new worktree.");
   }
   if (existsSync(join(commonDir, "shallow")))
-    notes.push("This is a shallow clone: history before its edge is not there.");
+    notes.push("This is a shallow clone: older history is missing.");
   if (realpathSync(gitDir) !== commonDir) notes.push(`${top} is a linked worktree of ${commonDir}.`);
   return notes;
 }

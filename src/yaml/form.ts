@@ -147,7 +147,7 @@ export const duration = z.union(
 );
 
 export const scalar = z.union([z.string(), z.number(), z.boolean()], {
-  error: "expected a text, a number or true or false",
+  error: "expected a text, a number, or true or false",
 });
 
 export const exitCode = z

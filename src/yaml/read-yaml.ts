@@ -57,8 +57,8 @@ function yamlProblem(error: YAMLError, lines: LineCounter, text: string): FormPr
 }
 
 function yamlMessage({ code, message }: YAMLError, around: string): string {
-  if (code === "DUPLICATE_KEY") return "this key is there twice";
-  return around === "${" ? "inside { } and [ ] a text with ${ needs quotes" : tidy(message);
+  if (code === "DUPLICATE_KEY") return "this key is duplicated";
+  return around === "${" ? "inside { } and [ ] a text with ${ must be quoted" : tidy(message);
 }
 
 function tidy(message: string): string {

@@ -137,7 +137,7 @@ describe("files that were named as evidence", () => {
     expect(found.slice(0, 50).every(({ sha256 }) => sha256 !== undefined)).toBe(true);
     expect(found.at(-1)).toEqual({
       path: path("shot-50.png"),
-      problem: "was left out with 9 more: at most 50 files of an attempt are recorded",
+      problem: "was left out with 9 more: at most 50 files per attempt are recorded",
       host: hostname(),
     });
     expect(await collectEvidence(names.slice(0, 50), { cwd: folder })).toHaveLength(50);

@@ -76,6 +76,6 @@ it("notes are bounded in number and length, and the last tells how many were lef
   writeFileSync(files.notesFile, `${"x".repeat(5000)}\n${"y\n".repeat(200)}`);
   withReports(done, files, attempt);
   expect(notes()).toHaveLength(101);
-  expect(notes().at(-1)).toBe("101 more notes of this attempt were left out: 100 are kept.");
+  expect(notes().at(-1)).toBe("101 more notes of this attempt were dropped: at most 100 are kept.");
   expect(notes()[0]).toHaveLength(4000);
 });

@@ -49,7 +49,7 @@ describe("what successful commands printed", () => {
   it("is reported as not whole when the disk had no room for it", () => {
     const output = new CommandOutput(new PassThrough(), beside);
     output.print(item, { kind: "succeeded", stdout: { bytes: 9, lost: "The disk was full." } });
-    expect(notes).toEqual(["The output of a may not be whole. The disk was full."]);
+    expect(notes).toEqual(["The output of a may be incomplete. The disk was full."]);
   });
 
   it("is not written when nobody wants it", () => {

@@ -47,7 +47,7 @@ describe("a bound of what is waited for", () => {
       "orders: waiting for 3 items; the next is due in 25.0 s, at 2030-01-31T09:00:25.000Z.",
     );
     expect(leftText(wait(7_200_000, 1), { name: "gate", word: "receipt" })).toBe(
-      "gate: 1 receipt is left in line; the next is due in 2h 00m, at 2030-01-31T11:00:00.000Z.",
+      "gate: 1 receipt is left in the queue; the next is due in 2h 00m, at 2030-01-31T11:00:00.000Z.",
     );
   });
 });

@@ -53,7 +53,7 @@ const edit = (plan: Operation["plan"]) => ({ id: "op-e", author: "bob", plan }) 
 describe("what helped", () => {
   test("a retry, and how long after", () => {
     expect(fixLine({ fix: FIX })).toBe(
-      "2026-11-04 12:30  12 letters succeeded: retry op-x by ann as they were, 5m 00s after they had died",
+      "2026-11-04 12:30  12 letters succeeded: retry op-x by ann unchanged, 5m 00s after they died",
     );
   });
 
@@ -75,7 +75,7 @@ describe("what helped", () => {
       "the rule https changed their data, then retry op-x",
     );
     const { operationId, author, ...bare } = FIX;
-    expect(fixText({ fix: bare })).toBe("a retry as they were, 5m 00s after they had died");
+    expect(fixText({ fix: bare })).toBe("a retry unchanged, 5m 00s after they died");
   });
 
   test("most is best, and among equals the first", () => {
@@ -96,7 +96,7 @@ describe("how a group stands", () => {
     [{ state: "resolved", author: "ann" }, "resolved since 2026-11-04 12:30 by ann"],
     [
       { isRegression: true, regressions: 2 },
-      "open again, a regression, since 2026-11-04 12:30; came back 2 times after it was resolved",
+      "reopened as a regression, since 2026-11-04 12:30; came back 2 times after it was resolved",
     ],
     [{ state: "ignored", ignoreUntil: { count: 1 } }, "ignored until 1 new letter since 2026-11-04 12:30"],
   ])("%j", (change, words) => {
@@ -104,7 +104,7 @@ describe("how a group stands", () => {
   });
 
   test("until when it is ignored", () => {
-    expect(untilText()).toBe("until somebody opens it");
+    expect(untilText()).toBe("until someone reopens it");
     expect(untilText({ at: AT, count: 10, perHour: 5 })).toBe(
       "until 2026-11-04 12:30 or 10 new letters or more than 5 within an hour",
     );
@@ -155,7 +155,7 @@ describe("a list", () => {
       "0123456789abcdef    1,200  open   2h 00m ago  1h 00m ago  orders +1  no answer\n",
     );
     expect(text).toMatch(/^Timeout\nGROUP/);
-    expect(text).toContain("1 of 1 group.\nLeft out: 2 resolved, 1 ignored (--state all).\n");
+    expect(text).toContain("1 of 1 group.\nHidden: 2 resolved, 1 ignored (--state all).\n");
     const narrow = textOf({}, 60).split("\n");
     expect(Math.max(...narrow.slice(0, 2).map((line) => line.length))).toBeLessThanOrEqual(60);
   });

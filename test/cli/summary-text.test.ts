@@ -259,7 +259,7 @@ describe("groups that are known", () => {
     const fixedBefore = { signature: "0123456789abcdef", count: 5, fix };
     const text = textOf({ ...dead, groups, fixedBefore }, { columns: 200 });
     expect(text).toContain(
-      "5 of these were fixed before by retry op-x by ann as they were, 5m 00s after they had died: redrive groups show 0123456789abcdef\n",
+      "5 of these were fixed before by retry op-x by ann unchanged, 5m 00s after they died: redrive groups show 0123456789abcdef\n",
     );
     expect(textOf({ ...dead, groups, fixedBefore }, { columns: 60 })).toMatch(
       /by retry op-x by ann.*…: redrive groups show 0123456789abcdef\n/,

@@ -30,7 +30,7 @@ groups:
 test.each([
   [
     "{ name: a, match: {} }",
-    "2:21: groups[0].match: it would match every failure; add type, class, step, text or pattern",
+    "2:21: groups[0].match: this would match every failure; add type, class, step, text or pattern",
   ],
   [
     "{ name: a, match: { typ: Timeout } }",
@@ -40,11 +40,14 @@ test.each([
     "{ name: a, match: { pattern: '(a)\\1' } }",
     "2:32: groups[0].match.pattern: the pattern cannot be used: invalid escape sequence: `\\1`",
   ],
-  ["{ name: 0123456789abcdef, match: { text: x } }", "2:11: groups[0].name: it looks like a signature"],
-  ['{ name: "a, b", match: { text: x } }', "2:11: groups[0].name: a comma separates two names in --group"],
+  ["{ name: 0123456789abcdef, match: { text: x } }", "2:11: groups[0].name: this looks like a signature"],
+  [
+    '{ name: "a, b", match: { text: x } }',
+    "2:11: groups[0].name: a comma is not allowed, because it separates names in --group",
+  ],
   [
     `{ name: ${"n".repeat(201)}, match: { text: x } }`,
-    "2:11: groups[0].name: it is longer than 200 characters",
+    "2:11: groups[0].name: this is longer than 200 characters",
   ],
 ])("%s is refused", async (rule, problem) => {
   const reading = readConfig(`groups:\n- ${rule}`, "r.yml");
@@ -55,6 +58,6 @@ test.each([
 test("two rules of one name are refused", async () => {
   const text = "groups:\n- { name: a, match: { text: x } }\n- { name: a, match: { text: y } }\n";
   await expect(readConfig(text, "r.yml")).rejects.toThrow(
-    'r.yml:3:11: groups[1].name: there is another group with the name "a"',
+    'r.yml:3:11: groups[1].name: the name "a" is already used by another group',
   );
 });

@@ -33,7 +33,7 @@ fixes:
     'r.yml:4:1: fixs: unknown key "fixs". Did you mean fixes?',
     'r.yml:7:14: fixes[0].match.typ: unknown key "typ". Did you mean type?',
     "r.yml:7:35: fixes[0].match.class: expected one of transient, throttled, outage, permanent, unknown. Did you mean transient?",
-    'r.yml:8:17: fixes[0].set.url: there is no variable "itm" here. Did you mean item?',
+    'r.yml:8:17: fixes[0].set.url: unknown variable "itm". Did you mean item?',
   ]);
 });
 
@@ -56,9 +56,9 @@ describe("limits", () => {
 
 describe("a text that is no mapping", () => {
   test.each([
-    ["[1, 2]", "r.yml:1:1: settings are a mapping with keys such as dlq and fixes"],
+    ["[1, 2]", "r.yml:1:1: settings must be a mapping with keys such as dlq and fixes"],
     ["dlq: {", /^r\.yml:1:7: /],
-    ["dlq: {}\ndlq: {}", "r.yml:2:1: this key is there twice"],
+    ["dlq: {}\ndlq: {}", "r.yml:2:1: this key is duplicated"],
   ])("%j", async (text, problem) => {
     const problems = await problemsOf(text);
     expect(problems).toEqual([typeof problem === "string" ? problem : expect.stringMatching(problem)]);
@@ -73,20 +73,20 @@ describe("fixes", () => {
     [["match: { type: Timeout }"], "r.yml:2:5: fixes[0]: a fix needs a change: set, patch, command"],
     [
       ["match: { type: Timeout }", "patch: { a: 1 }", "command: [x]"],
-      "r.yml:5:5: fixes[0].command: a fix has one change, and this one already has patch",
+      "r.yml:5:5: fixes[0].command: a fix can have only one change, and this one already has patch",
     ],
     [["patch: { a: 1 }"], 'r.yml:2:5: fixes[0]: the key "match" is missing'],
     [
       ["match: {}", "patch: { a: 1 }"],
-      "r.yml:3:12: fixes[0].match: it would match every letter; add group, type, class or filter",
+      "r.yml:3:12: fixes[0].match: this would match every letter; add group, type, class or filter",
     ],
     [
       ["match: { filter: itm.a }", "patch: { a: 1 }"],
-      'r.yml:3:22: fixes[0].match.filter: there is no variable "itm" here. Did you mean item?',
+      'r.yml:3:22: fixes[0].match.filter: unknown variable "itm". Did you mean item?',
     ],
     [
       ["match: { filter: letter.eror_pattern == item.x }", "patch: { a: 1 }"],
-      'r.yml:3:29: fixes[0].match.filter: there is no field "eror_pattern" here. Did you mean error_pattern?',
+      'r.yml:3:29: fixes[0].match.filter: unknown field "eror_pattern". Did you mean error_pattern?',
     ],
     [["match: { type: Timeout }", "set: {}"], "r.yml:4:10: fixes[0].set: it changes nothing"],
     [
@@ -95,7 +95,7 @@ describe("fixes", () => {
     ],
     [
       ["match: { type: Timeout }", "patch: { a: 1 }", "timeout: 3s"],
-      "r.yml:5:5: fixes[0].timeout: timeout has no meaning without command",
+      "r.yml:5:5: fixes[0].timeout: timeout has no effect without command",
     ],
     [
       ["match: { type: Timeout }", "command: []"],
@@ -114,7 +114,7 @@ describe("fixes", () => {
     const text = `${fix("match: { type: Timeout }", "patch: {a: 1}")}
   - { name: one, match: { type: Timeout }, patch: {a: 2} }`;
     expect(await problemsOf(text)).toEqual([
-      'r.yml:5:13: fixes[1].name: there is another fix with the name "one"',
+      'r.yml:5:13: fixes[1].name: the name "one" is already used by another fix',
     ]);
   });
 });

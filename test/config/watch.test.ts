@@ -145,18 +145,18 @@ describe("mistakes", () => {
 `;
     expect(await problemsOf(text)).toEqual([
       'r.yml:2:3: watch.shedule: unknown key "shedule". Did you mean schedule?',
-      "r.yml:3:13: watch.schedule: expected a cron pattern of five fields (minute, hour, day, month, weekday), such as */30 * * * *",
-      "r.yml:4:14: watch.time_zone: there is no such time zone. Did you mean Europe/Berlin?",
+      "r.yml:3:13: watch.schedule: expected a cron pattern with five fields (minute, hour, day, month, weekday), such as */30 * * * *",
+      "r.yml:4:14: watch.time_zone: unknown time zone. Did you mean Europe/Berlin?",
       "r.yml:5:37: watch.quiet_hours.to: expected a time of day, such as 22:00",
       "r.yml:7:14: watch.rules[0].depth: expected a whole number of at least 1",
       'r.yml:8:29: watch.rules[1].channels: there is no channel "opps". Did you mean ops?',
       "r.yml:8:45: watch.rules[1].severity: expected one of info, warning, critical. Did you mean critical?",
-      "r.yml:9:19: watch.rules[2].oldest: a rule has one condition, and this one already has depth",
+      "r.yml:9:19: watch.rules[2].oldest: a rule can have only one condition, and this one already has depth",
       "r.yml:10:7: watch.rules[3]: a rule needs one of depth, oldest, arrival_rate, new_group, breaker_open, store_unhealthy",
       "r.yml:11:29: watch.rules[4].new_group: expected true; remove the rule to disable it",
-      'r.yml:12:15: watch.rules[5].name: there is another rule with the name "a"',
+      'r.yml:12:15: watch.rules[5].name: the name "a" is already used by another rule',
       "r.yml:12:32: watch.rules[5].arrival_rate: expected a number of letters and a time of whole minutes, such as 20/10m, 100/h or 500/d",
-      "r.yml:13:32: watch.rules[6].queues: queues has no meaning for store_unhealthy",
+      "r.yml:13:32: watch.rules[6].queues: queues has no effect for store_unhealthy",
       "r.yml:15:10: watch.channels.ops: teams needs url or url_env",
       "r.yml:16:43: watch.channels.two.url_env: url is given already",
       "r.yml:17:41: watch.channels.cmd.url: url has no meaning for command",
@@ -166,7 +166,10 @@ describe("mistakes", () => {
   });
 
   test.each([
-    ["quiet_hours: { from: '8:00', to: '8:00' }", "it would always be quiet: from and to are the same"],
+    [
+      "quiet_hours: { from: '8:00', to: '8:00' }",
+      "from and to are the same, so the quiet hours would never end",
+    ],
     ["rules: []", "expected at least one"],
     ["schedule: '0 0 31 2 *'", "it never comes"],
     ["channels: { a: { type: webhok, url: 'http://x' } }", "Did you mean webhook?"],

@@ -33,7 +33,7 @@ it("a letter that came back from five redrives is poison: only a person sends it
     poison: true,
     reprocessEligible: false,
     manualReviewRequired: true,
-    reason: "attempts spent (1 of 1); came back from 5 redrives: poison, needs review by a person",
+    reason: "attempts spent (1 of 1); failed again after 5 redrives: poison, needs manual review",
   });
 });
 
@@ -41,7 +41,7 @@ it("how often it may come back can be said", () => {
   expect(deathAfter(1, 2)?.poison).toBeUndefined();
   expect(deathAfter(1, 1)).toMatchObject({
     poison: true,
-    reason: "attempts spent (1 of 1); came back from 1 redrive: poison, needs review by a person",
+    reason: "attempts spent (1 of 1); failed again after 1 redrive: poison, needs manual review",
   });
 });
 

@@ -1,4 +1,4 @@
-/** The dead letter queue in numbers. */
+/** Statistics of the dead letter queue. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   hadLetters,

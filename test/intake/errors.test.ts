@@ -117,7 +117,7 @@ describe("a wrong record", () => {
       "a row that is too short",
       "csv",
       "a,b\n1\n",
-      "stdin:2: invalid CSV: the row has 1 value, the header has 2",
+      "stdin:2: invalid CSV: the row has 1 value, but the header has 2",
       0,
     ],
     [

@@ -243,7 +243,7 @@ describe("exit codes", () => {
     ]);
     expect(code).toBe(1);
     expect(stderr).toContain(
-      "Stopped: an item died, and the job stops at the first (--fail-fast, continue_on_failure).",
+      "Stopped: an item died, and the job stops at the first death (--fail-fast, continue_on_failure).",
     );
     expect(stderr).toContain("redrive resume sh-");
   });
@@ -291,7 +291,7 @@ describe("exit codes", () => {
   it.each([
     ["a job", ["status", "nobody"], "There is no job nobody."],
     ["a job to resume", ["resume", "nobody"], "There is no job nobody."],
-    ["anything to resume", ["resume"], "There is no interrupted job of this folder."],
+    ["anything to resume", ["resume"], "There is no interrupted job in this folder."],
     ["an item", ["dlq", "inspect", "nobody"], "There is no item nobody."],
     ["an operation", ["ops", "show", "nobody"], "There is no operation nobody."],
   ])("4: there is not %s", async (_, args, message) => {

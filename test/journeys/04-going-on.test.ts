@@ -49,7 +49,7 @@ describe("--name", () => {
     await shop.map([{ id: "x", v: 1 }], `${NOTE}; false`, flags);
     const { stderr } = await shop.map([{ id: "x", v: 2 }], `${NOTE}; false`, flags);
     expect(stderr).toContain(
-      "The input has items with an existing id but other data (x). The data that was read first is kept.",
+      "The input has items with an existing id but different data (x). The data that was read first is kept.",
     );
     expect((await shop.letters())[0]?.item_data).toEqual({ id: "x", v: 1 });
   });

@@ -96,7 +96,7 @@ describe("while stdin is still open", () => {
 
     const resumed = await shop.run(["resume", "n"]);
     expect(resumed.stderr).toContain(
-      "Standard input was not read to its end. Run the map again with --name n",
+      "Standard input was not read completely. Run the map again with --name n",
     );
     const again = await shop.run([...args.slice(0, 1), "--json", ...args.slice(1)], { stdin: "1\n2\n3\n" });
     expect(again.json<Summary>()).toMatchObject({ total: 3, succeeded: 3, attempts: 3 });

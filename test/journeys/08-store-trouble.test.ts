@@ -180,7 +180,7 @@ describe("a store that cannot be read", () => {
     for (const args of [["jobs"], ["dlq", "list"], ["store", "check"], ["store", "info"]]) {
       const { code, stderr } = await shop.run([...args, "--store", `sqlite:${path}`]);
       expect(code).toBe(75);
-      expect(stderr).toContain("is not a Redrive store: the file is no SQLite database");
+      expect(stderr).toContain("is not a Redrive store: the file is not a SQLite database");
     }
     const map = await shop.run(["map", "--store", `sqlite:${path}`, "--", "true"], { stdin: "1\n" });
     expect(map.code).toBe(75);
@@ -209,7 +209,7 @@ describe("a store that cannot be read", () => {
     const { error } = JSON.parse(stdout) as ErrorJson;
     expect(error.code).toBe("store_newer");
     expect(error.message).toMatch(/has schema version 99, but this version of Redrive supports \d+/);
-    expect(error.hint).toBe("Install a newer Redrive.");
+    expect(error.hint).toBe("Install a newer version of Redrive.");
   });
 
   inFile("a damaged page inside the file is found by store check, which says what is wrong", async () => {

@@ -87,7 +87,7 @@ describe("ops list and ops show", () => {
       refused: 2,
       refusals: [
         {
-          reason: "not eligible: it needs a person, cannot succeed unchanged, or failed too often",
+          reason: "not eligible: it needs manual review, cannot succeed unchanged, or failed too often",
           count: 2,
         },
       ],
@@ -95,15 +95,15 @@ describe("ops list and ops show", () => {
     expect(shown.letters).toMatchObject([
       {
         status: "refused",
-        reason: "not eligible: it needs a person, cannot succeed unchanged, or failed too often",
+        reason: "not eligible: it needs manual review, cannot succeed unchanged, or failed too often",
       },
       {
         status: "refused",
-        reason: "not eligible: it needs a person, cannot succeed unchanged, or failed too often",
+        reason: "not eligible: it needs manual review, cannot succeed unchanged, or failed too often",
       },
     ]);
     expect((await shop.run(["ops", "show", operation_id])).stdout).toContain(
-      "Refused\n  2  not eligible: it needs a person, cannot succeed unchanged, or failed too often\n",
+      "Refused\n  2  not eligible: it needs manual review, cannot succeed unchanged, or failed too often\n",
     );
   });
 

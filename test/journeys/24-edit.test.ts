@@ -329,7 +329,7 @@ describe("dlq edit in an editor", () => {
     const { code, stderr } = await shop.run(["dlq", "edit", "i1"], { env });
     expect(code).toBe(2);
     expect(stderr).toMatch(/i1\.json:2:8: invalid JSON from here on\./);
-    const kept = /Your text is kept in (\S+\.json)/.exec(stderr)?.[1] ?? "";
+    const kept = /Your text is saved in (\S+\.json)/.exec(stderr)?.[1] ?? "";
     expect(readFileSync(kept, "utf8")).toContain("oops");
     expect((await inspect(shop, "i1")).revision).toBe(1);
     // The hint works as it is written.

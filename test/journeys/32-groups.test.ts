@@ -110,7 +110,7 @@ describe("the life of a group", () => {
     expect(await show(shop, disk.signature)).toMatchObject({ state: "resolved", count: 0, regressions: 0 });
     expect(await list(shop)).toMatchObject({ total: 1, left_out: { resolved: 1 } });
     const listed = await shop.run(["groups"]);
-    expect(listed.stdout).toContain("Left out: 1 resolved (--state all).");
+    expect(listed.stdout).toContain("Hidden: 1 resolved (--state all).");
     expect(listed.stdout).not.toContain(disk.signature);
 
     await shop.run(["dlq", "note", "a3", "unrelated"]);
@@ -122,13 +122,13 @@ describe("the life of a group", () => {
     expect(shown.fixes).toMatchObject([
       { kind: "requeue", count: 2, operation_id: expect.stringMatching(/^op-/) },
     ]);
-    expect(shown.helped[0]).toMatch(/^retry op-\w+ by ann as they were, .* after they had died$/);
+    expect(shown.helped[0]).toMatch(/^retry op-\w+ by ann unchanged, .* after they died$/);
     expect(again.stderr).toContain("  1  regression: ");
     expect(again.stderr).toMatch(
       new RegExp(`1 of these was fixed before by retry op-.*: redrive groups show ${disk.signature}`),
     );
     const text = (await shop.run(["groups", "show", disk.signature])).stdout;
-    expect(text).toContain("open again, a regression, since ");
+    expect(text).toContain("reopened as a regression, since ");
     expect(text).toContain("came back once after it was resolved");
     expect(text).toMatch(/What helped before\n {2}\S+ \S+ {2}2 letters succeeded: retry op-/);
     expect((await shop.run(["groups", "list"])).stdout).toContain("regression");
@@ -149,7 +149,7 @@ describe("the life of a group", () => {
     expect(helped[0]).toMatch(/^edit op-\w+ \(set url="https:"\) by ann, then retry op-\w+$/);
     await shop.run(["groups", "note", signature, "ask for https"], AUTHOR);
     const letter = (await shop.run(["dlq", "inspect", "b"])).stdout;
-    expect(letter).toContain(`${signature}; open again, a regression,`);
+    expect(letter).toContain(`${signature}; reopened as a regression,`);
     expect(letter).toContain("ann: ask for https");
     expect(letter).toContain("1 letter succeeded: edit op-");
     expect(await shop.json("dlq", "inspect", "b")).toMatchObject({
@@ -195,7 +195,7 @@ describe("an ignored group", () => {
     expect(stdout).toContain("2 in an ignored group: redrive groups list --state ignored");
     expect(stdout).not.toContain("redrive dlq retry");
     expect((await shop.run(["groups", "show", signature])).stdout).toContain(
-      "ignored until somebody opens it since",
+      "ignored until someone reopens it since",
     );
     expect((await shop.run(["dlq", "analyze"])).stdout).toContain(`${signature} · ignored`);
     await mapped(shop, items("b", DISK));
@@ -336,7 +336,7 @@ describe("rules of redrive.yml", () => {
     );
     expect(await shop.letters("--group", "storage")).toHaveLength(3);
     const explained = await shop.run(["groups", "explain", "storage"]);
-    expect(explained.stdout).toContain('By the rule "storage" of redrive.yml.');
+    expect(explained.stdout).toContain('Grouped by the rule "storage" in redrive.yml.');
     expect(await shop.check()).toBe(SOUND);
   });
 

@@ -152,7 +152,7 @@ describe("items are added", () => {
     const refused = await add(shop, 2, "--key", "k");
     expect(refused).toMatchObject({
       code: 5,
-      stderr: expect.stringContaining("its key is taken by an item that is ready"),
+      stderr: expect.stringContaining("its key is already used by an item that is ready"),
     });
     await shop.run(["queue", "set", "invoices", "--unique", "return"]);
     expect(await add(shop, 2, "--key", "k")).toMatchObject({ code: 0, stdout: "k\n" });

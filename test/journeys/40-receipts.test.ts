@@ -386,11 +386,11 @@ describe("redrive receipts deliver, list and inspect", () => {
     ]) {
       const { code, stderr } = await shop.run(["receipts", ...words]);
       expect([code, words[0]]).toEqual([2, words[0]]);
-      expect(stderr).toContain("by a function of the service that created it");
+      expect(stderr).toContain("by a function in the service that created it");
     }
     expect((await shop.run(["receipts", "send", "inside", "--data", "{}", "--no-wait"])).code).toBe(0);
     expect((await shop.run(["receipts", "deliver", "--drain"])).code).toBe(0);
-    expect((await shop.run(["receipts", "list"])).stdout).toContain("a function of the service");
+    expect((await shop.run(["receipts", "list"])).stdout).toContain("a function in the service");
   });
 
   it("refuses a command for a target, a queue without one, and a mirror for several targets", async () => {

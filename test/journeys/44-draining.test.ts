@@ -36,7 +36,7 @@ describe("a worker with --drain", () => {
     expect(shop.ledger).toEqual(["now"]);
     expect(stderr).toMatch(/1 done/);
     expect(stderr).toMatch(
-      /orders: 2 items are left in line; the next is due in [23]h \d\dm, at \d{4}-.*Z\.\n$/,
+      /orders: 2 items are left in the queue; the next is due in [23]h \d\dm, at \d{4}-.*Z\.\n$/,
     );
     const json = await shop.run(worker(shop, "true", "--json"));
     const [queue] = json.json<WorkerJson>().queues;

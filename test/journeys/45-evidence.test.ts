@@ -54,7 +54,7 @@ describe("evidence", () => {
     expect(files).toHaveLength(51);
     expect(files.at(-1)).toMatchObject({ path: shop.path("shot-51") });
     const { stdout } = await shop.run(["dlq", "evidence", letter?.item_id ?? ""]);
-    expect(stdout).toMatch(/shot-51 \(was left out with 9 more: at most 50 files of an attempt are recorded/);
+    expect(stdout).toMatch(/shot-51 \(was left out with 9 more: at most 50 files per attempt are recorded/);
   });
 
   it("that a letter names is kept for ever, and what nothing names any more is deleted once it is old", async () => {

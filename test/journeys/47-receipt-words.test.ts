@@ -68,6 +68,6 @@ describe("receipts", () => {
     const shop = await openWithLetter();
     const { code, stderr } = await shop.run(["worker", "--queue", "gate", "--drain", "--name", "robot-1"]);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/--name has no effect on gate: it is a target of receipts/);
+    expect(stderr).toMatch(/--name has no effect on gate: it is a receipt target/);
   });
 });

@@ -24,7 +24,7 @@ describe("validate by an agent", () => {
       failure?.error_message,
     ]);
     expect(messages.sort()).toEqual([
-      ["fence", "ValidationFailed", "the work is 40 % complete, 80 % is needed; missing: tests"],
+      ["fence", "ValidationFailed", "the work is 40 % complete, but 80 % is required; missing: tests"],
       ["prose", "ValidationFailed", expect.stringContaining("the validation's answer cannot be read")],
     ]);
   });

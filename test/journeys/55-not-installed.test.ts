@@ -114,7 +114,7 @@ const asStep = (step: unknown) => (typeof step === "string" ? { shell: step } : 
 
 describe("one quoted text as a command", () => {
   it.each([
-    [["gzip -k {}"], ["Leave out the quotes: redrive map -- gzip -k {}", `sh -c 'gzip -k "$1"' sh {}`]],
+    [["gzip -k {}"], ["Omit the quotes: redrive map -- gzip -k {}", `sh -c 'gzip -k "$1"' sh {}`]],
     [["sort -u | head {}"], [`Use a shell: redrive map -- sh -c 'sort -u | head "$1"' sh {}`]],
     [["gzip -k '{}'"], [`sh -c 'gzip -k "$1"' sh {}`]],
     [

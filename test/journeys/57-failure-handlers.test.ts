@@ -173,7 +173,7 @@ describe("the type of a command's failure", () => {
     shop.write("redrive.yml", "classify: [{ match: {} }]");
     const { code, stderr } = await shop.map([1], "true", []);
     expect(code).toBe(2);
-    expect(stderr).toContain("it changes nothing; add type, class or both");
+    expect(stderr).toContain("this changes nothing; add type, class or both");
     expect(stderr).toContain("it would match every failure");
   });
 });

@@ -78,7 +78,7 @@ describe("redrive receipts deliver", () => {
     await until("they are delivered", async () => (await target(shop)).counts.done === 3);
     delivering.signal("SIGTERM");
     const { stderr } = await delivering.ended;
-    expect(stderr).toContain("gate accepts receipts again: 2 letters of an outage are redriven.");
+    expect(stderr).toContain("gate accepts receipts again: 2 letters from an outage are being redriven.");
     expect((await shop.letters()).map(({ item_id }) => item_id)).toEqual(["refused"]);
     expect(entriesIn(fileOf(shop)).map((entry) => entry.receipt)).toEqual([receipt(9)]);
   });

@@ -36,7 +36,7 @@ describe("an agent whose usage limit is reached", () => {
       project.workflow(flow({ max_outage: "2h" }, "0")),
     );
     expect(code).toBe(2);
-    expect(stdout + stderr).toContain("max_outage has no meaning without on_outage: wait");
+    expect(stdout + stderr).toContain("max_outage has no effect without on_outage: wait");
   });
 });
 

@@ -74,7 +74,7 @@ it("a user without rights, or one that is not there, is not waited for", async (
     return { env: { REDRIVE_STORE: url.href } };
   };
   for (const [user, words] of [
-    [role, "may not be used by this user"],
+    [role, "denies access to this user"],
     ["nobody_of_that_name", "refuses the user"],
   ] as const) {
     for (const args of [

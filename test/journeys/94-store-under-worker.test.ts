@@ -158,7 +158,7 @@ describe("a store that may not be used", () => {
 
   it.each([
     ["whose role does not exist", "nobody_of_that_name", "refuses the user"],
-    ["on which the role has no rights", "redrive_without_rights", "may not be used by this user"],
+    ["on which the role has no rights", "redrive_without_rights", "denies access to this user"],
   ])("%s is reported at once by every command", async (_, user, what) => {
     const shop = openWorkshop({ onPostgres: false });
     const { url } = newPostgresStore();

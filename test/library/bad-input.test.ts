@@ -86,9 +86,12 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
     [{ data: 1, orderingKey: 5 }, /items\[0\]\.orderingKey: expected a text/],
     [{ data: 1, name: {} }, /items\[0\]\.name: expected a text, but this is an object/],
     [{ data: 1, prority: "high" }, /unknown field "prority"/],
-    [{ data: () => 1 }, /items\[0\]\.data: expected data that JSON can represent \(it has a function\)/],
+    [
+      { data: () => 1 },
+      /items\[0\]\.data: expected data that can be represented as JSON \(it has a function\)/,
+    ],
     [{ data: { n: Number.NaN } }, /NaN is not a number of JSON/],
-    [{ data: { when: new Map() } }, /it has a Map or a Set/],
+    [{ data: { when: new Map() } }, /it contains a Map or a Set/],
     ["a text", /items\[0\]: expected an object with data/],
   ])("an item is refused: %s", async (item, message) => {
     const error = await refusal(() =>

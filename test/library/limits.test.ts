@@ -58,7 +58,7 @@ describe("the limits of the dead letter queue", () => {
     expect(notices.join("\n")).toMatch(/too many: 3\./);
   });
 
-  it("hold for a target of receipts", async () => {
+  it("hold for a receipt target", async () => {
     const target = new Target(store, "shop", {
       retries: 0,
       deliver: () => Promise.reject(new BusinessException("no")),

@@ -72,11 +72,13 @@ describe("a key that the queue knows", () => {
         outcome: "refused",
         itemId: "k",
         because: "key_taken",
-        reason: "its key is taken by an item that is ready",
+        reason: "its key is already used by an item that is ready",
       },
     ]);
     await work(() => undefined);
-    expect((await add({ data: 2, key: "k" }))[0]?.reason).toBe("its key is taken by an item that is done");
+    expect((await add({ data: 2, key: "k" }))[0]?.reason).toBe(
+      "its key is already used by an item that is done",
+    );
   });
 
   it("is answered with the item that is there by the rule return", async () => {

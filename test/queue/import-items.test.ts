@@ -34,10 +34,10 @@ describe("JSON Lines", () => {
     expect(report).toEqual({ read: 7, added: 2, existing: 0, replaced: 0, refused: 5 });
     expect(refused.map(({ line, reason }) => [line, reason])).toEqual([
       [2, expect.stringMatching(/^invalid JSON/)],
-      [4, "its key is taken by an item that is ready"],
+      [4, "its key is already used by an item that is ready"],
       [5, 'its priority "urgent" is not one of high, normal, low'],
       [6, expect.stringMatching(/^its due time "tomorrow" is not an RFC 3339 time/)],
-      [7, "it has no id, which contains the key"],
+      [7, "it has no field id, which should contain the key"],
     ]);
     const d = await bench.item("d");
     expect(d.priority).toBe("high");

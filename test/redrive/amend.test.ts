@@ -223,7 +223,7 @@ describe("undo of an edit", () => {
     const back = await undo(engine, first);
     expect(editToJson(back)).toMatchObject({ selected: 3, changed: 1, unchanged: 1, refused: 1 });
     expect(await engine.listRefusals(back.id)).toEqual([
-      { reason: "its data was changed since (revision 3)", count: 1 },
+      { reason: "its data has changed since then (revision 3)", count: 1 },
     ]);
     expect(await dataOf(engine)).toEqual({ o1: { n: 1 }, o2: { n: 5, more: 1 }, o3: { n: 5 } });
   });

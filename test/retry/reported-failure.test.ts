@@ -39,14 +39,14 @@ test("it says where in its own world it failed, a word or a number each", () => 
     },
   });
   expect(parse({ flow: "", action: ["5"], subflow: true })).toEqual({
-    problem: "its failure report cannot be used in full: wrong subflow, action",
+    problem: "parts of its failure report cannot be used: invalid subflow, action",
   });
 });
 
 test("a path that is too long is refused, for cut short it would be another file's", () => {
   expect(parse({ evidence: ["a.png", "b".repeat(5000)] })).toEqual({
     evidence: ["a.png"],
-    problem: "its failure report cannot be used in full: wrong evidence",
+    problem: "parts of its failure report cannot be used: invalid evidence",
   });
 });
 
@@ -83,7 +83,7 @@ test("fields of the wrong kind are named, and the rest is used", () => {
   ).toEqual({
     evidence: ["a"],
     stackTrace: "s",
-    problem: "its failure report cannot be used in full: wrong type, class, message, context, evidence",
+    problem: "parts of its failure report cannot be used: invalid type, class, message, context, evidence",
   });
 });
 

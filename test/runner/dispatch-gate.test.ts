@@ -96,7 +96,7 @@ it("attempts that could not be made pause the queue longer and longer, and stop 
   expect(gate.stopReason).toBeNull();
   gate.recordOutcome(0, fault, now);
   expect(gate.stopReason).toBe(
-    "20 times in a row no attempt could be made: no process could be started (EMFILE)",
+    "no attempt could be made 20 times in a row: no process could be started (EMFILE)",
   );
 });
 

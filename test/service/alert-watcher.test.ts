@@ -195,7 +195,7 @@ describe("each rule", () => {
     expect(await textsOf(store.watcher(settings))).toEqual([]);
     expect(inbox.texts[1]).toBe("Back to normal\norders: no longer open: a surprise");
     await store.die("orders", 1, { signature: "00000000000000bb", pattern: "a surprise" });
-    expect(await textsOf(store.watcher(settings))).toEqual(["orders: a failure is back: a surprise"]);
+    expect(await textsOf(store.watcher(settings))).toEqual(["orders: a failure has returned: a surprise"]);
   });
 
   it("breaker_open: until the breaker is closed", async () => {

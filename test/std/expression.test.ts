@@ -50,7 +50,7 @@ test.each([
   ["item.gone", 'no field "gone"'],
   ["!has(item.gone.deeper)", 'no field "gone"'],
   ["item.s > 3", "no such overload"],
-  ["item.n", "it gives a number, not true or false"],
+  ["item.n", "the result is a number, not true or false"],
   ["item.s", "it gives a string"],
   ["item.list", "it gives a list"],
   ["item.nothing", "it gives null"],
@@ -64,7 +64,7 @@ test.each([
   ["item.n >", "nexpected token"],
   ["itm.n > 3", 'no variable "itm"'],
   ["1 > 'a'", "no such overload"],
-  ["size(item)", "it gives a int, not true or false"],
+  ["size(item)", "the result is a int, not true or false"],
   ["foo(item)", "foo"],
   ["'x'", "it gives a string"],
   ["", "nexpected"],
@@ -96,14 +96,14 @@ describe("map, which CEL has for a type, is a variable here", () => {
 
   test("a field that it does not have is refused, with the one that was meant", () => {
     expect(compileExpression("map.totl > 1", known)).toMatchObject({
-      message: 'there is no field "totl" here',
+      message: 'unknown field "totl"',
       suggestion: "total",
     });
   });
 
   test("asking with has() whether it has a field that it never has is refused too", () => {
     expect(compileExpression("!has(map.totl)", known)).toMatchObject({
-      message: 'there is no field "totl" here',
+      message: 'unknown field "totl"',
       suggestion: "total",
     });
     expect(compileExpression("has(map.total)", known)).toMatchObject({ ok: true });

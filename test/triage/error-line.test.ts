@@ -147,7 +147,9 @@ test("what was picked says from where and why, with the lines that belong to it"
     ],
     why: "the last line with an error marker",
   });
-  expect(pickErrorLine("bye\n", undefined)?.why).toBe("no line has an error marker: the last one");
+  expect(pickErrorLine("bye\n", undefined)?.why).toBe(
+    "no line has an error marker, so the last line was used",
+  );
 });
 
 test("bytes that are no text tell nothing", () => {

@@ -51,12 +51,12 @@ error_policy:
     'w:3:1: maps: unknown key "maps". Did you mean map?',
     'w:6:3: map.max_paralel: unknown key "max_paralel". Did you mean max_parallel?',
     "w:7:17: map.max_parallel: expected a whole number of at least 1",
-    'w:8:11: map.filter: there is no variable "itm" here. Did you mean item?',
+    'w:8:11: map.filter: unknown variable "itm". Did you mean item?',
     "w:9:14: map.json_path: unclosed bracketed selection",
     'w:11:19: map.agent_template[0].shell: ${itm.name}: there is no variable "itm". Did you mean ${item}?',
     "w:12:16: map.agent_template[0].timeout: expected a duration: a number and a unit, such as 250ms, 30s, 5m or 2h; a plain number is seconds",
     'w:13:7: map.agent_template[1].shel: unknown key "shel". Did you mean shell?',
-    "w:15:7: map.agent_template[2].claude: a step has one action, and this one has shell already",
+    "w:15:7: map.agent_template[2].claude: a step can have only one action, and this one already has shell",
     "w:16:7: map.agent_template[3]: a step needs an action: shell, claude, agent, write_file, foreach",
     "w:18:22: error_policy.failure_threshold: expected a number from 0 to 1",
     "w:19:33: error_policy.retry_config.max_attempts: expected a whole number of at least 1",
@@ -65,8 +65,8 @@ error_policy:
 
 describe("the text itself", () => {
   test.each([
-    ["", ["w:1:1: the file is empty; `redrive init` writes one to begin with"]],
-    ["- a", ["w:1:1: a workflow is a mapping with keys such as name and map"]],
+    ["", ["w:1:1: the file is empty; `redrive init` writes an example workflow"]],
+    ["- a", ["w:1:1: a workflow must be a mapping with keys such as name and map"]],
     ["map:\n  input: [a", [expect.stringMatching(/^w:2:12: /)]],
     ["map:\n\tinput: x", [expect.stringMatching(/^w:2:1: /)]],
     [
@@ -79,7 +79,7 @@ describe("the text itself", () => {
   });
 
   test("a key that is there twice", () => {
-    expect(problemsOf(withMap("offset: 1", "offset: 2"))).toEqual(["w:5:3: this key is there twice"]);
+    expect(problemsOf(withMap("offset: 1", "offset: 2"))).toEqual(["w:5:3: this key is duplicated"]);
   });
 
   test("aliases that multiply are refused", () => {
@@ -95,10 +95,10 @@ describe("keys and values of the map phase", () => {
     ["json_path: $[?length(@.a)]", "w:4:14: map.json_path: result of length() must be compared"],
     ["filter: item.n >", "w:4:11: map.filter: unexpected token: EOF"],
     ["filter: item.n + 1", null],
-    ["filter: '\"a\"'", "w:4:11: map.filter: it gives a string, not true or false"],
-    ["filter: size(item) > 1 && foo", 'w:4:29: map.filter: there is no variable "foo" here'],
+    ["filter: '\"a\"'", "w:4:11: map.filter: the result is a string, not true or false"],
+    ["filter: size(item) > 1 && foo", 'w:4:29: map.filter: unknown variable "foo"'],
     ["filter: ''", "w:4:11: map.filter: expected an expression, but it is empty"],
-    ["filter: map.total > 1", 'w:4:11: map.filter: there is no variable "map" here'],
+    ["filter: map.total > 1", 'w:4:11: map.filter: unknown variable "map"'],
     [
       "sort_by: a b c",
       'w:4:12: map.sort_by: "a b c" is not a sort key. Write FIELD [ASC|DESC] [NULLS FIRST|LAST]',
@@ -139,15 +139,15 @@ describe("steps", () => {
     [["shell: [a]"], "w:4:14: map.agent_template[0].shell: expected a text, but this is a list"],
     [
       ["shell: x", "capture: a b"],
-      "w:5:16: map.agent_template[0].capture: a name has letters, digits and _ only",
+      "w:5:16: map.agent_template[0].capture: a name may contain only letters, digits and _",
     ],
     [
       ["shell: x", "capture: item"],
-      'w:5:16: map.agent_template[0].capture: the name "item" is taken; choose another',
+      'w:5:16: map.agent_template[0].capture: the name "item" is already used; choose another',
     ],
     [
       ["shell: x", "capture: list"],
-      'w:5:16: map.agent_template[0].capture: the name "list" is taken; choose another',
+      'w:5:16: map.agent_template[0].capture: the name "list" is already used; choose another',
     ],
     [
       ["shell: x", "capture: a", "capture_format: yaml"],
@@ -155,7 +155,7 @@ describe("steps", () => {
     ],
     [
       ["shell: x", "capture_format: json"],
-      "w:5:7: map.agent_template[0].capture_format: capture_format has no meaning without capture",
+      "w:5:7: map.agent_template[0].capture_format: capture_format has no effect without capture",
     ],
     [
       ["shell: x", "on_exit_code: { 256: { shell: y } }"],
@@ -171,7 +171,7 @@ describe("steps", () => {
     ],
     [
       ["shell: x", "on_failure: { steps: [], shell: y }"],
-      "w:5:32: map.agent_template[0].on_failure.shell: shell belongs to one of the steps, not beside them",
+      "w:5:32: map.agent_template[0].on_failure.shell: shell must be inside one of the steps, not next to them",
     ],
     [
       ["shell: x", "retry: { backoff: expnential }"],
@@ -179,11 +179,11 @@ describe("steps", () => {
     ],
     [
       ["shell: x", "retry: { backoff: fixed, factor: 2 }"],
-      "w:5:32: map.agent_template[0].retry.factor: factor has no meaning for fixed backoff",
+      "w:5:32: map.agent_template[0].retry.factor: factor has no effect for fixed backoff",
     ],
     [
       ["shell: x", "retry: { attempts: 2, max_attempts: 2 }"],
-      "w:5:16: map.agent_template[0].retry.attempts: attempts is the same as max_attempts: write one of them",
+      "w:5:16: map.agent_template[0].retry.attempts: attempts is an alias of max_attempts: use only one of them",
     ],
     [
       ["shell: x", "retry: { initial_delay: 1m, max_delay: 1s }"],
@@ -191,7 +191,7 @@ describe("steps", () => {
     ],
     [
       ["shell: x", "retry: { backoff: list }"],
-      "w:5:16: map.agent_template[0].retry.backoff: the backoff list needs delays",
+      "w:5:16: map.agent_template[0].retry.backoff: backoff: list needs delays",
     ],
     [
       ["shell: x", "validate: { shell: y, threshold: 101 }"],
@@ -215,19 +215,19 @@ describe("steps", () => {
     ],
     [
       ["foreach: { items: [1], list: [1], steps: [{ shell: x }] }"],
-      "w:4:30: map.agent_template[0].foreach.list: list is the same as items: write one of them",
+      "w:4:30: map.agent_template[0].foreach.list: list is an alias of items: use only one of them",
     ],
     [
       ["shell: x", "when: itemm.a"],
-      'w:5:13: map.agent_template[0].when: there is no variable "itemm" here. Did you mean item?',
+      'w:5:13: map.agent_template[0].when: unknown variable "itemm". Did you mean item?',
     ],
     [
       ["shell: x", "env: { A-B: 1 }"],
-      'w:5:14: map.agent_template[0].env.A-B: "A-B" cannot be the name of a variable',
+      'w:5:14: map.agent_template[0].env.A-B: "A-B" is not a valid variable name',
     ],
     [
       ["shell: x", "id: a", "on_success: { shell: y, id: a }"],
-      'w:6:35: map.agent_template[0].on_success.id: there is another step with the id "a"',
+      'w:6:35: map.agent_template[0].on_success.id: the id "a" is already used by another step',
     ],
   ])("%j", (lines, problem) => {
     expect(problemsOf(withStep(...lines))).toEqual([problem]);
@@ -236,13 +236,16 @@ describe("steps", () => {
   test("a step with the id of one in another phase", () => {
     expect(
       problemsOf("setup: [{ shell: x, id: a }]\nmap: { input: i, agent_template: [{ shell: x, id: a }] }"),
-    ).toEqual(['w:2:51: map.agent_template[0].id: there is another step with the id "a"']);
+    ).toEqual(['w:2:51: map.agent_template[0].id: the id "a" is already used by another step']);
   });
 });
 
 describe("variables", () => {
   test.each<[string, string]>([
-    ["${HOME}", 'there is no variable "HOME". For the environment write $HOME in a script, or ${env.HOME}'],
+    [
+      "${HOME}",
+      'there is no variable "HOME". For an environment variable write $HOME in a script, or ${env.HOME}',
+    ],
     [
       "${#x}",
       "${#x} is not a variable. Write one like ${item.name} or ${item.list[0]}; for a literal ${ write $${",
@@ -289,7 +292,7 @@ describe("variables", () => {
     expect(problemsOf(text.replace("echo ${map.results}", "echo ${sum} ${files}"))).toEqual([]);
     expect(problemsOf(text.replace("echo ${map.results}", "echo ${a}"))).toHaveLength(1);
     expect(problemsOf(text.replace("map.failed", "map.faled"))).toEqual([
-      'w:10:59: reduce[0].when: there is no field "faled" here. Did you mean failed?',
+      'w:10:59: reduce[0].when: unknown field "faled". Did you mean failed?',
     ]);
     expect(problemsOf(text.replace("${map.results}", "${map.totl}"))).toEqual([
       'w:13:17: merge[0].shell: ${map.totl}: there is no "totl" in map. Did you mean ${map.total}?',
@@ -336,11 +339,11 @@ describe("error_policy", () => {
     ],
     [
       "on_item_failure: custom",
-      "w:5:20: error_policy.on_item_failure: custom needs its steps: write custom_handler below it",
+      "w:5:20: error_policy.on_item_failure: custom needs steps: add custom_handler below it",
     ],
     [
       "custom_handler: { shell: x }",
-      "w:5:3: error_policy.custom_handler: custom_handler has no meaning without on_item_failure: custom",
+      "w:5:3: error_policy.custom_handler: custom_handler has no effect without on_item_failure: custom",
     ],
     ["max_failures: 0", "w:5:17: error_policy.max_failures: expected a whole number of at least 1"],
     ["failure_threshold: 20%", "w:5:22: error_policy.failure_threshold: expected a number from 0 to 1"],

@@ -28,7 +28,10 @@ test.each([
 
 test.each([
   ["${itm.name}", 'there is no variable "itm". Did you mean ${item}?'],
-  ["${HOME}", 'there is no variable "HOME". For the environment write $HOME in a script, or ${env.HOME}.'],
+  [
+    "${HOME}",
+    'there is no variable "HOME". For an environment variable write $HOME in a script, or ${env.HOME}.',
+  ],
   ["${item.gone}", "item id-1 has no value at item.gone"],
   ["${map.gone}", "there is no value at map.gone"],
   ["${VAR%.*}", "is not a variable"],

@@ -100,7 +100,7 @@ describe("cleaning", () => {
     const worktree = await job.acquire("one", 1);
     const report = await cleanWorktrees(workshop.home, { ...ENDED, force: true });
     expect(report.left).toEqual([
-      { entry: expect.objectContaining({ path: worktree.path }), why: `process ${process.pid} uses it` },
+      { entry: expect.objectContaining({ path: worktree.path }), why: `process ${process.pid} is using it` },
     ]);
     expect(existsSync(join(worktree.path, "a.txt"))).toBe(true);
     expect(branches()).toContain(worktree.branch);
@@ -196,7 +196,7 @@ describe("cleaning", () => {
     abandon(worktree);
     renameSync(workshop.top, `${workshop.top}-moved`);
     const report = await cleanWorktrees(workshop.home, ENDED);
-    expect(report.left.map(({ why }) => why)).toEqual(["its repository is gone"]);
+    expect(report.left.map(({ why }) => why)).toEqual(["its repository no longer exists"]);
     expect(existsSync(worktree.path)).toBe(true);
     await cleanWorktrees(workshop.home, { ...ENDED, force: true });
     expect(existsSync(worktree.path)).toBe(false);

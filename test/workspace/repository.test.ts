@@ -248,7 +248,7 @@ describe("no work starts from", () => {
     const run: RunGit = async () => ({ exitCode: 0, stdout: "git version 2.34.1\n", stderr: "" });
     expect(await refusal(workshop.top, run)).toMatchObject({
       code: "git_unusable",
-      message: "git version 2.34.1 is too old: 2.38 is needed.",
+      message: "git version 2.34.1 is too old: version 2.38 is required.",
     });
   });
 

@@ -15,13 +15,17 @@ interface Entry {
 }
 
 const audit = command({
-  summary: "List who changed what, and by which way, newest first.",
+  summary: "List who changed what and through which interface, newest first.",
   examples: ["redrive audit", "redrive audit --author olga --queue orders --json"],
   options: {
-    author: word("--author <name>", "only changes by this person or token"),
-    queue: word("--queue <queue>", "only changes of this queue or job"),
+    author: word("--author <name>", "only changes made by this person or token"),
+    queue: word("--queue <queue>", "only changes to this queue or job"),
     limit,
-    before: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 1),
+    before: count(
+      "--cursor <cursor>",
+      "continue after this cursor: the `next` value of the previous page",
+      1,
+    ),
   },
   run: async (context, { queue, ...query }) => {
     const { listAudit } = await import("../../server/audit.ts");

@@ -12,7 +12,7 @@ type Shell = (typeof SHELLS)[number];
 
 /** Each script runs the program being completed, so that aliases and paths work. Without candidates, it completes files. */
 const COMPLETION_SCRIPTS: Readonly<Record<Shell, string>> = {
-  bash: `# Completion of redrive for bash. Put into ~/.bashrc:  source <(redrive completion bash)
+  bash: `# Bash completion for redrive. Add to ~/.bashrc:  source <(redrive completion bash)
 _redrive() {
   local line word
   COMPREPLY=()
@@ -24,7 +24,7 @@ _redrive() {
 complete -o bashdefault -o default -F _redrive redrive
 `,
   zsh: `#compdef redrive
-# Completion of redrive for zsh. Put into ~/.zshrc, after compinit:  source <(redrive completion zsh)
+# Zsh completion for redrive. Add to ~/.zshrc, after compinit:  source <(redrive completion zsh)
 _redrive() {
   local line word
   local -a found
@@ -41,7 +41,7 @@ _redrive() {
 }
 compdef _redrive redrive
 `,
-  fish: `# Completion of redrive for fish. Write it to ~/.config/fish/completions/redrive.fish
+  fish: `# Fish completion for redrive. Save it as ~/.config/fish/completions/redrive.fish
 function __redrive_complete
     set -l words (commandline -opc)
     $words[1] complete-words -- $words[2..-1] (commandline -ct) 2>/dev/null

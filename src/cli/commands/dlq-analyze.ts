@@ -27,7 +27,7 @@ const analyze = command({
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   options: {
     ...selectionOptions,
-    file: path("--export <file>", "also write it to this JSON file"),
+    file: path("--export <file>", "also write the analysis to this JSON file"),
   },
   run: async (context, { name, file, ...flags }) => {
     checkSelection(flags);
@@ -65,7 +65,7 @@ async function writeJson(context: Context, file: string, document: JsonObject): 
 }
 
 const stats = command({
-  summary: "Print statistics of the dead letter queue: size, age, arrivals, success of retries, room left.",
+  summary: "Print dead letter queue statistics: size, age, arrivals, retry success, remaining capacity.",
   examples: ["redrive dlq stats", "redrive dlq stats nightly --json"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   run: async (context, { name }) => {

@@ -22,7 +22,7 @@ import { undoHint } from "../render/operation.ts";
 import { clean, counted, lettersText, thousands } from "../render/text.ts";
 import { checkSelection, isNarrowed, selectionOptions } from "../selection.ts";
 
-const items = argument("[items...]", "ids, or beginnings of them (default: all selected letters)");
+const items = argument("[items...]", "item ids or unique prefixes (default: all selected letters)");
 const job = argument("[job]", "id or name (default: the only job with letters)");
 
 const discard = command({
@@ -50,7 +50,7 @@ const restore = command({
   run: (context, given) => decide(context, given, { kind: "restore", verb: "Restore", run: restoreLetters }),
 });
 
-const noArchive = flag("--no-archive", "do not keep a copy");
+const noArchive = flag("--no-archive", "do not archive the letters");
 
 const clear = command({
   summary: "Delete letters that are resolved or discarded, after archiving them.",
@@ -72,7 +72,7 @@ const purge = command({
   run: async (context, given) => {
     checkSelection(given);
     if (isNarrowed(given)) return deleteLetters(context, "purge", given);
-    const hint = "Select some, e.g. --older-than 30d or --type Timeout; --older-than 0s selects all.";
+    const hint = "Select letters, e.g. --older-than 30d or --type Timeout; --older-than 0s selects all.";
     throw userError("usage", "No letters were selected for the purge.", hint);
   },
 });
@@ -97,9 +97,10 @@ function deleteLetters(
 }
 
 const maintain = command({
-  summary: "Apply the limits now: archive letters that are too old, or too many for a job.",
+  summary:
+    "Apply the retention limits now: archive letters that are too old, or that exceed the limit of a job.",
   description:
-    "The defaults of the options are those of redrive.yml. Without a job, jobs and logs that are too old and unused copies of evidence are deleted, too.",
+    "The options default to the settings in redrive.yml. Without a job, this also deletes expired jobs and logs, and evidence copies that no letter uses.",
   examples: ["redrive dlq maintain --dry-run", "redrive dlq maintain nightly --max-items 1000"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   options: {
@@ -149,14 +150,14 @@ async function sweep(context: Context, engine: Engine, isPreview: boolean): Prom
     return await sweepEvidence(engine, { folder: evidenceFolder(context.home, engine.url), isPreview });
   } catch (error) {
     if (!(error instanceof Error) || Reflect.get(error, "syscall") === undefined) throw error;
-    context.note(`The copies of evidence could not all be checked: ${clean(error.message)}.`);
+    context.note(`Not all evidence copies could be checked: ${clean(error.message)}.`);
     return NOTHING_SWEPT;
   }
 }
 
 function deletedText({ copies, bytes }: Swept, { jobs, logs, logBytes }: Tidied, isPreview: boolean): string {
   const verb = isPreview ? "Would delete" : "Deleted";
-  const evidence = counted(copies, "copy of evidence", "copies of evidence");
+  const evidence = counted(copies, "evidence copy", "evidence copies");
   return [
     copies > 0 && `${verb} ${evidence} that no letter uses, ${thousands(bytes)} bytes.\n`,
     jobs.length > 0 && `${verb} ${counted(jobs.length, "job")}: ${jobs.join(", ")}.\n`,

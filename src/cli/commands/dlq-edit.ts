@@ -42,7 +42,7 @@ import { counted, fit, lettersText, listed, type Screen, some } from "../render/
 import { selectionOptions } from "../selection.ts";
 
 const edit = command({
-  summary: "Correct the data of letters, in an editor or by a rule.",
+  summary: "Edit the data of letters, in an editor or by a rule.",
   description:
     "The original data is kept, and `redrive ops undo` restores it. Without --set or --patch one letter opens in $VISUAL or $EDITOR.",
   examples: [
@@ -50,7 +50,7 @@ const edit = command({
     'redrive dlq edit --job nightly --type ValidationFailed --set \'url=item.url.replace("http:", "https:")\'',
     "redrive dlq edit --group 160a1b20 --patch '{\"retry\": true}' --dry-run",
   ],
-  arguments: { items: argument("[items...]", "ids, or beginnings of them (default: all selected letters)") },
+  arguments: { items: argument("[items...]", "item ids or unique prefixes (default: all selected letters)") },
   options: {
     ...selectionOptions,
     dryRun,
@@ -143,8 +143,8 @@ const fix = command({
 
 function rulesNamed(rules: readonly FixRule[], names: readonly string[] | undefined): readonly FixRule[] {
   if (rules.length === 0) {
-    const hint = "Add some under `fixes:`, each with a name, a match and a change.";
-    throw userError("usage", "redrive.yml has no fixes.", hint);
+    const hint = "Define some under `fixes:`, each with a name, a match and a change.";
+    throw userError("usage", "redrive.yml defines no fixes.", hint);
   }
   const known = rules.map(({ name }) => name);
   const unknown = names?.find((name) => !known.includes(name));
@@ -207,10 +207,10 @@ const addNote = command({
   summary: "Add a note to a letter, with your name and the time.",
   examples: ["redrive dlq note order-7 'the customer was called'"],
   arguments: {
-    item: argument("<item>", "id, or the beginning of one"),
+    item: argument("<item>", "an item id or a unique prefix"),
     text: argument("<text>", "the note"),
   },
-  options: { job: ofJob("the job of the item") },
+  options: { job: ofJob("the item's job") },
   run: async (context, { item, text: given, job }) => {
     const text = requireText("The note", given);
     const { author } = context;
@@ -225,7 +225,7 @@ const addNote = command({
       return noted;
     });
     const notes = counted(letter.notes?.length ?? 0, "note");
-    const answer = `Added a note to ${letter.itemId} by ${author}; it has ${notes}.\n`;
+    const answer = `Added a note by ${author} to ${letter.itemId}; it now has ${notes}.\n`;
     return context.answer(letterToJson(letter), () => answer);
   },
 });

@@ -37,7 +37,11 @@ const exportLettersTo = command({
   arguments: { path: argument("<path>", "a file, a folder for the directory format, or - for stdout") },
   options: {
     ...selectionOptions,
-    format: choice("-f, --format <format>", "the format (default: by the name, else json)", EXPORT_FORMATS),
+    format: choice(
+      "-f, --format <format>",
+      "the format (default: from the file extension, else json)",
+      EXPORT_FORMATS,
+    ),
   },
   run: async (context, { path: to, format, ...flags }) => {
     const { cwd, stdout } = context.terminal;
@@ -66,7 +70,7 @@ const exportLettersTo = command({
 });
 
 const importLettersFrom = command({
-  summary: "Import letters from an export, a folder of Prodigy or mmm, or a receipts.json.",
+  summary: "Import letters from an export, a Prodigy or mmm folder, or a receipts.json.",
   examples: [
     "redrive dlq import letters.jsonl.gz --dry-run",
     "redrive dlq import .mmm/mapreduce/dlq --job nightly",
@@ -74,7 +78,11 @@ const importLettersFrom = command({
   arguments: { path: argument("<path>", "the file or folder; - is stdin") },
   options: {
     job: ofJob("import them into this job (default: the job that each letter names)"),
-    format: choice("-f, --format <format>", "the format (default: by the content)", IMPORT_FORMATS),
+    format: choice(
+      "-f, --format <format>",
+      "the format (default: detected from the content)",
+      IMPORT_FORMATS,
+    ),
     dryRun,
   },
   run: async (context, { path: from, job, format, dryRun: isDry }) => {
@@ -147,7 +155,7 @@ function importText(imported: Imported, isDry: boolean): string {
       .map(({ jobId, isNew, imported: own }) => `  ${jobId}${isNew ? " (new)" : ""}: ${own} imported`),
     ...refused.slice(0, LINES_MAX).map(({ where, why }) => `  refused ${where}: ${why}`),
     refusedCount > LINES_MAX && `  … and ${refusedCount - LINES_MAX} more`,
-    ignoredFields.length > 0 && `  ignored fields that letters do not have: ${ignoredFields.join(", ")}`,
+    ignoredFields.length > 0 && `  ignored unknown fields: ${ignoredFields.join(", ")}`,
     foreignSignatures > 0 &&
       `  ${kept} of another program kept as source_signature; letters are grouped by their failures`,
   ];
@@ -185,11 +193,11 @@ const capsule = command({
     "redrive dlq capsule open order-7.capsule.json.gz",
   ],
   arguments: {
-    item: argument("<item>", "id, or the beginning of one; or the word open"),
+    item: argument("<item>", "an item id or a unique prefix; or the word open"),
     file: argument("[file]", "the capsule to open"),
   },
   options: {
-    job: ofJob("the job of the item"),
+    job: ofJob("the item's job"),
     output: word(
       "-o, --output <file>",
       "the file, or the folder to unpack into (default: ITEM.capsule.json.gz)",
@@ -204,7 +212,7 @@ const capsule = command({
     const made = await context.withStore(async (engine) => {
       const letter = await requireLetter(engine, item, job).catch((error) => {
         if (item !== "open") throw error;
-        throw userError("usage", "No capsule was named.", CAPSULE_USAGE, error);
+        throw userError("usage", "No capsule was given.", CAPSULE_USAGE, error);
       });
       return makeCapsule(engine, letter, { env, version, names });
     });
@@ -227,7 +235,8 @@ const capsule = command({
   },
 });
 
-const CAPSULE_USAGE = "Make one: redrive dlq capsule ITEM -o FILE. Open one: redrive dlq capsule open FILE";
+const CAPSULE_USAGE =
+  "To create one: redrive dlq capsule ITEM -o FILE. To open one: redrive dlq capsule open FILE";
 
 /** Prints a capsule, or writes its parts as files to an output folder. */
 async function openCapsule(context: Context, file: string, output?: string): Promise<number> {
@@ -243,12 +252,12 @@ async function openCapsule(context: Context, file: string, output?: string): Pro
 }
 
 const evidence = command({
-  summary: "List or copy the files that the attempts of a letter named as evidence.",
+  summary: "List or copy the evidence files that the attempts of a letter reported.",
   examples: ["redrive dlq evidence order-7", "redrive dlq evidence order-7 --attempt 2 --out ./evidence"],
-  arguments: { item: argument("<item>", "id, or the beginning of one") },
+  arguments: { item: argument("<item>", "an item id or a unique prefix") },
   options: {
-    job: ofJob("the job of the item"),
-    attempt: count("-a, --attempt <n>", "files of this attempt (default: of all)", 1),
+    job: ofJob("the item's job"),
+    attempt: count("-a, --attempt <n>", "only files from this attempt (default: all)", 1),
     out: path("--out <folder>", "copy unchanged files into this folder"),
   },
   run: async (context, { item, job, attempt, out }) => {
@@ -282,10 +291,10 @@ function namedBy({ failureHistory }: Letter, attempts: readonly Attempt[], attem
 function noEvidence({ itemId }: Letter, attempt: number | undefined): RedriveError {
   const what =
     attempt === undefined
-      ? `No attempt of ${itemId} named a file as evidence.`
-      : `Attempt ${attempt} of ${itemId} named no file as evidence.`;
+      ? `No attempt of ${itemId} reported an evidence file.`
+      : `Attempt ${attempt} of ${itemId} reported no evidence file.`;
   const hint =
-    "A command names files in the list `evidence` of its failure file, a handler with context.evidence(path).";
+    "A command reports files in the `evidence` list of its failure file; a handler calls context.evidence(path).";
   return userError("log_not_found", what, hint);
 }
 

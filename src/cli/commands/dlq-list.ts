@@ -19,7 +19,7 @@ import { checkSelection, isNarrowed, selectedIn, selectionOptions } from "../sel
 
 const columns = value(
   "--columns <names>",
-  "the columns, e.g. item,died,attempts,message; `all` is every one",
+  "the columns, e.g. item,died,attempts,message; `all` shows every column",
   (given) => splitWords([given]),
 );
 
@@ -91,10 +91,10 @@ function listText(
 }
 
 const inspect = command({
-  summary: "Show a letter: data, every attempt, output, log, changes, notes, and what to do next.",
+  summary: "Show a letter: data, attempts, output, log, changes, notes, and suggested next steps.",
   examples: ["redrive dlq inspect order-7", "redrive dlq inspect 7h2k --job nightly --json"],
-  arguments: { item: argument("<item>", "id, or the beginning of one") },
-  options: { job: ofJob("the job of the item") },
+  arguments: { item: argument("<item>", "an item id or a unique prefix") },
+  options: { job: ofJob("the item's job") },
   run: (context, { item, job }) => inspectLetter(context, item, job),
 });
 
@@ -119,8 +119,8 @@ async function inspectLetter(context: Context, item: string, job?: string): Prom
 const show = command({
   summary: "List the letters of a job, or show one letter.",
   examples: ["redrive dlq show nightly", "redrive dlq show order-7"],
-  arguments: { name: argument("<job-or-item>", "id or name of a job, or id of an item") },
-  options: { job: ofJob("the job of the item") },
+  arguments: { name: argument("<job-or-item>", "a job id or name, or an item id") },
+  options: { job: ofJob("the item's job") },
   run: async (context, { name, job }) => {
     if (job !== undefined) return inspectLetter(context, name, job);
     const found = await context.withStore((engine) => engine.findJob(name));

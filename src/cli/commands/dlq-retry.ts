@@ -34,18 +34,27 @@ const options = {
   ...selectionOptions,
   dryRun: option.dryRun,
   yes: option.yes,
-  force: option.flag("--force", "also retry letters that need a person, cannot succeed, or failed too often"),
+  force: option.flag(
+    "--force",
+    "also retry letters that need manual review, cannot succeed unchanged, or failed too often",
+  ),
   canary: option.canary,
-  slots: option.concurrency("how many run at a time (default: as the job)"),
+  slots: option.concurrency("how many letters to retry at a time (default: the job's setting)"),
   rate: option.rate("start at most this many, e.g. 5/s or 100/m (default: no limit)"),
   delayMs: option.duration("--delay <duration>", "wait before the first one (default: 0)"),
-  maxRetries: option.retries("how often each is retried (default: as the job)"),
-  priority: option.choice("--priority <priority>", "a new priority for their items", PRIORITIES),
-  workflow: option.word("--workflow <file>", "retry them with this corrected workflow; the job keeps it"),
-  asNew: option.flag("--as-new", "in a queue: send each as a new item, Requeue-NAME, and close the letter"),
+  maxRetries: option.retries("how often to retry each letter (default: the job's setting)"),
+  priority: option.choice("--priority <priority>", "a new priority for the items", PRIORITIES),
+  workflow: option.word(
+    "--workflow <file>",
+    "retry with this corrected workflow, which replaces the job's workflow",
+  ),
+  asNew: option.flag(
+    "--as-new",
+    "for queues: add each letter as a new item named Requeue-NAME, and close the letter",
+  ),
   set: option.repeated("--set <path=cel>", "with --as-new: set a field of the new item's data"),
   patch: option.word("--patch <json>", "with --as-new: a JSON merge patch of the new item's data, or @FILE"),
-  detach: option.flag("--detach", "do not wait: a runner of the job or `redrive ops resume` does the work"),
+  detach: option.flag("--detach", "do not wait; a runner of the job, or `redrive ops resume`, does the work"),
   quiet: option.quiet,
   storeWaitMs: option.storeWaitMs,
 };
@@ -56,7 +65,7 @@ const retry = command({
   aliases: ["reprocess", "redrive"],
   summary: "Retry dead letters.",
   description:
-    "A letter leaves the dead letter queue when its new attempt has succeeded. One that fails again is the same letter with a longer history.",
+    "A letter leaves the dead letter queue when its new attempt succeeds. If it fails again, the failure is added to its history.",
   examples: [
     "redrive dlq retry nightly --dry-run",
     "redrive dlq retry nightly --group 160a1b20 --canary",
@@ -91,8 +100,9 @@ export const commands = { retry };
 
 export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
   if (flags.canary && flags.detach) {
-    const message = "--canary and --detach cannot be used together: a canary waits for its first letters.";
-    throw userError("usage", message, "Leave one of them out.");
+    const message =
+      "--canary and --detach cannot be used together: a canary waits for the outcome of its first letters.";
+    throw userError("usage", message, "Omit one of them.");
   }
   const { rate, delayMs, maxRetries, slots, priority, canary } = flags;
   return compact({ rate, delayMs, maxRetries, slots, priority, canary: canary || undefined });
@@ -102,7 +112,7 @@ export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
 function refuseForQueue(job: Job, { slots, maxRetries }: RetryFlags): void {
   if (!isStanding(job)) return;
   if (slots !== undefined) {
-    const message = `--concurrency has no effect on ${job.id}: its workers decide how many run.`;
+    const message = `--concurrency has no effect on ${job.id}: its workers decide how many items run at a time.`;
     throw userError("usage", message, "Start more workers, or limit the retry with --rate, e.g. --rate 5/s.");
   }
   if (maxRetries !== undefined) {
@@ -176,7 +186,7 @@ async function retryFound(
 function recipeFrom({ terminal: { cwd } }: Context, flags: RetryFlags): Recipe {
   const { asNew, set, patch } = flags;
   if (!asNew && (set ?? patch) !== undefined) {
-    const message = "--set and --patch need --as-new: a letter that is retried keeps its data.";
+    const message = "--set and --patch need --as-new: a retried letter keeps its data.";
     throw userError("usage", message, "Correct the data first: redrive dlq edit ITEM --set path=CEL");
   }
   const other = [
@@ -188,7 +198,7 @@ function recipeFrom({ terminal: { cwd } }: Context, flags: RetryFlags): Recipe {
     flags.maxRetries !== undefined && "--retries",
   ].find(Boolean);
   if (asNew && other) {
-    const hint = "New items wait in line like all others; the rate of the queue and its workers apply.";
+    const hint = "New items are queued like all others; the queue's rate limit and its workers apply.";
     throw userError("usage", `--as-new and ${other} cannot be used together.`, hint);
   }
   return readRecipe(flags, cwd);
@@ -203,7 +213,11 @@ async function requeue(
 ): Promise<number> {
   if (!isStanding(job)) {
     const hint = `Correct the data with \`redrive dlq edit\`, then: redrive dlq retry ${job.id}`;
-    throw userError("usage", `--as-new is for queues, and ${job.id} is a job with a fixed input.`, hint);
+    throw userError(
+      "usage",
+      `--as-new works only for queues, but ${job.id} is a job with a fixed input.`,
+      hint,
+    );
   }
   const { force, priority } = flags;
   const request = { queue: job.id, selection, recipe, force, ...(priority !== undefined && { priority }) };

@@ -29,13 +29,16 @@ const FORMATS = ["table", "json", "error-body"] as const;
 
 const options = {
   queues: list("--queue <queues>", "errors of these queues or jobs (default: all)"),
-  item: word("--item <item>", "errors of this item: its id, or the beginning of it"),
-  origin: choice("--origin <origin>", "errors of the work, or of the runner itself", ERROR_ORIGINS),
-  sinceMs: duration("--since <duration>", "only the latest, e.g. 10m"),
+  item: word("--item <item>", "errors of this item: an id or a unique prefix"),
+  origin: choice("--origin <origin>", "errors of the items, or of the runner itself", ERROR_ORIGINS),
+  sinceMs: duration("--since <duration>", "only errors from this last period, e.g. 10m"),
   limit,
-  before: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 1),
+  before: count("--cursor <cursor>", "continue after this cursor: the `next` value of the previous page", 1),
   follow: flag("--follow", "print oldest first, and keep printing; with JSON one object per line"),
-  format: withDefault(choice("--format <format>", "error-body is for Power Automate", FORMATS), "table"),
+  format: withDefault(
+    choice("--format <format>", "the output format; error-body is for Power Automate", FORMATS),
+    "table",
+  ),
 };
 
 type ErrorFlags = Given<typeof options>;

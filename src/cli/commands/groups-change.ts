@@ -25,13 +25,13 @@ import { clean, counted, lettersText, minuteText, thousands } from "../render/te
 
 import { GROUP } from "./groups.ts";
 
-const GROUPS = "signatures, beginnings of them, or names";
+const GROUPS = "signatures, unique prefixes, or names";
 
 const merge = command({
-  summary: "Merge groups into one, for existing and later failures.",
+  summary: "Merge groups into one. This also applies to later failures.",
   examples: ["redrive groups merge 160a1b20 7c2d --into 9f03"],
   arguments: { names: argument("<groups...>", GROUPS) },
-  options: { into: required(word("--into <group>", "the group that stays")), yes },
+  options: { into: required(word("--into <group>", "the group to merge into")), yes },
   run: (context, { names, into: name, yes: isAgreed }) =>
     context.withStore(async (engine) => {
       const into = await requireGroup(engine, name);
@@ -50,11 +50,11 @@ const merge = command({
 
 const split = command({
   summary:
-    "Split off the failures of a group whose message contains a text, for existing and later failures.",
+    "Split off the failures of a group whose message contains a text. This also applies to later failures.",
   examples: ["redrive groups split 160a1b20 --text 'eu-west' --name 'timeouts in eu-west'"],
   arguments: { group: argument("<group>", GROUP) },
   options: {
-    text: required(text("--text <text>", "a text that their message contains, ignoring case")),
+    text: required(text("--text <text>", "a text that the message contains, ignoring case")),
     name: text("--name <name>", "the name of the new group (default: the pattern and the text)"),
     yes,
   },
@@ -105,7 +105,11 @@ const corrections = command({
   summary: "List merges and splits, or remove one.",
   examples: ["redrive groups corrections", "redrive groups corrections --remove 2"],
   options: {
-    remove: count("--remove <n>", "remove this one; then regroup its letters: redrive groups rebuild", 1),
+    remove: count(
+      "--remove <n>",
+      "remove this correction; then regroup the letters: redrive groups rebuild",
+      1,
+    ),
   },
   run: async (context, { remove }) => {
     const { removed, all } = await context.withStore(async (engine) => {
@@ -149,9 +153,9 @@ function correctionsText({ columns }: Context, all: readonly Correction[]): stri
 }
 
 const rebuild = command({
-  summary: "Regroup all letters with the current algorithm, the rules of redrive.yml and the corrections.",
+  summary: "Regroup all letters with the current algorithm, the rules in redrive.yml and the corrections.",
   examples: ["redrive groups rebuild --dry-run", "redrive groups rebuild --job nightly --yes"],
-  options: { job: ofJob("regroup letters of this job only"), dryRun, yes },
+  options: { job: ofJob("regroup only letters of this job"), dryRun, yes },
   run: async (context, { job, dryRun: isPreview, yes: isAgreed }) => {
     const { groups: rules } = await context.config();
     const rebuilt = await context.withStore(async (engine) => {
@@ -184,7 +188,7 @@ function stateCommand(
 }
 
 const resolve = stateCommand("resolved", {
-  summary: "Mark groups as resolved: the cause is gone.",
+  summary: "Mark groups as resolved: the cause is fixed.",
   description: "A new failure reopens the group as a regression.",
   examples: ["redrive groups resolve 160a1b20 --note 'raised the timeout'"],
 });
@@ -195,13 +199,17 @@ const open = stateCommand("open", {
 });
 
 const ignore = command({
-  summary: "Leave groups out of lists until a time, a count or a rate is reached.",
+  summary: "Hide groups from lists until a time, a count or a rate is reached.",
   examples: ["redrive groups ignore 160a1b20 --until 2d", "redrive groups ignore 160a1b20 --rate 10/h"],
   arguments: { names: argument("<groups...>", GROUPS) },
   options: {
     until: word("--until <when>", "a time (2026-12-24T08:00Z) or a duration from now (2d)"),
-    count: count("--count <n>", "until this many new letters have died of it", 1),
-    perHour: value("--rate <n/h>", "until more than this many letters arrive in an hour", readPerHour),
+    count: count("--count <n>", "until this many new letters have been added to the group", 1),
+    perHour: value(
+      "--rate <n/h>",
+      "until more than this many new letters arrive within an hour",
+      readPerHour,
+    ),
     note,
   },
   run: (context, { names, until, note: noted, ...limits }) =>
@@ -242,7 +250,7 @@ async function decide(
 function decidedText({ record, group }: GroupView): string {
   const line = `${record.signature}: ${clean(stateText(record))}\n`;
   if (record.state !== "resolved" || group.count === 0) return line;
-  return `${line}  It still has ${lettersText(group.count)}: redrive dlq list --group ${record.signature}\n`;
+  return `${line}  The group still has ${lettersText(group.count)}: redrive dlq list --group ${record.signature}\n`;
 }
 
 function readTime(given: string, now: number): number {

@@ -32,7 +32,7 @@ import { limit, listOf, ofJob } from "../options.ts";
 import { explanationText, fixText, groupListText, groupText } from "../render/group.ts";
 import { shortSignatures } from "../render/letter-list.ts";
 
-export const GROUP = "the signature of a group, the beginning of one, or its name";
+export const GROUP = "a group's signature, a unique prefix of it, or its name";
 
 const list = command({
   isDefault: true,
@@ -40,7 +40,7 @@ const list = command({
   examples: ["redrive groups", "redrive groups list --job nightly --state all"],
   options: {
     job: ofJob("list groups of this job (default: of all jobs)"),
-    states: listOf("--state <states>", "open, resolved, ignored, all (default: open)", [
+    states: listOf("--state <states>", "the states: open, resolved, ignored, all (default: open)", [
       ...GROUP_STATES,
       "all",
     ]),
@@ -80,7 +80,8 @@ const list = command({
 });
 
 const show = command({
-  summary: "Show a group: how many letters, since when, where, samples, notes, and what helped before.",
+  summary:
+    "Show a group: letter count, first and last failure, queues, samples, notes, and what helped before.",
   examples: ["redrive groups show 160a1b20"],
   arguments: { name: argument("<group>", GROUP) },
   run: async (context, { name }) => {
@@ -101,12 +102,11 @@ const show = command({
 });
 
 const explain = command({
-  summary: "Explain why failures are in a group.",
-  description:
-    "Shows the error line that was chosen, the masks, the stack frames, and the most similar groups.",
+  summary: "Explain why failures belong to a group.",
+  description: "Shows the selected error line, the masks, the stack frames, and the most similar groups.",
   examples: ["redrive groups explain 160a1b20", "redrive groups explain order-7 --job nightly"],
-  arguments: { name: argument("<group-or-item>", `${GROUP}, or the id of an item`) },
-  options: { job: ofJob("the job of the item") },
+  arguments: { name: argument("<group-or-item>", `${GROUP}, or an item id`) },
+  options: { job: ofJob("the item's job") },
   run: async (context, { name, job }) => {
     const { groups: rules } = await context.config();
     const explanation = await context.withStore((engine) => explainNamed(engine, { name, job, rules }));
@@ -128,14 +128,14 @@ async function explainNamed(
   const letter = await requireLetter(engine, name).catch((error) => {
     if (!isError(error, "item_not_found")) throw error;
     const hint = "List groups: redrive groups list --state all. List letters: redrive dlq list";
-    throw userError("group_not_found", `No group and no letter is called ${name}.`, hint);
+    throw userError("group_not_found", `No group or letter is called ${name}.`, hint);
   });
   return explainLetter(engine, letter, rules);
 }
 
 const preview = command({
   summary: "Print the signature and pattern of each line of a file; store nothing.",
-  description: "Use it to try the grouping on your own logs. With --json it prints one object per line.",
+  description: "Use it to test the grouping on your own logs. With --json it prints one object per line.",
   examples: [
     "redrive groups preview errors.log",
     "journalctl -u shop | redrive groups preview - | sort | uniq -c",

@@ -22,7 +22,7 @@ import { dryRun, flag, limit, yes } from "../options.ts";
 import { table } from "../render/layout.ts";
 import { counted, lettersText, listed, minuteText, type Tint } from "../render/text.ts";
 
-const names = argument("<jobs...>", "ids or names");
+const names = argument("<jobs...>", "job ids or names");
 
 interface Row extends JobSummary {
   readonly job: Job;
@@ -93,7 +93,7 @@ function shortFolder(folder: string | undefined, home: string | undefined): stri
 }
 
 const dismiss = command({
-  summary: "Mark jobs that you do not want to resume.",
+  summary: "Dismiss jobs that should not be resumed.",
   description: "`redrive resume` without a job skips them.",
   examples: ["redrive jobs dismiss nightly-7h2k9m4x"],
   arguments: { names },
@@ -124,7 +124,7 @@ const remove = command({
   examples: ["redrive jobs delete nightly-7h2k9m4x --dry-run", "redrive jobs delete nightly-7h2k9m4x --yes"],
   arguments: { names },
   options: {
-    force: flag("--force", "also delete jobs with dead letters, or with worktrees whose work is not merged"),
+    force: flag("--force", "also delete jobs that have dead letters or worktrees with unmerged work"),
     dryRun,
     yes,
   },
@@ -188,7 +188,7 @@ function planText(plan: JobDeletion, force: boolean): string {
 
 function deletedText({ jobId, items, archive, branchesLeft }: JobDeletion): string {
   const letters = archive === undefined ? "" : `  Its letters are archived in ${archive}\n`;
-  const branches = branchesLeft.map((branch) => `  Left branch ${branch}: it is not merged.\n`).join("");
+  const branches = branchesLeft.map((branch) => `  Kept branch ${branch}: it is not merged.\n`).join("");
   return `Deleted ${jobId} with ${counted(items, "item")} and its logs.\n${letters}${branches}`;
 }
 

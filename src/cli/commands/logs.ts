@@ -24,7 +24,7 @@ import { counted } from "../render/text.ts";
 import { untilInterrupted } from "../signals.ts";
 
 const logs = command({
-  summary: "Print the output of an item's attempt or of a workflow's phase, also while it runs.",
+  summary: "Print the output of an item's attempt or of a workflow phase, even while it runs.",
   description: "With --follow and --json, it prints one object per line.",
   examples: [
     "redrive logs nightly order-7",
@@ -33,14 +33,14 @@ const logs = command({
   ],
   arguments: {
     jobName: argument("<job>", "id or name"),
-    itemName: argument("[item]", "id, or the beginning of one; or a phase: setup, reduce, merge"),
+    itemName: argument("[item]", "an item id or a unique prefix; or a phase: setup, reduce, merge"),
   },
   options: {
     attempt: count("-a, --attempt <n>", "the attempt (default: the running one, or the last with output)", 1),
-    follow: flag("--follow", "print output as it is written, until the item, or without one the job, ends", {
+    follow: flag("--follow", "keep printing new output until the item ends, or the job if no item is given", {
       conflicts: ["attempt"],
     }),
-    isRaw: flag("--raw", "print the bytes unchanged, with control characters, also on a terminal"),
+    isRaw: flag("--raw", "print the bytes unchanged, including control characters, even on a terminal"),
   },
   run: (context, { jobName, itemName, attempt: number, follow: isFollowed, isRaw }) =>
     context.withStore(async (engine) => {
@@ -48,7 +48,7 @@ const logs = command({
       if (itemName === undefined) {
         if (isFollowed) return follow(context, engine, job, { isRaw });
         const all = `To follow all items: redrive logs ${job.id} --follow`;
-        throw userError("usage", "No item was named.", `Name one: redrive logs ${job.id} ITEM. ${all}`);
+        throw userError("usage", "No item was given.", `Give an item: redrive logs ${job.id} ITEM. ${all}`);
       }
       const phase = await findPhase(context, engine, job, itemName);
       if (phase !== undefined) return show(context, job, { ...phase, isRaw });
@@ -167,7 +167,7 @@ async function showRunning(context: Context, job: Job, { about, log, isRaw }: Sh
   }
   context.note(`${what} is still running. ${parts.length === 0 ? "No output yet." : "Output so far:"}`);
   if (!isExact(job))
-    context.note("The workflow has secrets: the output of a step is shown when the step has ended.");
+    context.note("The workflow has secrets: a step's output is shown after the step has ended.");
   const lines = new LogLines(context, { isWholeJob: false, isRaw });
   for (const part of parts) lines.print({ of: log, part });
 }
@@ -184,8 +184,8 @@ async function print({ terminal, isTerminal }: Context, { log, isRaw }: Shown): 
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
     if (code === "EPIPE") return; // the reader closed the pipe
     if (code === "ENOENT") {
-      const hint = "Logs are deleted after the log_retention_days of redrive.yml, or with their job.";
-      throw userError("log_not_found", `The log ${log} does not exist any more.`, hint, error);
+      const hint = "Logs are deleted after log_retention_days in redrive.yml, or with their job.";
+      throw userError("log_not_found", `The log ${log} no longer exists.`, hint, error);
     }
     throw error;
   }

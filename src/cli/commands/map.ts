@@ -21,19 +21,26 @@ const mapOptions = {
       option.word("-i, --input <file>", "the items: a JSON array, JSON Lines, CSV or lines; - is stdin"),
       "-",
     ),
-    format: option.choice("-f, --format <format>", "the format (default: by name or content)", INPUT_FORMATS),
+    format: option.choice(
+      "-f, --format <format>",
+      "the format (default: detected from the extension or content)",
+      INPUT_FORMATS,
+    ),
     idField: option.word("--id-field <field>", "the field that identifies an item (default: its content)"),
     distinct: {
-      ...option.flag("--distinct [field]", "drop items that are equal, or equal in this field"),
+      ...option.flag(
+        "--distinct [field]",
+        "drop duplicate items: equal items, or items with an equal value of this field",
+      ),
       read: (raw) => (raw === true || typeof raw === "string" ? raw : undefined),
     } as OptionSpec<string | true | undefined>,
   }),
   ...option.under("Running", {
-    concurrency: option.concurrency("how many run at a time (default: the number of cores)"),
+    concurrency: option.concurrency("how many items to run at a time (default: the number of cores)"),
     timeoutMs: option.timeoutMs,
     graceMs: option.graceMs,
-    name: option.word("-n, --name <name>", "the name of the job; a job of this name is resumed"),
-    acceptChanges: option.acceptChanges("resume the job of that name although the command has changed"),
+    name: option.word("-n, --name <name>", "the job name; if the job exists, it is resumed"),
+    acceptChanges: option.acceptChanges("resume the job even if the command has changed"),
     allowOptions: option.allowOptions,
     keepEvidence: option.keepEvidence,
     storeWaitMs: option.storeWaitMs,
@@ -45,7 +52,7 @@ const mapOptions = {
     onFailure: option.withDefault(
       option.choice(
         "--on-failure <action>",
-        "when it is out of retries: keep it as a dead letter, retry at once, skip it, stop the job",
+        "after the last retry: keep the item as a dead letter, retry it at once, skip it, or stop the job",
         option.FAILURE_CHOICES,
       ),
       "dlq",
@@ -54,9 +61,9 @@ const mapOptions = {
     maxFailures: option.count("--max-failures <n>", "stop when this many items have died", 1),
     failureThreshold: option.share(
       "--failure-threshold <rate>",
-      "stop when more than this share of the finished items has died (0 to 1; from 10 finished items)",
+      "stop when more than this share of the finished items has died (0 to 1; checked after 10 finished items)",
     ),
-    failFast: option.flag("--fail-fast", "stop at the first item that dies"),
+    failFast: option.flag("--fail-fast", "stop when the first item dies"),
     breaker: option.breaker,
     breakerTimeoutMs: option.breakerTimeoutMs,
     onOutage: option.onOutage,
@@ -99,7 +106,7 @@ const map = command({
 function requireInput({ terminal }: Context, { input }: MapFlags): void {
   if (input !== "-" || !(terminal.stdin as { isTTY?: boolean }).isTTY) return;
   const hint = "find . -name '*.md' | redrive map -- wc -w {}   or   redrive map --input FILE -- COMMAND";
-  throw userError("usage", "There is no input: nothing is piped in, and --input was not given.", hint);
+  throw userError("usage", "There is no input: stdin is a terminal, and --input was not given.", hint);
 }
 
 function specFrom({ terminal: { cwd } }: Context, words: readonly string[], flags: MapFlags): MapSpec {
@@ -141,19 +148,22 @@ function onItemFailureFrom({ onFailure, failureCommand }: MapFlags): OnItemFailu
   if (failureCommand === undefined) return onFailure;
   if (onFailure === "dlq") return "custom";
   const message = `--on-failure-command and --on-failure ${onFailure} cannot be used together.`;
-  throw userError("usage", message, "Leave --on-failure out: the command decides.");
+  throw userError("usage", message, "Omit --on-failure: the command decides.");
 }
 
 const resume = command({
   summary: "Resume a job: finish pending items and retry eligible letters.",
   examples: ["redrive resume", "redrive resume nightly --no-dlq"],
   arguments: {
-    job: argument("[job]", "id or name (default: the latest unfinished job of this folder or repository)"),
+    job: argument(
+      "[job]",
+      "job id or name (default: the latest unfinished job of this folder or repository)",
+    ),
   },
   options: {
     noDlq: option.flag("--no-dlq", "do not retry letters"),
-    acceptChanges: option.acceptChanges("resume although the workflow file has changed, with the new file"),
-    slots: option.concurrency("how many run at a time (default: as the job)"),
+    acceptChanges: option.acceptChanges("resume even if the workflow file has changed, with the new file"),
+    slots: option.concurrency("how many items to run at a time (default: the job's setting)"),
     storeWaitMs: option.storeWaitMs,
     quiet: option.quiet,
   },

@@ -20,15 +20,15 @@ import { table } from "../render/layout.ts";
 import { countsText, operationText, resultText, statusTint } from "../render/operation.ts";
 import { lettersText, secondText } from "../render/text.ts";
 
-const ID = argument("<operation>", "id, or the beginning of one");
+const ID = argument("<operation>", "an operation id or a unique prefix");
 
 const list = command({
   isDefault: true,
   summary: "List operations, newest first.",
   examples: ["redrive ops", "redrive ops list --open --job nightly"],
   options: {
-    job: ofJob("operations on this job"),
-    open: flag("--open", "only those that have not ended"),
+    job: ofJob("only operations on this job"),
+    open: flag("--open", "only operations that have not ended"),
   },
   run: async (context, { job, open }) => {
     const operations = await context.withStore(async (engine) => {
@@ -68,7 +68,7 @@ function listText({ paint, columns }: Context, operations: readonly Operation[])
 }
 
 const show = command({
-  summary: "Show an operation: what it selected, did, refused and why.",
+  summary: "Show an operation: what it selected, did and refused, and why.",
   examples: ["redrive ops show op-7h2k"],
   arguments: { id: ID },
   run: async (context, { id }) => {
@@ -78,7 +78,7 @@ const show = command({
 });
 
 const pause = command({
-  summary: "Pause an operation; attempts that are running finish.",
+  summary: "Pause an operation; running attempts finish.",
   examples: ["redrive ops pause op-7h2k"],
   arguments: { id: ID },
   run: async (context, { id }) => {
@@ -94,7 +94,7 @@ const pause = command({
 });
 
 const cancel = command({
-  summary: "Cancel an operation; letters that it has not retried yet are unchanged.",
+  summary: "Cancel an operation; letters that it has not retried yet stay unchanged.",
   examples: ["redrive ops cancel op-7h2k"],
   arguments: { id: ID },
   run: async (context, { id }) => {
@@ -122,10 +122,10 @@ async function mayBeUnmerged(engine: Engine, { kind, queue, succeeded }: Operati
 }
 
 const resume = command({
-  summary: "Resume an operation that was paused, interrupted or killed, and wait for its end.",
+  summary: "Resume an operation that was paused, interrupted or killed, and wait until it ends.",
   examples: ["redrive ops resume", "redrive ops resume op-7h2k"],
   arguments: {
-    id: argument("[operation]", "id, or the beginning of one (default: the only open one)"),
+    id: argument("[operation]", "an operation id or a unique prefix (default: the only open operation)"),
   },
   options: { quiet, storeWaitMs },
   run: async (context, { id, ...options }) => {
@@ -148,7 +148,7 @@ const resume = command({
 });
 
 const undo = command({
-  summary: "Undo an edit, a discard, a restore, or a purge that was archived.",
+  summary: "Undo an edit, a discard, a restore, or an archived purge.",
   examples: ["redrive ops undo op-7h2k"],
   arguments: { id: ID },
   options: { yes },
@@ -189,7 +189,7 @@ function undoneToJson({ id, queue, kind, done }: Operation, undone: Undone): obj
 function undoneText({ id, kind, queue }: Operation, undone: Undone): string {
   if (undone.by === "import") {
     const { existing } = undone.report;
-    const left = existing > 0 ? `; left ${existing} alone because their items exist` : "";
+    const left = existing > 0 ? `; skipped ${existing} because their items already exist` : "";
     return `Restored ${lettersText(restoredBy(undone))} of ${queue} from ${undone.archive}${left}.\n`;
   }
   return resultText(undone.operation, `Undid the ${kind} ${id}: ${lettersText(undone.operation.done)}`);

@@ -44,12 +44,12 @@ const QUEUE_KIND: StandingKind<QueueSummary> = {
 };
 
 const create = command({
-  summary: "Create a queue; the same command with the same settings changes nothing.",
+  summary: "Create a queue; if it exists with the same settings, nothing changes.",
   examples: [
     "redrive queue create orders",
     "redrive queue create mails --retries 5 --rate 100/m --on-outage wait",
   ],
-  arguments: { name: argument("<queue>", "its name: letters, digits, dots, dashes, underscores") },
+  arguments: { name: argument("<queue>", "the queue name: letters, digits, dots, dashes, underscores") },
   options: queueOptions,
   run: async (context, { name: id, ...flags }) => {
     const settings = queueSettingsFrom(context, flags);
@@ -61,7 +61,7 @@ const create = command({
     context.answer({ ...queueToJson(found), is_new: isNew }, () =>
       isNew
         ? `Created the queue ${id}.\n${queueSettingsText(found)}`
-        : `The queue ${id} exists with these settings.\n`,
+        : `The queue ${id} already exists with these settings.\n`,
     );
     if (isNew && !context.isJson) {
       context.note(`To add an item:  redrive queue add ${id} --data '{"a": 1}'`);
@@ -84,7 +84,7 @@ const set = command({
       applySettings(engine, id, { kind: QUEUE_KIND, apply: () => changeQueue(engine, id, settings) }),
     );
     return context.answer({ ...queueToJson(found), is_changed: isChanged }, () =>
-      isChanged ? `Changed ${id}.\n${queueSettingsText(found)}` : `${id} has these settings already.\n`,
+      isChanged ? `Changed ${id}.\n${queueSettingsText(found)}` : `${id} already has these settings.\n`,
     );
   },
 });
@@ -102,7 +102,7 @@ const list = command({
 const show = command({
   summary: "Show a queue with its settings, or one item with attempts, notes, result and links.",
   examples: ["redrive queue show orders", "redrive queue show orders order-7"],
-  arguments: { name: queue, item: argument("[item]", "id, or the beginning of one") },
+  arguments: { name: queue, item: argument("[item]", "an item id or a unique prefix") },
   run: (context, { name: id, item }) =>
     context.withStore(async (engine) => {
       const job = await requireQueue(engine, id);
@@ -132,7 +132,7 @@ const items = command({
   arguments: { queue },
   options: {
     states: itemStates(
-      "only these: ready, leased, held, done, dead, skipped, discarded; also Queued, Processing, OnHold, Processed, Failed",
+      "only items in these states: ready, leased, held, done, dead, skipped, discarded; also Queued, Processing, OnHold, Processed, Failed",
     ),
     ...pageOptions,
   },
@@ -141,7 +141,7 @@ const items = command({
 
 const add = command({
   summary: "Add an item and print its id.",
-  description: "Without --data or --file its data is read from stdin.",
+  description: "Without --data or --file the data is read from stdin.",
   examples: [
     "redrive queue add orders --data '{\"order\": 7}' --key order-7",
     "redrive queue add orders --file order.json --due 10m --priority high",
@@ -149,13 +149,23 @@ const add = command({
   ],
   arguments: { queue },
   options: {
-    data: word("--data <json>", "the data, or @FILE"),
+    data: word("--data <json>", "the data as JSON, or @FILE"),
     file: word("--file <file>", "a file with the data as JSON"),
     name: word("-n, --name <name>", "a display name"),
-    priority: choice("--priority <priority>", "high is processed first (default: as the queue)", PRIORITIES),
-    key: word("--key <key>", "its id, which cannot be used again in this queue (default: random)"),
-    due: word("--due <time>", "when it may start: 2030-01-31T09:00:00Z, or 10m from now (default: now)"),
-    expires: word("--expires <time>", "when it expires and becomes a dead letter: a time, or 10m from now"),
+    priority: choice(
+      "--priority <priority>",
+      "the priority; high items are processed first (default: the queue's setting)",
+      PRIORITIES,
+    ),
+    key: word("--key <key>", "the item id, which must be new in this queue (default: random)"),
+    due: word(
+      "--due <time>",
+      "when the item may start: 2030-01-31T09:00:00Z, or 10m from now (default: now)",
+    ),
+    expires: word(
+      "--expires <time>",
+      "when the item expires and becomes a dead letter: a time, or 10m from now",
+    ),
     orderingKey: word(
       "--ordering-key <key>",
       "items with the same ordering key are processed one at a time, oldest first",
@@ -163,7 +173,7 @@ const add = command({
         aliases: [{ flags: "--lane <lane>" }],
       },
     ),
-    retries: retries("how often it is retried (default: as the queue)"),
+    retries: retries("how often the item is retried (default: the queue's setting)"),
     backoff: itemBackoff,
   },
   run: async (context, { queue: name, data, file, due, expires, ...settings }) => {
@@ -188,10 +198,10 @@ async function readData(
   if (data !== undefined) return readJsonOption(data, { option: "--data", cwd });
   if (file !== undefined && file !== "-") return readJsonFile(file, { option: "--file", cwd });
   if ((stdin as { isTTY?: boolean }).isTTY) {
-    const hint = `Give it as JSON: --data '{"a": 1}', --data @FILE, --file FILE, or on stdin.`;
+    const hint = `Give JSON data with --data '{"a": 1}', --data @FILE, --file FILE, or on stdin.`;
     throw userError("usage", "No data was given.", hint);
   }
-  const hint = "Write one JSON value to stdin. To add many: redrive queue import QUEUE -";
+  const hint = "Write one JSON value to stdin. To add many items: redrive queue import QUEUE -";
   return readJsonText(await readAll(stdin), "stdin", hint);
 }
 
@@ -206,12 +216,12 @@ function answerAdded(context: Context, name: string, added: AddedItem): number {
   const { outcome, itemId = "", reason: why, because } = added;
   if (outcome === "refused") {
     const isTaken = because === "key_taken";
-    const existing = `Show the existing one: redrive queue show ${name} ${shellWord(itemId) ?? "ITEM"}`;
+    const existing = `To show the existing item: redrive queue show ${name} ${shellWord(itemId) ?? "ITEM"}`;
     const hint = isTaken ? existing : "Correct the item and add it again.";
     throw userError(isTaken ? "illegal_move" : "input_invalid", `The item was not added: ${why}.`, hint);
   }
   context.answer({ queue: name, item_id: itemId, outcome }, () => `${itemId}\n`);
-  if (!context.isJson && outcome === "existing") context.note("The item exists already and was not changed.");
+  if (!context.isJson && outcome === "existing") context.note("The item already exists and was not changed.");
   if (!context.isJson && outcome === "replaced") context.note("Replaced the data of the existing item.");
   return EXIT.done;
 }
@@ -228,17 +238,17 @@ const importAll = command({
   ],
   arguments: { queue, file: argument("<file>", "the file; - is stdin") },
   options: {
-    format: choice("-f, --format <format>", "the format (default: by the name, else jsonl)", [
+    format: choice("-f, --format <format>", "the format (default: from the file extension, else jsonl)", [
       "jsonl",
       "csv",
     ]),
     isEnvelope: flag("--envelope", "each record is {data, key, name, priority, due, expires, ordering_key}"),
-    key: word("--key-field <field>", "the field with the item's key; a.b is a nested field"),
-    name: word("--name-field <field>", "the field with its name"),
-    priority: word("--priority-field <field>", "the field with its priority"),
-    due: word("--due-field <field>", "the field with its due time"),
-    expires: word("--expires-field <field>", "the field with its expiry"),
-    orderingKey: word("--ordering-key-field <field>", "the field with its ordering key", {
+    key: word("--key-field <field>", "the field with the item's key, which may be nested: a.b"),
+    name: word("--name-field <field>", "the field with the name"),
+    priority: word("--priority-field <field>", "the field with the priority"),
+    due: word("--due-field <field>", "the field with the due time"),
+    expires: word("--expires-field <field>", "the field with the expiry"),
+    orderingKey: word("--ordering-key-field <field>", "the field with the ordering key", {
       aliases: [{ flags: "--lane-field <field>" }],
     }),
     isTyped: flag("--typed", "parse numbers, true, false and null in CSV values"),
@@ -247,8 +257,7 @@ const importAll = command({
   run: async (context, { queue: name, file, format, isEnvelope, isTyped, dryRun: isDry, ...fields }) => {
     const { terminal, isJson, author } = context;
     if (isEnvelope && Object.keys(fields).length > 0) {
-      const hint =
-        "In an envelope the settings are called key, name, priority, due, expires and ordering_key.";
+      const hint = "In an envelope the fields are called key, name, priority, due, expires and ordering_key.";
       throw conflict("--envelope", "the field options", hint);
     }
     const from = file === "-" ? file : absolute(terminal.cwd, file);
@@ -298,7 +307,7 @@ function moveCommand(words: {
   return command({
     ...help,
     examples: [example],
-    arguments: { queue, items: argument("<items...>", "ids, or beginnings of them") },
+    arguments: { queue, items: argument("<items...>", "item ids or unique prefixes") },
     options: { reason },
     run: async (context, { queue: id, items: given, ...why }) => {
       const { moved, refused } = await context.withStore(async (engine) => {
@@ -320,7 +329,7 @@ function moveCommand(words: {
 
 const hold = moveCommand({
   name: "hold",
-  summary: "Hold items: workers skip them until they are put back.",
+  summary: "Hold items: workers skip them until they are released with unhold.",
   example: "redrive queue hold orders order-7 --reason 'waiting for the customer'",
   past: "held",
   did: "Held",
@@ -330,7 +339,7 @@ const hold = moveCommand({
 const unhold = moveCommand({
   name: "unhold",
   aliases: ["release"],
-  summary: "Put held items back in line.",
+  summary: "Return held items to the queue.",
   example: "redrive queue unhold orders order-7",
   past: "released",
   did: "Put back",

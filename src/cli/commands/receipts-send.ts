@@ -26,7 +26,10 @@ import { clean, lettersText, some } from "../render/text.ts";
 import { type Interrupt, untilInterrupted } from "../signals.ts";
 import { planFrom } from "./dlq-retry.ts";
 
-const mirror = option.path("--mirror <file>", "also keep the dead letters as a receipts.json in this file");
+const mirror = option.path(
+  "--mirror <file>",
+  "also write the dead letters to this file, in the receipts.json format",
+);
 
 function mirrorPath({ terminal: { cwd } }: Context, file: string | undefined): string | undefined {
   return file === undefined ? undefined : option.absolute(cwd, file, "--mirror");
@@ -37,18 +40,21 @@ function mirrorsTo(path: string | undefined): readonly StartService[] {
 }
 
 const inputOptions = {
-  data: option.word("--data <json>", "the receipt, or @FILE"),
+  data: option.word("--data <json>", "the receipt as JSON, or @FILE"),
   file: option.word("--file <file>", "one JSON receipt, an array of them, or JSON Lines; - is stdin"),
-  format: option.choice("-f, --format <format>", "the format (default: by the content)", ["json", "jsonl"]),
-  key: option.word("--key <key>", "its key, which cannot be used again (default: made from its content)", {
+  format: option.choice("-f, --format <format>", "the format (default: detected from the content)", [
+    "json",
+    "jsonl",
+  ]),
+  key: option.word("--key <key>", "the receipt's unique key (default: derived from its content)", {
     conflicts: ["keyField"],
   }),
-  keyField: option.word("--key-field <field>", "the field with the key; a.b is a nested field"),
+  keyField: option.word("--key-field <field>", "the field with the key, which may be nested: a.b"),
 };
 
 const send = command({
   summary: "Store receipts, deliver them, and wait for the result.",
-  description: "Without --data or --file it reads stdin.",
+  description: "Without --data or --file the receipts are read from stdin.",
   examples: [
     'redrive receipts send billing --data \'{"task_id": "t-1"}\'',
     "redrive receipts send billing --file receipts.jsonl --key-field task_id --wait 1m",
@@ -56,13 +62,13 @@ const send = command({
   arguments: { name: argument("<target>", "its name") },
   options: {
     ...inputOptions,
-    order: option.word("--order <key>", "send receipts with the same key one after another"),
+    order: option.word("--order <key>", "send receipts with the same ordering key one after another"),
     waitMs: option.duration(
       "--wait <duration>",
-      "how long to wait for the result, then exit with 75 (default: forever)",
+      "how long to wait for the result before exiting with code 75 (default: forever)",
     ),
-    noWait: option.flag("--no-wait", "only store them; `redrive receipts deliver` delivers them"),
-    concurrency: option.concurrency("how many are sent at a time (default: 10)"),
+    noWait: option.flag("--no-wait", "only store the receipts; `redrive receipts deliver` delivers them"),
+    concurrency: option.concurrency("how many receipts to send at a time (default: 10)"),
     mirror,
   },
   run: async (context, { name, order, waitMs, noWait, concurrency: slots, mirror: file, ...input }) => {
@@ -97,8 +103,8 @@ async function* receiptsFrom(context: Context, flags: InputFlags, signal: AbortS
   for await (const run of receiptRuns(context, flags, signal)) {
     read += run.length;
     if (key !== undefined && read > 1) {
-      const hint = "Name the field with the key of each: --key-field FIELD";
-      throw userError("usage", "--key is for one receipt, and there are several.", hint);
+      const hint = "Name the field that contains the key: --key-field FIELD";
+      throw userError("usage", "--key can be used for one receipt only, and there are several.", hint);
     }
     yield key === undefined ? run : run.map((one) => ({ ...one, key }));
   }
@@ -115,7 +121,7 @@ function receiptRuns(
     return [receiptsOf(readJsonOption(data, { option: "--data", cwd }), "--data", keyField)];
   }
   if (file === undefined && (stdin as { isTTY?: boolean }).isTTY) {
-    const hint = `Give it as JSON: --data '{"task_id": "t-1"}', --data @FILE, --file FILE, or on stdin.`;
+    const hint = `Give a receipt as JSON with --data '{"task_id": "t-1"}', --data @FILE, --file FILE, or on stdin.`;
     throw userError("usage", "No receipt was given.", hint);
   }
   const from = file === undefined || file === "-" ? "-" : option.absolute(cwd, file, "--file");
@@ -143,9 +149,9 @@ function answerSent(
   if (!context.isJson) {
     const parts = Object.entries(counts).map(([what, count]) => some(count, what));
     if (sent.length !== 1) context.note(parts.filter(Boolean).join(" · ") || "No receipts.");
-    if (counts.dead > 0) context.note(`To list what died: redrive dlq list ${target}`);
+    if (counts.dead > 0) context.note(`To list the dead letters: redrive dlq list ${target}`);
     if (counts.kept + counts.waiting > 0)
-      context.note(`To deliver what waits: redrive receipts deliver ${target}`);
+      context.note(`To deliver the waiting receipts: redrive receipts deliver ${target}`);
   }
   if (interrupted !== null) return interrupted;
   if (counts.conflicts > 0) return EXIT.refused;
@@ -156,12 +162,14 @@ function answerSent(
 const deliver = command({
   summary: "Run a worker that delivers waiting receipts.",
   examples: ["redrive receipts deliver", "redrive receipts deliver billing --until-empty"],
-  arguments: { targets: argument("[targets...]", "their names (default: all)") },
+  arguments: { targets: argument("[targets...]", "target names (default: all)") },
   options: {
-    concurrency: option.concurrency("how many are sent at a time, of each target (default: 10)"),
-    rate: option.rate("what this process may send of each target: 5/s, 100/m, 1000/h (default: no limit)"),
+    concurrency: option.concurrency("how many receipts to send to each target at a time (default: 10)"),
+    rate: option.rate(
+      "the rate limit of this process for each target: 5/s, 100/m, 1000/h (default: no limit)",
+    ),
     ...option.endingOptions,
-    noAutoRecover: option.flag("--no-auto-recover", "do not send letters again after an outage"),
+    noAutoRecover: option.flag("--no-auto-recover", "do not resend dead letters after an outage"),
     storeWaitMs: option.storeWaitForeverMs,
     quiet: option.quiet,
     mirror,
@@ -194,7 +202,7 @@ const deliver = command({
 const FORCE = true;
 
 const recover = command({
-  summary: "Send the dead letters of a target again, once it can be reached.",
+  summary: "Resend the dead letters of a target once it is reachable.",
   description: "A letter leaves the dead letter queue when it is delivered.",
   examples: [
     "redrive receipts recover billing --dry-run",
@@ -225,7 +233,7 @@ const recover = command({
       );
       return context.answer(previewToJson(preview, job.id), () => previewText(preview, job.id, context));
     }
-    if (letters > 1 && !isAgreed) await context.confirm(`Send ${lettersText(letters)} to ${job.id} again?`);
+    if (letters > 1 && !isAgreed) await context.confirm(`Resend ${lettersText(letters)} to ${job.id}?`);
     const how = { recovery, author: context.author, force: FORCE, plan, mirrors };
     const { result, interrupt } = await withProgress(context, flags, (deps, watch) =>
       recoverLetters(deps, watch, how),

@@ -27,14 +27,14 @@ const TARGET_KIND: StandingKind<TargetSummary> = {
 };
 
 const target = command({
-  summary: "Create a target of receipts, or change the given settings; without options, show it.",
+  summary: "Create a receipt target, or change the given settings; without options, show the target.",
   description: "`none` removes a setting.",
   examples: [
     "redrive receipts target billing --url https://billing.example/receipts --token-env BILLING_TOKEN",
     "redrive receipts target billing --retries 8 --on-outage wait",
     "redrive receipts target billing",
   ],
-  arguments: { name: argument("<target>", "its name: letters, digits, dots, dashes, underscores") },
+  arguments: { name: argument("<target>", "the target name: letters, digits, dots, dashes, underscores") },
   options: targetOptions,
   run: async (context, { name: id, ...flags }) => {
     const settings = targetSettingsFrom(context, flags);
@@ -50,7 +50,7 @@ const target = command({
       { creates: true },
     );
     context.answer({ ...targetToJson(found), is_new: isNew, is_changed: isChanged }, () => {
-      if (!isChanged) return `${id} has these settings already.\n`;
+      if (!isChanged) return `${id} already has these settings.\n`;
       return `${isNew ? "Created the target" : "Changed"} ${id}.\n${targetSettingsText(found)}`;
     });
     if (isNew && !context.isJson) {
@@ -63,17 +63,17 @@ const target = command({
 
 const list = command({
   isDefault: true,
-  summary: "List the targets, or the receipts of one, oldest first.",
+  summary: "List the targets, or the receipts of a target, oldest first.",
   examples: ["redrive receipts", "redrive receipts list billing --state dead"],
   arguments: { name: argument("[target]", "its name") },
   options: {
-    states: itemStates("only these receipts: ready, leased, held, done, dead, discarded"),
+    states: itemStates("only receipts in these states: ready, leased, held, done, dead, discarded"),
     ...pageOptions,
   },
   run: async (context, { name, ...flags }) => {
     if (name !== undefined) return listItems(context, { name, ...flags }, TARGET_KIND);
     if (flags.states !== undefined || flags.after !== undefined)
-      throw userError("usage", "No target was named.", "Name one: redrive receipts list TARGET");
+      throw userError("usage", "No target was given.", "Give a target: redrive receipts list TARGET");
     const targets = await context.withStore(listTargets);
     return context.answer({ targets: targets.map(targetToJson) }, () => targetsText(targets, context));
   },
@@ -84,8 +84,8 @@ const TARGETS_MAX = 1000;
 const inspect = command({
   summary: "Show a receipt with all its attempts.",
   examples: ["redrive receipts inspect t-1 --target billing"],
-  arguments: { key: argument("<key>", "its key, or the beginning of it") },
-  options: { target: word("--target <target>", "the target of the receipt") },
+  arguments: { key: argument("<key>", "a receipt key or a unique prefix") },
+  options: { target: word("--target <target>", "the receipt's target") },
   run: async (context, { key, target: id }) => {
     const view = await context.withStore(async (engine) => {
       const named = id === undefined ? undefined : (await requireTarget(engine, id)).id;
@@ -108,7 +108,7 @@ const inspect = command({
 function asReceiptError(error: unknown, key: string, id: string | undefined): unknown {
   if (isError(error, "ambiguous")) {
     const message = error.message.replace("several items", "several receipts");
-    return userError("ambiguous", message, "Give more of the key, or the target with --target.");
+    return userError("ambiguous", message, "Give a longer prefix of the key, or the target with --target.");
   }
   if (!isError(error, "item_not_found")) return error;
   const message = `There is no receipt ${key}${id ? ` for ${id}` : ""}.`;
@@ -117,13 +117,13 @@ function asReceiptError(error: unknown, key: string, id: string | undefined): un
 
 const pausing = pauseCommands(TARGET_KIND, {
   pause: "Pause a target: nothing is sent, new receipts are stored.",
-  resume: "Resume a paused target, also after its token was refused.",
+  resume: "Resume a target that was paused by a person or because its token was rejected.",
   example: "billing",
   why: "maintenance",
   onPause: () => " New receipts are kept.",
   onResume: (context, { name, counts, workers }) => {
     if (counts.ready > 0 && workers.length === 0 && !context.isJson)
-      context.note(`No process delivers now. To deliver: redrive receipts deliver ${name}`);
+      context.note(`No process delivers receipts now. To deliver: redrive receipts deliver ${name}`);
   },
 });
 

@@ -14,23 +14,28 @@ import { minuteText } from "../render/text.ts";
 /** Loaded on demand, because it loads the parser of cron patterns. */
 const schedules = () => import("../../queue/schedules.ts");
 
-const name = argument("<schedule>", "its name: redrive schedule list");
+const name = argument("<schedule>", "the schedule name; see: redrive schedule list");
 
 const create = command({
   summary: "Create a schedule, or change the existing one with this name.",
-  description: "Workers add its items: at least one `redrive worker` has to run, on any machine.",
+  description: "Workers add the items, so at least one `redrive worker` must run, on any machine.",
   examples: [
     "redrive schedule create nightly --queue reports --cron '0 3 * * *' --timezone Europe/Berlin",
     "redrive schedule create poll --queue feeds --cron '*/5 * * * *' --missed skip --data '{\"feed\": 1}'",
   ],
-  arguments: { name: argument("<schedule>", "its name, without @") },
+  arguments: { name: argument("<schedule>", "the schedule name, without @") },
   options: {
-    queue: required(word("--queue <queue>", "the queue that gets the items")),
-    cron: required(word("--cron <pattern>", "minute, hour, day, month, weekday; seconds may come first")),
-    timezone: word("--timezone <zone>", "the time zone of the pattern, such as Europe/Berlin (default: UTC)"),
+    queue: required(word("--queue <queue>", "the queue that the items are added to")),
+    cron: required(
+      word("--cron <pattern>", "the cron pattern: minute, hour, day, month, weekday; seconds may come first"),
+    ),
+    timezone: word(
+      "--timezone <zone>",
+      "the time zone of the cron pattern, such as Europe/Berlin (default: UTC)",
+    ),
     data: word("--data <json>", "the data of every item, or @FILE (default: null)"),
     missed: withDefault(
-      choice("--missed <rule>", "what to do with runs that were missed: skip, last or all of them", [
+      choice("--missed <rule>", "how to handle missed runs: skip them, run only the last one, or run all", [
         "skip",
         "last",
         "all",
@@ -38,10 +43,17 @@ const create = command({
       "last",
     ),
     itemName: word("-n, --name <name>", "a display name for the items"),
-    priority: choice("--priority <priority>", "high is processed first (default: as the queue)", PRIORITIES),
+    priority: choice(
+      "--priority <priority>",
+      "the priority; high items are processed first (default: the queue's setting)",
+      PRIORITIES,
+    ),
     orderingKey: word("--ordering-key <key>", "the ordering key of the items"),
-    expiresAfterMs: duration("--expires-after <duration>", "when an item expires (default: as the queue)"),
-    retries: retries("how often an item is retried (default: as the queue)"),
+    expiresAfterMs: duration(
+      "--expires-after <duration>",
+      "when an item expires (default: the queue's setting)",
+    ),
+    retries: retries("how often an item is retried (default: the queue's setting)"),
     backoff: itemBackoff,
   },
   run: async (context, { name: scheduleName, data, itemName, ...given }) => {
@@ -91,7 +103,7 @@ function nextText({ pausedAt }: Schedule, next: number | null): string {
 }
 
 const show = command({
-  summary: "Show a schedule: its settings, its last and its next run.",
+  summary: "Show a schedule: its settings, its last run and its next run.",
   examples: ["redrive schedule show nightly"],
   arguments: { name },
   run: async (context, { name: given }) => {
@@ -138,7 +150,7 @@ const pause = command({
 });
 
 const resume = command({
-  summary: "Resume a schedule; runs during the pause are left out.",
+  summary: "Resume a schedule; runs that were due during the pause are skipped.",
   examples: ["redrive schedule resume nightly"],
   arguments: { name },
   run: async (context, { name: given }) => {
@@ -148,7 +160,7 @@ const resume = command({
 });
 
 const remove = command({
-  summary: "Remove a schedule; items that it has added stay.",
+  summary: "Remove a schedule; items that it has added are kept.",
   examples: ["redrive schedule remove nightly"],
   arguments: { name },
   run: async (context, { name: given }) => {

@@ -13,27 +13,27 @@ const options = {
   port: withDefault(count("--port <n>", "the port; 0 selects a free one", 0), 4747),
   tlsCert: path("--tls-cert <file>", "the certificate, for HTTPS"),
   tlsKey: path("--tls-key <file>", "the private key of the certificate"),
-  isBehindProxy: flag("--behind-proxy", "a proxy in front of the server terminates TLS"),
-  allowHosts: list("--allow-host <names>", "names under which browsers may reach the server"),
-  basePath: word("--base-path <path>", "the path under which requests arrive, e.g. /redrive"),
+  isBehindProxy: flag("--behind-proxy", "TLS is terminated by a proxy in front of the server"),
+  allowHosts: list("--allow-host <names>", "host names that browsers may use for the server"),
+  basePath: word("--base-path <path>", "the path prefix of requests, e.g. /redrive"),
   allowsRuns: flag(
     "--allow-runs",
-    "run the commands of maps and workflows on this machine when their letters are retried",
+    "when letters of maps and workflows are retried, run their commands on this machine",
   ),
   allowsAgentChanges: flag(
     "--allow-agent-changes",
-    "let agents on /mcp change letters, if the role of their token allows it",
+    "let agents on /mcp change letters if the role of their token allows it",
   ),
-  works: flag("--work", "also process the queues of the section `work` in redrive.yml"),
-  publicPath: word("--public-path <path>", "the path that browsers see, if a proxy changes it"),
+  works: flag("--work", "also process the queues listed under `work` in redrive.yml"),
+  publicPath: word("--public-path <path>", "the path prefix that browsers see, if a proxy changes it"),
 };
 
 type ServeFlags = Given<typeof options>;
 
 const serve = command({
-  summary: "Serve the API, the metrics and the health of the store over HTTP.",
+  summary: "Serve the API, metrics and health checks over HTTP.",
   description:
-    "On loopback it prints a link that logs you in once. Elsewhere it needs tokens (redrive token create) and TLS.",
+    "On loopback it prints a one-time login link. On other addresses it requires tokens (redrive token create) and TLS.",
   examples: [
     "redrive serve",
     "redrive serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host redrive.example",
@@ -95,20 +95,20 @@ function report(context: Context, url: string, loginPath: string | null): void {
 function tlsOf({ tlsCert: cert, tlsKey: key }: ServeFlags): { cert: string; key: string } | undefined {
   if (cert !== undefined && key !== undefined) return { cert, key };
   if (cert === undefined && key === undefined) return undefined;
-  throw new RedriveError("usage", "--tls-cert and --tls-key are needed together.");
+  throw new RedriveError("usage", "--tls-cert and --tls-key must be used together.");
 }
 
 /** Beyond loopback, tokens would cross the network readably without TLS. */
 function requireProtection({ host, isBehindProxy }: ServeFlags, hasTls: boolean): void {
   if (hasTls || isBehindProxy) return;
-  throw new RedriveError("usage", `${host} can be reached from other machines, so the server needs TLS.`, {
-    hint: "Give --tls-cert and --tls-key, or --behind-proxy if a proxy in front of it ends TLS.",
+  throw new RedriveError("usage", `${host} is reachable from other machines, so the server needs TLS.`, {
+    hint: "Give --tls-cert and --tls-key, or --behind-proxy if a proxy in front of the server terminates TLS.",
   });
 }
 
 function noTokens(): RedriveError {
-  return new RedriveError("usage", "There is no token, so nobody could log in.", {
-    hint: "Create one: redrive token create --role admin --name me",
+  return new RedriveError("usage", "There are no tokens, so nobody could log in.", {
+    hint: "To create one: redrive token create --role admin --name me",
   });
 }
 

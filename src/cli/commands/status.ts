@@ -21,7 +21,7 @@ const status = command({
   summary: "Show the status of a job.",
   examples: ["redrive status nightly", "redrive status nightly --watch"],
   arguments: { name: argument("<job>", "id or name") },
-  options: { watch: flag("-w, --watch", "follow it until it has ended") },
+  options: { watch: flag("-w, --watch", "follow the job until it ends") },
   run: (context, { name, watch }) =>
     context.withStore((engine) =>
       untilInterrupted(async (interrupt) => {
@@ -74,9 +74,14 @@ async function watchJob(
 
 const eventOptions = {
   follow: flag("--follow", "keep printing as events happen; with --json one object per line"),
-  types: listOf("--type <types>", "these types, e.g. attempt_failed,dlq_item_added", EVENT_TYPES, "usage"),
-  sinceMs: duration("--since <duration>", "only the latest, e.g. 10m"),
-  limit: count("-l, --limit <n>", "print at most this many (default: all)", 1),
+  types: listOf(
+    "--type <types>",
+    "only events of these types, e.g. attempt_failed,dlq_item_added",
+    EVENT_TYPES,
+    "usage",
+  ),
+  sinceMs: duration("--since <duration>", "only events from this last period, e.g. 10m"),
+  limit: count("-l, --limit <n>", "print at most this many events (default: all)", 1),
 };
 
 const events = command({

@@ -10,7 +10,7 @@ import { table } from "../render/layout.ts";
 import { counted, shellWord, thousands } from "../render/text.ts";
 
 const info = command({
-  summary: "Print where the store is, how large it is, and what is in it.",
+  summary: "Print the location, size and contents of the store.",
   examples: ["redrive store info", "redrive store info --store postgres://me@host/work --json"],
   run: async (context) => {
     const found = await context.withStore((engine) => engine.info(), { mustExist: true });
@@ -95,7 +95,7 @@ const copy = command({
   summary: "Copy a whole store into an empty one, and verify that both are equal.",
   examples: ["redrive store copy sqlite:./work.db 'postgres://me@host/work?schema=redrive'"],
   arguments: twoStores(
-    "the store to copy, e.g. sqlite:./work.db; no process may use it during the copy",
+    "the store to copy, e.g. sqlite:./work.db; no other process may use it during the copy",
     "an empty store, e.g. postgres://user@host/db?schema=redrive",
   ),
   run: async (context, { fromUrl, toUrl }) => {
@@ -154,11 +154,11 @@ function copyText({ columns }: Context, { how, copied, tables }: CopyReport): st
     columns,
   );
   const rows = how === "none" ? "" : `: ${thousands(copied)} rows`;
-  return `${sums}${HOW[how]}${rows}. Both stores are equal, table by table.\n`;
+  return `${sums}${HOW[how]}${rows}. All tables of both stores are equal.\n`;
 }
 
 const salvage = command({
-  summary: "Save what can be read of a damaged SQLite store into a new file, and list what was lost.",
+  summary: "Save the readable part of a damaged SQLite store into a new file, and list what was lost.",
   examples: ["redrive store salvage sqlite:./work.db sqlite:./saved.db"],
   arguments: twoStores(
     "the damaged store, e.g. sqlite:./work.db; it is not changed",
@@ -182,7 +182,7 @@ const salvage = command({
 });
 
 function salvageText({ tables, lostItems, repairs, problems }: SalvageReport, columns: number): string {
-  const unknown = "How many items were lost is unknown: the counters of the queues were lost, too.\n";
+  const unknown = "The number of lost items is unknown, because the queue counters were lost, too.\n";
   const lost = lostItems === undefined ? unknown : `${counted(lostItems, "item was", "items were")} lost.\n`;
   const changed = repairs.map(({ what, rows }) => `  ${thousands(rows)} ${what}\n`).join("");
   return [

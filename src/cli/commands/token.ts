@@ -12,12 +12,23 @@ const DAY_MS = 86_400_000;
 const ROLES = ["viewer", "operator", "admin"] as const;
 
 const create = command({
-  summary: "Create a token and print its secret, which is not stored.",
+  summary: "Create a token and print its secret, which is shown only once.",
   examples: ["redrive token create --name ci --role operator --expires 90d"],
   options: {
-    name: required(word("--name <name>", "whom or what it is for; changes are recorded under this name")),
-    role: required(choice("--role <role>", "viewer reads, operator changes letters, admin does all", ROLES)),
-    lifetimeMs: withDefault(duration("--expires <duration>", "how long it is valid"), 90 * DAY_MS, "90d"),
+    name: required(
+      word(
+        "--name <name>",
+        "the person or program that uses the token; changes are recorded under this name",
+      ),
+    ),
+    role: required(
+      choice("--role <role>", "viewer reads, operator changes letters, admin can do everything", ROLES),
+    ),
+    lifetimeMs: withDefault(
+      duration("--expires <duration>", "how long the token is valid"),
+      90 * DAY_MS,
+      "90d",
+    ),
   },
   run: async (context, { name, role, lifetimeMs }) => {
     const { createToken, tokenToJson } = await tokens();
@@ -27,7 +38,7 @@ const create = command({
     context.answer({ ...tokenToJson(record), token: secret }, () => `${secret}\n`);
     if (!context.isJson)
       context.note(
-        `Token ${record.id} is valid until ${toRfc3339(record.expiresAt)}. It is not shown again.`,
+        `Token ${record.id} is valid until ${toRfc3339(record.expiresAt)}. The secret is not shown again.`,
       );
     return 0;
   },
@@ -62,7 +73,7 @@ const list = command({
 const revoke = command({
   summary: "Revoke a token.",
   examples: ["redrive token revoke t-7h2k9m4x"],
-  arguments: { id: argument("<token>", "its id: redrive token list") },
+  arguments: { id: argument("<token>", "the token id; see: redrive token list") },
   run: async (context, { id }) => {
     const { revokeToken, tokenToJson } = await tokens();
     const revoked = await context.withStore((engine) => revokeToken(engine, id, context.author));

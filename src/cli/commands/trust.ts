@@ -82,14 +82,19 @@ function notTrusted(path: string, commands: readonly string[]): RedriveError {
 
 const trust = command({
   summary: "Allow the redrive.yml of this folder to run commands automatically.",
-  description: "Automatic fixes and alerts can run commands. Trust ends when the file changes.",
+  description:
+    "Automatic fixes and alerts can run commands. When the file changes, it must be trusted again.",
   examples: ["redrive trust"],
   run: async (context) => {
     const { fixes, watch } = await context.config();
     const commands = ownCommands({ fixes, channels: watch.channels });
     const path = context.findConfig()?.path;
     if (path === undefined)
-      throw userError("usage", "No redrive.yml in this folder or a folder above.", "Name one with --config.");
+      throw userError(
+        "usage",
+        "There is no redrive.yml in this folder or its parent folders.",
+        "Give a file with --config.",
+      );
     remember(context, path);
     return context.answer({ path, commands }, () =>
       [`Trusted: ${path}`, ...commands.map((one) => `  ${one}`)].map((line) => `${clean(line)}\n`).join(""),

@@ -27,10 +27,13 @@ const metrics = command({
   summary: "Print metrics of all queues in the Prometheus format, or serve them over HTTP.",
   examples: ["redrive metrics", "redrive metrics --listen 9464"],
   options: {
-    prefix: withDefault(value("--metrics-prefix <prefix>", "the prefix of names", metricsPrefix), "redrive"),
+    prefix: withDefault(
+      value("--metrics-prefix <prefix>", "the prefix of the metric names", metricsPrefix),
+      "redrive",
+    ),
     at: value(
       "--listen <[host:]port>",
-      "serve /metrics and /health until a signal (host: 127.0.0.1 by default)",
+      "serve /metrics and /health until interrupted (default host: 127.0.0.1)",
       parseListen,
     ),
   },
@@ -62,12 +65,15 @@ const watch = command({
   summary: "Check the queues on a schedule and when letters arrive, and send alerts.",
   examples: ["redrive watch --once", "redrive watch --dry-run", "redrive watch --schedule '*/5 * * * *'"],
   options: {
-    once: flag("--once", "check once and print the alerts; exit code 3 when there are some"),
+    once: flag("--once", "check once and print the alerts; the exit code is 3 if there are any"),
     dryRun: flag("--dry-run", "check once and print what would be sent; send and store nothing"),
-    schedule: word("--schedule <cron>", "when to check (default: as in redrive.yml, else '*/30 * * * *')"),
+    schedule: word(
+      "--schedule <cron>",
+      "the cron pattern (default: the setting in redrive.yml, else '*/30 * * * *')",
+    ),
     timeZone: value(
       "--time-zone <zone>",
-      "the time zone of the schedule (default: as in redrive.yml, else the machine's)",
+      "the time zone of the schedule (default: the setting in redrive.yml, else the machine's)",
       readTimeZone,
     ),
   },
@@ -100,7 +106,7 @@ const watch = command({
 
 function readTimeZone(given: string, name: string): string {
   if (isTimeZone(given)) return given;
-  const hint = "Write a name of the IANA database, such as Europe/Berlin, or UTC.";
+  const hint = "Use an IANA time zone name, such as Europe/Berlin or UTC.";
   throw userError("usage", `${name}: unknown time zone "${given}".`, hint);
 }
 
@@ -125,7 +131,7 @@ async function openExisting(url: string): Promise<Engine> {
     return await openStore(url, { mustExist: true });
   } catch (error) {
     if (!isError(error, "input_invalid")) throw error;
-    const hint = "Check --store and REDRIVE_STORE. The first queue or job creates the store.";
+    const hint = "Check --store and REDRIVE_STORE. The store is created with the first queue or job.";
     throw userError("store_unavailable", error.message, hint, error);
   }
 }

@@ -7,8 +7,8 @@ import { noCommand, runWorker } from "../interactive-worker.ts";
 import * as option from "../options.ts";
 
 const worker = command({
-  summary: "Run a worker that processes the items of queues with a command.",
-  description: "Several workers may share a queue, also on different machines.",
+  summary: "Run a worker that processes queue items with a command.",
+  description: "Several workers may share a queue, even on different machines.",
   examples: [
     "redrive worker --queue orders -- ./process-order.sh '${item.order}'",
     "redrive worker --queue orders --until-empty -j 4 -- ./process-order.sh {}",
@@ -20,19 +20,26 @@ const worker = command({
     ...option.under("What to process", {
       queues: option.list(
         "--queue <queues>",
-        "these queues (default: the only one); a target of receipts is delivered, without a command",
+        "the queues to process (default: the only queue); receipt targets need no command",
       ),
       jobs: option.list(
         "--job <jobs>",
-        "items of these jobs, with their own commands: maps, and workflows without worktrees",
+        "process items of these jobs (maps, and workflows without worktrees) with the jobs' own commands",
       ),
     }),
     ...option.under("Running", {
-      concurrency: option.concurrency("how many run at a time, of each queue (default: the number of cores)"),
+      concurrency: option.concurrency(
+        "how many items of each queue to run at a time (default: the number of cores)",
+      ),
       timeoutMs: option.timeoutMs,
       graceMs: option.graceMs,
-      rate: option.rate("what this worker may start of each queue: 5/s, 100/m, 1000/h (default: no limit)"),
-      name: option.word("-n, --name <name>", "the author of its notes (default: machine, process and slot)"),
+      rate: option.rate(
+        "the rate limit of this worker for each queue: 5/s, 100/m, 1000/h (default: no limit)",
+      ),
+      name: option.word(
+        "-n, --name <name>",
+        "the author of the worker's notes (default: machine, process and slot)",
+      ),
       failureCommand: option.onFailureCommand,
       allowOptions: option.allowOptions,
       keepEvidence: option.keepEvidence,
@@ -48,7 +55,7 @@ const worker = command({
     const needsCommand = queues !== undefined || jobs.length === 0;
     if (needsCommand && words.length === 0 && queues === undefined) throw noCommand();
     if (!needsCommand && words.length > 0) {
-      const hint = "Leave the command out, or name the queue that it is for with --queue.";
+      const hint = "Omit the command, or add the queue that it is for with --queue.";
       throw userError("usage", "The items of a job are processed with the job's own command.", hint);
     }
     compileCommand(words);

@@ -22,12 +22,12 @@ const run = command({
   arguments: { file },
   options: {
     dryRun: option.flag("--dry-run", "print the items, the first commands and the policy; run nothing"),
-    concurrency: option.concurrency("how many agents run at a time (default: as in the workflow)"),
+    concurrency: option.concurrency("how many agents to run at a time (default: the workflow's setting)"),
     variables: option.repeated("--var <name=value>", "a variable of the workflow; may be repeated"),
     merge: option.withDefault(
       option.choice(
         "--merge <mode>",
-        "at the end, merge the job's branch into the current branch, ask first, or leave it",
+        "at the end: merge the job's branch into the current branch, ask first, or do not merge",
         MERGE_MODES,
       ),
       "auto",
@@ -66,7 +66,7 @@ function readWorkflow(path: string, name: string): string {
     return readText(path);
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-    const hint = "Name an existing file, or create a workflow that runs as it is: redrive init";
+    const hint = "Give an existing file, or create a runnable example: redrive init";
     throw userError("usage", `The workflow ${name} cannot be read${reason}.`, hint, error);
   }
 }
@@ -81,7 +81,9 @@ const validate = command({
   summary: "Check a workflow and print every problem with its line.",
   examples: ["redrive validate workflow.yml"],
   arguments: { file },
-  options: { variables: option.repeated("--var <name=value>", "a variable that `redrive run` will get") },
+  options: {
+    variables: option.repeated("--var <name=value>", "a variable that will be passed to `redrive run`"),
+  },
   run: async (context, { file: name, variables: given = [] }) => {
     const text = readWorkflow(resolve(context.terminal.cwd, name), name);
     const variables = given.map((one) => one.split("=", 1)[0] ?? "");
@@ -112,7 +114,7 @@ function warningsOf({ terminal: { cwd } }: Context, workflow: Workflow): readonl
 const ITEMS_FILE = "items.json";
 
 const init = command({
-  summary: "Write a commented workflow that runs as it is.",
+  summary: "Write a commented example workflow that runs without changes.",
   examples: ["redrive init", "redrive init nightly.yml"],
   arguments: { file: argument("[file]", "the file (default: workflow.yml)") },
   options: { force: option.flag("--force", "overwrite an existing file") },
@@ -121,10 +123,10 @@ const init = command({
     const path = resolve(cwd, name);
     const itemsPath = join(cwd, ITEMS_FILE);
     if (basename(path) === ITEMS_FILE && dirname(path) === dirname(itemsPath))
-      throw userError("usage", `${ITEMS_FILE} is the file for the items.`, "Name another file.");
+      throw userError("usage", `${ITEMS_FILE} is reserved for the items.`, "Name another file.");
     if (!write(path, FIRST_WORKFLOW, force)) {
       const hint = "Name another file, or overwrite it with --force.";
-      throw userError("usage", `${name} exists already and was not changed.`, hint);
+      throw userError("usage", `${name} already exists and was not changed.`, hint);
     }
     const written = write(itemsPath, FIRST_ITEMS, false) ? [name, ITEMS_FILE] : [name];
     const next = `  redrive run ${name} --dry-run\n  redrive run ${name}\n`;

@@ -16,7 +16,7 @@ import { counted } from "../render/text.ts";
 const list = command({
   summary: "List worktrees with their job, item, state and process.",
   examples: ["redrive worktrees list", "redrive worktrees list --job nightly"],
-  options: { job: word("--job <job>", "worktrees of this job") },
+  options: { job: word("--job <job>", "only worktrees of this job") },
   run: async (context, { job: name }) => {
     const job = await context.withStore((engine) => jobIdOf(context, engine, name));
     const entries = await listWorktrees(context.home, { ...(job !== undefined && { job }) });
@@ -25,11 +25,11 @@ const list = command({
 });
 
 const clean = command({
-  summary: "Remove worktrees that nothing needs.",
-  description: "Worktrees with work that is not merged are left and listed.",
+  summary: "Remove worktrees that are no longer needed.",
+  description: "Worktrees with unmerged work are kept and listed.",
   examples: ["redrive worktrees clean --dry-run", "redrive worktrees clean --job nightly --yes"],
   options: {
-    job: word("--job <job>", "worktrees of this job"),
+    job: word("--job <job>", "only worktrees of this job"),
     force: flag("--force", "also remove worktrees with unmerged or uncommitted work"),
     dryRun,
     yes,
@@ -121,8 +121,7 @@ function reportText(report: CleanReport, { isPreview, force }: { isPreview: bool
   const lines = [`${removedText(report, isPreview ? "Would remove" : "Removed")}.`];
   lines.push(...left.map(({ entry, why }) => `Left ${entry.path}: ${why}.`));
   lines.push(...branchesLeft.map(({ branch, why }) => `Left branch ${branch}: ${why}.`));
-  if (!force && left.length > 0)
-    lines.push("To remove those that no process uses, too: redrive worktrees clean --force");
+  if (!force && left.length > 0) lines.push("To remove unused ones, too: redrive worktrees clean --force");
   return `${lines.join("\n")}\n`;
 }
 

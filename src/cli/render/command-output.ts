@@ -45,7 +45,7 @@ export class CommandOutput {
       return;
     }
     const { inline, bytes, lost } = stdout;
-    if (lost !== undefined) this.#beside.note(`The output of ${itemId} may not be whole. ${lost}`);
+    if (lost !== undefined) this.#beside.note(`The output of ${itemId} may be incomplete. ${lost}`);
     if (bytes === 0) return;
     if (inline && this.#waiting === 0) this.#write(inline);
     else this.#enqueue(() => this.#copy(stdout, log));

@@ -72,7 +72,7 @@ function jobsText(jobs: readonly string[]): string {
 
 function leftOutText(leftOut: GroupList["leftOut"]): string {
   const parts = listed(Object.entries(leftOut).map(([state, count]) => count > 0 && `${count} ${state}`));
-  return parts === "" ? "" : `Left out: ${parts} (--state all).\n`;
+  return parts === "" ? "" : `Hidden: ${parts} (--state all).\n`;
 }
 
 /** Reports letters of older algorithms; they keep their group until a user regroups them. */
@@ -125,7 +125,7 @@ export function stateText(record: GroupRecord): string {
   const who = author === undefined ? "" : ` by ${author}`;
   const back = regressions === 0 ? "" : `; came back ${timesText(regressions)} after it was resolved`;
   const until = state === "ignored" ? ` ${untilText(ignoreUntil)}` : "";
-  return `${isRegression ? "open again, a regression," : state}${until} since ${minuteText(since)}${who}${back}`;
+  return `${isRegression ? "reopened as a regression," : state}${until} since ${minuteText(since)}${who}${back}`;
 }
 
 /** Formats a condition, e.g. `until 2026-12-24 08:00 or 10 new letters or more than 5 within an hour`. */
@@ -135,7 +135,7 @@ export function untilText({ at, count, perHour }: IgnoreUntil = {}): string {
     count !== undefined && `${count} new ${count === 1 ? "letter" : "letters"}`,
     perHour !== undefined && `more than ${perHour} within an hour`,
   ].filter(Boolean);
-  return ends.length === 0 ? "until somebody opens it" : `until ${ends.join(" or ")}`;
+  return ends.length === 0 ? "until someone reopens it" : `until ${ends.join(" or ")}`;
 }
 
 function countText({ count, firstAt, lastAt }: GroupSummary): string {
@@ -162,12 +162,12 @@ export function fixText({ fix, edit }: KnownFix): string {
   const retry = fix.operationId === undefined ? "a retry" : `retry ${fix.operationId}`;
   const by = (author: string | undefined) => (author === undefined ? "" : ` by ${author}`);
   if (fix.kind === "auto_fix")
-    return `the rule ${fix.rule ?? "of that time"} changed their data, then ${retry}`;
+    return `the rule ${fix.rule ?? "that was removed since"} changed their data, then ${retry}`;
   if (fix.kind === "manual_fix") {
     const what = `edit${fix.editId === undefined ? "" : ` ${fix.editId}`}${edit ? ` (${changeText(edit)})` : ""}`;
     return `${what}${by(edit?.author ?? fix.author)}, then ${retry}`;
   }
-  return `${retry}${by(fix.author)} as they were, ${formatDuration(fix.waitedMs)} after they had died`;
+  return `${retry}${by(fix.author)} unchanged, ${formatDuration(fix.waitedMs)} after they died`;
 }
 
 function changeText({ plan }: Operation): string {
@@ -197,7 +197,9 @@ export function explanationText(explanation: GroupExplanation, screen: Screen): 
   const about = [
     fit(titleLine(pattern), columns * 2),
     paint.dim(fit(`pattern: ${pattern}`, columns * 2)),
-    itemId === undefined ? "No letter of it is left." : `by the letter ${clean(itemId)} of ${jobId}`,
+    itemId === undefined
+      ? "The group has no letters left."
+      : `based on the letter ${clean(itemId)} of ${jobId}`,
   ];
   return detailsText(
     [
@@ -205,7 +207,7 @@ export function explanationText(explanation: GroupExplanation, screen: Screen): 
       { title: "Decided", lines: decidedLines(explanation, screen) },
       ...(reading ? readingSections(reading, screen) : []),
       {
-        title: "Nearest other groups",
+        title: "Most similar groups",
         note: " (words in common, letters)",
         lines: explanation.nearest.map((one) => shorten(nearText(one), Math.max(40, columns - 2))),
       },
@@ -219,11 +221,11 @@ function decidedLines(explanation: GroupExplanation, { paint }: Screen): readonl
   const { group, correctedTo, wouldMove, signature } = explanation;
   const there = correctedTo ?? group?.signature ?? signature;
   return [
-    group?.rule !== undefined && `By the rule "${clean(group.rule)}" of redrive.yml.`,
+    group?.rule !== undefined && `Grouped by the rule "${clean(group.rule)}" in redrive.yml.`,
     correctedTo !== undefined &&
       group !== undefined &&
       `Moved from ${group.signature} to ${correctedTo}: redrive groups corrections`,
-    wouldMove && paint.yellow(`Now it would be in ${there}: redrive groups rebuild`),
+    wouldMove && paint.yellow(`It would now be in ${there}: redrive groups rebuild`),
   ].filter((line) => typeof line === "string");
 }
 

@@ -100,7 +100,7 @@ function retryText(letter: Letter): string {
   if (letter.poison) return "poison: it failed too often (--force overrides)";
   if (letter.reprocessEligible) return "eligible";
   return letter.manualReviewRequired
-    ? "needs a person (--force overrides)"
+    ? "needs manual review (--force overrides)"
     : "not eligible (--force overrides)";
 }
 
@@ -244,9 +244,9 @@ function momentLines(moment: Moment, before: Failure | undefined, view: Screen):
 }
 
 const RESOLVED: Readonly<Record<ResolutionKind, string>> = {
-  requeue: "resolved: it succeeded as it was, sent again",
-  manual_fix: "resolved: it succeeded after its data was corrected, sent again",
-  auto_fix: "resolved: it succeeded after a rule corrected its data, sent again",
+  requeue: "resolved: a requeued copy succeeded",
+  manual_fix: "resolved: a requeued copy succeeded after its data was corrected",
+  auto_fix: "resolved: a requeued copy succeeded after a rule corrected its data",
   discard: "discarded",
 };
 
@@ -281,9 +281,9 @@ function attemptLines(attempt: Attempt, before: Failure | undefined, view: Scree
 const OUTCOMES: Readonly<Record<Attempt["outcome"], string>> = {
   running: "is running",
   succeeded: "succeeded",
-  failed: "failed; its record has no details",
-  released: "released: the runner stopped, and it does not count",
-  lost: "lost: its worker vanished",
+  failed: "failed, without recorded details",
+  released: "released: the runner stopped, so the attempt does not count",
+  lost: "lost: the worker vanished",
 };
 
 function failureLines(failure: Failure, before: Failure | undefined, view: Screen): readonly string[] {

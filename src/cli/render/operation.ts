@@ -58,7 +58,7 @@ export function redriveText(operation: Operation, { hasWorkers }: { readonly has
     `${succeeded} succeeded`,
     `${failed} failed again`,
     refused > 0 && `${refused} refused${whyRefused(operation)}`,
-    left > 0 && isWaiting && `${left} in line for workers (see: redrive ops show ${id})`,
+    left > 0 && isWaiting && `${left} queued for workers (see: redrive ops show ${id})`,
     left > 0 && !isWaiting && `${thousands(left)} left (to continue: redrive ops resume ${id})`,
   ]);
   return `${lettersText(selected)} of ${queue}: ${parts}.\n`;

@@ -75,7 +75,7 @@ function oldestOf({ oldestReadyMs }: QueueSummary): string | undefined {
 }
 
 function whereOf({ protocol, url, tool }: DeliverySpec): string {
-  if (url === undefined || protocol === "function") return "a function of the service";
+  if (url === undefined || protocol === "function") return "a function in the service";
   return protocol === "mcp" ? `${tool} at ${addressOf(url)}` : addressOf(url);
 }
 

@@ -115,7 +115,7 @@ export class WorkerScreen {
       paused: (isPaused) => {
         const { name } = this.#queueAt(index);
         this.note(
-          isPaused ? `${name} is paused: no items start until it is resumed.` : `${name} is resumed.`,
+          isPaused ? `${name} is paused: no items are started until it is resumed.` : `${name} is resumed.`,
         );
       },
       ...(index === 0 && { clockStepped: (stepMs: number) => this.note(clockStepText(stepMs)) }),
@@ -202,7 +202,7 @@ export class WorkerScreen {
 
 function clockStepText(stepMs: number): string {
   const direction = stepMs < 0 ? "back" : "forward";
-  return `redrive: the clock of the store was set ${direction} by ${formatDuration(Math.abs(stepMs))}; retries and leases keep their time`;
+  return `redrive: the store's clock was set ${direction} by ${formatDuration(Math.abs(stepMs))}; retries and leases are not affected`;
 }
 
 /** Shorter waits are not reported, because they end before the line is read. */
@@ -246,7 +246,7 @@ export function waitingText(wait: Waiting, { name, word }: QueueWords): string {
 
 export function leftText(wait: Waiting, { name, word }: QueueWords): string {
   const verb = wait.items === 1 ? "is" : "are";
-  return `${name}: ${counted(wait.items, word)} ${verb} left in line; the next is due ${dueText(wait)}.`;
+  return `${name}: ${counted(wait.items, word)} ${verb} left in the queue; the next is due ${dueText(wait)}.`;
 }
 
 function dueText({ nextDueAt, now }: Waiting): string {

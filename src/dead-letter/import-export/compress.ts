@@ -38,8 +38,8 @@ async function* through(chunks: AsyncIterable<Buffer>, transform: Duplex): Async
   for await (const chunk of transform) yield chunk as Buffer;
 }
 
-// Zstandard comes from a WebAssembly library, imported on first use. Node's own (22.15 and later) stops
-// silently after the first frame of a stream, and we write several.
+// Zstandard support comes from a WebAssembly library that is imported on first use. Node's own implementation
+// (22.15 and later) stops silently after the first frame of a stream, and exports contain several frames.
 
 /** The size of one frame. Consecutive frames are a valid stream, and each needs little memory. */
 const FRAME_BYTES = 1024 * 1024;
@@ -96,7 +96,10 @@ async function load(): Promise<Zstd> {
   return zstd;
 }
 
-/** The library copies its output byte by byte; `slice` is fifty times as fast. Skipped if its internals differ. */
+/**
+ * The library copies its output byte by byte; `slice` is fifty times faster. Skipped if the library's
+ * internals have changed.
+ */
 function copyWithSlice(zstd: Zstd): void {
   const heap: unknown = Reflect.get(zstd, "_mainModule");
   if (!isHeap(heap)) return;
@@ -205,7 +208,7 @@ class ByteReader {
     return this.#ahead.length;
   }
 
-  /** Buffers at least this many bytes; returns false if the stream ends before. */
+  /** Buffers at least this many bytes. Returns false if the stream ends earlier. */
   async has(count: number): Promise<boolean> {
     const pieces = [this.#ahead];
     let length = this.#ahead.length;

@@ -9,7 +9,7 @@ import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } fr
 import { tryTo } from "../../std/try-to.ts";
 import { originOf, type Reading } from "./reading.ts";
 
-/** How a cell is written and parsed. A cell of kind `text` may be empty, one of kind `word` may not. */
+/** How a cell is written and parsed. A `text` cell may be empty, a `word` cell may not. */
 type CellKind = "text" | "word" | "number" | "flag" | "json";
 
 const FIELDS = {
@@ -72,7 +72,10 @@ export function letterFromRow(columns: readonly string[], cells: readonly string
 
 const CELL_SHOWN_MAX = 60;
 
-/** Whether a cell can hold the value. A lone surrogate cannot be written as UTF-8, so it is escaped in the details. */
+/**
+ * Whether the value can be written to a cell. A lone surrogate cannot be written as UTF-8, so it is escaped
+ * in the details.
+ */
 function fits(value: Json): boolean {
   return typeof value !== "string" || !/\p{Cs}/u.test(value);
 }
@@ -143,7 +146,7 @@ function rowError({ error, line }: RowFailure, file: string): RedriveError {
 function readingOf({ fields, line }: Row, header: readonly string[], file: string): Reading {
   const location = { file, line };
   if (fields.length !== header.length) {
-    return { location, why: `the row has ${fields.length} cells, the header has ${header.length}` };
+    return { location, why: `the row has ${fields.length} cells, but the header has ${header.length}` };
   }
   const data = letterFromRow(header, fields);
   if (typeof data === "string") return { location, why: data };

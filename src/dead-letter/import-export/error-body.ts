@@ -1,4 +1,7 @@
-/** Converts failures and letters to and from two formats of other programs: `ErrorBody` of Power Automate, and receipts. */
+/**
+ * Converts failures and letters to and from two formats of other programs: Power Automate's `ErrorBody`, and
+ * receipts.
+ */
 
 import type { Engine } from "../../engine.ts";
 import { contentId } from "../../intake/identity.ts";
@@ -11,7 +14,7 @@ import type { JsonObject } from "../../std/json.ts";
 
 export interface ReportedError extends KnownSource {
   readonly message: string;
-  /** Absent for an error without a failure record, such as one of the runner. */
+  /** Absent for an error that has no failure record, such as an error of the runner itself. */
   readonly failure?: Failure | undefined;
 }
 
@@ -76,7 +79,10 @@ export function letterOfBodies(bodies: readonly JsonObject[], now: number): Json
   return { ...itemOf(first), item_data: first["Item Data"] ?? null, ...common };
 }
 
-/** Whether Redrive wrote the body. A body of the framework names no item, so the body itself is the item's data. */
+/**
+ * Whether Redrive wrote the body. Bodies from Power Automate name no item, so the body itself becomes the
+ * item's data.
+ */
 function isOurs(body: JsonObject): boolean {
   return "Item Data" in body;
 }
@@ -98,7 +104,7 @@ function failureOf(body: JsonObject, number: number, now: number): JsonObject {
   return {
     attempt_number: isOurs(body) ? Number(body.Attempt ?? body.Action) || number : number,
     timestamp: timeOf(body, now),
-    error_type: body["Error Type"] ?? "GenericException", // the framework's own default
+    error_type: body["Error Type"] ?? "GenericException", // Power Automate's own default
     error_message: body["Error Message"] ?? "",
     agent_id: isOurs(body) ? textOf(body.Agent) : textOf(body.DesktopFlow),
     step_failed: stepOf(body),
@@ -135,7 +141,9 @@ function stepOf(body: JsonObject): string {
   return [textOf(body.Subflow), textOf(body.Action), name].filter(Boolean).join(" ");
 }
 
-/** Returns the timestamp, or else the start time that the framework uses as the run's id: `20260216143022`. */
+/**
+ * Returns the timestamp, or else the start time that Power Automate uses as the run's id: `20260216143022`.
+ */
 function timeOf(body: JsonObject, now: number): string {
   if (typeof body.Timestamp === "string") return body.Timestamp;
   const digits = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(textOf(body.ExecutionId));
@@ -151,7 +159,7 @@ export function isReceipt(json: JsonObject): boolean {
   return "receipt" in json && !("item_id" in json);
 }
 
-/** The job of receipts that name none, unless there is exactly one target. */
+/** The job for receipts that name no job, unless there is exactly one target. */
 export const RECEIPTS_JOB = "receipts";
 
 /** Returns the only target's job, so that `receipts recover` delivers imported receipts; otherwise `RECEIPTS_JOB`. */
@@ -176,7 +184,10 @@ function attemptsOf({ failureCount, failureHistory }: Letter): number {
   return Math.max(failureCount, failureHistory.at(-1)?.attemptNumber ?? 0);
 }
 
-/** Without a key, the import derives the id from the content. A receipt contains only its last failure. */
+/**
+ * If a receipt has no key, the import derives the id from the content. A receipt contains only its last
+ * failure.
+ */
 export function letterOfReceipt(entry: JsonObject, job: string): JsonObject {
   const attempts = entry.attempts ?? 1;
   return {

@@ -16,7 +16,7 @@ import { compressionOfName, type ExportFormat, formatOfName } from "./reading.ts
 export interface ExportOptions {
   /** A file, a folder, or `-` for stdout. */
   readonly path: string;
-  /** Default: detected by the file name, or else `json`. */
+  /** Default: detected from the file name, or else `json`. */
   readonly format?: ExportFormat;
   /** The stream for `-`. Default: the process's stdout. */
   readonly stdout?: Writable;
@@ -64,7 +64,7 @@ async function formatFor({ path, format }: ExportOptions): Promise<ExportFormat>
 async function writeStream(bytes: AsyncIterable<Buffer>, stdout: Writable): Promise<void> {
   await pipeline(Readable.from(bytes, { objectMode: false }), stdout, { end: false }).catch(
     (error: unknown) => {
-      if (codeOf(error) !== "EPIPE") throw cannotWrite("stdout", error); // the reader closed the pipe, which is no error
+      if (codeOf(error) !== "EPIPE") throw cannotWrite("stdout", error); // the reader closed the pipe, which is not an error
     },
   );
 }

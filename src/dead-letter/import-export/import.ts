@@ -1,4 +1,7 @@
-/** Imports letters in durable steps; invalid records are reported. A second import changes nothing. */
+/**
+ * Imports letters in durable steps and reports invalid records. Importing the same file again changes
+ * nothing.
+ */
 
 import { hash } from "node:crypto";
 import { stat } from "node:fs/promises";
@@ -37,14 +40,14 @@ export interface ImportOptions {
 /** The result of an import. */
 export interface Imported {
   readonly imported: number;
-  /** Existing letters that got additional attempts. */
+  /** Existing letters that received additional attempts. */
   readonly extended: number;
   /** Existing letters that were left unchanged. */
   readonly existing: number;
   readonly refused: readonly { readonly where: string; readonly why: string }[];
   readonly refusedCount: number;
   readonly jobs: readonly ImportedJob[];
-  /** Unknown fields that were dropped; the first ones only. */
+  /** Names of unknown fields that were dropped; only the first ones are listed. */
   readonly ignoredFields: readonly string[];
   /** Letters with an `error_signature` from another program, which is kept as `source_signature`. */
   readonly foreignSignatures: number;

@@ -198,7 +198,7 @@ export function withCurrentNames(json: JsonObject): JsonObject {
 export function shapeProblem(json: JsonObject, onUnknown: (field: string) => void): string | undefined {
   const wrong = ["item_id", "job_id"].find((name) => !isId(json[name] ?? ""));
   if (wrong !== undefined)
-    return `${wrong} is not an id: a text of at most 512 bytes without control characters`;
+    return `${wrong} is not an id: ids have at most 512 bytes and no control characters`;
   return letterProblem(json, onUnknown) ?? notALetter(json);
 }
 
@@ -206,7 +206,10 @@ function isId(value: Json): boolean {
   return value === "" || (typeof value === "string" && idProblem(value) === undefined);
 }
 
-/** Fields that only letters have. A record without them may be anything, such as the result of a success. */
+/**
+ * Fields that only letters have. A record without them may be something else, such as the result of a
+ * successful item.
+ */
 const LETTER_FIELDS = ["failure_history", "failure_count", "error_signature", "error_pattern", "reason"];
 
 function notALetter(json: JsonObject): string | undefined {

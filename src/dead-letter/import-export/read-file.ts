@@ -60,7 +60,7 @@ function requireContainer(container: Container | undefined, file: string): Conta
   });
 }
 
-/** Returns the first bytes, at least this many if available, and a stream that still includes them. */
+/** Returns the first bytes (at least this many if available), and a stream that still includes them. */
 async function peek(chunks: AsyncIterable<Buffer>, bytesMin: number) {
   const rest = chunks[Symbol.asyncIterator]();
   const pieces: Buffer[] = [];

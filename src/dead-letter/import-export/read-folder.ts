@@ -57,7 +57,7 @@ export async function* readFolder(folder: string): AsyncGenerator<Iterable<Readi
 const LINK = "a symbolic link, which is not followed";
 
 function noLetters(folder: string): RedriveError {
-  return new RedriveError("input_invalid", `${folder} is not a letter directory: it has no folder items.`, {
+  return new RedriveError("input_invalid", `${folder} is not a letter directory: it has no items folder.`, {
     hint: "Give the folder of a job, which contains items/, or a folder above it.",
   });
 }
@@ -94,7 +94,7 @@ async function readItem(file: string): Promise<Reading | null> {
   }
 }
 
-/** Marks letters of a stream that name no job and were already read from files of their own. */
+/** Marks letters that name no job and were already read from their own files. */
 async function* readStream(file: string, ids: ReadonlySet<string>): AsyncGenerator<Iterable<Reading>> {
   const { chunks } = await openInput(file, process.stdin);
   for await (const run of readFile(chunks, file)) yield marked(run, ids);

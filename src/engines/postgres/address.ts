@@ -72,8 +72,8 @@ const TARGETS = new Map([
 function readTarget(text: string): boolean {
   const mustWrite = TARGETS.get(text);
   if (mustWrite !== undefined) return mustWrite;
-  throw new RedriveError("usage", `The target_session_attrs parameter of the store's URL is "${text}".`, {
-    hint: "Write target_session_attrs=read-write: Redrive writes into its store. Valid values: read-write, primary, any.",
+  throw new RedriveError("usage", `The target_session_attrs parameter of the store URL is "${text}".`, {
+    hint: "Write target_session_attrs=read-write, because Redrive writes to its store. Valid values: read-write, primary, any.",
   });
 }
 
@@ -84,13 +84,9 @@ function nameUser(url: URL): void {
   const user = systemUser();
   if (user !== undefined) url.searchParams.set("user", user);
   else
-    throw new RedriveError(
-      "usage",
-      "The store's URL names no user, and the system has no name for this one.",
-      {
-        hint: "Write postgres://USER@HOST/DATABASE, or set PGUSER.",
-      },
-    );
+    throw new RedriveError("usage", "The store URL has no user, and the current system user has no name.", {
+      hint: "Write postgres://USER@HOST/DATABASE, or set PGUSER.",
+    });
 }
 
 /** Undefined if the system has no entry for the user, as in many containers. */
@@ -109,9 +105,13 @@ function refuseMisspelt(names: readonly string[]): void {
   for (const name of names) {
     const meant = nearest(name, OURS);
     if (meant === undefined) continue;
-    throw new RedriveError("usage", `The store's URL has the parameter "${name}". Is it ${meant}?`, {
-      hint: `Redrive's own parameters are ${OURS.join(", ")}; the others are those of PostgreSQL's clients.`,
-    });
+    throw new RedriveError(
+      "usage",
+      `The store URL has an unknown parameter "${name}". Did you mean ${meant}?`,
+      {
+        hint: `Redrive's own parameters are ${OURS.join(", ")}; other parameters must be PostgreSQL connection parameters.`,
+      },
+    );
   }
 }
 
@@ -138,7 +138,7 @@ function parse(url: string): URL {
       .replace(/^(\w+:\/\/[^/?#]*@)(?=\/)/, "$1localhost")
       .replace(/^(\w+:\/\/)(?=\/)/, "$1localhost");
     if (URL.canParse(local)) return new URL(local);
-    throw new RedriveError("usage", `"${maskPassword(url)}" is not the URL of a PostgreSQL store.`, {
+    throw new RedriveError("usage", `"${maskPassword(url)}" is not a PostgreSQL store URL.`, {
       hint: "Write postgres://USER@HOST/DATABASE, with %XX for special characters in the password.",
     });
   }
@@ -148,7 +148,7 @@ function readSchema(text: string | undefined): string {
   const schema = text ?? "redrive";
   const isName = schema !== "" && Buffer.byteLength(schema) <= SCHEMA_BYTES_MAX && !schema.includes("\0");
   if (isName && !/^pg_/i.test(schema)) return schema;
-  throw new RedriveError("usage", `"${schema}" cannot be the name of a PostgreSQL schema.`, {
+  throw new RedriveError("usage", `"${schema}" is not a valid PostgreSQL schema name.`, {
     hint: "Choose a name of 1 to 63 bytes that does not begin with pg_, for example ?schema=redrive.",
   });
 }
@@ -156,15 +156,15 @@ function readSchema(text: string | undefined): string {
 function readPool(text: string | undefined): number {
   const max = text === undefined ? POOL_DEFAULT : Number(text);
   if (Number.isInteger(max) && max >= 1 && max <= 1000) return max;
-  throw new RedriveError("usage", `The pool parameter of the store's URL is "${text}".`, {
-    hint: "Write how many connections one process may open, from 1 to 1000, for example ?pool=10.",
+  throw new RedriveError("usage", `The pool parameter of the store URL is "${text}".`, {
+    hint: "Write the maximum number of connections per process, from 1 to 1000, for example ?pool=10.",
   });
 }
 
 function readFlag(name: string, text: string | undefined): boolean | undefined {
   if (text === undefined) return undefined;
   if (text === "true" || text === "false") return text === "true";
-  throw new RedriveError("usage", `The ${name} parameter of the store's URL is "${text}".`, {
+  throw new RedriveError("usage", `The ${name} parameter of the store URL is "${text}".`, {
     hint: `Write ?${name}=true or ?${name}=false.`,
   });
 }

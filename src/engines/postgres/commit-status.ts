@@ -10,8 +10,8 @@ export class CommitInDoubt extends RedriveError {
   readonly answer: unknown;
 
   constructor(store: string, { answer, cause }: { readonly answer?: unknown; readonly cause: unknown }) {
-    super("store_unavailable", `The store ${store} lost its connection while it committed.`, {
-      hint: "The work goes on by itself when the server is back.",
+    super("store_unavailable", `The store ${store} lost its connection during a commit.`, {
+      hint: "Work resumes automatically when the server is back.",
       cause,
     });
     this.answer = answer;

@@ -124,9 +124,9 @@ export class Connections {
     }
     throw new RedriveError(
       "store_unavailable",
-      `The address of the store ${this.#address.shown} leads to another database now.`,
+      `The address of the store ${this.#address.shown} now leads to another database.`,
       {
-        hint: "Nothing more was acknowledged. Correct the address, or start again with the store that is there.",
+        hint: "Nothing more was acknowledged. Correct the address, or restart to use the other store.",
         isStoreGone: true,
       },
     );

@@ -24,7 +24,11 @@ export async function gatherLeases(tx: Tx, holder: number): Promise<void> {
 }
 
 export function holderGone(holderId: string): RedriveError {
-  return new RedriveError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
-    hint: "It missed its heartbeats and was taken for dead. Enter again as a new holder.",
-  });
+  return new RedriveError(
+    "lease_lost",
+    `The holder ${holderId} is no longer registered; nothing was changed.`,
+    {
+      hint: "It missed its heartbeats and was considered dead. Register a new holder.",
+    },
+  );
 }

@@ -71,9 +71,9 @@ async function makeSchema(tx: Tx): Promise<void> {
   if (there !== undefined && there.tables > 0) {
     throw new RedriveError(
       "store_corrupt",
-      `The schema ${tx.schema} is another program's: it has other tables.`,
+      `The schema ${tx.schema} belongs to another program: it contains other tables.`,
       {
-        hint: "Choose another one with ?schema=NAME in the store's URL.",
+        hint: "Choose another schema with ?schema=NAME in the store URL.",
       },
     );
   }
@@ -109,7 +109,7 @@ async function refuseRenamed(tx: Tx): Promise<void> {
 
 function notThere({ address: { shown, schema } }: Session): RedriveError {
   return new RedriveError("input_invalid", `There is no store in the schema ${schema} of ${shown}.`, {
-    hint: "Check the database and the ?schema= of the URL.",
+    hint: "Check the database and the ?schema= parameter of the URL.",
   });
 }
 
@@ -118,7 +118,7 @@ function refuseNewer(session: Session, version: number): void {
   throw new RedriveError(
     "store_newer",
     `The store ${session.address.shown} has schema version ${version}, but this version of Redrive supports ${SCHEMA_VERSION}.`,
-    { hint: "Install a newer Redrive." },
+    { hint: "Install a newer version of Redrive." },
   );
 }
 

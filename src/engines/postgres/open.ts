@@ -86,7 +86,7 @@ function waysOf(session: Session, { onWait }: PostgresOptions) {
     /** For everything that changes letters, groups or operations; see `Tx.lockLetters`. */
     writeLocked: <T>(steps: (tx: Tx) => Promise<T>) =>
       session.writePipelined(async (tx) => {
-        const wait = setTimeout(() => onWait?.("another process changes letters in it"), SILENCE_MS_MAX);
+        const wait = setTimeout(() => onWait?.("another process is changing letters"), SILENCE_MS_MAX);
         try {
           await Promise.all([tx.begun(), tx.lockLetters()]);
         } finally {

@@ -345,8 +345,8 @@ export class Session {
   #busy(): RedriveError {
     return new RedriveError(
       "store_busy",
-      `The store ${this.address.shown} is changed by so many at once that a step lost ${TRIES_MAX} times in a row.`,
-      { hint: "Try again, with fewer workers at a time." },
+      `The store ${this.address.shown} is too busy: a step conflicted with other transactions ${TRIES_MAX} times in a row.`,
+      { hint: "Try again with fewer concurrent workers." },
     );
   }
 }

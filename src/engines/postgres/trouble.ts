@@ -19,7 +19,7 @@ export async function asConflict<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (error) {
-    if (isTaken(error)) throw new Conflict("the row was made by another one", { cause: error });
+    if (isTaken(error)) throw new Conflict("another transaction created the row", { cause: error });
     throw error;
   }
 }
@@ -59,7 +59,7 @@ export function readOnlyServer(): Error {
 /** For bytes that do not follow the protocol. 08P01 is PostgreSQL's code for that. */
 export function unreadableAnswer(cause: unknown): Error {
   const said = cause instanceof Error ? `: ${cause.message}` : "";
-  return Object.assign(new Error(`what it sends is not the protocol of PostgreSQL${said}`, { cause }), {
+  return Object.assign(new Error(`the response does not follow the PostgreSQL protocol${said}`, { cause }), {
     code: "08P01",
   });
 }
@@ -97,43 +97,43 @@ export function storeError(error: unknown, store: string): unknown {
 
 type Meaning = readonly [ErrorCode, string, string];
 
-const WAIT = "Running work goes on by itself when the server is back; nothing was lost.";
+const WAIT = "Running work resumes automatically when the server is back; nothing was lost.";
 const UNREACHABLE: Meaning = [
   "store_unavailable",
   "cannot be reached",
-  `Check that the server runs and that host and port of the URL are right. ${WAIT}`,
+  `Check that the server is running and that the URL has the right host and port. ${WAIT}`,
 ];
 const NO_TLS: Meaning = [
   "store_unavailable",
   "cannot be reached over TLS",
-  "Turn TLS on in the server, or leave sslmode out of the URL.",
+  "Enable TLS on the server, or remove sslmode from the URL.",
 ];
 const UNTRUSTED: Meaning = [
   "store_unavailable",
-  "shows a certificate that is not trusted",
-  "Name its authority with ?sslrootcert=FILE; ?sslmode=no-verify trusts any server.",
+  "has a certificate that is not trusted",
+  "Give its certificate authority with ?sslrootcert=FILE; ?sslmode=no-verify trusts any server.",
 ];
 /** Waiting does not help, because the same values would be refused again. A runner settles the other items without them. */
 const REFUSED_DATA: Meaning = [
   "input_invalid",
-  "refuses the values",
+  "rejects the values",
   "Check the data of the items: size, characters and numbers.",
 ];
 const NO_FILE: Meaning = [
   "usage",
-  "names a file that cannot be read",
-  "Correct sslrootcert, sslcert or sslkey of the URL.",
+  "needs a file that cannot be read",
+  "Correct sslrootcert, sslcert or sslkey in the URL.",
 ];
 const READ_ONLY: Meaning = [
   "store_unavailable",
-  "is read-only: the server is a standby that is not promoted, or a replica",
+  "is read-only: the server is a standby or a replica",
   `Promote it, or point the URL at the primary server. ${WAIT}`,
 ];
 /** An unknown error may be temporary: running work waits and reports it. */
 const UNKNOWN: Meaning = [
   "store_unavailable",
   "reports an unexpected error",
-  `Look into the server's log. ${WAIT}`,
+  `Check the server log. ${WAIT}`,
 ];
 const NO_SECRET: Meaning = [
   "store_denied",
@@ -154,51 +154,51 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   "08": ["store_unavailable", "lost its connection", WAIT],
   "08P01": [
     "store_unavailable",
-    "does not answer as PostgreSQL does",
-    "Check that host and port of the URL are those of a PostgreSQL server.",
+    "does not respond like PostgreSQL",
+    "Check that the URL has the host and port of a PostgreSQL server.",
   ],
   "0A000": READ_ONLY,
   "22": REFUSED_DATA,
   "23": REFUSED_DATA,
   "28": [
     "store_denied",
-    "refuses the user",
-    "Check the user and the password of the URL (or PGUSER and PGPASSWORD), and the server's pg_hba.conf.",
+    "rejects the user",
+    "Check the user and password in the URL (or PGUSER and PGPASSWORD), and pg_hba.conf on the server.",
   ],
   "3D000": [
     "store_denied",
     "is in a database that does not exist",
-    "Make it with createdb, or correct the URL.",
+    "Create the database with createdb, or correct the URL.",
   ],
   "40": ["store_busy", "cancelled the transaction because of another one", "Try again."],
   "42501": [
     "store_denied",
-    "may not be used by this user",
+    "denies access to this user",
     "Grant the user CREATE on the database, or all rights on the schema and its tables.",
   ],
   "53100": [
     "store_full",
     "cannot be written: the server's disk is full",
-    "Free some space on the server; nothing was lost, and the work goes on.",
+    "Free some space on the server; nothing was lost, and work resumes automatically.",
   ],
   "53": [
     "store_unavailable",
-    "has no room for another connection or query",
-    "Lower ?pool= of the URL, raise max_connections, or put a pooler in between.",
+    "has no capacity for another connection or query",
+    "Lower ?pool= in the URL, raise max_connections, or use a connection pooler.",
   ],
   "25006": READ_ONLY,
   "54": REFUSED_DATA,
-  "25P03": ["store_unavailable", "ended a transaction that stood still", WAIT],
-  "55P03": ["store_busy", "was locked by another process for too long", "Try again when it is done."],
+  "25P03": ["store_unavailable", "ended an idle transaction", WAIT],
+  "55P03": [
+    "store_busy",
+    "was locked by another process for too long",
+    "Try again when the other process is done.",
+  ],
   "57014": ["store_busy", "did not answer in time", "Try again when the server is less busy."],
   "57P": ["store_unavailable", "is shutting down, starting or restarting", WAIT],
-  "58": ["store_unavailable", "met a system error", "Look into the server's log, then try again."],
-  XX001: [
-    "store_corrupt",
-    "is damaged",
-    "Look into the server's log, and restore the database from a backup.",
-  ],
-  XX002: ["store_corrupt", "has a damaged index", "Look into the server's log; REINDEX may help."],
+  "58": ["store_unavailable", "reports a system error", "Check the server log, then try again."],
+  XX001: ["store_corrupt", "is damaged", "Check the server log, and restore the database from a backup."],
+  XX002: ["store_corrupt", "has a damaged index", "Check the server log; REINDEX may help."],
 };
 
 function meaningOf(error: unknown): Meaning | undefined {

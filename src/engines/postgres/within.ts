@@ -182,8 +182,8 @@ async function requireTransaction(connection: PostgresConnection): Promise<void>
 }
 
 function noConnection(): RedriveError {
-  return new RedriveError("usage", "The given transaction is not a connection to PostgreSQL.", {
-    hint: "Give a client of pg, or an object whose query(text, values) resolves to { rows }.",
+  return new RedriveError("usage", "The given transaction is not a PostgreSQL connection.", {
+    hint: "Pass a pg client, or an object whose query(text, values) resolves to { rows }.",
   });
 }
 
@@ -202,8 +202,8 @@ function abortedBefore(cause?: unknown): RedriveError {
 }
 
 function otherStore({ address }: Session): RedriveError {
-  return new RedriveError("usage", `The given connection does not lead to the store ${address.shown}.`, {
-    hint: "Connect to the database of the store, or open the store that is in your database.",
+  return new RedriveError("usage", `The given connection is not connected to the store ${address.shown}.`, {
+    hint: "Connect to the store's database, or open the store in your database.",
   });
 }
 
@@ -229,7 +229,7 @@ function aborted(error: unknown, session: Session): unknown {
     ours instanceof RedriveError
       ? ours
       : { code: "store_unavailable" as const, message: messageOf(ours), hint: "" };
-  return new RedriveError(code, `${message} Nothing was added, and the given transaction is aborted.`, {
+  return new RedriveError(code, `${message} Nothing was added, and the given transaction was aborted.`, {
     hint: ["Roll it back.", ...(hint ? [hint] : [])].join(" "),
     cause: error,
   });

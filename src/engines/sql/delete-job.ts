@@ -25,8 +25,7 @@ export function* deleteJob(db: Db, id: string, step: DeleteJobStep): Step<boolea
 /** Refuses a job that is running or has letters: a separate operation must archive and purge these first. */
 function* requireDeletable(db: Db, job: Job, queue: number): Step<QueueCounts> {
   const counts = yield* countQueue(db, job.id);
-  if (isStanding(job))
-    throw new RedriveError("illegal_move", `${job.id} is a ${job.kind}, not a job that ends.`);
+  if (isStanding(job)) throw new RedriveError("illegal_move", `${job.id} is a ${job.kind}, not a job.`);
   const holder = yield* db.get(
     "SELECT 1 FROM holders WHERE queue = ? AND gone = 0 AND expires_at > ? LIMIT 1",
     queue,

@@ -202,8 +202,8 @@ function readCursor(order: LetterOrder, cursor: string): PageCursor {
   const isKey = typeof key === (order === "item" || order === "type" ? "string" : "number");
   if (of === order && isKey && Number.isSafeInteger(no))
     return { key: key as PageCursor["key"], no: no as number };
-  throw new RedriveError("usage", `"${cursor}" is not the cursor of a page in the order ${order}.`, {
-    hint: "Take `next` of the page before, in the same order.",
+  throw new RedriveError("usage", `"${cursor}" is not a valid cursor for the order ${order}.`, {
+    hint: "Use the `next` value of the previous page, with the same order.",
   });
 }
 
@@ -291,11 +291,7 @@ export const LETTERS_WITHOUT_GROUPS =
   "SELECT 1 AS found FROM (SELECT no FROM letters LIMIT 1) AS l WHERE NOT EXISTS (SELECT 1 FROM groups)";
 
 export function groupsMissing(store: string): RedriveError {
-  return new RedriveError(
-    "store_corrupt",
-    `The store ${store} is damaged: its letters have lost their groups.`,
-    {
-      hint: "Run `redrive store check`: it reports the damage and what can be saved.",
-    },
-  );
+  return new RedriveError("store_corrupt", `The store ${store} is damaged: its letters have no groups.`, {
+    hint: "Run `redrive store check` to see the damage and what can be saved.",
+  });
 }

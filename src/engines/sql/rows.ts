@@ -30,7 +30,7 @@ export function rowPage({ columns, key }: Table, tuples: readonly Tuple[], limit
 
 /** The error for a row that was written after the table that it references had been read. */
 export function copyDiffers(table: string, cause: unknown): RedriveError {
-  return new RedriveError("copy_differs", `Rows of ${table} do not fit those that are there.`, {
+  return new RedriveError("copy_differs", `Rows of ${table} conflict with existing rows.`, {
     cause,
     hint: "The source store changed during the copy. Run the same command again when no other process is using the store.",
   });

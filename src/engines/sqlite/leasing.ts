@@ -191,6 +191,6 @@ function holderNo(session: Session, holderId: string): number {
   const sql = "SELECT no FROM holders WHERE id = ? AND gone = 0 AND expires_at > 0";
   const row = session.get<{ no: number }>(sql, holderId);
   if (row === undefined)
-    throw new RedriveError("lease_lost", `The holder ${holderId} is not known any more.`);
+    throw new RedriveError("lease_lost", `The holder ${holderId} is no longer registered.`);
   return row.no;
 }

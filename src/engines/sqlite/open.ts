@@ -85,7 +85,7 @@ async function requireNotEmpty(path: string): Promise<void> {
   while (isEmptyFile(path)) {
     if (performance.now() > deadline) {
       throw new RedriveError("store_corrupt", `The store ${path} is damaged: the file has 0 bytes.`, {
-        hint: "Restore the file from a backup. If it never was a store, delete it: the next job, queue or import creates a new one.",
+        hint: "Restore the file from a backup. If it was never a store, delete it: the next job, queue or import creates a new one.",
       });
     }
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -155,7 +155,7 @@ function requireOwn(session: Session): void {
   if (found === undefined || found.tables === 0 || found.own === 3) return;
   throw new RedriveError(
     "store_corrupt",
-    `The store ${session.path} is not a Redrive store: it is another program's database.`,
+    `The store ${session.path} is not a Redrive store: it is the database of another program.`,
     { hint: "Choose another --store." },
   );
 }
@@ -167,7 +167,7 @@ function migrate(session: Session): void {
       "store_newer",
       `The store ${session.path} has schema version ${from}, but this version of Redrive supports ${MIGRATIONS.length}.`,
       {
-        hint: "Install a newer Redrive.",
+        hint: "Install a newer version of Redrive.",
       },
     );
   }
@@ -243,6 +243,6 @@ function asStoreError(error: unknown, path: string): unknown {
         : "store_unavailable";
   return new RedriveError(ours, `The store ${path} cannot be opened: ${(error as Error).message}.`, {
     cause: error,
-    hint: "Choose another place with --store or REDRIVE_HOME.",
+    hint: "Choose another location with --store or REDRIVE_HOME.",
   });
 }

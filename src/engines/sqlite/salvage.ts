@@ -31,7 +31,7 @@ export function findDamage(path: string): DamageReport | null {
 /** Salvages a store into a new file, which gets its name when it is complete. */
 export async function salvageSqlite(from: string, to: string): Promise<SalvageReport> {
   if (exists(to)) {
-    throw new RedriveError("copy_refused", `There is a file ${to}.`, {
+    throw new RedriveError("copy_refused", `The file ${to} already exists.`, {
       hint: "Choose a new file for the salvaged store.",
     });
   }
@@ -104,7 +104,7 @@ function requireReadable(file: DamagedFile, path: string): void {
 function nothingToSave(path: string): RedriveError {
   return new RedriveError(
     "store_corrupt",
-    `Nothing can be saved of ${path}: its list of tables cannot be read.`,
+    `Nothing can be saved from ${path}: its list of tables cannot be read.`,
     {
       hint: "Restore the file from a backup.",
     },

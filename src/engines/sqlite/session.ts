@@ -385,7 +385,7 @@ export class Session {
       "store_busy",
       `The store ${this.path} was locked by another process for ${formatDuration(this.#busyMsMax)}.`,
       {
-        hint: "Wait for the other process or end it (fuser shows which one has the file open), then try again.",
+        hint: "Wait for the other process or end it (fuser shows which process has the file open), then try again.",
       },
     );
   }

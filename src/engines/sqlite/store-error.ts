@@ -11,29 +11,25 @@ const FULL = 13;
 const MEANING: Readonly<
   Record<number, readonly [ConstructorParameters<typeof RedriveError>[0], string, string]>
 > = {
-  5: ["store_busy", "is locked by another process", "Try again when it is done."],
-  6: ["store_busy", "is locked by another connection", "Try again when it is done."],
+  5: ["store_busy", "is locked by another process", "Try again when the other process is done."],
+  6: ["store_busy", "is locked by another connection", "Try again when the other connection is done."],
   8: [
     "store_readonly",
     "cannot be written",
-    "Check the rights of the file and its folder, or choose another --store.",
+    "Check the permissions of the file and its folder, or choose another --store.",
   ],
   10: ["store_unavailable", "could not be read or written", "Check the disk, then try again."],
-  11: [
-    "store_corrupt",
-    "is damaged",
-    "Run `redrive store check`: it reports the damage and what can be saved.",
-  ],
+  11: ["store_corrupt", "is damaged", "Run `redrive store check` to see the damage and what can be saved."],
   13: [
     "store_full",
     "cannot be written: the disk is full",
-    "Free some space; nothing was lost, and the work goes on with `redrive resume`.",
+    "Free some space; nothing was lost, and `redrive resume` continues the work.",
   ],
-  14: ["store_unavailable", "cannot be opened", "Check that the folder exists and may be read and written."],
+  14: ["store_unavailable", "cannot be opened", "Check that the folder exists and is readable and writable."],
   26: [
     "store_corrupt",
-    "is not a Redrive store: the file is no SQLite database",
-    "Choose another --store, or move the file away.",
+    "is not a Redrive store: the file is not a SQLite database",
+    "Choose another --store, or move the file.",
   ],
 };
 

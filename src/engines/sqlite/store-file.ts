@@ -31,7 +31,7 @@ export class StoreFile {
     const found = identityOf(this.#path);
     const what = found === undefined ? "was removed" : "was replaced by another file";
     throw new RedriveError("store_unavailable", `The store ${this.#path} ${what} while it was open.`, {
-      hint: "Nothing more was acknowledged. Put the file back, or start again with the store that is there.",
+      hint: "Nothing more was acknowledged. Restore the file, or restart to use the new one.",
       isStoreGone: true,
     });
   }

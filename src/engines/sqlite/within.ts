@@ -44,9 +44,9 @@ function requireSameFile(session: Session, connection: SqliteConnection): void {
   if (session.inMemory) {
     throw new RedriveError(
       "usage",
-      "A store in memory takes no part in the transactions of other connections.",
+      "An in-memory store cannot take part in transactions of other connections.",
       {
-        hint: "Use a store in a file, and open the same file.",
+        hint: "Use a file store, and open the same file.",
       },
     );
   }
@@ -72,7 +72,7 @@ function requireOwnTables(connection: SqliteConnection): void {
   if (row === undefined) return;
   throw new RedriveError(
     "usage",
-    `The given connection has a temporary table ${String(row.name)}, which hides that of the store.`,
+    `The given connection has a temporary table ${String(row.name)}, which hides the store's table.`,
     { hint: "Give the temporary table another name." },
   );
 }
@@ -135,8 +135,8 @@ function isOver(connection: SqliteConnection): boolean {
 }
 
 function noConnection(): RedriveError {
-  return new RedriveError("usage", "The given transaction is not a connection to SQLite.", {
-    hint: "Give a DatabaseSync of node:sqlite or of @photostructure/sqlite.",
+  return new RedriveError("usage", "The given transaction is not a SQLite connection.", {
+    hint: "Pass a DatabaseSync of node:sqlite or of @photostructure/sqlite.",
   });
 }
 

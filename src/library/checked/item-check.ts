@@ -24,7 +24,9 @@ const COMMON = {
       ? undefined
       : `expected a whole number from 0 to ${RETRIES_MAX}`,
   backoff: (value) =>
-    backoffSchema.safeParse(value).success ? undefined : 'expected what parseBackoff("fixed:1s") returns',
+    backoffSchema.safeParse(value).success
+      ? undefined
+      : 'expected the result of parseBackoff, for example parseBackoff("fixed:1s")',
   context,
 } satisfies Partial<Fields<QueueItem>>;
 
@@ -92,7 +94,7 @@ function time(value: unknown): string | undefined {
 function context(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "expected an object";
   const problem = jsonProblem(value);
-  if (problem !== undefined) return `expected an object that JSON can represent (${problem})`;
+  if (problem !== undefined) return `expected an object that can be represented as JSON (${problem})`;
   const bytes = Buffer.byteLength(JSON.stringify(value));
   return bytes > CONTEXT_BYTES_MAX
     ? `expected at most ${CONTEXT_BYTES_MAX} bytes of JSON, not ${bytes}`
@@ -101,5 +103,5 @@ function context(value: unknown): string | undefined {
 
 function data(value: unknown): string | undefined {
   const problem = jsonProblem(value);
-  return problem === undefined ? undefined : `expected data that JSON can represent (${problem})`;
+  return problem === undefined ? undefined : `expected data that can be represented as JSON (${problem})`;
 }

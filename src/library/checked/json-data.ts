@@ -24,7 +24,7 @@ function inspect(value: unknown, depth: number): Finding {
     case "bigint":
       return "plain";
     case "number":
-      return Number.isFinite(value) ? "plain" : { problem: `${value} is not a number of JSON` };
+      return Number.isFinite(value) ? "plain" : { problem: `${value} is not a JSON number` };
     case "object":
       return value === null ? "plain" : inspectObject(value, depth);
     default:
@@ -35,7 +35,7 @@ function inspect(value: unknown, depth: number): Finding {
 function inspectObject(value: object, depth: number): Finding {
   if (depth > DEPTH_MAX) return { problem: "it is nested too deeply, or contains itself" };
   if (typeof (value as { toJSON?: unknown }).toJSON === "function") return "convertible";
-  if (value instanceof Map || value instanceof Set) return { problem: "it has a Map or a Set" };
+  if (value instanceof Map || value instanceof Set) return { problem: "it contains a Map or a Set" };
   return Array.isArray(value)
     ? inspectAll(value, depth, false)
     : inspectAll(Object.values(value), depth, true);

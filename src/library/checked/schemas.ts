@@ -37,7 +37,10 @@ import type { RunDeps, TargetOptions } from "./letter-limits.ts";
 
 export { policy };
 export const callback = t.anyThat((value) => typeof value === "function", "a function");
-export const json = t.anyThat((value) => jsonProblem(value) === undefined, "data that JSON can represent");
+export const json = t.anyThat(
+  (value) => jsonProblem(value) === undefined,
+  "data that can be represented as JSON",
+);
 export const signal = t.anyThat((value) => value instanceof AbortSignal, "an AbortSignal");
 export const engine = t.anyThat(
   (value) => hasAll<Engine>(value, "function", "add", "count"),

@@ -114,7 +114,7 @@ export const group = z
     arrivals: z
       .array(count)
       .optional()
-      .meta({ description: "letters of each of the last 24 hours, oldest first" }),
+      .meta({ description: "the number of letters in each of the last 24 hours, oldest first" }),
   })
   .meta({ id: "Group" });
 
@@ -201,7 +201,7 @@ export const queue = z
     is_paused: z.boolean(),
     counts: z.record(z.string(), count),
     oldest_ready_ms: z.number().nullable(),
-    breaker: z.unknown().meta({ description: "the state of the circuit breaker; null without one" }),
+    breaker: z.unknown().meta({ description: "the state of the circuit breaker; null if there is none" }),
     workers: z.array(z.looseObject({ holder: z.string(), host: z.string(), pid: z.number(), leased: count })),
     settings: z.record(z.string(), z.unknown()),
   })

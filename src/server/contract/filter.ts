@@ -27,7 +27,7 @@ export const cursor = z
   .min(1)
   .max(4096)
   .optional()
-  .meta({ description: "the `next` of the page before" });
+  .meta({ description: "the `next` value of the previous page" });
 
 const errorType = z.enum(ERROR_TYPE_NAMES as readonly [ErrorTypeName, ...ErrorTypeName[]]);
 
@@ -38,13 +38,13 @@ const states = z.array(z.enum([...LETTER_STATES, "resolved", "all"])).min(1);
 export const letterFilter = z.strictObject({
   job: name.optional().meta({ description: "letters of this job (id or name)" }),
   queue: name.optional().meta({ description: "letters of this queue" }),
-  ids: z.array(itemId).min(1).max(LIST_MAX).optional().meta({ description: "letters of these items" }),
+  ids: z.array(itemId).min(1).max(LIST_MAX).optional().meta({ description: "only letters of these items" }),
   group: z
     .array(name)
     .min(1)
     .max(LIST_MAX)
     .optional()
-    .meta({ description: "signatures, beginnings of them, or names of groups" }),
+    .meta({ description: "signatures, unique prefixes, or names of groups" }),
   type: z.array(errorType).min(1).optional(),
   class: z.array(z.enum(ERROR_CLASSES)).min(1).optional(),
   state: states.optional().meta({ description: "default: dead, ready, leased, held" }),
@@ -59,7 +59,7 @@ export const letterFilter = z.strictObject({
     .min(1)
     .max(TEXT_MAX)
     .optional()
-    .meta({ description: "the last message contains this text, in any case" }),
+    .meta({ description: "the last message contains this text, ignoring case" }),
   filter: z
     .string()
     .min(1)

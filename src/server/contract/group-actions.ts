@@ -24,7 +24,7 @@ export const groupActionRoutes = {
   "POST /groups/{group}/resolve": {
     id: "resolveGroup",
     tag,
-    summary: "Mark a group as resolved: its cause is gone.",
+    summary: "Mark a group as resolved: its cause is fixed.",
     description: "A new failure reopens the group as a regression.",
     role: "operator",
     params,
@@ -45,7 +45,7 @@ export const groupActionRoutes = {
   "POST /groups/{group}/ignore": {
     id: "ignoreGroup",
     tag,
-    summary: "Leave a group out of lists until a time, a count or a rate is reached.",
+    summary: "Hide a group from lists until a time, a count or a rate is reached.",
     role: "operator",
     params,
     body: noted.extend({
@@ -71,7 +71,7 @@ export const groupActionRoutes = {
     id: "splitGroup",
     recorded: "with-body",
     tag,
-    summary: "Split off the failures whose message contains a text, also later ones.",
+    summary: "Split off the failures whose message contains a text. This also applies to later failures.",
     role: "operator",
     params,
     body: z.strictObject({ text: sentence, name: sentence.max(200).optional() }),
@@ -82,7 +82,7 @@ export const groupActionRoutes = {
     id: "mergeGroups",
     recorded: "with-body",
     tag,
-    summary: "Merge groups into another one, also for later failures.",
+    summary: "Merge groups into another one. This also applies to later failures.",
     role: "operator",
     body: z.strictObject({ groups: z.array(name).min(1).max(100), into: name }),
     response: corrected,

@@ -23,11 +23,11 @@ export const groupRoutes = {
         .min(1)
         .optional()
         .meta({ description: "default: open" }),
-      trend: z.boolean().optional().meta({ description: "add the letters of each of the last 24 hours" }),
+      trend: z.boolean().optional().meta({ description: "add the number of letters for each of the last 24 hours" }),
       samples: z
         .boolean()
         .optional()
-        .meta({ description: "also return the ids of a few items of each group" }),
+        .meta({ description: "also return the ids of a few items from each group" }),
       limit,
       cursor: z
         .string()
@@ -55,7 +55,7 @@ export const groupRoutes = {
   "GET /groups/{group}/explain": {
     id: "explainGroup",
     tag,
-    summary: "Explain why failures are in a group.",
+    summary: "Explain why failures belong to a group.",
     role: "viewer",
     params,
     response: explanation,

@@ -44,7 +44,7 @@ export const jobRoutes = {
   "POST /jobs/{job}/dismiss": {
     id: "dismissJob",
     tag,
-    summary: "Mark a job that nobody wants to resume.",
+    summary: "Dismiss a job that should not be resumed.",
     role: "operator",
     params,
     response: job,
@@ -54,7 +54,7 @@ export const jobRoutes = {
   "GET /jobs/{job}/deletion": {
     id: "previewJobDeletion",
     tag,
-    summary: "Show what a deletion of the job would remove.",
+    summary: "Show what deleting the job would remove.",
     role: "admin",
     params,
     response: deletion,
@@ -64,7 +64,8 @@ export const jobRoutes = {
     id: "deleteJob",
     tag,
     summary: "Delete a job with its items and logs; letters are archived first.",
-    description: "`items` and `letters` are the numbers of the preview; if they changed, the answer is 409.",
+    description:
+      "`items` and `letters` are the numbers from the preview; if they have changed, the answer is 409.",
     role: "admin",
     params,
     query: z.strictObject({ items: count, letters: count, force: z.boolean().optional() }),

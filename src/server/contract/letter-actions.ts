@@ -66,7 +66,7 @@ export const letterActionRoutes = {
   "GET /letters/{queue}/{item_id}/evidence": {
     id: "listEvidence",
     tag,
-    summary: "List the files that the attempts of a letter named as evidence.",
+    summary: "List the evidence files that the attempts of a letter reported.",
     role: "viewer",
     params,
     response: z.looseObject({ files: z.array(evidenceFile) }),
@@ -75,7 +75,7 @@ export const letterActionRoutes = {
   "GET /letters/{queue}/{item_id}/evidence/{number}": {
     id: "downloadEvidence",
     tag,
-    summary: "Download the kept copy of an evidence file.",
+    summary: "Download the stored copy of an evidence file.",
     role: "viewer",
     params: params.extend({ number: z.string().regex(/^\d{1,6}$/) }),
     response: { contentType: "application/octet-stream", description: "The file." },
@@ -96,18 +96,18 @@ export const letterActionRoutes = {
     summary: "Export letters as a stream, oldest first.",
     role: "viewer",
     query: letterFilter.extend({ format: format.optional().meta({ description: "default: jsonl" }) }),
-    response: { contentType: "application/x-ndjson", description: "The letters in the format." },
+    response: { contentType: "application/x-ndjson", description: "The letters in the requested format." },
     errors: ["job_not_found", "filter_invalid", "ambiguous"],
   },
   "POST /letters/import": {
     id: "importLetters",
     recorded: "bare",
     tag,
-    summary: "Import letters from an export, also compressed.",
+    summary: "Import letters from an export, which may be compressed.",
     role: "admin",
     query: z.strictObject({
       job: name.optional().meta({ description: "default: the job that each letter names" }),
-      format: format.optional().meta({ description: "default: by the content" }),
+      format: format.optional().meta({ description: "default: detected from the content" }),
       dry_run: z.boolean().optional(),
     }),
     bodyType: "application/octet-stream",
@@ -134,7 +134,7 @@ export const letterActionRoutes = {
   "GET /letters/stats": {
     id: "letterStats",
     tag,
-    summary: "The dead letter queue in numbers.",
+    summary: "Statistics of the dead letter queue.",
     role: "viewer",
     query: z.strictObject({ job: name.optional() }),
     response: z.looseObject({

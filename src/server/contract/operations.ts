@@ -17,18 +17,18 @@ export const selectionRequest = z.strictObject({
   all_of_queue: z
     .literal(true)
     .optional()
-    .meta({ description: "every letter of the queue is meant, because the filter has no other condition" }),
-  reason: sentence.optional().meta({ description: "needed for a discard" }),
+    .meta({ description: "select every letter of the queue, because the filter has no other condition" }),
+  reason: sentence.optional().meta({ description: "required for a discard" }),
   force: z.boolean().optional().meta({ description: "also retry letters that are not eligible" }),
   canary: z.boolean().optional().meta({ description: "retry one of each group first, then 1 %, 10 %, all" }),
-  rate: z.string().max(32).optional().meta({ description: "at most this many: 5/s, 100/m" }),
+  rate: z.string().max(32).optional().meta({ description: "the maximum rate: 5/s, 100/m" }),
   delay: duration.optional(),
   priority: z.enum(PRIORITIES).optional(),
   edit: z
     .strictObject({ patch: edit.patch, set: edit.set })
     .optional()
-    .meta({ description: "the change of an edit or of requeued items" }),
-  note: sentence.optional().meta({ description: "kept with each edit" }),
+    .meta({ description: "the change for an edit or for requeued items" }),
+  note: sentence.optional().meta({ description: "stored with each edit" }),
 });
 
 const group = z.looseObject({ signature: z.string(), title: z.string(), pattern: z.string(), count });
@@ -38,8 +38,10 @@ export const heldSelection = z
     selection_id: z.string(),
     action: z.enum(ACTION_NAMES),
     job_id: z.string(),
-    count: count.meta({ description: "how many letters were selected; starting needs this number" }),
-    refused: count.meta({ description: "how many of them the action would refuse now" }),
+    count: count.meta({
+      description: "how many letters were selected; this number is required to start the operation",
+    }),
+    refused: count.meta({ description: "how many of them the action would currently refuse" }),
     refusals: z.array(refusal),
     groups: z.array(group),
     samples: z.array(
@@ -60,9 +62,9 @@ export const operationRoutes = {
   "POST /selections": {
     id: "createSelection",
     tag: "operations",
-    summary: "Preview a bulk change: freeze its letters and say what would happen.",
+    summary: "Preview a bulk change: select its letters and show what would happen.",
     description:
-      "Nothing is changed. The selection can be started for 15 minutes with `POST /operations`, its id and its count.",
+      "Nothing is changed. To start the selection within 15 minutes, send its id and count to `POST /operations`.",
     role: "operator",
     body: selectionRequest,
     response: heldSelection,
@@ -74,7 +76,8 @@ export const operationRoutes = {
     id: "startOperation",
     tag: "operations",
     summary: "Start the bulk change of a selection.",
-    description: "If a letter of the selection has changed since, the answer is 409 and nothing is started.",
+    description:
+      "If a letter of the selection has changed since then, the answer is 409 and nothing is started.",
     role: "operator",
     body: z.strictObject({ selection_id: name, count }),
     response: operation,
@@ -89,7 +92,7 @@ export const operationRoutes = {
     role: "viewer",
     query: z.strictObject({
       job: name.optional(),
-      open: z.boolean().optional().meta({ description: "only those that have not ended" }),
+      open: z.boolean().optional().meta({ description: "only operations that have not ended" }),
       limit,
       cursor: z
         .string()
@@ -102,7 +105,7 @@ export const operationRoutes = {
   "GET /operations/{operation_id}": {
     id: "showOperation",
     tag: "operations",
-    summary: "Show an operation: what it selected, did, refused and why.",
+    summary: "Show an operation: what it selected, did and refused, and why.",
     role: "viewer",
     params,
     response: operationDetails,
@@ -112,7 +115,7 @@ export const operationRoutes = {
     id: "pauseOperation",
     recorded: "bare",
     tag: "operations",
-    summary: "Pause an operation; attempts that are running finish.",
+    summary: "Pause an operation; running attempts finish.",
     role: "operator",
     params,
     response: operation,
@@ -135,7 +138,7 @@ export const operationRoutes = {
     id: "cancelOperation",
     recorded: "bare",
     tag: "operations",
-    summary: "Cancel an operation; letters that it has not sent stay as they are.",
+    summary: "Cancel an operation; letters that it has not sent yet stay unchanged.",
     role: "operator",
     params,
     response: operation,
@@ -145,7 +148,7 @@ export const operationRoutes = {
   "POST /operations/{operation_id}/undo": {
     id: "undoOperation",
     tag: "operations",
-    summary: "Undo an edit, a discard, a restore, or a deletion that was archived.",
+    summary: "Undo an edit, a discard, a restore, or an archived deletion.",
     role: "operator",
     params,
     response: z.looseObject({ undoes: z.string(), done: count, refused: count }),

@@ -96,7 +96,7 @@ export const queueRoutes = {
     id: "changeQueue",
     recorded: "with-body",
     tag,
-    summary: "Change settings of a queue; the others stay.",
+    summary: "Change settings of a queue; other settings stay unchanged.",
     role: "admin",
     params,
     body: settings,
@@ -129,7 +129,7 @@ export const queueRoutes = {
     id: "addItems",
     recorded: "bare",
     tag: "items",
-    summary: "Add items; each gets a result of its own.",
+    summary: "Add items and return a result for each.",
     role: "operator",
     params,
     body: z.strictObject({ items: z.array(newItem).min(1).max(1000) }),
@@ -164,7 +164,7 @@ export const queueRoutes = {
   "POST /queues/{queue}/hold": {
     id: "holdItems",
     tag: "items",
-    summary: "Hold items: take them out of line.",
+    summary: "Hold items: workers skip them until they are released.",
     role: "operator",
     params,
     body: moving,
@@ -175,7 +175,7 @@ export const queueRoutes = {
   "POST /queues/{queue}/unhold": {
     id: "unholdItems",
     tag: "items",
-    summary: "Put held items back in line.",
+    summary: "Return held items to the queue.",
     role: "operator",
     params,
     body: moving,
@@ -221,11 +221,16 @@ export const queueRoutes = {
   "GET /items/{queue}/{item_id}/log": {
     id: "readLog",
     tag: "items",
-    summary: "Read the output of an attempt. Range requests are answered.",
+    summary: "Read the output of an attempt. Supports range requests.",
     role: "viewer",
     params: address,
     query: z.strictObject({
-      attempt: z.number().int().min(1).optional().meta({ description: "default: the last one with output" }),
+      attempt: z
+        .number()
+        .int()
+        .min(1)
+        .optional()
+        .meta({ description: "default: the last attempt with output" }),
     }),
     response: { contentType: "text/plain; charset=utf-8", description: "The output." },
     errors: [...found, "log_not_found", "range_invalid"],

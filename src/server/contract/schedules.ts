@@ -91,7 +91,7 @@ export const scheduleRoutes = {
     id: "removeSchedule",
     recorded: "bare",
     tag,
-    summary: "Remove a schedule. Items that it has added stay.",
+    summary: "Remove a schedule. Items that it has added are kept.",
     role: "admin",
     params,
     response: schedule,

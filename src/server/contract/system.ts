@@ -34,7 +34,7 @@ export const systemRoutes = {
   "GET /overview": {
     id: "overview",
     tag: "system",
-    summary: "The numbers of all queues and jobs.",
+    summary: "Summary numbers for all queues and jobs.",
     role: "viewer",
     response: z.looseObject({ queues: z.array(z.looseObject({})) }),
     errors: [],
@@ -44,7 +44,7 @@ export const systemRoutes = {
     tag: "events",
     summary: "Follow events as server-sent events; `Last-Event-ID` continues after an event.",
     description:
-      "Without Last-Event-ID or `after`, only new events are sent. A slow client is disconnected and continues by id.",
+      "Without Last-Event-ID or `after`, only new events are sent. A slow client is disconnected and can continue from its last event id.",
     role: "viewer",
     query: eventFilter.extend({
       after: cursor.meta({ description: "continue after the event with this id" }),
@@ -80,7 +80,7 @@ export const systemRoutes = {
   "GET /targets": {
     id: "listTargets",
     tag: "receipts",
-    summary: "List the targets of receipts.",
+    summary: "List the receipt targets.",
     role: "viewer",
     response: z.looseObject({ targets: z.array(queue) }),
     errors: [],
@@ -88,7 +88,7 @@ export const systemRoutes = {
   "GET /targets/{target}": {
     id: "showTarget",
     tag: "receipts",
-    summary: "Show a target of receipts.",
+    summary: "Show a receipt target.",
     role: "viewer",
     params: target,
     response: queue,
@@ -120,7 +120,7 @@ export const systemRoutes = {
     id: "sendReceipt",
     recorded: "bare",
     tag: "receipts",
-    summary: "Store a receipt for delivery. The same key and receipt are accepted once.",
+    summary: "Store a receipt for delivery. A repeated request with the same key and receipt has no effect.",
     role: "operator",
     params: target,
     body: z.strictObject({ receipt: z.record(z.string(), z.unknown()), key: itemId.optional() }),
@@ -140,7 +140,7 @@ export const systemRoutes = {
   "GET /store": {
     id: "storeInfo",
     tag: "system",
-    summary: "What the store is, how large it is, and what is in it.",
+    summary: "Show the location, size and contents of the store.",
     role: "viewer",
     response: z.looseObject({ engine: z.string(), schema_version: count, bytes: count, letters: count }),
     errors: [],
@@ -160,7 +160,7 @@ export const systemRoutes = {
   "GET /settings": {
     id: "readSettings",
     tag: "system",
-    summary: "The settings of redrive.yml that the server uses, without secrets.",
+    summary: "The redrive.yml settings that the server uses, without secrets.",
     role: "operator",
     response: z.looseObject({ dlq: z.looseObject({}), jobs: z.looseObject({}) }),
     errors: ["usage"],
@@ -168,7 +168,7 @@ export const systemRoutes = {
   "GET /audit": {
     id: "listAudit",
     tag: "system",
-    summary: "Who changed what, newest first.",
+    summary: "List who changed what, newest first.",
     role: "operator",
     query: z.strictObject({ limit, cursor, queue: name.optional(), author: z.string().max(200).optional() }),
     response: z.looseObject({ entries: z.array(auditEntry), next }),

@@ -18,7 +18,7 @@ export const trendRoutes = {
       group: name.optional().meta({ description: "the signature of a group" }),
       bucket: duration
         .optional()
-        .meta({ description: "the length of an interval, whole minutes; default: 1h" }),
+        .meta({ description: "the length of an interval in whole minutes; default: 1h" }),
       newer_than: duration.optional().meta({ description: "how far back; default: 24h" }),
     }),
     response: z.looseObject({ since: z.string(), bucket_ms: count, counts: z.array(count) }),

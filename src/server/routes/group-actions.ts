@@ -90,7 +90,7 @@ async function decide(
 function timeOf(text: string, now: number): number {
   const at = parseTimeOption(text, now);
   if (at !== undefined && at > now) return at;
-  throw new RedriveError("usage", `until: "${text}" is not ${TIME_OPTION_FORMS}, in the future.`);
+  throw new RedriveError("usage", `until: "${text}" must be in the future, and either ${TIME_OPTION_FORMS}.`);
 }
 
 function correctedToJson({ target, moved }: Awaited<ReturnType<typeof mergeGroups>>): JsonObject {

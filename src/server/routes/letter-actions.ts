@@ -68,7 +68,7 @@ export const letterActionHandlers: { readonly [Name in keyof Routes]: Handler<Ro
       ? await engine.readLetter(ref)
       : null;
     if (noted === null)
-      throw new RedriveError("item_not_found", `The letter of ${itemId} was deleted meanwhile.`);
+      throw new RedriveError("item_not_found", `The letter of ${itemId} was deleted in the meantime.`);
     return new Reply(letterToJson(noted), { etag: etagOf(noted) });
   },
 
@@ -85,12 +85,12 @@ export const letterActionHandlers: { readonly [Name in keyof Routes]: Handler<Ro
 
   "GET /letters/{queue}/{item_id}/evidence/{number}": async (context, { params }) => {
     const { engine, home, headers, redactor } = context;
-    if (redactor !== null) requireVisible("a download of evidence");
+    if (redactor !== null) requireVisible("downloading evidence");
     const letter = await requireExactLetter(engine, params);
     const file = evidenceOf(letter)[Number(params.number) - 1]?.file;
     if (file?.kept === undefined)
-      throw new RedriveError("log_not_found", `The letter has no kept copy of the file ${params.number}.`, {
-        hint: "Workers keep copies if they are started with --keep-evidence.",
+      throw new RedriveError("log_not_found", `The letter has no stored copy of the file ${params.number}.`, {
+        hint: "Workers store copies if they are started with --keep-evidence.",
       });
     const folder = evidenceFolder(home, engine.url);
     const name = file.path.split(/[\\/]/).at(-1) ?? "evidence";

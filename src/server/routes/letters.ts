@@ -53,7 +53,7 @@ export const letterHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     const { dry_run: isDry = false } = query;
     const schemas = await schemasFor(engine, letter.queue);
     const amended = (await compileRecipe({ ...recipeOf(body, letter), schemas }))(letter);
-    if (!amended.ok) throw new RedriveError("usage", `The change is refused: ${amended.reason}.`);
+    if (!amended.ok) throw new RedriveError("usage", `The change was refused: ${amended.reason}.`);
     const changes = diffJson(letter.itemData, amended.data);
     const seen = { dry_run: isDry, changed: changes.length > 0, changes, data: amended.data };
     if (isDry || changes.length === 0) return { ...seen, operation: null, letter: letterToJson(letter) };

@@ -48,7 +48,7 @@ export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Route
     requireRunnable(context, await requireJob(engine, found.queue), found.plan.canary === true);
     const operation = await reopen(engine, found);
     if (operation.endedAt !== undefined)
-      throw new RedriveError("illegal_move", `${operation.id} has ended already.`);
+      throw new RedriveError("illegal_move", `${operation.id} has already ended.`);
     runner.start(operation);
     return operationToJson(operation);
   },
@@ -73,7 +73,7 @@ export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Route
 async function requireStarted(engine: Parameters<typeof requireOperation>[0], id: string) {
   const operation = await requireOperation(engine, id);
   if (!isHeld(operation)) return operation;
-  throw new RedriveError("operation_not_found", `${id} is a selection that was not started.`, {
-    hint: "Start it with POST /operations, its id and its count.",
+  throw new RedriveError("operation_not_found", `The selection ${id} has not been started.`, {
+    hint: "To start it, send its id and count to POST /operations.",
   });
 }

@@ -33,7 +33,7 @@ export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     const filter = await eventFilter(engine, query);
     const given = headers.get("last-event-id") ?? query.after;
     if (given !== undefined && !/^\d{1,16}$/.test(given))
-      throw new RequestError("request_invalid", "Last-Event-ID is not the id of an event.");
+      throw new RequestError("request_invalid", "Last-Event-ID is not an event id.");
     const after = given === undefined ? await engine.newestEvent() : Number(given);
     return eventStream({ signal, clock }, (stop) =>
       events.follow(after, { ...filter, ...compact({ mask }) }, stop),
@@ -86,7 +86,7 @@ export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     const data = receiptOf(body.receipt);
     const key = body.key ?? contentId(data);
     const problem = idProblem(key);
-    if (problem !== undefined) throw new RedriveError("usage", `The key of the receipt ${problem}.`);
+    if (problem !== undefined) throw new RedriveError("usage", `The receipt key ${problem}.`);
     const orderingKey = orderOf(data, targetSpecOf(target).delivery.orderField);
     const isNew = await new Outbox(engine, target.id).add(compact({ itemId: key, data, orderingKey }));
     return { key, is_new: isNew };

@@ -47,8 +47,8 @@ export async function countArrivals(
 ): Promise<{ readonly since: number; readonly counts: readonly number[] }> {
   const buckets = Math.ceil(spanMs / bucketMs);
   if (bucketMs < MINUTE_MS || bucketMs % MINUTE_MS !== 0 || buckets > BUCKETS_MAX) {
-    const message = `An interval must be whole minutes, and at most ${BUCKETS_MAX} intervals are counted.`;
-    throw new RedriveError("usage", message, { hint: "For example bucket=1h and newer_than=24h." });
+    const message = `An interval must be whole minutes, and there can be at most ${BUCKETS_MAX} intervals.`;
+    throw new RedriveError("usage", message, { hint: "For example: bucket=1h and newer_than=24h." });
   }
   const last = Math.floor((await engine.now()) / bucketMs) * bucketMs;
   const since = last - (buckets - 1) * bucketMs;

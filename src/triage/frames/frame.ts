@@ -10,7 +10,7 @@ export interface Frame {
 }
 
 export interface FoundTrace {
-  /** The line that names the failure, e.g. `TypeError: x is not a function`; empty when there is none. */
+  /** The line that names the failure, e.g. `TypeError: x is not a function`; empty if there is none. */
   readonly headline: string;
   /** The innermost call first. */
   readonly frames: readonly Frame[];
@@ -26,7 +26,7 @@ export interface Trace extends FoundTrace {
 
 export interface TraceReader {
   readonly language: string;
-  /** A cheap test: a text without a match has no trace of this language. */
+  /** A cheap test: if it does not match, the text has no trace of this language. */
   readonly hint: RegExp;
   readonly read: (lines: readonly string[]) => FoundTrace | undefined;
 }
@@ -38,7 +38,7 @@ interface BlockRules extends Pick<TraceReader, "language" | "hint"> {
   readonly parse: (line: string, next: string) => Frame | undefined;
   /** Whether a line between frames, such as source code, continues the block. Default: every other line ends it. */
   readonly isInside?: (line: string) => boolean;
-  /** Returns the index of the line at which the trace ends at the latest, or -1. */
+  /** Returns the index of the last line that the trace can end on, or -1. */
   readonly end?: (lines: readonly string[]) => number;
   /** Whether the trace ends with its frames even if `end` finds a line. */
   readonly endsWithBlock?: boolean;

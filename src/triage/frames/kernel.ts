@@ -1,6 +1,7 @@
 /**
- * Reads crash reports of Linux and BSD kernels. Only the first report in a log counts, because later ones are often its
- * consequence. One function identifies a report: where it crashed or, for a hang, where it waits.
+ * Reads crash reports of Linux and BSD kernels. Only the first report in a log counts, because later ones are
+ * often its consequence. A report is identified by one function: the one that crashed or, for a hang, the one
+ * that waits.
  */
 import type { FoundTrace, Frame, TraceReader } from "./frame.ts";
 
@@ -133,8 +134,8 @@ function beginningWith(...groups: readonly string[]): RegExp {
 }
 
 /*
- * Functions at the top of a report that are not its cause: they printed it, checked locks or memory, or are on every
- * path into sleep, an interrupt or the kernel.
+ * Functions at the top of a report that are not its cause: they print the report, check locks or memory, or
+ * are on every path into sleep, interrupts or the kernel.
  */
 
 /** Functions that print the crash report or stop the machine. */
@@ -152,7 +153,7 @@ const LOCK_CHECKING = `lock_acquire lock_release lock_is_held lock_downgrade loc
   validate_chain check_prev check_noncircular check_deadlock check_usage mark_lock mark_held mark_usage add_lock_to_list
   prev_add check_wait_context reacquire lock_set trace_hardirqs trace_softirqs might_sleep might_fault
   might_resched might_lock valid_state check_preemption debug_mutex debug_lockdep debug_smp`;
-/** Functions for locks, atomic counters and lists: the caller is the cause, not these. */
+/** Functions for locks, atomic counters and lists. The cause is their caller. */
 const PRIMITIVES = `raw_spin raw_read raw_write spin_lock spin_unlock spin_trylock do_raw_ queued_ native_queued pv_queued read_lock write_lock read_unlock
   write_unlock mutex_lock mutex_unlock mutex_trylock mutex_optimistic mutex_spin mutex_remove_waiter rwsem_ down_read down_write up_read up_write down\\b percpu_down rt_mutex seqcount
   atomic_ arch_atomic test_bit set_bit constant_test_bit instrument_ list_del list_add list_empty hlist_ plist_ kref_ kobject_put

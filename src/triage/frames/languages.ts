@@ -24,7 +24,10 @@ export const JAVASCRIPT: TraceReader = blockReader({
 });
 
 const POSITION = /:\d+:\d+$/;
-/** Files that are not part of the program: of the runtime, of installed packages, or of a tool that runs it. */
+/**
+ * Files that are not part of the program: those of the runtime, of installed packages, or of a tool that runs
+ * the program.
+ */
 const FOREIGN_JAVASCRIPT =
   /^(?:node:|internal\/|native|<anonymous>|\[eval|evalmachine|webpack\/|bun:|ext:|deno:)|[/\\]node_modules[/\\]|\/\.(?:yarn|pnpm)\//;
 
@@ -67,7 +70,10 @@ export const JVM: TraceReader = blockReader({
 
 const JVM_FRAME =
   /^\s*at (?:[\w.@-]{0,80}\/{1,2}){0,2}([\w.$<>-]{1,300})\((?:([\w$-]{1,100}\.\w{1,10})(?::\d+)?|Native Method|Unknown Source)\)/;
-/** Classes that are not part of the program: of the runtime, standard libraries, frameworks and test runners. */
+/**
+ * Classes that are not part of the program: those of the runtime, standard libraries, frameworks and test
+ * runners.
+ */
 const FOREIGN_CLASS =
   /^(?:javax?|jdk|sun|com\.sun|kotlinx?|scala|groovy|clojure|org\.(?:springframework|junit|testng|mockito|gradle|hibernate|jboss|eclipse|codehaus|apache\.(?:maven|tomcat|catalina|coyote|commons|logging))|io\.(?:netty|reactivex|micrometer)|reactor|com\.(?:google\.common|fasterxml|zaxxer)|akka)\./;
 
@@ -116,14 +122,16 @@ export const NATIVE: TraceReader = blockReader({
   language: "C/C++",
   hint: /^[ \t]*(?:bt)?#\d+:? +(?:0x[\da-f]+ )?\S/m,
   parse: parseNative,
-  // A sanitizer prints several stacks: first that of the error, then those of the allocation and release.
+  // A sanitizer prints several stacks: first the stack of the error, then those of the allocation and
+  // release.
   end: (lines) => {
     const last = lines.findIndex((line, index) => parseNative(line) && !parseNative(lines[index + 1] ?? ""));
     return last < 0 ? last : last + 1;
   },
   endsWithBlock: true,
   headline: (lines, start) => headlineBefore(lines, start, NATIVE_HEADLINE, "last"),
-  // Removes pid and address from `==123==ERROR: AddressSanitizer: heap-use-after-free on address …`, which differ per run.
+  // Removes the pid and the address from `==123==ERROR: AddressSanitizer: heap-use-after-free on address …`,
+  // because they differ in every run.
   tidy: (headline) =>
     headline
       .replace(/^==\d+==\s?/, "")
@@ -224,7 +232,9 @@ function lastTraceback(lines: readonly string[]): Traceback | undefined {
   return { headline, frames, endsAt: below < 0 ? block.end : below, start: block.start };
 }
 
-/** The index of the "direct cause" line between this traceback and the one above; -1 without one. */
+/**
+ * Returns the index of the "direct cause" line between this traceback and the one above; -1 if there is none.
+ */
 function causeAbove(lines: readonly string[], start: number): number {
   for (let index = start - 1; index >= 0 && index > start - 6; index -= 1) {
     if (DIRECT_CAUSE.test(lines[index] ?? "")) return index;
@@ -242,7 +252,7 @@ function parsePython(line: string): Frame | undefined {
   return frameOf(isNameless ? "" : name.trim(), file, FOREIGN_PYTHON.test(file));
 }
 
-/** Go: a function on one line, its file on the next. The goroutine that is printed first is the one that failed. */
+/** Go: a function on one line, its file on the next. The failed goroutine is printed first. */
 export const GO: TraceReader = {
   language: "Go",
   hint: /^goroutine \d+ (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[/m,

@@ -37,8 +37,8 @@ const NAME_CHARS_MAX = 120;
 export type CountedFrames = { readonly counted: readonly Frame[]; readonly skipped: readonly Frame[] };
 
 /**
- * Selects the innermost named frames of the application, or else the innermost named frame. Unnamed frames are skipped: only
- * a file identifies them, and copies of that file fail in the same way.
+ * Selects the innermost named frames of the application, or else the innermost named frame. Unnamed frames
+ * are skipped: they could be identified only by their file, and copies of a file fail in the same way.
  */
 export function countFrames({ frames, framesMax = FRAMES_MAX }: Trace): CountedFrames {
   const counted: Frame[] = [];
@@ -57,7 +57,7 @@ function isNamed({ function: name }: Frame): boolean {
   return name !== "";
 }
 
-/** Formats the frames as the end of a pattern, ` (in loadConfig < main)`; empty without frames. */
+/** Formats the frames as the end of a pattern, ` (in loadConfig < main)`; empty if there are no frames. */
 export function framesText(counted: readonly Frame[]): string {
   if (counted.length === 0) return "";
   return ` (in ${counted.map((frame) => frame.function.slice(0, NAME_CHARS_MAX)).join(" < ")})`;
@@ -65,7 +65,10 @@ export function framesText(counted: readonly Frame[]): string {
 
 const KEPT_CHARS_MAX = 16_384;
 
-/** Returns the trace that belongs to the message; undefined if the outputs have none, or only that of another failure. */
+/**
+ * Returns the trace that belongs to the message; undefined if the outputs contain no trace, or only one of
+ * another failure.
+ */
 export function traceTextFor(message: string, outputs: readonly (string | undefined)[]): string | undefined {
   for (const output of outputs) {
     const text = output ? textOf(message, output) : undefined;
@@ -82,7 +85,10 @@ function textOf(message: string, output: string): string | undefined {
   return block.join("\n").slice(0, KEPT_CHARS_MAX).trimEnd();
 }
 
-/** Also accepts other lines of the trace: its headline names the root cause, the message perhaps a later error. */
+/**
+ * Also compares other lines of the trace, because the headline names the root cause but the message may be a
+ * later error.
+ */
 function belongs(message: string, trace: Trace | undefined, block: readonly string[]): boolean {
   if (containsLine(message, trace?.headline ?? "")) return true;
   return block.some((line) => /^\S/.test(line) && !CAUSE.test(line) && containsLine(message, line));

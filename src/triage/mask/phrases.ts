@@ -34,7 +34,10 @@ function maskPairs(text: string, hit?: Hit): string {
   });
 }
 
-/** Masks the file in `gzip: notes: No such file or directory`. It is found by its position, since it has no quotes. */
+/**
+ * Masks the file in `gzip: notes: No such file or directory`. It is found by its position, because it has no
+ * quotes.
+ */
 export const SYSTEM_ERROR_MASKER: Masker = { masks: ["path"], mask: maskFiles };
 
 const REASON =

@@ -3,7 +3,7 @@ import { type Hit, type Masker, replaceAll } from "./masker.ts";
 
 interface Shape {
   readonly mask: string;
-  /** A cheap test: without a match, `shape` is not tried. */
+  /** A cheap test: if it does not match, `shape` is not tried. */
   readonly hint: RegExp;
   readonly shape: RegExp;
   /** Returns the part of the match to mask, or undefined when it is a false match. */

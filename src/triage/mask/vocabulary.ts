@@ -1,6 +1,6 @@
 /**
- * Word lists that distinguish names from other words: a name follows the word for a kind of thing ("table", "user"), unless
- * the next word is a plain word of error messages.
+ * Word lists that distinguish names from other words. A name follows a word such as "table" or "user", unless
+ * the next word is a common word in error messages.
  */
 
 function words(text: string): ReadonlySet<string> {
@@ -63,7 +63,7 @@ export const AFTER_NAME = words(`
   without from to of in on at by for as than into already violates requires failed fails expects exists after before when
   while if returned`);
 
-/** Words that are not the user name X in "user X from". */
+/** Words that are not user names in "user X from". */
 export const NO_NAME = words("is was are not unknown has authentication name does cannot");
 
 /** Names of data types, which are masked after "from", "to", "as" and "type". */

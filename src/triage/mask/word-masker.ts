@@ -1,4 +1,4 @@
-/** Masks single words in one pass, by their characters and at most the next two words. */
+/** Masks single words in one pass, based on their characters and at most the next two words. */
 import type { Hit, Masker } from "./masker.ts";
 import { FIXED_WORD } from "./vocabulary.ts";
 import {
@@ -145,7 +145,10 @@ function isLaterIdentifier(word: string, kinds: number, index: number): boolean 
   return words.charAfter(index) !== ":" && (kinds & (HIGH | SIGN)) === 0 && word.length > 2;
 }
 
-/** Whether the word is an application's id, `com.shop.cart`. With a capital it is a class, perhaps an exception. */
+/**
+ * Whether the word is an application id such as `com.shop.cart`. A word with a capital is a class, perhaps an
+ * exception.
+ */
 function isBundleId(word: string, kinds: number): boolean {
   return (
     (kinds & ~(LOWER | DOT | DASH | UNDERSCORE)) === 0 &&

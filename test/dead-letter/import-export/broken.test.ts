@@ -165,7 +165,7 @@ describe("CSV", () => {
     const rows = "item_id,failure_count,job_id\na,1,j\nb,2\nc,3,j\n";
     expect(await take("x.csv", rows)).toMatchObject({
       ids: ["a", "c"],
-      refused: [["x.csv:3", "the row has 2 cells, the header has 3"]],
+      refused: [["x.csv:3", "the row has 2 cells, but the header has 3"]],
     });
   });
 

@@ -91,7 +91,7 @@ describe("a schema", () => {
     await (await openPostgresEngine({ url })).close();
     await askPostgres(`UPDATE ${schema}.store SET version = 99`);
     const error = await errorOf(url);
-    expect(error).toMatchObject({ code: "store_newer", hint: "Install a newer Redrive." });
+    expect(error).toMatchObject({ code: "store_newer", hint: "Install a newer version of Redrive." });
   });
 
   it("is not made when it must be there", async () => {

@@ -35,7 +35,7 @@ describe("trouble with a server", () => {
     ["25006", "store_unavailable", /is read-only/],
     ["40001", "store_busy", /because of another one/],
     ["28P01", "store_denied", /refuses the user .* PGUSER/],
-    ["42501", "store_denied", /may not be used by this user/],
+    ["42501", "store_denied", /denies access to this user/],
     ["22P05", "input_invalid", /refuses the values/],
     ["54000", "input_invalid", /refuses the values/],
   ])("SQLSTATE %s is reported as %s", (sqlstate, code, words) => {

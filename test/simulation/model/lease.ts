@@ -63,9 +63,13 @@ export function listLeases(store: Store, holderId: string): readonly LeasedItem[
 export function requireHolder(store: Store, holderId: string): HolderRow {
   const holder = store.holders.get(holderId);
   if (holder && holder.expiresAt > 0) return holder;
-  throw new RedriveError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
-    hint: "It missed its heartbeats and was taken for dead. Enter again as a new holder.",
-  });
+  throw new RedriveError(
+    "lease_lost",
+    `The holder ${holderId} is no longer registered; nothing was changed.`,
+    {
+      hint: "It missed its heartbeats and was considered dead. Register a new holder.",
+    },
+  );
 }
 
 /** What a worker gets to do. The item must be leased. */

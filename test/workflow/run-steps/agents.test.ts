@@ -180,6 +180,6 @@ test("a commit of an earlier try of the same step counts", async () => {
 test("commit_required without git is a clear failure before anything runs", async () => {
   const bench = openBench();
   const failure = await bench.failure([shell("touch ran", { commitRequired: true })]);
-  expect(failure.errorMessage).toBe("commit_required needs a git repository, and there is none here");
+  expect(failure.errorMessage).toBe("commit_required needs a git repository, and this folder is not in one");
   expect(bench.has("ran")).toBe(false);
 });

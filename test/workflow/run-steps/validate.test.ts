@@ -13,7 +13,7 @@ test("a validation by exit code is all or nothing", async () => {
     errorType: { name: "ValidationFailed" },
     stepFailed: "shell: echo work >> work",
   });
-  expect(failure.errorMessage).toBe("the work is 0 % complete, 100 % is needed");
+  expect(failure.errorMessage).toBe("the work is 0 % complete, but 100 % is required");
 });
 
 test.each([
@@ -25,7 +25,7 @@ test.each([
     kind: "done",
   });
   const failure = await bench.failure([validated(`echo looking; echo '${json}'`, { threshold: 81 })]);
-  expect(failure.errorMessage).toBe("the work is 80 % complete, 81 % is needed; missing: tests");
+  expect(failure.errorMessage).toBe("the work is 80 % complete, but 81 % is required; missing: tests");
 });
 
 test("on_incomplete sees the score and what is missing, then the work is looked at again", async () => {
@@ -102,12 +102,15 @@ test.each([
   const validated = (threshold: number) => [shell("true", { validate: { step: reply(text), threshold } })];
   expect(await bench.run(validated(40))).toMatchObject({ kind: "done" });
   const failure = await bench.failure(validated(41));
-  expect(failure.errorMessage).toBe("the work is 40 % complete, 41 % is needed; missing: tests");
+  expect(failure.errorMessage).toBe("the work is 40 % complete, but 41 % is required; missing: tests");
 });
 
 test.each([
-  ["40", "the work is 40 % complete, 80 % is needed"],
-  ['{"status": "incomplete", "gaps": ["docs"]}', "the work is 0 % complete, 80 % is needed; missing: docs"],
+  ["40", "the work is 40 % complete, but 80 % is required"],
+  [
+    '{"status": "incomplete", "gaps": ["docs"]}',
+    "the work is 0 % complete, but 80 % is required; missing: docs",
+  ],
   ['{"status": "partly"}', 'it has no score, and its status is "partly"'],
   ["All is done, 100 % sure.", "it has no JSON object with a score"],
   ["", "it has no JSON object with a score"],
