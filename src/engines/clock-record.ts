@@ -1,6 +1,7 @@
 /**
- * Detects steps of the store's clock by its lead over each machine's uptime, which nobody can set: if the lead changes, the
- * clock was stepped. The lead is recorded in the transaction that adjusts due times, so only one process adjusts them.
+ * Detects steps of the store's clock by comparing it with each machine's uptime, which cannot be set. If the
+ * difference changes, the clock was stepped. The difference is recorded in the transaction that adjusts due
+ * times, so only one process adjusts them.
  */
 import { readlinkSync } from "node:fs";
 import { type Clock, systemClock } from "../std/clock.ts";
@@ -13,7 +14,7 @@ export const STEP_MS_MIN = 5_000;
 const DRIFT = 1 / 1000;
 /** Records older than this are ignored: the machine may have slept or been copied or restored. */
 const RECORD_MS_MAX = 30 * 86_400_000;
-/** The smallest change of the difference that is recorded. */
+/** The smallest change in the difference that is recorded. */
 const NOTED_MS_MIN = 1_000;
 
 /** A reading of the store's clock, with the machine's uptime before and after it. */
@@ -31,7 +32,7 @@ interface Noted extends JsonObject {
   readonly upMs: number;
 }
 
-/** Entries by the name that `machine()` returns. */
+/** Entries keyed by the result of `machine()`. */
 export type ClockRecord = Readonly<Record<string, Noted>>;
 
 export function readRecord(body: Json | undefined): ClockRecord {
@@ -40,7 +41,10 @@ export function readRecord(body: Json | undefined): ClockRecord {
 
 let here: string | undefined;
 
-/** Identifies where uptimes can be compared: this machine, this boot, this process and time namespace. */
+/**
+ * Identifies the scope in which uptimes can be compared: this machine, this boot, this process and time
+ * namespace.
+ */
 export function machine(): string {
   here ??= `${thisHost()}/${timeSpace()}`;
   return here;
@@ -54,7 +58,7 @@ function timeSpace(): string {
   }
 }
 
-/** Samples a clock of this machine; repeats the reading if the process was suspended in the middle. */
+/** Samples a clock of this machine. Repeats the reading if the process was suspended during it. */
 export function sampleOf(clock: Clock): ClockSample {
   for (let tries = 0; ; tries += 1) {
     const upFrom = clock.uptimeNow();
@@ -112,7 +116,7 @@ export class ClockWatch {
     return this.#seen === undefined ? undefined : stepSince(this.#seen, sample);
   }
 
-  /** Records that the clock was checked and the result handled. */
+  /** Call after the clock was checked and the result was handled. */
   looked(sample: ClockSample, clock?: Clock): void {
     this.#seen = notedOf(sample);
     if (clock) this.#fastAheadMs = clock.now() - clock.monotonicNow();
@@ -136,7 +140,10 @@ export function uptimeOf(clock: Clock | undefined): number {
   return (clock ?? systemClock).uptimeNow();
 }
 
-/** Returns the gate with its times moved by a clock step, or null if none changes. Waits keep their remaining time. */
+/**
+ * Returns the gate with its times adjusted by a clock step, or null if nothing changes. Waits keep their
+ * remaining time.
+ */
 export function movedGate(
   body: Json,
   { before, stepMs }: { before: number; stepMs: number },

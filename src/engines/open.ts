@@ -1,4 +1,4 @@
-/** Opens the engine for a store's URL. The library of an engine is loaded only when it is used. */
+/** Opens the engine for a store URL. The library of an engine is loaded only when it is used. */
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { DamageReport, SalvageReport } from "../item/store-queries.ts";
@@ -6,7 +6,7 @@ import type { Clock } from "../std/clock.ts";
 
 export interface OpenOptions {
   readonly clock?: Clock;
-  /** How long a write waits for another process that has the store locked. Default: the engine's own. */
+  /** How long a write waits for another process that has locked the store. Default: the engine's default. */
   readonly busyMsMax?: number;
   /** Called with the reason when an operation has waited for more than a second. */
   readonly onWait?: (reason: string) => void;
@@ -34,13 +34,16 @@ export async function openStore(url: string, options: OpenOptions = {}): Promise
   });
 }
 
-/** Lists the damage of a SQLite file and what can still be read, without changing it. Returns null for other stores. */
+/**
+ * Lists the damage in a SQLite file and the rows that can still be read, without changing the file. Returns
+ * null for other stores.
+ */
 export async function findDamage(url: string): Promise<DamageReport | null> {
   const path = pathOf(url);
   return path === undefined ? null : (await import("./sqlite/salvage.ts")).findDamage(path);
 }
 
-/** Copies everything that can be read of a damaged store into a new one. */
+/** Copies all readable rows of a damaged store into a new store. */
 export async function salvageStore(fromUrl: string, toUrl: string): Promise<SalvageReport> {
   const { salvageSqlite } = await import("./sqlite/salvage.ts");
   return salvageSqlite(requirePath(fromUrl), requirePath(toUrl));

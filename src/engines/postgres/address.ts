@@ -1,6 +1,6 @@
 /**
- * Parses the URL of a PostgreSQL store: our own parameters are removed, the rest goes to `pg`. The password stays inside the
- * configuration; every text for people has it masked.
+ * Parses the URL of a PostgreSQL store. Redrive's own parameters are removed; the rest is passed to `pg`. The
+ * password stays inside the configuration and is masked in every text for people.
  */
 import { userInfo } from "node:os";
 import { RedriveError } from "../../errors.ts";
@@ -8,7 +8,7 @@ import { assert } from "../../std/assert.ts";
 import { nearest } from "../../std/nearest.ts";
 
 export interface Address {
-  /** The connection strings for `pg`, one per host, without our own parameters. Never empty. */
+  /** The connection strings for `pg`, one per host, without Redrive's own parameters. Never empty. */
   readonly connectionStrings: readonly string[];
   /** Whether a read-only server is refused, as with `target_session_attrs=read-write`. */
   readonly mustWrite: boolean;
@@ -16,9 +16,9 @@ export interface Address {
   readonly shown: string;
   readonly schema: string;
   readonly poolMax: number;
-  /** Whether statements are prepared by name; if undefined, only without a pooler. */
+  /** Whether statements are prepared by name. If undefined, they are prepared unless there is a pooler. */
   readonly prepares: boolean | undefined;
-  /** Whether a connection listens for notifications; if undefined, only without a pooler. */
+  /** Whether a connection listens for notifications. If undefined, it listens unless there is a pooler. */
   readonly listens: boolean | undefined;
 }
 
@@ -31,7 +31,7 @@ export function readAddress(url: string): Address {
   const [first] = addresses;
   assert(first !== undefined, "a URL has a host");
   const connectionStrings = addresses.flatMap((address) => address.connectionStrings);
-  // Redrive always writes, and of several servers only one accepts writes.
+  // Redrive always writes, and only one of several servers accepts writes.
   const mustWrite = first.mustWrite ?? connectionStrings.length > 1;
   return { ...first, connectionStrings, mustWrite, shown: maskPassword(url) };
 }
@@ -77,7 +77,7 @@ function readTarget(text: string): boolean {
   });
 }
 
-/** `pg` reads the user from USER only; PostgreSQL's own clients ask the system if USER is not set. */
+/** `pg` reads the user only from USER; PostgreSQL's own clients ask the system if USER is not set. */
 function nameUser(url: URL): void {
   const isNamed = url.username !== "" || url.searchParams.has("user");
   if (isNamed || process.env.PGUSER || process.env.USER) return;
@@ -100,7 +100,7 @@ function systemUser(): string | undefined {
 
 const OURS = ["schema", "pool", "prepare", "listen"];
 
-/** Unknown parameters are left to `pg`, but a misspelt parameter of ours could lead to another store. */
+/** Unknown parameters are passed to `pg`, but a misspelt Redrive parameter could lead to another store. */
 function refuseMisspelt(names: readonly string[]): void {
   for (const name of names) {
     const meant = nearest(name, OURS);
@@ -115,14 +115,17 @@ function refuseMisspelt(names: readonly string[]): void {
   }
 }
 
-/** `pg` treats these modes like `verify-full` today, but warns in nine lines at every start that this will change. */
+/**
+ * `pg` currently treats these modes like `verify-full`, but prints nine lines of warnings at every start that
+ * this will change.
+ */
 function checkCertificatesAsNow({ searchParams }: URL): void {
   if (searchParams.has("uselibpqcompat")) return;
   const mode = searchParams.get("sslmode") ?? "";
   if (["prefer", "require", "verify-ca"].includes(mode)) searchParams.set("sslmode", "verify-full");
 }
 
-/** The URL with `***` for its password. Also works for a text that is not a URL. */
+/** Returns the URL with `***` instead of its password. Also works for a text that is not a URL. */
 export function maskPassword(url: string): string {
   return url
     .replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#@:]*):.*@(?=[^@]*$)/is, "$1:***@")

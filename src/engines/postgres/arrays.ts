@@ -4,16 +4,22 @@
 import pg from "pg";
 
 export type Scalar = string | number | boolean | null;
-/** A list is a PostgreSQL array; give its type in the statement: `= ANY (?::bigint[])`. */
+/** A list is passed as a PostgreSQL array; the statement must specify its type: `= ANY (?::bigint[])`. */
 export type Value = Scalar | readonly Scalar[];
 
-/** PostgreSQL cannot store NUL characters, so they are replaced by their symbol. In JSON they are escaped and stay. */
+/**
+ * PostgreSQL cannot store NUL characters, so they are replaced by the NUL symbol. In JSON they are escaped
+ * and kept.
+ */
 export function storable(value: Value): Scalar {
   if (typeof value === "string") return value.includes("\0") ? value.replaceAll("\0", "\u2400") : value;
   return isList(value) ? arrayOf(value) : value;
 }
 
-/** The values of all items as one parameter; null if no item has a value, so that `unnest` fills in nulls. */
+/**
+ * Returns the values of all items as one parameter; null if no item has a value, so that `unnest` fills in
+ * nulls.
+ */
 export function column<One>(
   ones: readonly One[],
   of: (one: One) => string | number | undefined,
@@ -28,7 +34,7 @@ function isList(value: Value): value is readonly Scalar[] {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression has to find them
 const SPECIAL = /[\0-\x1f]|\p{Surrogate}/u;
 
-/** The JSON form of the list in braces, unless a text contains characters that JSON escapes differently. */
+/** Formats the list as JSON in braces, unless a text contains characters that JSON escapes differently. */
 function arrayOf(list: readonly Scalar[]): string {
   const isPlain = list.every((value) => typeof value !== "string" || !SPECIAL.test(value));
   return isPlain ? `{${JSON.stringify(list).slice(1, -1)}}` : `{${list.map(literalOf).join(",")}}`;
@@ -43,7 +49,7 @@ const INT8 = 20;
 const NUMERIC = 1700;
 const INT8_ARRAY = 1016;
 
-/** Integers and sums become numbers: none of our columns exceeds the safe range. */
+/** Integers and sums become numbers, because no column exceeds the safe range. */
 export function getTypeParser(oid: number, format?: "text" | "binary") {
   if (oid === INT8 || oid === NUMERIC) return Number;
   if (oid === INT8_ARRAY) return (text: string) => text.slice(1, -1).split(",").filter(Boolean).map(Number);

@@ -59,7 +59,7 @@ const TAKE = `
   UPDATE letter_numbers SET last = last + ?1::bigint, latest_at = greatest(latest_at, ?2::bigint),
          unordered = CASE WHEN ?2::bigint < latest_at THEN last + ?1::bigint ELSE unordered END RETURNING last`;
 
-/** Columns of letters that died in this store; the two others are only set for imported letters. */
+/** Columns of letters that died in this store. The other two columns are set only for imported letters. */
 const BURIED = Object.entries(DIALECT.letterHeader).filter(
   ([column]) => column !== "arrived_at" && column !== "source_signature",
 );

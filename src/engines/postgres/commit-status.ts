@@ -1,10 +1,15 @@
-/** Finds out over another connection whether a transaction was committed when the answer to COMMIT was lost. */
+/**
+ * Determines over another connection whether a transaction was committed if the answer to COMMIT was lost.
+ */
 import type pg from "pg";
 import { RedriveError } from "../../errors.ts";
 import { hangUp, within } from "./pipelining.ts";
 import { isConnectionLoss, isReadOnlyServer, isUnexpected, isUnknownTransaction } from "./trouble.ts";
 
-/** COMMIT was sent and its answer was lost: it is not known whether the transaction was committed. */
+/**
+ * Thrown when COMMIT was sent and its answer was lost, so that it is unknown whether the transaction was
+ * committed.
+ */
 export class CommitInDoubt extends RedriveError {
   /** The result of the transaction, if it was received. */
   readonly answer: unknown;
@@ -24,7 +29,7 @@ type Connect = (prepare: (client: pg.Client) => void) => Promise<pg.Client>;
 /** Tolerance for the difference between two clocks. */
 const CLOCK_SLACK_MS = 1000;
 
-/** A transaction whose outcome is not known. */
+/** A transaction whose outcome is unknown. */
 interface Unheard {
   readonly xid: string;
   /** The start of the transaction, by `performance.now`. */
@@ -52,7 +57,9 @@ export async function wasCommitted(
   }
 }
 
-/** The status of a transaction, and for how long the server has accepted writes without a crash; null if not known. */
+/**
+ * The status of a transaction, and how long the server has accepted writes without a crash; null if unknown.
+ */
 interface AddOutcome {
   readonly status: string | null;
   readonly upMs: number | null;
@@ -60,16 +67,16 @@ interface AddOutcome {
 
 const UNKNOWN_FATE: AddOutcome = { status: null, upMs: null };
 /**
- * Returns the status of the transaction, and for how long the server has accepted writes. The WAL writer starts after a server
- * start, a crash or a promotion, so its age shows that; it is NULL if the user may not see that process. On a standby the status
- * is NULL, because the commit may still arrive by replication.
+ * Returns the status of the transaction, and how long the server has accepted writes. The WAL writer starts
+ * after a server start, a crash or a promotion, so its age gives that time; it is NULL if the user may not
+ * see that process. On a standby the status is NULL, because the commit may still arrive by replication.
  */
 const FATE = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_xact_status($1::xid8) END AS status,
   (SELECT (extract(epoch FROM clock_timestamp() - backend_start) * 1000)::float8 FROM pg_stat_activity
     WHERE backend_type = 'walwriter') AS "upMs"`;
 const ASK_MS_MAX = 15_000;
 
-/** Uses a connection of its own, because all connections of the pool may be waiting. */
+/** Uses a separate connection, because all connections of the pool may be waiting. */
 async function outcomeOf(connect: Connect, xid: string): Promise<AddOutcome> {
   let client: pg.Client | undefined;
   try {
@@ -77,7 +84,7 @@ async function outcomeOf(connect: Connect, xid: string): Promise<AddOutcome> {
     const { rows } = await client.query<AddOutcome>({ ...within(FATE, ASK_MS_MAX), values: [xid] });
     return rows[0] ?? UNKNOWN_FATE;
   } catch (error) {
-    // A new primary that has never seen the transaction.
+    // A new primary may never have seen the transaction.
     if (isUnknownTransaction(error)) return { status: "aborted", upMs: null };
     if (isConnectionLoss(error) || isReadOnlyServer(error) || isUnexpected(error)) return UNKNOWN_FATE;
     throw error;

@@ -12,7 +12,10 @@ export interface ConnectionsOptions {
   readonly url: string;
   /** How long a write waits for locks. */
   readonly busyMsMax?: number;
-  /** A pool shared by several sessions of a process (`connectionsTo`); its creator ends it. Default: an own pool. */
+  /**
+   * A pool shared by several sessions of a process (`connectionsTo`); its creator ends it. Default: a
+   * separate pool.
+   */
   readonly connections?: pg.Pool;
 }
 
@@ -144,8 +147,8 @@ export class Connections {
   }
 
   /**
-   * If one connection is dead or leads to a standby, the idle ones probably are too, and each would cost another timeout. So
-   * new transactions use new connections; running ones finish.
+   * If one connection is dead or leads to a standby, the idle ones probably do too, and each would cost
+   * another timeout. So new transactions use new connections, and running ones finish.
    */
   #distrust(pool: pg.Pool): void {
     if (!this.#ownsPool || this.#pool !== pool || this.#closed) return;
@@ -158,7 +161,10 @@ const STORE_MS_MAX = 10_000;
 
 const CLUSTER = "(SELECT system_identifier FROM pg_control_system())";
 
-/** The cluster, the database and the table of the store; a physical standby has the same. Undefined if there is no store. */
+/**
+ * Returns the cluster, the database and the table of the store; they are the same on a physical standby.
+ * Undefined if there is no store.
+ */
 async function storeBehind(client: pg.PoolClient, schema: string): Promise<string | undefined> {
   const ask = async (cluster: string) => {
     const text = `SELECT concat_ws(' ', ${cluster}, d.oid, c.oid) AS store
@@ -171,7 +177,7 @@ async function storeBehind(client: pg.PoolClient, schema: string): Promise<strin
     return rows[0]?.store;
   };
   return ask(CLUSTER).catch((error: unknown) => {
-    if (isMissingRight(error)) return ask("NULL"); // some hosted servers do not show it
+    if (isMissingRight(error)) return ask("NULL"); // some hosted servers deny access to it
     throw error;
   });
 }
@@ -181,7 +187,7 @@ function isUsable(client: pg.PoolClient): boolean {
   return client.getTransactionStatus() === "I";
 }
 
-/** The server's process id of the connection; a pooler invents one. */
+/** The server's process id for the connection. A pooler invents one. */
 export function connectionNumber(client: pg.PoolClient): number {
   const number: unknown = Reflect.get(client, "processID");
   return typeof number === "number" ? number : 0;

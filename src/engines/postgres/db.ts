@@ -116,7 +116,7 @@ export class PostgresDb implements Db {
     return row.last;
   }
 
-  /** Sets `unordered`, because imported letters need not be numbered in the order of their burial times. */
+  /** Sets `unordered`, because the numbers of imported letters may not follow their burial times. */
   *takeBurials(count: number, latestAt: number): Step<number> {
     const row = yield* this.get<{ last: number }>(
       `UPDATE letter_numbers SET last = last + ?1::bigint, latest_at = greatest(latest_at, ?2::bigint),

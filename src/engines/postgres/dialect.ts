@@ -2,7 +2,7 @@
 import type { Dialect } from "../sql/db.ts";
 import { ERRORS } from "./migrations/version-2.ts";
 
-/** Leased items `i`, found by the rows of their holders in `leases`; an item may appear twice. */
+/** Leased items `i`, found through the rows of their holders in `leases`; an item may appear twice. */
 export const HELD = `leases l CROSS JOIN LATERAL unnest(l.refs) AS r (ref)
   JOIN items i ON i.ref = r.ref AND i.holder = l.holder AND i.state = 'leased'`;
 

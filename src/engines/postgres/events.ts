@@ -1,7 +1,8 @@
 /**
- * Appends events in the transaction of their change, and reads them in order by cursor. Ids are drawn before a transaction
- * commits, and transactions commit in any order. So each writer holds an advisory lock that names the lowest id it may still
- * use (`takesEventsLock` in tx.ts), and readers stop below the lowest such lock. A cursor never skips an event.
+ * Appends events in the transaction of their change, and reads them in order by cursor. Ids are drawn before
+ * a transaction commits, and transactions commit in any order. So each writer holds an advisory lock that
+ * contains the lowest id it may still use (`takesEventsLock` in tx.ts), and readers stop below the lowest
+ * such lock. A cursor therefore never skips an event.
  */
 
 import type { EventQuery } from "../../engine.ts";
@@ -55,7 +56,10 @@ interface Told {
   readonly at: string;
 }
 
-/** A statement that records the same event for all items: as runs if they share queue and attempt number, else as rows. */
+/**
+ * A statement that records the same event for all items: as runs if they have the same queue and attempt
+ * number, else as rows.
+ */
 export function recordAll(type: EventType, told: Told): string {
   const { relation, order, at } = told;
   const isMixed = "min(queue) < max(queue) OR min(attempt) < max(attempt)";
@@ -68,7 +72,7 @@ export function recordAll(type: EventType, told: Told): string {
   );
 }
 
-/** Like `recordAll`, for items that are known to share queue and attempt number. */
+/** Like `recordAll`, for items that are known to have the same queue and attempt number. */
 export function recordAlike(type: EventType, told: Told): string {
   return tell(type, told.at, runsIn(told, "HAVING count(*) > 0"));
 }
@@ -91,8 +95,8 @@ function runsIn({ relation, order }: Told, having: string): string {
 const EVERY_QUEUE = "(SELECT 0 AS no UNION ALL SELECT no FROM queues)";
 
 /**
- * Without a queue, reads up to the limit from each queue with the index (queue, id). Expands only the runs that the page
- * needs; the cursor may point into the middle of the first run.
+ * If no queue is given, reads up to the limit from each queue with the index (queue, id). Expands only the
+ * runs that the page needs; the cursor may point into the middle of the first run.
  */
 export async function listEvents(session: Session, query: EventQuery): Promise<Event[]> {
   const { queue } = query;
@@ -130,7 +134,10 @@ export async function newestEvent(session: Session): Promise<number> {
   });
 }
 
-/** Open transactions hide newer events. They are short, so readers wait: a caller then finds its own recent events. */
+/**
+ * Open transactions hide newer events. They are short, so readers wait for them; this ensures that a caller
+ * finds its own recent events.
+ */
 const HORIZON_TRIES = 10;
 const HORIZON_PAUSE_MS = 4;
 

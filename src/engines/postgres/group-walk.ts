@@ -1,7 +1,7 @@
 /**
- * Reads a page of letters by group in one statement. Totals come from the groups' counters, without a scan. The page is read
- * by letter number if the filter matches all letters or enough letters near the start, otherwise group by group. The same
- * statement decides which, from the groups.
+ * Reads a page of letters by group in one statement. Totals come from the group counters, without a scan. The
+ * page is read by letter number if the filter matches all letters or enough letters near the start, otherwise
+ * group by group. The same statement makes this decision from the groups.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
@@ -13,7 +13,7 @@ import { DIALECT } from "./dialect.ts";
 import type { Tx } from "./session.ts";
 
 export interface Walk {
-  /** Must have `counted`. */
+  /** The source must have `counted`. */
   readonly source: Source;
   readonly filter: LetterFilter;
   readonly order: "newest" | "oldest";
@@ -26,7 +26,7 @@ export interface Walk {
   readonly buriedBy?: number | undefined;
 }
 
-/** With more groups than this, the letters near the start are searched before each group is read. */
+/** If there are more groups than this, the letters near the start are searched before each group is read. */
 const FEW_GROUPS = 64;
 
 /** How many letter numbers count as near the start. */
@@ -81,8 +81,9 @@ function sumsOf({ source, filter, order, after, buriedBy: at }: Walk): Fragment 
 }
 
 /**
- * The number from which on all letters are newer than `at`: that of the first letter buried later. Letters up to `unordered`
- * are not ordered by time, because the clock was set back or they were imported with older times.
+ * Returns the number from which all letters are newer than `at`: the number of the first letter buried later.
+ * Letters up to `unordered` are not ordered by time, because the clock was set back or they were imported
+ * with older times.
  */
 function firstAfter(start: number, at: number): Fragment {
   const younger = "SELECT no FROM letters WHERE buried_at > ? ORDER BY buried_at, no LIMIT 1";
@@ -119,7 +120,8 @@ function nearOf(walk: Walk): Fragment {
 }
 
 /**
- * A page of n letters has letters of at most n groups: those whose first letters come first. Reads at most a page of each.
+ * A page of n letters has letters from at most n groups: those whose first letters come first. Reads at most
+ * one page from each.
  */
 function groupByGroup(walk: Walk): Fragment {
   const { source, filter, order, limit } = walk;
@@ -167,7 +169,7 @@ function direction(order: Walk["order"]): string {
   return order === "newest" ? "DESC" : "ASC";
 }
 
-/** How many letters match a filter, from the counters of the groups. */
+/** How many letters match a filter, according to the group counters. */
 export interface Survey {
   /** The source to read; `WAITING` instead of `DEAD` if no letter is in retry, because then all waiting letters are dead. */
   readonly source: Source;
@@ -214,7 +216,7 @@ async function countByFirstFailure(tx: Tx, filter: LetterFilter): Promise<number
   return row?.n ?? 0;
 }
 
-/** The earliest first failure of the queue's waiting letters; null if no letter waits. */
+/** Returns the earliest first failure of the queue's waiting letters; null if no letter is waiting. */
 export async function earliestFailure(tx: Tx, queue: string): Promise<number | null> {
   const row = await tx.get<{ at: number | null }>(
     `SELECT min((SELECT min(l.first_at) FROM letters l WHERE l.grp = g.no)) AS at
@@ -231,7 +233,10 @@ export async function walkGroups(tx: Tx, walk: Walk): Promise<Found[]> {
   return rows.map(({ no }) => ({ table: walk.source.table, no, key: 0 }));
 }
 
-/** Counts waiting letters of the filter's groups buried by `at`: whole minutes from counters, the last minute row by row. */
+/**
+ * Counts waiting letters of the filter's groups that were buried by `at`: whole minutes from counters, the
+ * last minute row by row.
+ */
 async function countBuriedBy(tx: Tx, filter: LetterFilter, at: number): Promise<number> {
   const { sql, values } = groupConditions(DIALECT, filter);
   const [minutes, letters] = ["a", "l"].map((table) =>

@@ -14,8 +14,8 @@ import type { Limits, Session } from "./session.ts";
 const STEP_MS_MAX = 30_000;
 const HEARTBEAT_MS_MAX = 10_000;
 /**
- * The timeout of a heartbeat as a share of the time to live. The last heartbeat was a quarter of it ago; two failures leave
- * another quarter.
+ * The timeout of a heartbeat as a share of the time to live. The last heartbeat was one quarter ago; after
+ * two failures another quarter remains.
  */
 const SILENT_SHARE = 1 / 4;
 const SILENCE_MS_MIN = 1_000;
@@ -85,5 +85,5 @@ export class Heartbeats {
   }
 }
 
-/** A slower answer does not show precisely enough when the server read its clock. */
+/** If the answer takes longer, the time at which the server read its clock is too imprecise. */
 const PRECISE_MS_MAX = 2_000;

@@ -1,6 +1,7 @@
 /**
- * Handles steps whose COMMIT was sent but not answered, if the server cannot report their status. The runner repeats the
- * step: committed settlements are neither stale nor applied twice, and leases of the lost answer are part of the new one.
+ * Handles steps whose COMMIT was sent but not answered, if the server cannot report their status. The runner
+ * repeats the step: committed settlements are neither stale nor applied twice, and the new answer includes
+ * the leases of the lost one.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
@@ -14,7 +15,7 @@ import { lesseeAutocommit, settleAndLease, settleAndLeaseAutocommit } from "./se
 interface Doubt {
   readonly settled: readonly Settlement[];
   readonly leased: readonly LeasedItem[];
-  /** The number of the step without a transaction whose answer was lost. */
+  /** The number of the step, sent without a transaction, whose answer was lost. */
   readonly unheard: number | undefined;
 }
 
@@ -68,7 +69,7 @@ export class SettleAndLeaseSteps {
         timeoutMs: STEP_MS_MAX,
       });
     } catch (error) {
-      // After any error items may have been leased, unless the holder no longer exists.
+      // After any error, items may have been leased, unless the holder no longer exists.
       if (!isGone(error)) this.#unheard.set(lessee.holderId, asked.turn);
       throw error;
     }
@@ -111,7 +112,8 @@ async function resolve(
   const max = Math.max(0, (lease?.max ?? 0) - leased.length);
   const answer = await settleAndLease(tx, holderId, {
     ...request,
-    // Items leased by a lost answer are not running; if the runner wants no more items, they are released.
+    // Items whose lease was in a lost answer are not running. If the runner wants no more items, they are
+    // released.
     settle: [
       ...request.settle.filter((settlement) => !isSettled.has(keyOf(settlement.lease))),
       ...(lease ? [] : leased.map(givenBack)),
@@ -133,7 +135,7 @@ function givenBack({ ref, attempt }: LeasedItem): Settlement {
   return { lease: { ref, attempt }, outcome: "released", verdict: { kind: "release" } };
 }
 
-/** Settlements whose attempts already ended with the same outcome: they were committed. */
+/** Returns settlements whose attempts already ended with the same outcome, because these were committed. */
 async function settledOf(tx: Tx, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
   const rows = await tx.all<Lease>(
     `SELECT a.ref, a.number AS attempt FROM unnest(?::bigint[], ?::integer[], ?::text[]) AS s (ref, number, outcome)

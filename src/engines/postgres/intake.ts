@@ -1,4 +1,7 @@
-/** Adds items in batches of one statement, each id once. Replaces the data of waiting items where the caller asks for it. */
+/**
+ * Adds items in batches of one statement; each id is added only once. Replaces the data of waiting items if
+ * the caller requests it.
+ */
 
 import type { AddOptions, AddReport } from "../../engine.ts";
 import { type RedriveError, settingsChanged } from "../../errors.ts";
@@ -36,14 +39,14 @@ export async function addItems(
   let expectNew = options.expectNew === true;
   return session.writePipelined((tx) => {
     const asFound = { ...intake, expectNew };
-    expectNew = false; // the second try looks for existing ids first
+    expectNew = false; // the second try checks for existing ids first
     return addTo(tx, asFound, items);
   });
 }
 
 /**
- * Adds items inside the transaction of a caller, which cannot be repeated: a conflict with another transaction is resolved
- * by the statement that meets it.
+ * Adds items inside a caller's transaction, which cannot be repeated. A conflict with another transaction is
+ * therefore resolved by the statement that encounters it.
  */
 export async function addItemsWithin(
   tx: Tx,
@@ -117,9 +120,9 @@ interface Intake {
   readonly replacer: string | undefined;
   /** Whether the ids are probably new, so that existing ones need not be looked up first. */
   readonly expectNew: boolean;
-  /** The settings that the queue must have. */
+  /** The settings that the queue is expected to have. */
   readonly spec: string | null;
-  /** Whether the items are added inside the transaction of a caller. */
+  /** Whether the items are added inside a caller's transaction. */
   readonly isWithin?: boolean;
 }
 
@@ -176,7 +179,7 @@ async function runsOf(tx: Tx, queueName: string, items: readonly NewItem[]): Pro
 
 interface Run {
   readonly queue: number;
-  /** The given items whose ids exist already, in the given order. */
+  /** The given items whose ids already exist, in the given order. */
   readonly again: readonly NewItem[];
   /** How many items were added. */
   readonly taken: number;
@@ -227,7 +230,10 @@ async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): P
   return { queue, taken, takenIds: ids === null ? null : new Set(JSON.parse(ids) as string[]) };
 }
 
-/** A violated unique index undoes only its own statement there; the next one finds the item of the other transaction. */
+/**
+ * Here a violated unique index undoes only its own statement; the next one finds the item of the other
+ * transaction.
+ */
 async function untilUndisturbed<T>(send: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

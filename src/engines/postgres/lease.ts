@@ -5,7 +5,7 @@ import { listLeases } from "../sql/holders.ts";
 import { runOn } from "./db.ts";
 import type { Tx } from "./session.ts";
 
-/** Returns the leases of a step whose answer was lost. If the step has not run yet, it will be refused. */
+/** Returns the leases of a step whose answer was lost. A step that has not run yet will be refused. */
 export async function takeUnheard(tx: Tx, holderId: string, settleAndLease: number): Promise<LeasedItem[]> {
   await tx.run("SELECT 1 FROM holders WHERE id = ? FOR UPDATE", holderId); // waits for a concurrent lease
   await tx.run("UPDATE holders SET turn = ? WHERE id = ?", settleAndLease + 1, holderId);

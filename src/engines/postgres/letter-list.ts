@@ -1,6 +1,6 @@
 /**
- * Lists a page of letters and the exact total. Most filters choose whole groups, whose counters give the total. Other
- * filters are checked for each letter in SQL. No query uses OFFSET.
+ * Lists a page of letters and the exact total. Most filters select whole groups, whose counters provide the
+ * total. Other filters are checked for each letter in SQL. No query uses OFFSET.
  */
 import type { LetterPage, LetterQuery } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
@@ -100,7 +100,10 @@ async function lookInto(
   return { found: await searchIn(tx, source, search), total: 0 };
 }
 
-/** Up to this many letters of an age, reading all of them is faster than walking the letters in order. */
+/**
+ * If at most this many letters match the age, reading all of them is faster than walking the letters in
+ * order.
+ */
 const FEW = 5000;
 
 async function findCounted(tx: Tx, { source, total }: Survey, search: Search): Promise<readonly Found[]> {

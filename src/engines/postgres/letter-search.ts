@@ -88,7 +88,8 @@ export function aged(filter: LetterFilter, now: number): Fragment {
   return allOf([
     after !== undefined && condition(`${time} > ?`, after),
     until !== undefined && condition(`${time} <= ?`, until),
-    // A letter arrives after its burial, so this condition is true and allows the index on `buried_at`.
+    // A letter arrives after its burial, so this condition is always true and allows the index on
+    // `buried_at`.
     until !== undefined && filter.ageOf === "arrival" && condition("l.buried_at <= ?", until),
   ]);
 }

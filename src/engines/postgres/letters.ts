@@ -15,7 +15,7 @@ import {
 } from "../sql/letters.ts";
 import type { Tx } from "./session.ts";
 
-/** The letter of an item, waiting or resolved; null if there is none. */
+/** Reads the letter of an item, waiting or resolved; null if there is none. */
 export async function readLetter(tx: Tx, ref: number): Promise<StoredLetter | null> {
   const found = await Promise.all(
     LETTER_TABLES.map((table) =>
@@ -139,7 +139,7 @@ function tupleOf(row: PageRow): LetterTuple {
   return [
     row.no,
     row.ref,
-    0, // its group is in the row
+    0, // the row contains its group
     row.item_id,
     row.first_at ?? 0,
     row.state,

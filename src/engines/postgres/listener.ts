@@ -1,6 +1,7 @@
 /**
- * One connection that listens for notifications of other processes and notifies the watchers of a queue. It is open while
- * there are watchers. After a connection loss it reconnects and notifies all watchers, because it may have missed some.
+ * One connection that listens for notifications of other processes and notifies the watchers of a queue. It
+ * is open while there are watchers. After a connection loss it reconnects and notifies all watchers, because
+ * notifications may have been missed.
  */
 import pg from "pg";
 import { Notifier } from "../../std/notifier.ts";
@@ -11,7 +12,7 @@ import { storeError } from "./trouble.ts";
 /** The wait before reconnecting doubles from the first value to the second. */
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 5_000;
-/** A silent connection may be dead, so it is probed. */
+/** A connection that receives nothing may be dead, so it is probed. */
 const PROBE_MS = 15_000;
 const PROBE_MS_MAX = 10_000;
 
@@ -118,7 +119,7 @@ export class Listener {
     this.#timer.unref();
   }
 
-  /** Notifies the watchers of one queue, or of all. */
+  /** Notifies the watchers of one queue, or of all queues. */
   #notify(queue: string): void {
     if (queue !== "") this.#notifier.notify(queue);
     else for (const name of this.#watched.keys()) this.#notifier.notify(name);

@@ -22,7 +22,7 @@ export async function migrate(
   }
   return session.prepare(async (tx) => {
     await tx.all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", `redrive schema ${tx.schema}`);
-    const from = await versionOf(tx); // again: another process may have migrated while this one waited
+    const from = await versionOf(tx); // read again: another process may have migrated while this one waited
     refuseNewer(session, from);
     if (from < SCHEMA_VERSION) await bringUp(tx, from);
     return from;
@@ -37,7 +37,10 @@ export async function requireVersion(session: Session): Promise<void> {
   throw storeChanged(session.address.shown, SCHEMA_VERSION, found);
 }
 
-/** 0 if there is no store. Reads the catalogue, which shows what others have just committed. */
+/**
+ * Returns 0 if there is no store. Reads the catalogue, which shows what other transactions have just
+ * committed.
+ */
 async function versionOf(tx: Tx): Promise<number> {
   const found = await tx.get(
     `SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -45,7 +48,7 @@ async function versionOf(tx: Tx): Promise<number> {
     tx.schema,
   );
   if (found === undefined) return 0;
-  // With the name of the schema, a user without rights on it gets that error instead of "no such table".
+  // Qualified with the schema, so that a user without rights gets that error instead of "no such table".
   const store = `${pg.escapeIdentifier(tx.schema)}.store`;
   return (await tx.get<{ version: number }>(`SELECT version FROM ${store}`))?.version ?? 0;
 }
@@ -58,8 +61,8 @@ async function bringUp(tx: Tx, from: number): Promise<void> {
 }
 
 /**
- * Creates the schema only if it is missing, so that a user without that right can use an existing one. Refuses a schema that
- * has another program's tables.
+ * Creates the schema only if it is missing, so that a user without that right can use an existing one.
+ * Refuses a schema that contains tables of another program.
  */
 async function makeSchema(tx: Tx): Promise<void> {
   const schema = pg.escapeIdentifier(tx.schema);
@@ -127,8 +130,8 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
 const FOUND = "redrive store version ";
 
 /**
- * An expression that is true while the store has this version, and otherwise fails with an error that `foundVersion` reads.
- * It locks the table until the transaction ends, so that migrations wait.
+ * Returns an expression that is true while the store has this version, and otherwise fails with an error that
+ * `foundVersion` parses. It locks the table until the transaction ends, so that migrations wait.
  */
 export function versionHoldsIn(table: string): string {
   return `(SELECT CASE WHEN version = ${SCHEMA_VERSION} THEN true ELSE ('${FOUND}' || version)::boolean END FROM ${table})`;

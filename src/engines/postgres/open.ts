@@ -29,7 +29,7 @@ export interface PostgresOptions extends SessionOptions {
   readonly onWait?: (reason: string) => void;
 }
 
-/** For frequent reads of runners: after a timeout another connection is used. */
+/** For frequent reads by runners: after a timeout another connection is used. */
 const GLANCE: Limits = { timeoutMs: 30_000 };
 
 export async function openPostgresEngine(options: PostgresOptions): Promise<Engine> {

@@ -1,7 +1,7 @@
 /**
- * Makes ready items available for leasing (`ready_items`). Of the ready items with the same ordering key, only the oldest has
- * a row there, and none while another one is leased or an older one is held. The others are only in `ordered_items`, so that
- * leasing never reads them.
+ * Makes ready items available for leasing (`ready_items`). Among the ready items with the same ordering key,
+ * only the oldest has a row there, and none does while another one is leased or an older one is held. The
+ * others are only in `ordered_items`, so that leasing never reads them.
  */
 import type { Tx } from "./session.ts";
 
@@ -28,21 +28,23 @@ export async function alignOrderingKeys(tx: Tx, keys: readonly OrderingKey[]): P
 
 const GIVEN = "unnest(?1::bigint[], ?2::text[]) AS g (queue, ordering_key)";
 
-/** Locks the ordering keys: until the end of the transaction others can only lease their current heads. */
+/**
+ * Locks the ordering keys: until the transaction ends, other transactions can only lease their current heads.
+ */
 const LOCK_KEYS = `
   INSERT INTO ordering_heads (queue, ordering_key) SELECT * FROM ${GIVEN} ORDER BY queue, ordering_key COLLATE "C"
   ON CONFLICT (queue, ordering_key) DO UPDATE SET ref = ordering_heads.ref RETURNING ref`;
 
 /**
- * A worker that leases a head has locked its row in `ready_items`: this waits for it and blocks the next one. Otherwise a
- * head that is being leased would look ready and be inserted again.
+ * A worker that leases a head has locked its row in `ready_items`. This statement waits for the worker and
+ * blocks the next one. Otherwise a head that is being leased would look ready and be inserted again.
  */
 const LOCK_PLACES = `
   SELECT 1 FROM ${GIVEN} JOIN ordering_heads h ON h.queue = g.queue AND h.ordering_key = g.ordering_key JOIN items i ON i.ref = h.ref
          JOIN ready_items l ON l.queue = i.queue AND l.priority = i.priority AND l.due_at = i.due_at AND l.ref = i.ref
      FOR UPDATE OF l`;
 
-/** A separate statement, so that it sees what the transactions it waited for have committed. */
+/** A separate statement, so that it sees the commits of the transactions that it waited for. */
 const FIND_HEADS = `
   SELECT g.queue, g.ordering_key, CASE WHEN i.state = 'ready' AND b.ref IS NULL THEN i.ref END AS ref
     FROM ${GIVEN}

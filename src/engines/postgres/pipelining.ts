@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import type pg from "pg";
 import type { Tx } from "./tx.ts";
 
-/** Wraps steps so that they start when BEGIN is answered. */
+/** Wraps steps so that they start after BEGIN is answered. */
 export function afterStart<T>(steps: (tx: Tx) => Promise<T>): (tx: Tx) => Promise<T> {
   return async (tx) => {
     await tx.begun();
@@ -51,7 +51,7 @@ const HANG_UP_MS_MAX = 1_000;
 
 /** Ends a connection outside of the pool without waiting for a dead one. */
 export async function hangUp(client: pg.Client & { unref?(): void }): Promise<void> {
-  client.unref?.(); // the process does not wait for it either
+  client.unref?.(); // the process does not wait for it
   await Promise.race([
     client.end().catch(() => {}),
     new Promise((resolve) => setTimeout(resolve, HANG_UP_MS_MAX)),

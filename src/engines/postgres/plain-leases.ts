@@ -1,14 +1,17 @@
 /**
- * Caches the leases that this engine gave: whether their items are no letters and have no ordering key, which is fixed
- * during a lease, and the numbers of holders. So most settlements need not read the items. Entries may be dropped at any
- * time.
+ * Caches facts about the leases that this engine granted: whether an item is not a letter and has no ordering
+ * key (which is fixed during a lease), and the numbers of holders. So most settlements need not read the
+ * items. Entries may be dropped at any time.
  */
 import type { Settlement } from "../../item/item.ts";
 
-/** Far more leases than runners hold at a time. */
+/** Far more than the leases that runners hold at a time. */
 const KEPT_MAX = 100_000;
 const LESSEES_MAX = 1000;
-/** A holder's rows in `leases` are merged after this many: rare enough for workers, few enough rows for reapers. */
+/**
+ * A holder's rows in `leases` are merged after this many leases: rarely enough for workers, with few enough
+ * rows for reapers.
+ */
 const GATHER_AFTER = 64;
 
 /** The numbers of a holder and a queue, which never change. */
@@ -32,7 +35,7 @@ export class PlainLeases {
     else this.#attempts.delete(ref);
   }
 
-  /** Whether all leases are known and none is named twice. */
+  /** Whether all leases are known and none is listed twice. */
   has(settlements: readonly Settlement[]): boolean {
     const refs = new Set<number>();
     for (const { lease } of settlements) {

@@ -1,6 +1,6 @@
 /**
- * Reads and writes the common rows of a store, for copies between stores. What PostgreSQL stores in another form (sharded
- * counters, `ready_items`) is converted when it is read and derived when it is written.
+ * Reads and writes the common rows of a store, for copies between stores. Data that PostgreSQL stores in
+ * another form (sharded counters, `ready_items`) is converted when it is read and derived when it is written.
  */
 import type { RowPage } from "../../engine.ts";
 import { TABLES, type Table, tableNamed } from "../../item/tables.ts";
@@ -32,7 +32,7 @@ export async function readRows(
   return rowPage(table, tuples, limit);
 }
 
-/** Skips rows that exist already. */
+/** Skips rows that already exist. */
 export async function writeRows(tx: Tx, name: string, rows: readonly JsonObject[]): Promise<void> {
   if (rows.length === 0) return;
   const table = tableNamed(name);
@@ -106,7 +106,7 @@ const QUEUE_COUNTERS = namesOf("queues", ["no", "name", "spent_until"]);
 
 const ATTEMPT = namesOf("attempts", []).join(", ");
 
-/** Forms by table name. A table without a form is copied as it is. */
+/** Forms by table name. A table without a form is copied unchanged. */
 const FORMS: Readonly<Record<string, Form>> = {
   queues: {
     relation:
@@ -131,7 +131,7 @@ const FORMS: Readonly<Record<string, Form>> = {
     sequence: serial("items", "ref"),
   },
   attempts: {
-    // Running attempts are few, and are found by the leases of their holders.
+    // There are few running attempts, and they are found through the leases of their holders.
     relation: `(SELECT ${ATTEMPT_COLUMNS} FROM attempts
                 UNION ALL ${RUNNING} WHERE i.ref IN (SELECT i.ref FROM ${HELD})) attempts`,
     inserts: [

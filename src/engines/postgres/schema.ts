@@ -19,7 +19,7 @@ const listOf = (values: readonly string[]) => values.map((value) => `'${value}'`
 const isOneOf = (column: string, values: readonly string[]) => `${column} IN (${listOf(values)})`;
 const oneOf = (column: string, values: readonly string[]) => `CHECK (${isOneOf(column, values)})`;
 
-/** Texts are compared by code points, whatever the collation of the database. */
+/** Texts are compared by code points, regardless of the database collation. */
 const TEXT = 'text COLLATE "C"';
 
 const ENDS = ATTEMPT_OUTCOMES.filter((outcome) => outcome !== "running");

@@ -1,6 +1,7 @@
 /**
- * Redrives many letters with one statement: it checks the next letters of the selection, makes their items ready, inserts
- * them into `ready_items`, and returns only sums. It finds each letter by index, however large the store is.
+ * Redrives many letters with one statement: it checks the next letters of the selection, makes their items
+ * ready, inserts them into `ready_items`, and returns only sums. It finds each letter by index, regardless of
+ * the size of the store.
  */
 
 import { rankOf } from "../../item/item.ts";
@@ -16,12 +17,15 @@ interface Sum {
   readonly count: number;
   /** The numbers of the refused letters. */
   readonly numbers: readonly number[] | null;
-  /** The ordering keys of all items that were sent back. */
+  /** The ordering keys of all redriven items. */
   readonly keys: readonly string[] | null;
   readonly last: number;
 }
 
-/** The retry policy counts attempts from 0 again. The history stays, and the letter stays until its item is done. */
+/**
+ * The retry policy counts attempts from 0 again. The history is kept, and the letter remains until its item
+ * is done.
+ */
 export async function sendBack(tx: Tx, { operation, step, deltas }: Work): Promise<Worked> {
   const { no, nextNo: worked, force, queueNo: queue } = operation;
   const due = tx.now + (step.due?.delayMs ?? 0);
@@ -59,10 +63,11 @@ const SUMS = `grp, refusal, count(*) AS count, array_agg(no) FILTER (WHERE refus
 const INELIGIBLE = "(SELECT no FROM groups WHERE eligible = 0 AND ?4::integer = 0)";
 
 /**
- * Usually all selected letters can be sent back; then they are counted and not checked one by one. The UPDATE skips items
- * that are no longer dead. The rows of the selection stay unchanged: `next_no` marks them as done. The arrays and OFFSET 0
- * force one index lookup per letter, because the planner could turn a join into a scan. An item is not due before its
- * backoff since the burial has passed, which grows with the number of redrives.
+ * Usually all selected letters can be redriven; then they are counted and not checked one by one. The UPDATE
+ * skips items that are no longer dead. The rows of the selection stay unchanged: `next_no` marks them as
+ * done. The arrays and OFFSET 0 force one index lookup per letter, because the planner could turn a join into
+ * a scan. An item is not due before its backoff since the burial has passed, which grows with the number of
+ * redrives.
  */
 const SEND_BACK = `
   WITH next AS MATERIALIZED (

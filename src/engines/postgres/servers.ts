@@ -1,4 +1,7 @@
-/** The servers of a store's URL. All connections go to one of them until it cannot be reached or does not accept writes. */
+/**
+ * The servers in a store URL. All connections go to one of them until it cannot be reached or does not accept
+ * writes.
+ */
 import { Socket } from "node:net";
 import pg from "pg";
 import type { Address } from "./address.ts";
@@ -9,12 +12,15 @@ const VERIFY_MS_MAX = 10_000;
 const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS "isReadOnly"`;
 
 /**
- * The first byte of a server's answer: TLS (S, N), login (R), error (E) or version (v). Any other byte, such as of HTTP,
- * would be read as the length of a huge message.
+ * The first byte of a server's answer: TLS (S, N), login (R), error (E) or version (v). Any other byte, for
+ * example from an HTTP server, would be read as the length of a huge message.
  */
 const FIRST_BYTES = Buffer.from("SNREv");
 
-/** `pg` throws on unreadable bytes where no caller can catch it. This socket treats such a connection as lost. */
+/**
+ * `pg` throws on invalid bytes where no caller can catch the error. This socket treats such a connection as
+ * lost.
+ */
 class ReadableOrLost extends Socket {
   #isFirst = true;
 
@@ -40,7 +46,7 @@ class ReadableOrLost extends Socket {
 
 export class Servers {
   readonly #connectionStrings: readonly string[];
-  /** New connections go to the server that is currently used. */
+  /** New connections go to the current server. */
   readonly Client: typeof pg.Client;
   #used = 0;
 

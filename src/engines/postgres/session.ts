@@ -1,6 +1,6 @@
 /**
- * Runs the transactions of one PostgreSQL store. Retries after conflicts, prepares statements by their text, and converts
- * errors of the server. The rest of this folder uses it instead of `pg`.
+ * Runs the transactions of one PostgreSQL store. Retries after conflicts, prepares statements by their text,
+ * and converts server errors. The rest of this folder uses it instead of `pg`.
  */
 import { createHash } from "node:crypto";
 import type pg from "pg";
@@ -27,22 +27,28 @@ export interface SessionOptions {
   readonly busyMsMax?: number;
   /** How long to ask for the status of a commit whose answer was lost. Default 5 s. */
   readonly doubtMsMax?: number;
-  /** A pool shared by several sessions of a process (`connectionsTo`); its creator ends it. Default: an own pool. */
+  /**
+   * A pool shared by several sessions of a process (`connectionsTo`); its creator ends it. Default: a
+   * separate pool.
+   */
   readonly connections?: pg.Pool;
 }
 
 /** After this many conflicts in a row, the store is reported as busy. */
 const TRIES_MAX = 20;
 const WRITE_MS_MAX = 120_000;
-/** A statement that the server answers at once times out after this long, because the connection is probably dead. */
+/**
+ * The timeout of statements that the server answers immediately. After this time the connection is probably
+ * dead.
+ */
 const BEGIN_MS_MAX = 15_000;
 const ANSWER_MS_MIN = 1_000;
-/** The timeout of reads, which the server itself does not limit. */
+/** The timeout for reads, which the server itself does not limit. */
 const READ_MS_MAX = 600_000;
 /** The client waits this much longer than the server's own timeout before it treats the connection as dead. */
 const GRACE_MS = 5_000;
 
-/** The statement that set the settings of each connection; sessions may share connections. */
+/** The statement that initialised each connection's settings; sessions may share connections. */
 const keptSettings = new WeakMap<pg.PoolClient, string>();
 
 export class Session {
@@ -98,7 +104,10 @@ export class Session {
     return this.#untilWon(() => this.#attemptAtOnce(this.#starts.writing(given.timeoutMs), steps, given));
   }
 
-  /** Repeats the action that resolves an in-doubt transaction while the store cannot be reached, up to `doubtMsMax`. */
+  /**
+   * Repeats the action that resolves an in-doubt transaction while the store is unreachable, for at most
+   * `doubtMsMax`.
+   */
   async untilKnown<T>(action: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.#doubtMsMax;
     for (;;) {
@@ -117,14 +126,14 @@ export class Session {
     return this.#read(this.#starts.snapshotRead, steps, limits);
   }
 
-  /** Runs the steps so that each statement sees what was committed before it. */
+  /** Runs the steps so that each statement sees everything committed before it. */
   readCommitted<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
     return this.#read(this.#starts.committedRead, steps);
   }
 
   /**
-   * For reads that send everything before they wait: one round trip and one snapshot. They cannot use `tx.now`. Their plans
-   * are independent of the values.
+   * For reads that send all statements before they wait: one round trip and one snapshot. They cannot use
+   * `tx.now`. Their query plans do not depend on the values.
    */
   readPipelined<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
     return this.#told(() => this.#attemptAtOnce(this.#starts.pipelinedRead, steps, limits));
@@ -135,7 +144,10 @@ export class Session {
     return this.#untilWon(() => this.#attempt(this.#starts.preparation, afterStart(steps)));
   }
 
-  /** True behind a pooler, which may switch connections. Statements are then not prepared unless the URL asks for it. */
+  /**
+   * Returns true behind a pooler, which may switch connections. Statements are then not prepared unless the
+   * URL requests it.
+   */
   async findPooler(): Promise<boolean> {
     const isPooled = await this.#told(() =>
       this.#connections.lend(async (client) => {
@@ -148,7 +160,7 @@ export class Session {
     return isPooled;
   }
 
-  /** The time in milliseconds: of the injected clock, otherwise of the database. */
+  /** Returns the time in milliseconds, from the injected clock or else from the database. */
   async now(): Promise<number> {
     if (this.clock) return this.clock.now();
     const ask = within(`SELECT ${BEGAN_AT} AS now`, BEGIN_MS_MAX);
@@ -223,7 +235,8 @@ export class Session {
       const begun = isBare ? this.#keepSettings(client, silenceMs) : this.#open(client, start, silenceMs);
       const answered = outbox.send();
       const committing = isBare ? undefined : send(client, within("COMMIT", timeoutMs + GRACE_MS));
-      // The connection is not reused before every statement is answered. The first error is the cause of the others.
+      // The connection is not reused until every statement is answered. The first error is the cause of the
+      // others.
       await Promise.allSettled([begun, answered, asked, committing]);
       try {
         await begun;
@@ -364,7 +377,7 @@ function timeOf({ rows }: pg.QueryResult): number {
 export interface Limits {
   /** The timeout of each statement. Default 120 s; 600 s for reads. */
   readonly timeoutMs?: number;
-  /** The timeout of statements that the server answers at once. Default 15 s. */
+  /** The timeout of statements that the server answers immediately. Default 15 s. */
   readonly silenceMs?: number;
 }
 

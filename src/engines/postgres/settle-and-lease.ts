@@ -1,6 +1,7 @@
 /**
- * The runner's step in one transaction: settle attempts, check the breaker, lease due items. The letter lock is taken only
- * if letters change. That is known before any row is locked, because a leased item does not change.
+ * The runner's step in one transaction: settle attempts, check the breaker, lease due items. The letter lock
+ * is taken only if letters change. Whether they do is known before any row is locked, because a leased item
+ * does not change.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import type { Lease, Settlement } from "../../item/item.ts";
@@ -119,7 +120,7 @@ async function settleAndLeaseAny(
   const { settle, lease } = request;
   const buries = settle.some(({ death }) => death !== undefined);
   const needsLetterLock = buries || (!plain.has(settle) && (await touchesLetters(tx, settle)));
-  // The letter lock is sent first, so that no row is locked before it.
+  // The statement for the letter lock is sent first, so that no row is locked before it.
   const lock = needsLetterLock ? tx.lockLetters() : null;
   const [lessee] = await Promise.all([lease ? findLessee(tx, holderId, lease) : null, tx.begun(), lock]);
   const step = stepOf(tx);
@@ -138,7 +139,7 @@ async function settleAndLeaseAny(
   return { ...leasing, stale, gate, now: tx.now };
 }
 
-/** Writes the counters first: they show whether letters of a group still wait. */
+/** Writes the counters first, because they show whether letters of a group are still waiting. */
 async function writeSums({ tx, deltas, events, groups }: Step): Promise<void> {
   tx.part(deltas.write(tx));
   const { hasEnds } = groups;

@@ -13,7 +13,7 @@ const NAMED_MAX = 500;
 export class Statements {
   readonly #known = new Map<string, Statement>();
 
-  /** `?` takes the next value, `?3` the third; a statement that has `$1` is taken as it is. */
+  /** `?` takes the next value, `?3` the third; a statement that contains `$1` is used unchanged. */
   of(sql: string): Statement {
     const known = this.#known.get(sql);
     if (known !== undefined) return known;

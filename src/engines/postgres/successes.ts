@@ -1,6 +1,6 @@
 /**
- * The fast path for successes of items that are no letters and have no ordering key. One statement ends the attempts,
- * settles the items and records the events. The caller handles the others one by one.
+ * The fast path for successes of items that are not letters and have no ordering key. One statement ends the
+ * attempts, settles the items and records the events. The caller handles other settlements one by one.
  */
 
 import type { Settlement } from "../../item/item.ts";

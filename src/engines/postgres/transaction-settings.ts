@@ -9,7 +9,10 @@ export interface TransactionStart {
   readonly isWriting: boolean;
 }
 
-/** Whether BEGIN succeeded. DEFERRABLE has no other effect at these isolation levels and is off outside a transaction. */
+/**
+ * Checks whether BEGIN succeeded. DEFERRABLE has no other effect at these isolation levels and is off outside
+ * a transaction.
+ */
 const IS_BEGUN = "current_setting('transaction_deferrable')::boolean";
 
 const COMMITTED_READ = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ ONLY DEFERRABLE";
@@ -17,14 +20,14 @@ const SNAPSHOT_READ = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ON
 const WRITE = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE DEFERRABLE";
 /** A lost client must not keep its locks for long. */
 const IDLE_MS_MAX = 20_000;
-/** Planning each small batch again takes longer than running it, and finds the same plan. */
+/** Replanning each small batch takes longer than running it, and gives the same plan. */
 const GENERIC_PLANS = { plan_cache_mode: "force_generic_plan" };
 const FITTING_PLANS = { plan_cache_mode: "auto" };
 
 type Settings = Readonly<Record<string, string>>;
 
 export class TransactionStarts {
-  /** Each statement sees what was committed before it. */
+  /** Each statement sees everything committed before it. */
   readonly committedRead: TransactionStart;
   /** All statements see one snapshot. */
   readonly snapshotRead: TransactionStart;
@@ -32,11 +35,11 @@ export class TransactionStarts {
   readonly pipelinedRead: TransactionStart;
   /** For creating tables. */
   readonly preparation: TransactionStart;
-  /** Sets on a connection what statements without BEGIN need, for the life of the connection. */
+  /** Initialises a connection with the settings that statements without BEGIN need. */
   readonly kept: string;
   readonly #settings: Settings;
   readonly #eventsLock: string;
-  /** The starts of writes by statement timeout; only a few timeouts are used. */
+  /** The transaction starts of writes, keyed by statement timeout; only a few timeouts are used. */
   readonly #writing = new Map<number, TransactionStart>();
 
   constructor(schema: string, busyMsMax: number) {
@@ -44,7 +47,7 @@ export class TransactionStarts {
       search_path: pg.escapeIdentifier(schema),
       idle_in_transaction_session_timeout: String(IDLE_MS_MAX),
       lock_timeout: String(busyMsMax),
-      // A scan of the whole store costs less than compiling its query.
+      // A scan of the whole store takes less time than compiling its query.
       jit: "off",
     };
     const inSchema = pg.escapeIdentifier(schema);
@@ -77,8 +80,9 @@ export class TransactionStarts {
 }
 
 /**
- * The columns of a statement that sets all settings until the end of the transaction or connection. If BEGIN failed, the
- * statements sent after it must not run: the connection then has no search path, so that they find no table.
+ * Returns the columns of a statement that sets all settings until the end of the transaction or connection.
+ * If BEGIN failed, the statements sent after it must not run. The connection then has no search path, so they
+ * find no table.
  */
 function settingsIn(settings: Settings, until: "transaction" | "connection"): string {
   const isLocal = until === "transaction";

@@ -1,4 +1,7 @@
-/** Converts errors of `pg` and the server into errors that say what to do. Passwords never appear in them. */
+/**
+ * Converts errors of `pg` and the server into errors with instructions for the user. Passwords never appear
+ * in them.
+ */
 import pg from "pg";
 import { type ErrorCode, RedriveError } from "../../errors.ts";
 import { storeChanged } from "../store-version.ts";
@@ -14,7 +17,7 @@ export function isConflict(error: unknown): boolean {
 /** Another transaction inserted the same row at the same time: the retry will find it. */
 class Conflict extends Error {}
 
-/** For a step that has checked first: if the row exists anyway, it was inserted in the meantime. */
+/** For a step that has checked first: if the row exists nevertheless, it was inserted in the meantime. */
 export async function asConflict<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
@@ -29,7 +32,7 @@ export function isTaken(error: unknown): boolean {
   return codeOf(error) === "23505" || (error instanceof RedriveError && codeOf(error.cause) === "23505");
 }
 
-/** An error that makes the transaction retry, like a conflict reported by the server. */
+/** Returns an error that makes the transaction retry, like a conflict reported by the server. */
 export function lostRace(what: string): Error {
   return Object.assign(new Error(what), { code: "40001" });
 }
@@ -51,12 +54,12 @@ export function isReadOnlyServer(error: unknown): boolean {
   return ["0A000", "25006"].includes(codeOf(error) ?? "");
 }
 
-/** For a connection to a server that does not accept writes where the URL asks for one that does. */
+/** The error for a server that does not accept writes although the URL requires it. */
 export function readOnlyServer(): Error {
   return Object.assign(new Error("the server is read-only"), { code: "25006" });
 }
 
-/** For bytes that do not follow the protocol. 08P01 is PostgreSQL's code for that. */
+/** The error for bytes that do not follow the protocol. 08P01 is PostgreSQL's code for it. */
 export function unreadableAnswer(cause: unknown): Error {
   const said = cause instanceof Error ? `: ${cause.message}` : "";
   return Object.assign(new Error(`the response does not follow the PostgreSQL protocol${said}`, { cause }), {
@@ -73,7 +76,7 @@ export function isUnexpected(error: unknown): boolean {
   return code !== undefined && SQLSTATE.test(code) && !ORDINARY.test(code);
 }
 
-/** The user may not call a function, or the server does not have it. */
+/** Whether the user may not call a function, or the server lacks it. */
 export function isMissingRight(error: unknown): boolean {
   return ["42501", "42883"].includes(codeOf(error) ?? "");
 }
@@ -83,7 +86,10 @@ export function isUnknownTransaction(error: unknown): boolean {
   return codeOf(error) === "22023";
 }
 
-/** Converts errors of the server and the network to a `RedriveError`. Other errors are bugs and stay as they are. */
+/**
+ * Converts errors of the server and the network to a `RedriveError`. Other errors are bugs and are not
+ * converted.
+ */
 export function storeError(error: unknown, store: string): unknown {
   if (error instanceof RedriveError) return error;
   const version = foundVersion(error);
@@ -113,7 +119,10 @@ const UNTRUSTED: Meaning = [
   "has a certificate that is not trusted",
   "Give its certificate authority with ?sslrootcert=FILE; ?sslmode=no-verify trusts any server.",
 ];
-/** Waiting does not help, because the same values would be refused again. A runner settles the other items without them. */
+/**
+ * Waiting does not help, because the same values would be rejected again. A runner settles the other items
+ * without them.
+ */
 const REFUSED_DATA: Meaning = [
   "input_invalid",
   "rejects the values",
@@ -204,7 +213,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 function meaningOf(error: unknown): Meaning | undefined {
   const code = codeOf(error);
   if (error instanceof Error && Reflect.get(error, "syscall") === "open") return NO_FILE;
-  if (code === undefined && error instanceof pg.DatabaseError) return UNKNOWN; // without the code that every server sends
+  if (code === undefined && error instanceof pg.DatabaseError) return UNKNOWN; // a server always sends a code, so this error is unknown
   if (code === undefined) return isClientSideLoss(error) ? clientSideMeaning(error) : undefined;
   if (/^(ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)) return UNTRUSTED;
   if (SYSTEM_CODES.has(code) || code.startsWith("ERR_SSL")) return UNREACHABLE;

@@ -6,7 +6,10 @@ import { versionHoldsIn } from "./migrate.ts";
 
 export type { Value } from "./arrays.ts";
 
-/** What is read of an answer: its rows as objects or as lists of their columns, or only how many rows were written. */
+/**
+ * What is returned from an answer: its rows as objects or as column lists, or only how many rows were
+ * written.
+ */
 export type AnswerForm = "rows" | "tuples" | "count";
 
 export interface Answer {
@@ -18,7 +21,7 @@ export interface TxOptions {
   readonly send: (sql: string, values: readonly Scalar[], form: AnswerForm) => Promise<Answer>;
   /** Sends several statements without values in one text. */
   readonly script: (sql: string) => Promise<unknown>;
-  /** Resolves to the server's time when BEGIN is answered; undefined if no step needs it. */
+  /** Resolves to the server's time when BEGIN is answered; undefined if no step needs the time. */
   readonly begun?: Promise<number>;
   readonly clock: Clock | undefined;
   readonly schema: string;
@@ -27,7 +30,7 @@ export interface TxOptions {
   readonly connection: number;
   /** The counter shard. Default: derived from the connection. */
   readonly shard?: number;
-  /** The transaction id, if it is known or not needed. Default: read when it is asked for. */
+  /** The transaction id, if it is already known or not needed. Default: read on demand. */
   readonly number?: string;
 }
 
@@ -36,7 +39,7 @@ export const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /** The server's time when the transaction began, in milliseconds. */
 export const BEGAN_AT = "(extract(epoch FROM now()) * 1000)::bigint";
 
-/** The time in a statement that was given `Tx.timeIfKnown` as this parameter: `timeIn("?2")`. */
+/** The time in a statement that receives `Tx.timeIfKnown` as this parameter: `timeIn("?2")`. */
 export function timeIn(parameter: string): string {
   return `coalesce(${parameter}::bigint, ${BEGAN_AT})`;
 }
@@ -66,7 +69,7 @@ export const EVENTS_LOCKED = takesEventsLock({
   lock: `'${eventsLock("")}' || current_schema()`,
 });
 
-/** Workers update different counter rows, so that none waits for another's transaction. */
+/** Workers update different counter rows, so that they do not wait for each other's transactions. */
 export const SHARDS = 16;
 /** PostgreSQL refuses longer payloads; an empty one means every queue. */
 const NOTIFICATION_BYTES_MAX = 7000;
@@ -102,7 +105,9 @@ export class Tx {
     return this.#now;
   }
 
-  /** Like `now`, but null while BEGIN is not answered: then the statement reads the clock itself; see `timeIn`. */
+  /**
+   * Like `now`, but null until BEGIN is answered. The statement then reads the clock itself; see `timeIn`.
+   */
   get timeIfKnown(): number | null {
     return this.#now ?? this.#options.clock?.now() ?? null;
   }
@@ -123,7 +128,7 @@ export class Tx {
     await Promise.all(this.#parting);
   }
 
-  /** Marks that COMMIT is being sent: a statement after it is a bug. */
+  /** Marks that COMMIT is being sent. Sending a statement after it is a bug. */
   end(): void {
     this.#isOver = true;
   }
@@ -132,7 +137,7 @@ export class Tx {
     return (await this.#send(sql, values)).rows as Row[];
   }
 
-  /** Each row as the list of its columns. */
+  /** Returns each row as a list of its columns. */
   async tuples<Tuple extends readonly unknown[]>(sql: string, ...values: Value[]): Promise<Tuple[]> {
     return (await this.#send(sql, values, "tuples")).rows as Tuple[];
   }
@@ -183,7 +188,7 @@ export class Tx {
     await this.run("SELECT pg_notify(?, ?)", ...this.notificationOf(queue));
   }
 
-  /** The arguments of `pg_notify`, for a statement that notifies itself. */
+  /** Returns the arguments of `pg_notify`, for a statement that sends the notification itself. */
   notificationOf(queue: string): readonly [channel: string, word: string] {
     return [this.#options.channel, Buffer.byteLength(queue) > NOTIFICATION_BYTES_MAX ? "" : queue];
   }
@@ -199,7 +204,9 @@ export class Tx {
     );
   }
 
-  /** The transaction id, for asking for its status later; null if it has written nothing. */
+  /**
+   * Returns the transaction id, for querying its status later; null if the transaction has written nothing.
+   */
   async number(): Promise<string | null> {
     if (this.#number !== null) return this.#number;
     const row = await this.get<{ xid: string | null }>(

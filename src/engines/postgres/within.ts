@@ -1,6 +1,6 @@
 /**
- * Adds items inside the transaction of a caller, over the caller's own connection. Each statement is one call of the
- * function `run_within`, so that statements which the caller sends meanwhile are not affected.
+ * Adds items inside a caller's transaction, over the caller's own connection. Each statement is one call of
+ * the function `run_within`, so that statements which the caller sends in the meantime are not affected.
  */
 import pg from "pg";
 import type { EngineWithin } from "../../engine.ts";
@@ -16,7 +16,7 @@ import { numbered } from "./statements.ts";
 import { codeOf, isTaken, storeError } from "./trouble.ts";
 import { type Answer, type AnswerForm, CLOCK, EVENTS_LOCKED, SHARDS, Tx } from "./tx.ts";
 
-/** The methods of the engine over connections of callers. */
+/** The engine methods that run over callers' connections. */
 export class CallerTransactions {
   readonly #session: Session;
   #identity: Promise<string> | undefined;
@@ -71,8 +71,9 @@ const IDENTITY = `(SELECT id FROM store) || ' ' || 'store'::regclass::oid
   || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 /**
- * A transaction of a caller may stay open for long, so it counts in a shard that no other transaction uses meanwhile. The
- * shards after the usual ones are locked until the transaction ends; a transaction that has one gets the same one again.
+ * A caller's transaction may stay open for a long time, so it uses a counter shard that no other transaction
+ * uses in the meantime. The shards after the usual ones are locked until the transaction ends; a transaction
+ * that already has one gets the same one again.
  */
 const SHARDS_OF_CALLERS = 1000;
 const FREE_SHARD = `(SELECT shard FROM generate_series(${SHARDS}, ${SHARDS + SHARDS_OF_CALLERS - 1}) AS shard
@@ -87,7 +88,7 @@ interface Start {
   readonly shard: number | null;
 }
 
-/** The connection of a caller. It sends one statement after the other, because not every library queues them. */
+/** The connection of a caller. It sends one statement at a time, because not every library queues them. */
 class Caller {
   readonly #connection: PostgresConnection;
   readonly #session: Session;
@@ -127,7 +128,7 @@ class Caller {
   async #call(sql: string, values: readonly Scalar[], form: AnswerForm): Promise<Answer> {
     const schema = pg.escapeIdentifier(this.#session.address.schema);
     const text = `SELECT ${schema}.run_within($1::text, $2::text, $3::boolean) AS answer`;
-    // The caller's temporary tables come last; otherwise they would come first.
+    // The caller's temporary tables are listed last, because otherwise they would take precedence.
     const given = [`${schema}, pg_temp`, withValues(sql, values), form !== "count"];
     let rows: readonly unknown[];
     try {
@@ -139,7 +140,7 @@ class Caller {
   }
 }
 
-/** Quotes the values as literals without a type, which PostgreSQL reads as it reads parameters. */
+/** Quotes the values as untyped literals, which PostgreSQL interprets like parameters. */
 function withValues(sql: string, values: readonly Scalar[]): string {
   return numbered(sql).replace(/\$(\d+)/g, (_, number: string) => {
     const value = values[Number(number) - 1] ?? null;
@@ -147,7 +148,7 @@ function withValues(sql: string, values: readonly Scalar[]): string {
   });
 }
 
-/** Rows arrive as JSON, because the libraries of callers read numbers of the database in different ways. */
+/** Rows arrive as JSON, because the callers' libraries parse numbers in different ways. */
 function answerOf(row: unknown, form: AnswerForm): Answer {
   const text: unknown = typeof row === "object" && row !== null ? Reflect.get(row, "answer") : undefined;
   if (typeof text !== "string") throw noConnection();

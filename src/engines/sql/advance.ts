@@ -1,6 +1,7 @@
 /**
- * Carries out an operation step by step: reads the next letters, refuses those that cannot be processed and processes the
- * others. The totals change in the same transaction. A step takes the same few statements, however many letters it has.
+ * Carries out an operation step by step: reads the next letters, refuses those that cannot be processed and
+ * processes the others. The totals change in the same transaction. A step needs the same few statements for
+ * any number of letters.
  */
 import { rankOf } from "../../item/item.ts";
 import {
@@ -43,7 +44,7 @@ export interface Worked {
   readonly done: number;
   /** Letters whose rows the caller must still mark as refused. */
   readonly refused: Refused;
-  /** No letter up to this number is pending, even where the rows of `selections` were not updated. */
+  /** No letter up to this number is pending, even if the rows of `selections` were not updated. */
   readonly workedTo?: number;
 }
 
@@ -51,7 +52,7 @@ export interface Work {
   readonly db: Db;
   readonly operation: StoredOperation;
   readonly step: OperationStep;
-  /** The letters named in the step, by number. */
+  /** The letters listed in the step, by number. */
   readonly named: ReadonlyMap<number, LetterStep>;
   readonly deltas: Deltas;
   readonly events: EventLog;
@@ -61,7 +62,7 @@ export function* advance(db: Db, id: string, step: OperationStep): Step<Operatio
   const operation = yield* requireRow(db, id);
   assertStep(operation, step);
   if (operation.status !== "open") return operationOf(operation);
-  // If a letter is named twice, the first entry wins.
+  // If a letter is listed twice, the first entry wins.
   const named = new Map([...(step.letters ?? [])].reverse().map((letter) => [letter.letterSequence, letter]));
   const work = { db, operation, step, named, deltas: db.newDeltas(), events: new EventLog(db.now) };
   const isMany = operation.kind === "redrive" && step.letters === undefined;
@@ -138,13 +139,13 @@ function bulkOf({ db, deltas, operation }: Work, letters: readonly Candidate[]):
   return { db, deltas, queue: operation.queueNo, letters };
 }
 
-/** Resets the attempt count. The history stays, and the letter stays until its item is done. */
+/** Resets the attempt count. The history is kept, and the letter remains until its item is done. */
 function* redrive({ db, operation, step }: Work, { deltas, queue, letters }: Bulk): Step<void> {
   const { among, typed, larger, smaller, element } = db.sql;
   const since = step.due?.sinceBurialMs ?? [];
   const refs = letters.map(({ ref }) => ref);
   const now = typed("?2", "bigint");
-  // Not due before its wait since the burial is over; the wait depends on the number of redrives.
+  // The item is not due until its wait since the burial is over; the wait depends on the number of redrives.
   const waited = `(SELECT buried_at FROM letters l WHERE l.ref = items.ref)
     + ${element("?4", smaller("redrives", String(since.length - 1)))}`;
   yield* db.run(

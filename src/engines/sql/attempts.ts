@@ -26,7 +26,7 @@ export function* listAttempts(db: Db, ref: number): Step<Attempt[]> {
   }));
 }
 
-/** SQL for the stored failure of the item's last failed attempt. */
+/** Returns SQL for the stored failure of the item's last failed attempt. */
 export function lastFailureOf(ref: string): string {
   return `(SELECT a.failure FROM attempts a WHERE a.ref = ${ref} AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
 }
@@ -40,8 +40,9 @@ export function readFailure(text: string): Failure {
 const BETWEEN = "\u001e";
 
 /**
- * An expression for the failed attempts of an item as one text, so that one statement reads them for many items; null if there
- * are none. Their number comes first, then the attempts, the last one first. Failures are large, so they are optional.
+ * Returns an expression for the failed attempts of an item as one text, so that one statement reads them for
+ * many items; null if there are none. The text contains their number, then the attempts, the last one first.
+ * Failures are large, so they are optional.
  */
 export function failedAttempts(ref: string, withFailures: boolean): string {
   const columns = withFailures ? "a.ended_at, a.failure" : "a.ended_at";
@@ -49,12 +50,12 @@ export function failedAttempts(ref: string, withFailures: boolean): string {
              FROM attempts a WHERE a.ref = ${ref} AND (a.outcome = 'failed' OR a.outcome = 'lost'))`;
 }
 
-/** The number of attempts in a text of `failedAttempts`. */
+/** Returns the number of attempts in a text of `failedAttempts`. */
 export function countOf(text: string): number {
   return Number.parseInt(text, 10);
 }
 
-/** When the last attempt in a text of `failedAttempts` ended. */
+/** Returns when the last attempt in a text of `failedAttempts` ended. */
 export function lastEndOf(text: string): number {
   const start = text.indexOf(BETWEEN) + 1;
   return Number.parseInt(text.slice(start, start + TIME_CHARS_MAX), 10);
@@ -62,7 +63,7 @@ export function lastEndOf(text: string): number {
 
 const TIME_CHARS_MAX = 20;
 
-/** The failures in a text of `failedAttempts`, the first one first. An imported attempt may have none. */
+/** Returns the failures in a text of `failedAttempts`, oldest first. An imported attempt may have none. */
 export function failuresOf(text: string): Failure[] {
   const failures: Failure[] = [];
   for (const attempt of text.split(BETWEEN).slice(1).reverse()) {

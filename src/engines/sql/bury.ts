@@ -21,7 +21,7 @@ export function newLedger(db: Db): Ledger {
   return { db, deltas: db.newDeltas(), events, groups: new GroupCache(db, events) };
 }
 
-/** Writes the counters first, because the groups read them to see whether letters still wait. */
+/** Writes the counters first, because the groups read them to see whether letters are still waiting. */
 export function* writeLedger({ db, deltas, events, groups }: Ledger): Step<void> {
   yield* db.writeDeltas(deltas);
   yield* groups.write();
@@ -48,7 +48,10 @@ export function headerValues(
   return values;
 }
 
-/** Folds the case for searches, in JavaScript because PostgreSQL's `lower` depends on the server's locale. */
+/**
+ * Converts to lower case for searches. Done in JavaScript, because PostgreSQL's `lower` depends on the
+ * server's locale.
+ */
 export function foldMessage(message: string): string {
   return message.toLowerCase();
 }

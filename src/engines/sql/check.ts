@@ -29,7 +29,7 @@ export function* storeTotals(db: Db): Step<Totals> {
   return { ...(row ?? { items: 0, letters: 0, attempts: 0, jobs: 0, events: 0 }) };
 }
 
-/** Queries by rule name. Each returns a row with a `detail` per violation. */
+/** Queries by rule name. Each returns a row with a `detail` for each violation. */
 export type Rules = Readonly<Record<string, readonly string[]>>;
 
 /** The rules of both stores. `selections` is the table or view that holds the letters of operations. */
@@ -190,7 +190,10 @@ export const COUNTED_EVENTS: readonly (readonly [counter: string, type: string])
   ["store_write_failed", "store_write_failed"],
 ];
 
-/** Compares a counter with its expected values, a query for (queue, n). A queue may be missing on either side. */
+/**
+ * Compares a counter with its expected values, given as a query for (queue, n). A queue may be missing on
+ * either side.
+ */
 function counterIs(counter: string, sums: string): string {
   return `
     SELECT 'queue ' || coalesce(c.queue, s.queue) || ' counts ' || coalesce(c.value, 0) || ' ${counter}, there were '

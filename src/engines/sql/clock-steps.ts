@@ -12,8 +12,8 @@ export interface ClockStep {
 }
 
 /**
- * Returns the clock's step since the record, and whether the waits were moved; `mayMove` decides. The record is locked, so
- * that the first process that finds a step moves the waits for all processes.
+ * Returns the clock's step since the record, and whether the waits were moved, which `mayMove` decides. The
+ * record is locked, so that the first process that detects a step moves the waits for all processes.
  */
 export function* followClock(
   db: Db,

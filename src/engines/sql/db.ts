@@ -1,7 +1,7 @@
 /**
- * The database interface of the SQL code that both engines share. A step is a generator: SQLite runs it to the end
- * synchronously, PostgreSQL awaits the promises that it yields. Statements use `?` or `?1`; the dialect provides what the
- * two databases write differently.
+ * The database interface of the SQL code that both engines share. A step is a generator: SQLite runs it to
+ * the end synchronously, PostgreSQL awaits the promises that it yields. Statements use `?` or `?1`; the
+ * dialect provides the SQL that differs between the two databases.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
@@ -10,7 +10,7 @@ import type { ClockStep } from "./clock-steps.ts";
 import type { Deltas } from "./deltas.ts";
 import type { EventLog } from "./events.ts";
 
-/** Work in one transaction: nothing happens before `yield*` runs it inside another step. */
+/** Work in one transaction. Nothing happens until `yield*` runs it inside another step. */
 export type Step<T> = Generator<Promise<unknown>, T, unknown>;
 
 export type Scalar = string | number | boolean | null;
@@ -38,19 +38,27 @@ export interface Db {
   lockReadyLetters(
     operation: number,
   ): Step<readonly { readonly no: number; readonly grp: number; readonly ref: number }[]>;
-  /** Withdraws ready items from leasing, before they get a state that no longer blocks other items with their ordering key. */
+  /**
+   * Withdraws ready items from leasing, before they enter a state that no longer blocks other items with
+   * their ordering key.
+   */
   beforeUnready(refs: readonly number[]): Step<void>;
-  /** Deletes the rows that only this engine keeps for items, before the items are deleted. */
+  /** Deletes the rows that only this engine stores for items, before the items are deleted. */
   beforeDelete(refs: readonly number[]): Step<void>;
   /** Moves the due times of items by a clock step. Returns how many items were moved. */
   moveDueTimes(step: ClockStep): Step<number>;
   /** Deletes a holder's lease records. Only PostgreSQL has such records. */
   deleteLeases(holder: number): Step<void>;
-  /** Deletes the rows that only this engine keeps for a queue, when its job is deleted. */
+  /** Deletes the rows that only this engine stores for a queue, when its job is deleted. */
   deleteQueueState(queue: number): Step<void>;
-  /** Makes ready items unavailable for leasing, before they get a state in which they still block their ordering keys. */
+  /**
+   * Makes ready items unavailable for leasing, before they enter a state in which they still block their
+   * ordering keys.
+   */
   withdraw(refs: readonly number[]): Step<void>;
-  /** Makes the next items of the ordering keys available for leasing, after ready items got another state. */
+  /**
+   * Makes the next items of the ordering keys available for leasing, after ready items have changed state.
+   */
   realign(refs: readonly number[]): Step<void>;
   /** Makes items available for leasing and notifies workers, after the items became ready. */
   offer(refs: readonly number[]): Step<void>;
@@ -58,13 +66,18 @@ export interface Db {
   takeRefs(count: number): Step<readonly number[]>;
   /** The number of the newest burial, even if its letter no longer exists. */
   lastBurial(): Step<number>;
-  /** Allocates numbers for letters that were buried elsewhere, at the latest at `latestAt`. Returns the first number. */
+  /**
+   * Allocates numbers for letters that were buried elsewhere, no later than `latestAt`. Returns the first
+   * number.
+   */
   takeBurials(count: number, latestAt: number): Step<number>;
   /** The letters that match a filter, as one query per table or state. */
   lettersMatching(filter: LetterFilter): Step<readonly MatchingLetters[]>;
-  /** The error that makes the engine retry the transaction because a concurrent one was faster. */
+  /** Returns the error that makes the engine retry the transaction because a concurrent one was faster. */
   lostRace(what: string): Error;
-  /** Redrives the next selected letters with one statement; returns null if the engine cannot. */
+  /**
+   * Redrives the next selected letters with one statement; returns null if the engine does not support this.
+   */
   redriveNext(work: Work): Step<Worked | null>;
   /** Updates the text index, if the engine has one, after the last failures of letters may have changed. */
   reindexTexts(letterSequences: readonly number[]): Step<void>;
@@ -83,9 +96,9 @@ export interface Fragment {
   readonly values: readonly SqlValue[];
 }
 
-/** SQL that the two databases write differently. */
+/** SQL that differs between the two databases. */
 export interface Dialect {
-  /** A condition: the column has one of the values of a list parameter. */
+  /** A condition: the column equals one of the values of a list parameter. */
   among(column: string, parameter: string, type?: "bigint" | "text"): string;
   /** A parameter with an explicit type, where PostgreSQL cannot infer it. */
   typed(parameter: string, type: "bigint" | "text" | "boolean" | "text[]"): string;
@@ -97,7 +110,9 @@ export interface Dialect {
     columns: Readonly<Record<string, ColumnType>>,
     rows: readonly (readonly Scalar[])[],
   ): Fragment;
-  /** A condition: the column has one of the values of a SELECT, which may use columns of preceding tables. */
+  /**
+   * A condition: the column equals one of the values of a SELECT, which may use columns of preceding tables.
+   */
   amongSelected(column: string, select: string): string;
   /** An aggregate that returns the values of a group of rows as JSON text: `jsonArray("item_id ORDER BY ref")`. */
   jsonArray(values: string): string;
@@ -111,13 +126,19 @@ export interface Dialect {
   element(list: string, index: string): string;
   /** A SELECT of the `ref` of all items that a holder has leased. */
   heldBy(holder: string): string;
-  /** Forces an index where the planner would choose another one. */
+  /** Forces an index where the planner would choose a different one. */
   indexedBy(index: string): string;
-  /** The join that keeps the written order where the planner would choose another one. */
+  /** The join that keeps the written order where the planner would choose a different one. */
   readonly joinInOrder: string;
-  /** The condition of the partial index of errors, which only queries with exactly this text use. */
+  /**
+   * The condition of the partial index of errors. A query uses the index only if it contains exactly this
+   * text.
+   */
   readonly errors: string;
-  /** Whether one statement per row is faster than one statement for a few rows, because there is no round trip. */
+  /**
+   * Whether one statement per row is faster than one statement for several rows, because there is no round
+   * trip.
+   */
   readonly isRowByRow: boolean;
   /** Sorts a text column by its bytes. */
   inBytes(column: string): string;
@@ -128,11 +149,11 @@ export interface Dialect {
   readonly serial: string;
   /** Queues with their counters. */
   readonly queueTotals: string;
-  /** The relation of selected letters with their status. */
+  /** The relation that contains selected letters with their status. */
   readonly selected: string;
-  /** The columns of a letter besides its number, item, group and time of burial. */
+  /** The columns of a letter besides its number, item, group and burial time. */
   readonly letterHeader: Readonly<Record<string, ColumnType>>;
-  /** The message of the last failure of a letter `l`, by which groups are split. */
+  /** The message of a letter's last failure, which is used to split groups. */
   readonly lastMessage: string;
 }
 
@@ -143,7 +164,7 @@ export function runNow<T>(step: Step<T>): T {
   return result.value;
 }
 
-/** Runs a step and waits for what it yields. An error of a statement is thrown inside the step. */
+/** Runs a step and awaits what it yields. An error of a statement is thrown inside the step. */
 export async function runAwaiting<T>(step: Step<T>): Promise<T> {
   const result = step.next();
   return result.done ? result.value : finish(step, result.value);
@@ -168,7 +189,7 @@ async function settle<T>(
   return step.next(answer);
 }
 
-/** Runs independent steps at the same time: their statements are sent without waiting in between. */
+/** Runs independent steps concurrently: their statements are sent without waiting in between. */
 export function* together<Steps extends readonly Step<unknown>[]>(
   ...steps: Steps
 ): Step<{ [At in keyof Steps]: Steps[At] extends Step<infer T> ? T : never }> {
@@ -182,7 +203,7 @@ function begin<T>(step: Step<T>): T | Promise<T> {
   return result.done ? result.value : finish(step, result.value);
 }
 
-/** A step of one call, which runs when the step is reached: at once in one engine, with waiting in the other. */
+/** A step that consists of one call. SQLite runs it synchronously, PostgreSQL awaits it. */
 export function* call<T>(run: () => T | Promise<T>): Step<T> {
   const answer = run();
   return (answer instanceof Promise ? yield answer : answer) as T;

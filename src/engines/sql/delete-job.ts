@@ -8,7 +8,10 @@ import type { Db, Step } from "./db.ts";
 import { writeEvent } from "./events.ts";
 import { countQueue, queueNo, requireJob } from "./jobs.ts";
 
-/** Returns true when nothing is left to delete. Needs the lock of letters and operations, because it deletes operations. */
+/**
+ * Returns true when nothing is left to delete. Requires the lock on letters and operations, because it
+ * deletes operations.
+ */
 export function* deleteJob(db: Db, id: string, step: DeleteJobStep): Step<boolean> {
   const job = yield* requireJob(db, id, db.sql.forUpdate);
   const queue = yield* queueNo(db, job.id);
@@ -76,7 +79,7 @@ function* begin(db: Db, queue: number, deletion: Deletion): Step<void> {
   yield* db.run("UPDATE jobs SET kind = 'deleting' WHERE id = ?", deletion.job.id);
 }
 
-/** Records the counts of the job, which nothing else keeps after its deletion. */
+/** Records the counts of the job, because they are not stored elsewhere after its deletion. */
 function deletedEvent({ job, counts, author }: Deletion): EventDraft {
   const { total, done, attempts, purged, evicted } = counts;
   return {

@@ -1,6 +1,6 @@
 /**
- * The counter changes of one transaction, summed until its end, and the counters that users read. `store check` counts again
- * and compares.
+ * The counter changes of one transaction, summed until its end, and the counters that users read. `store
+ * check` recounts and compares them.
  */
 
 import type { Arrival, ArrivalQuery, Counter } from "../../engine.ts";
@@ -32,7 +32,7 @@ export interface GroupSum extends Record<GroupCounter | "count", number> {
   lastAt: number;
 }
 
-/** The net changes of a group's burials in one minute: letters that wait, and all letters. */
+/** The net changes of a group's burials in one minute: waiting letters, and all letters. */
 export interface ArrivalSum {
   readonly group: number;
   readonly minute: number;
@@ -122,7 +122,7 @@ export class Deltas<Letter extends CountedLetter = NumberedLetter> {
   }
 }
 
-/** Allocates nothing for existing counters, because every write calls this for each item. */
+/** Allocates nothing for existing counters, because this is called for each item of every write. */
 function count<Counter>(sums: Map<number, Map<Counter, number>>, no: number, counter: Counter, by: number) {
   const counters = sums.get(no);
   if (counters === undefined) sums.set(no, new Map([[counter, by]]));

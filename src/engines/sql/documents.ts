@@ -1,4 +1,4 @@
-/** Small documents that processes share. Each has a version that rises with every write. */
+/** Small documents that processes share. Each has a version that increases with every write. */
 import type { SettleAndLease, SettleAndLeaseResult, SharedDocument } from "../../engine.ts";
 import { assertFreeName, gateName } from "../../item/store-queries.ts";
 import { type Json, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";

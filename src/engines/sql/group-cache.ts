@@ -1,6 +1,7 @@
 /**
- * The groups that one transaction uses. Looks up signatures and groups for a whole batch in one statement, and writes
- * changed records and fixes at the end. Requires the lock of letters, so that no other transaction changes them.
+ * Caches the groups that one transaction uses. Looks up signatures and groups for a whole batch in one
+ * statement, and writes changed records and fixes at the end. Requires the lock on letters, so that no other
+ * transaction changes them.
  */
 import type { EventSubject } from "../../item/event.ts";
 import {
@@ -22,7 +23,10 @@ import { type Db, type Step, together } from "./db.ts";
 import type { EventLog } from "./events.ts";
 import { countFixes, type FixSum, readLives, writeLives } from "./group-records.ts";
 
-/** The fields that identify a row of `groups` in a queue, and those that are stored from its first letter. */
+/**
+ * The fields that identify a row of `groups` in a queue, and the fields that are stored from its first
+ * letter.
+ */
 export type LetterHeader = Pick<
   DeathRecord,
   | "signature"
@@ -34,7 +38,7 @@ export type LetterHeader = Pick<
   | "manualReviewRequired"
 >;
 
-/** A row of `groups` to find or create; `at` is its first time if it is new. */
+/** A row of `groups` to find or create; if it is created, `at` is its first failure time. */
 interface AskedRow {
   readonly queue: number;
   readonly at: number;
@@ -77,7 +81,7 @@ export class GroupCache {
   ): Step<Group[]> {
     if (asked.length === 0) return [];
     const meeting = this.#meet(asked.map(({ group }) => group.signature));
-    // A record shows whether there are corrections, which saves a statement but costs PostgreSQL a round trip.
+    // A record shows whether there are corrections. This saves a statement but costs PostgreSQL a round trip.
     if (this.#db.sql.isRowByRow) yield* meeting;
     else yield* together(this.#correctionsNow(), meeting);
     const corrections = yield* this.#correctionsNow();
@@ -88,8 +92,8 @@ export class GroupCache {
   }
 
   /**
-   * Like `groupAll` for one group, if no correction or closed record needs more than `find` reads; otherwise undefined. Without a
-   * generator, because SQLite does this for every burial.
+   * Like `groupAll` for one group, if neither a correction nor a closed record requires more than `find`
+   * reads; otherwise undefined. Not a generator, because SQLite calls this for every burial.
    */
   groupOpen<Group extends Grouping>(
     group: Group,
@@ -105,7 +109,7 @@ export class GroupCache {
     return this.#corrections?.length === 0 ? this.#underItsPattern(group) : undefined;
   }
 
-  /** Like `numbersOf` for one row that exists; otherwise undefined. */
+  /** Like `numbersOf` for one row, if it exists; otherwise undefined. */
   existingNumber(
     asked: AskedRow,
     find: (sql: string, key: readonly (string | number)[]) => { readonly no: number } | undefined,
@@ -118,7 +122,7 @@ export class GroupCache {
     return no;
   }
 
-  /** Prefetches in one batch what the burials of these letters will most likely need. */
+  /** Prefetches in one batch the data that the burials of these letters will most likely need. */
   *foresee(queue: number, headers: readonly LetterHeader[]): Step<void> {
     if (headers.length === 0) return;
     yield* together(
@@ -157,7 +161,10 @@ export class GroupCache {
     this.#succeeded.set(fix.signature, subject);
   }
 
-  /** Returns the numbers of the rows of `groups`, in the order asked. Creates missing rows, with ascending numbers. */
+  /**
+   * Returns the numbers of the rows of `groups`, in the given order. Creates missing rows with ascending
+   * numbers.
+   */
   *numbersOf(asked: readonly AskedRow[]): Step<number[]> {
     const keys = asked.map(rowKey);
     const missing = yield* this.#findRows(asked, keys);
@@ -177,7 +184,10 @@ export class GroupCache {
     return this.#succeeded.size > 0;
   }
 
-  /** Call after the counters are written, which show whether letters wait, and before the events. */
+  /**
+   * Call after the counters are written, because they show whether letters are waiting, and before the events
+   * are written.
+   */
   *write(): Step<void> {
     if (this.hasEnds) yield* this.#resolveThoseOver();
     if (this.#changed.size === 0 && this.#fixes.size === 0) return;
@@ -267,7 +277,7 @@ export interface FoundRecord {
   readonly signature: string;
   readonly pattern: string;
   readonly is_open: number;
-  /** Whether there are corrections, of any group. */
+  /** Whether there are corrections for any group. */
   readonly is_corrected?: number;
 }
 
@@ -320,7 +330,7 @@ function* findGroups(
   );
 }
 
-/** Needs the lock of letters, so that no other transaction creates the same groups. */
+/** Requires the lock on letters, so that no other transaction creates the same groups. */
 function insertGroups(db: Db, asked: readonly AskedRow[]): Step<number> {
   return db.insert(
     "groups (queue, signature, error_type, error_class, eligible, review, pattern, algorithm, first_at, last_at)",
@@ -331,7 +341,10 @@ function insertGroups(db: Db, asked: readonly AskedRow[]): Step<number> {
   );
 }
 
-/** Returns the signatures that have letters in any queue. Checks the newest groups first: they most likely have letters. */
+/**
+ * Returns the signatures that have letters in any queue. Checks the newest groups first, because they most
+ * likely have letters.
+ */
 function* waitingOf(db: Db, signatures: readonly string[]): Step<ReadonlySet<string>> {
   const asked = db.sql.relation(
     "a",

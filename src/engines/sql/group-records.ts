@@ -1,6 +1,6 @@
 /**
- * Reads and lists groups, the records of their signatures and their fixes, and edits the records. group-cache.ts updates
- * them for the burials and successes of a transaction.
+ * Reads and lists groups, signature records and fixes, and edits the records. group-cache.ts updates them for
+ * the burials and successes of a transaction.
  */
 
 import type { LetterGroup } from "../../engine.ts";
@@ -53,7 +53,7 @@ export function* listGroupRecords(
   db: Db,
   { states, prefix }: { readonly states?: readonly GroupState[]; readonly prefix?: string },
 ): Step<GroupRecord[]> {
-  // Not LIKE, because the prefix may contain its wildcards.
+  // Does not use LIKE, because the prefix may contain wildcards.
   const begins = (column: string) => `substr(${column}, 1, length(${db.sql.typed("?", "text")})) = ?`;
   const { sql, values } = allOf([
     states && condition(db.sql.among("state", "?", "text"), states),
@@ -160,7 +160,7 @@ function* notesOf(db: Db, signatures: readonly string[]): Step<ReadonlyMap<strin
   return found;
 }
 
-/** The successes of one transaction that count as one fix. `edit` and `rule` are those of the last success. */
+/** The successes in one transaction that count as one fix. `edit` and `rule` come from the last success. */
 export interface FixSum {
   readonly signature: string;
   /** The number of the redrive operation. */
@@ -172,7 +172,10 @@ export interface FixSum {
   readonly waitedMs: number;
 }
 
-/** Adds fixes in the order of their first success, which their numbers keep. The records of their groups must exist. */
+/**
+ * Adds fixes in the order of their first success and numbers them in this order. The records of their groups
+ * must exist.
+ */
 export function* countFixes(db: Db, fixes: readonly FixSum[]): Step<void> {
   if (fixes.length === 0) return;
   const sums = db.sql.relation(
@@ -251,7 +254,10 @@ interface GroupRow {
   readonly is_regression: number;
 }
 
-/** Merges groups of one queue and signature that differ only in classification; the first one names the result. */
+/**
+ * Merges groups with the same queue and signature that differ only in classification; the first one names the
+ * result.
+ */
 export function* listGroups(
   db: Db,
   filter: { readonly queue?: string; readonly states?: readonly GroupState[] },

@@ -13,7 +13,10 @@ interface HoldMove {
   readonly to: "ready" | "held";
 }
 
-/** Held items still block younger items of their ordering keys. If an id is given twice, the second one is refused. */
+/**
+ * Held items still block younger items with the same ordering key. If an id is given twice, the second one is
+ * refused.
+ */
 export function* moveHeld(db: Db, { queue: name, itemIds, by, to }: HoldMove): Step<HoldReport> {
   const queue = yield* queueNo(db, name);
   const from = to === "held" ? "ready" : "held";

@@ -1,4 +1,4 @@
-/** The holders of leases, and what each of them holds. */
+/** Lease holders and their leases. */
 import type { Holder, NewHolder } from "../../engine.ts";
 import type { LeasedItem } from "../../item/item.ts";
 import { readOptions } from "../../item/item-options.ts";
@@ -26,8 +26,8 @@ export function* heartbeat(db: Db, holderId: string): Step<boolean> {
 }
 
 /**
- * Sets the expiry to 0, which no heartbeat changes. `unregisterHolder` waits for a lease that commits at the same time; the
- * holder does not start that item, because its heartbeat is too old.
+ * Sets the expiry to 0, which no heartbeat changes. `unregisterHolder` waits for a lease that commits at the
+ * same time. The holder does not start that item, because its heartbeat is too old.
  */
 export function* revoke(
   db: Db,
@@ -39,7 +39,7 @@ export function* revoke(
   return (yield* db.run(sql, holderId, until)) > 0;
 }
 
-/** Locks the row first: a concurrent lease of the holder either commits before or is refused. */
+/** Locks the row first: a concurrent lease by the holder either commits before or is refused. */
 export function* unregisterHolder(db: Db, holderId: string): Step<boolean> {
   const sql = `SELECT no FROM holders WHERE id = ? ${db.sql.forUpdate}`;
   const holder = yield* db.get<{ no: number }>(sql, holderId);

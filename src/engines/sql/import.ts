@@ -1,6 +1,6 @@
 /**
- * Imports letters. Looks them up together, decides on each one in memory, and writes them with a few statements per table,
- * so that an import needs few round trips.
+ * Imports letters. Looks them up together, decides about each one in memory, and writes them with a few
+ * statements per table, so that an import needs few round trips.
  */
 import type { ImportReport } from "../../engine.ts";
 import { importedFailures } from "../../item/event.ts";
@@ -44,7 +44,10 @@ export function* importLetters(db: Db, queueName: string, letters: readonly Lett
   return report;
 }
 
-/** Reads and locks the items that the queue already has, so that a dead item stays dead until the import commits. */
+/**
+ * Reads and locks the items that already exist in the queue, so that a dead item stays dead until the import
+ * commits.
+ */
 function* knownItems(db: Db, queue: number, ids: readonly string[]): Step<readonly KnownItem[]> {
   const rows = yield* db.all<{
     readonly item_id: string;
@@ -89,7 +92,7 @@ function* writeItems(db: Db, queue: number, items: readonly Admission[]): Step<v
 
 const NORMAL = rankOf("normal");
 
-/** Fills the bare rows of purged items again. */
+/** Restores the data of purged items, of which only the row was kept. */
 function* refill(db: Db, items: readonly Admission[]): Step<void> {
   if (items.length === 0) return;
   const rows = db.sql.relation(
@@ -120,7 +123,7 @@ function* extend(db: Db, items: readonly Admission[]): Step<void> {
   );
 }
 
-/** One unregistered holder stands for all holders of imported attempts. */
+/** One unregistered holder represents all holders of imported attempts. */
 function* holderElsewhere(db: Db, queue: number): Step<number> {
   yield* db.run(
     `INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at, gone)
@@ -252,7 +255,7 @@ function* writeDeaths(db: Db, burials: readonly Buried[]): Step<void> {
   );
 }
 
-/** An item that the queue already has. */
+/** An item that already exists in the queue. */
 interface KnownItem {
   readonly itemId: string;
   readonly ref: number;
@@ -261,7 +264,7 @@ interface KnownItem {
   readonly isPurged: boolean;
 }
 
-/** An item that the import creates, extends, or fills again after a purge. */
+/** An item that the import creates, extends, or refills after a purge. */
 interface Admission {
   readonly itemId: string;
   readonly known: KnownItem | undefined;
@@ -318,7 +321,7 @@ class Admissions {
     return "extended";
   }
 
-  /** Creates an item, or refills a purged one, which keeps at least the number of attempts that it had. */
+  /** Creates an item, or refills a purged one, whose attempt number must not decrease. */
   #comeIn(letter: Letter, given: ImportedLetter, known: KnownItem | undefined): void {
     const records = [...given.attempts];
     const last = records.at(-1)?.endedAt ?? 0;

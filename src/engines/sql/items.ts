@@ -53,7 +53,7 @@ function* readItems(db: Db, chosen: string, ...values: readonly SqlValue[]): Ste
   return rows.map(itemOf);
 }
 
-/** Finds items by id or prefix: a range of the unique index, sought once per queue. */
+/** Finds items by id or prefix: searches a range of the unique index, once per queue. */
 export function findItems(
   db: Db,
   idOrPrefix: string,
@@ -87,7 +87,10 @@ export function* listItems(db: Db, query: ItemQuery): Step<Item[]> {
   );
 }
 
-/** Chooses the fastest access: by ids, by SQLite's index of held items, or by number. A column behind `+` uses no index. */
+/**
+ * Chooses the fastest access path: by ids, by SQLite's index of held items, or by number. The `+` before a
+ * column prevents the use of an index.
+ */
 function seek(db: Db, { states, itemIds }: ItemQuery): string {
   if (itemIds !== undefined) {
     return `+i.ref > ?1 AND i.queue = ?2 AND ${db.sql.among("i.item_id", "?5", "text")}`;
@@ -119,7 +122,7 @@ export function* listResults(
   }));
 }
 
-/** Writes nothing unless this attempt still runs. */
+/** Writes nothing unless this attempt is still running. */
 export function* writeProgress(db: Db, { ref, attempt }: Lease, value: Json): Step<boolean> {
   const written = yield* db.run(
     `INSERT INTO progress (ref, attempt, at, value)

@@ -23,7 +23,7 @@ interface Judged<Candidate> {
   readonly refused: Refused;
 }
 
-/** `named` holds the letters named in the step, by number. */
+/** `named` contains the letters listed in the step, by number. */
 export function judge<Candidate extends CandidateRow>(
   work: { readonly operation: StoredOperation; readonly named: ReadonlyMap<number, LetterStep> },
   candidates: readonly Candidate[],

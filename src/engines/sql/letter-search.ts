@@ -1,6 +1,7 @@
 /**
- * Finds the letters that match a filter, in pages. Waiting letters are in one table, closed ones in another, and letters in
- * retry are found through their items. A cursor is a position, so it stays valid when letters are removed.
+ * Finds the letters that match a filter, in pages. Waiting letters are in one table and resolved ones in
+ * another; letters in retry are found through their items. A cursor is a position, so it stays valid when
+ * letters are removed.
  */
 import type { LetterFilter, LetterOrder, LetterQuery } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
@@ -14,13 +15,13 @@ export interface Source {
   readonly table: LetterTable;
   /** The condition on the rows `l` and `i`. */
   readonly condition: string;
-  /** The number of a group's letters in this source, if the group `g` counts them. */
+  /** The number of a group's letters in this source, if the group `g` has a counter for them. */
   readonly counted?: string;
   /** The index of items in retry, if there are few enough to check one by one. */
   readonly index?: string;
 }
 
-/** All letters that wait, in any state. */
+/** All waiting letters, in any state. */
 export const WAITING: Source = { table: "letters", condition: "true", counted: "g.count" };
 export const DEAD: Source = {
   table: "letters",
@@ -132,7 +133,7 @@ export function* searchAndCount(
   };
 }
 
-/** A page of letters that is ordered by error type. */
+/** A page of letters ordered by error type. */
 interface TypeWalk {
   readonly source: Source;
   readonly filter: LetterFilter;
@@ -261,7 +262,7 @@ function conditionAfter(order: LetterOrder, { no, key }: PageCursor): PageSql {
   return { sql: `key ${beyond}= ? AND (key ${beyond} ? OR no < ?)`, values: [key, key, no] };
 }
 
-/** The search of a query. It finds one letter more than the page if there is a next page. */
+/** Returns the search for a query. It finds one more letter than the page holds if there is a next page. */
 export function searchOf(query: LetterQuery): Search & { readonly filter: LetterQuery } {
   const order = query.order ?? "newest";
   const after = query.cursor === undefined ? undefined : readCursor(order, query.cursor);

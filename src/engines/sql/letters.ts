@@ -6,14 +6,14 @@ import type { ItemState } from "../../item/state.ts";
 import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
 import { countOf, failuresOf, lastEndOf, readFailure } from "./attempts.ts";
 
-/** The tables of letters that wait and of those that are closed. */
+/** The tables of waiting letters and of resolved letters. */
 export type LetterTable = "letters" | "resolved_letters";
 
 export const LETTER_TABLES: readonly LetterTable[] = ["letters", "resolved_letters"];
 
 /**
- * A letter with its item, as an array, because SQLite packs rows into arrays. Optional columns were not read; the last ones
- * exist for closed letters only.
+ * A letter with its item, as an array, because SQLite packs rows into arrays. Optional columns were not read;
+ * the last ones exist only for resolved letters.
  */
 export type LetterTuple = readonly [
   no: number,
@@ -40,11 +40,11 @@ export type LetterTexts = readonly [
   data: string | null,
   /** The text of `failedAttempts`. */
   attempts: string | null,
-  /** The last failure, if it was read instead of all of them. */
+  /** The last failure, if only this one was read. */
   lastFailure: string | null,
 ];
 
-/** The columns of a letter that its group has. */
+/** The columns of a letter that come from its group. */
 export interface GroupColumns {
   readonly queue: string;
   readonly signature: string;
@@ -83,8 +83,8 @@ export function withAdditions(
 type Growing<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /**
- * A letter whose data and failures are parsed when they are first used: parsing costs as much as reading, and most listings use
- * few of them. All fields are own and enumerable, so that a copy has them too.
+ * A letter whose data and failures are parsed when they are first used: parsing costs as much as reading, and
+ * most listings use few of them. All fields are own and enumerable, so that a copy includes them.
  */
 class LoadedLetter implements StoredLetter {
   declare readonly ref: number;

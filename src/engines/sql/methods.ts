@@ -1,4 +1,6 @@
-/** The methods of the storage contract that both SQL engines share, bound to the transactions of one of them. */
+/**
+ * The methods of the storage contract that both SQL engines share, bound to the transactions of one engine.
+ */
 import type { Engine } from "../../engine.ts";
 import { advance } from "./advance.ts";
 import { addNote, listAmendments, listNotes } from "./amendments.ts";
@@ -23,12 +25,12 @@ import { beginOperation, enlist, listRefusals, listSelected } from "./selection.
 export interface Transactions {
   /** For one statement, or several that need no common snapshot. Must not use `db.now`. */
   readOnce<T>(steps: (db: Db) => Step<T>): Promise<T>;
-  /** Like `readOnce`, for reads that runners repeat all the time. */
+  /** Like `readOnce`, for reads that runners repeat frequently. */
   readOften<T>(steps: (db: Db) => Step<T>): Promise<T>;
   /** One consistent snapshot for several statements. */
   readSnapshot<T>(steps: (db: Db) => Step<T>): Promise<T>;
   write<T>(steps: (db: Db) => Step<T>): Promise<T>;
-  /** For everything that changes letters, groups or operations: one such transaction at a time. */
+  /** For all changes of letters, groups or operations: only one such transaction runs at a time. */
   writeLocked<T>(steps: (db: Db) => Step<T>): Promise<T>;
 }
 

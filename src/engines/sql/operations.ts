@@ -163,8 +163,8 @@ export function endRedrivesSql(sql: Dialect): string {
 }
 
 /**
- * Changes nothing while letters are pending or in progress. A cancelled operation stays cancelled. Every step that changes
- * the counts locks the operation's row, so the last one sees them all.
+ * Changes nothing while letters are pending or in progress. A cancelled operation stays cancelled. Every step
+ * that changes the counts locks the operation's row, so the last step sees all changes.
  */
 function endSql(sql: Dialect): string {
   return `UPDATE operations SET ended_at = ?1, status = CASE status WHEN 'cancelled' THEN status ELSE 'ended' END

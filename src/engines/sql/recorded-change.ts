@@ -1,4 +1,4 @@
-/** Records changes that leave no event of their own, so that the audit has them. */
+/** Records changes that have no event type of their own, so that they appear in the audit log. */
 import type { RecordedChange } from "../../item/store-queries.ts";
 import { compact } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";

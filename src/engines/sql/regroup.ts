@@ -6,7 +6,7 @@ import { type Ledger, newLedger, writeLedger } from "./bury.ts";
 import { type Db, type Step, together } from "./db.ts";
 import type { GroupCounter, NumberedLetter } from "./deltas.ts";
 
-/** Returns how many letters changed their group. If a letter is named twice, the first entry wins. */
+/** Returns how many letters changed their group. If a letter is listed twice, the first entry wins. */
 export function* regroup(db: Db, letters: readonly Regrouped[]): Step<number> {
   const ledger = newLedger(db);
   const asked = yield* groupsFor(ledger, letters);
@@ -18,7 +18,7 @@ export function* regroup(db: Db, letters: readonly Regrouped[]): Step<number> {
   return moving.length;
 }
 
-/** An existing letter, and the group where it belongs. */
+/** An existing letter and its new group. */
 interface Asked {
   readonly row: Row;
   readonly algorithm: string;
@@ -34,7 +34,7 @@ interface Row extends NumberedLetter {
   readonly eligible: number;
   readonly review: number;
   readonly message: string | null;
-  /** The group counter that also includes the letter, if any. */
+  /** A further counter of the group that includes the letter, or null. */
   readonly counted: GroupCounter | null;
   readonly is_waiting: number;
 }
@@ -109,7 +109,7 @@ function judgementOf({ error_type, error_class, eligible, review }: Row) {
   };
 }
 
-/** Records the algorithm in the group of each letter, whether the letter moved or not. */
+/** Records the algorithm in the group of each letter, even if the letter was not moved. */
 function* writeAlgorithms(db: Db, asked: readonly Asked[]): Step<void> {
   const last = new Map(
     asked.map(({ row: { queue }, found: { signature }, algorithm }) => [

@@ -1,4 +1,7 @@
-/** Handles items whose ids exist: compares them with the stored ones and replaces those where the caller asks for it. */
+/**
+ * Handles items whose ids already exist: compares them with the stored ones and replaces those that the
+ * caller wants to replace.
+ */
 import type { AddReport } from "../../engine.ts";
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
@@ -21,7 +24,7 @@ export type AddOutcome = "existing" | "changed" | "replaced";
 
 const CHANGED_IDS_MAX = 10;
 
-/** Counts what became of the items of one call. */
+/** Counts the outcomes of the items of one call. */
 export class AddTotals {
   added = 0;
   replaced = 0;
@@ -46,7 +49,7 @@ interface Known {
   readonly item_id: string;
   readonly state: ItemState;
   readonly purged: number;
-  /** The current data, and the data that the item was added with. */
+  /** The current data, and the original data of the item. */
   readonly data: string | null;
   readonly first: string | null;
 }
@@ -82,7 +85,9 @@ function* findKnown({ db, queue }: Intake, itemIds: readonly string[]): Step<Rea
   return new Map(rows.map((row) => [row.item_id, row]));
 }
 
-/** Compares with the data that the item was added with, not with later edits. Purged items have no data to compare. */
+/**
+ * Compares with the original data of the item, not with later edits. Purged items have no data to compare.
+ */
 function compare({ purged, data, first }: Known, item: NewItem): AddOutcome {
   if (purged === 1) return "existing";
   return textOf(first ?? data) === canonicalJson(item.data) ? "existing" : "changed";

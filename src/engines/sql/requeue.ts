@@ -62,7 +62,7 @@ function* readOrigins(db: Db, refs: readonly number[]): Step<readonly Origin[]> 
   });
 }
 
-/** The ids in the queue that continue one of these items' ids with `~`. */
+/** Returns the ids in the queue that consist of one of these items' ids and a suffix that starts with `~`. */
 function* takenIds(db: Db, queue: number, origins: readonly Origin[]): Step<Set<string>> {
   const ranges = db.sql.relation(
     "o",

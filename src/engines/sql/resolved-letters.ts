@@ -1,4 +1,7 @@
-/** Resolves, restores and deletes letters, many with a few statements. A closed letter keeps its number and all its data. */
+/**
+ * Resolves, restores and deletes letters in bulk, with a few statements. A resolved letter keeps its number
+ * and all its data.
+ */
 import type { Resolution, ResolutionKind } from "../../item/letter.ts";
 import { type Ledger, letterColumns, type Unburied } from "./bury.ts";
 import { type Db, type Step, together } from "./db.ts";
@@ -102,7 +105,7 @@ export interface Bulk {
   readonly letters: readonly BulkLetter[];
 }
 
-/** Discards dead letters, all for one reason or each for its own. */
+/** Discards dead letters, with one common reason or a separate reason for each. */
 export function* discardLetters(
   bulk: Bulk,
   {
@@ -174,7 +177,7 @@ export function* purgeDiscarded(bulk: Bulk): Step<void> {
   yield* empty(bulk);
 }
 
-/** Deletes only the record of resolved letters: their items are done and stay. */
+/** Deletes only the records of resolved letters, because their items are done and are kept. */
 export function* purgeResolved(bulk: Bulk): Step<void> {
   if (bulk.letters.length === 0) return;
   yield* forget(bulk, "resolved");
@@ -200,7 +203,7 @@ function deleteRows({ db, letters }: Bulk, table: "letters" | "resolved_letters"
   );
 }
 
-/** The tables with the data of an item besides its bare row. */
+/** The tables that contain the data of an item, apart from its row in `items`. */
 const HELD = ["payloads", "attempts", "late_results", "notes", "amendments", "progress"] as const;
 
 /** Updates the items first, which locks them: a concurrent note is either deleted here or refused. */

@@ -28,7 +28,7 @@ export function rowPage({ columns, key }: Table, tuples: readonly Tuple[], limit
   return { rows, next: isEnd ? null : key.map((column) => last[column] ?? null) };
 }
 
-/** The error for a row that was written after the table that it references had been read. */
+/** The error for a row that was written after the table it references had been read. */
 export function copyDiffers(table: string, cause: unknown): RedriveError {
   return new RedriveError("copy_differs", `Rows of ${table} conflict with existing rows.`, {
     cause,

@@ -1,6 +1,7 @@
 /**
- * The selection of an operation: one row per letter, written when the operation begins or while letters are enlisted. So
- * "selected = done + refused + pending" always holds, and letters that are buried later are never included.
+ * The selection of an operation: one row per letter, written when the operation begins or while letters are
+ * enlisted. This ensures that "selected = done + refused + pending" always holds, and that letters buried
+ * later are never included.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { KIND_RULES, type NewOperation, type Operation, type SelectedLetter } from "../../item/operation.ts";
@@ -16,7 +17,7 @@ import {
   type StoredOperation,
 } from "./operations.ts";
 
-/** The newest letter is the bound of the selection: letters that are buried later get higher numbers. */
+/** The newest letter limits the selection: letters that are buried later have higher numbers. */
 export function* beginOperation(db: Db, operation: NewOperation): Step<Operation> {
   const { undoes } = operation;
   const undone = undoes === undefined ? null : yield* requireRow(db, undoes);
@@ -99,7 +100,7 @@ export function* enlist(
   return yield* requireOperation(db, id);
 }
 
-/** Looks in both tables, because a letter either waits or is closed. */
+/** Searches both tables, because a letter is either waiting or resolved. */
 function enlistAll(db: Db, row: StoredOperation, letterSequences: readonly number[]): Step<number> {
   const { among, joinInOrder, typed } = db.sql;
   const from = (table: string) => `SELECT no, ref, grp FROM ${table} WHERE ${among("no", "?2")}`;
@@ -120,7 +121,7 @@ interface SelectedRow {
   readonly reason: string | null;
 }
 
-/** Starts after `next_no` when only pending letters are asked for: none before it is pending. */
+/** If only pending letters are requested, starts after `next_no`, because no letter before it is pending. */
 export function* listSelected(
   db: Db,
   id: string,

@@ -1,4 +1,7 @@
-/** What both SQL engines do when attempts end, besides writing attempts and items: letters, events and counters. */
+/**
+ * The work of both SQL engines when attempts end, apart from writing attempts and items: letters, events and
+ * counters.
+ */
 import { eventsOf } from "../../item/event.ts";
 import type { DeathRecord, Settlement } from "../../item/item.ts";
 import { countersOf, MOVE_OF } from "../../item/settlement.ts";
@@ -29,7 +32,7 @@ export function countsAs({ verdict, outcome }: Settlement, what: "failed" | "los
   return outcome === what && verdict.kind !== "park" && verdict.kind !== "release";
 }
 
-/** The death records after people's corrections of the grouping. */
+/** Returns the death records after corrections of the grouping. */
 export function* groupDeaths(
   { groups }: Ledger,
   settled: readonly Settled[],

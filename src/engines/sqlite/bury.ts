@@ -50,7 +50,7 @@ export function lastBurial(session: Session): number {
   return session.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'letters'")?.seq ?? 0;
 }
 
-/** Raises the sequence, so that the numbers of closed letters are not reused. */
+/** Raises the sequence, so that the numbers of resolved letters are not reused. */
 export function numberBurials(session: Session, last: number): void {
   const { changes } = session.run(
     "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'letters'",

@@ -1,4 +1,7 @@
-/** `store check` for SQLite: checks the file's integrity, then runs every invariant as a query that must find nothing. */
+/**
+ * `store check` for SQLite: checks the file's integrity, then runs every invariant as a query that must
+ * return no rows.
+ */
 import { statSync } from "node:fs";
 import type { Problem, StoreInfo } from "../../engine.ts";
 import { isJsonObject, type Json, parseJson } from "../../std/json.ts";
@@ -77,7 +80,7 @@ export const RULES: Rules = {
        FROM letters_by_age s LEFT JOIN letters l ON l.grp = s.grp AND ${IN_RANGE}
             AND l.buried_at BETWEEN s.first_at AND s.last_at AND l.first_at BETWEEN s.first_min AND s.first_max
       GROUP BY s.grp, s.number_range HAVING s.count <> count(l.no)`,
-    // The counts of all groups together must be the sums of the groups' counts.
+    // The counts over all groups must equal the sums of the groups' counts.
     `SELECT 'the range ' || number_range || ' counts ' || coalesce(a.count, 0) || ' letters, its groups ' || coalesce(s.count, 0)
             AS detail
        FROM letters_by_age_of_all a
@@ -129,7 +132,7 @@ export const RULES: Rules = {
 interface JsonColumn {
   readonly table: string;
   readonly column: string;
-  /** An SQL expression that names the owner of the text. */
+  /** An SQL expression for the owner of the text, used in messages. */
   readonly name: string;
   readonly mustBeObject: boolean;
 }
@@ -151,7 +154,7 @@ const COLUMNS: readonly JsonColumn[] = [
 function checkJson(session: Session, max: number): Problem[] {
   const problems: Problem[] = [];
   for (const { table, column, name, mustBeObject } of COLUMNS) {
-    // SQLite allows less nesting than our parser, so texts that it rejects are parsed again.
+    // SQLite allows less nesting than Redrive's parser, so texts that SQLite rejects are parsed again.
     const isSuspect = `NOT json_valid(t.${column})${mustBeObject ? ` OR json_type(t.${column}) <> 'object'` : ""}`;
     const suspects = session.all<{ detail: string | null; text: string }>(
       `SELECT ${name} AS detail, t.${column} AS text FROM ${table} t

@@ -72,7 +72,9 @@ function countGroup(session: Session, sum: GroupSum): void {
 
 const BOUNDS = "first_at = min(first_at, ?), last_at = max(last_at, ?)";
 
-/** Updates the counters of one row. Few combinations of counters occur, so the statements stay few. */
+/**
+ * Updates the counters of one row. Few combinations of counters occur, so there are few different statements.
+ */
 function addTo(session: Session, table: string, no: number, counters: ReadonlyMap<string, number>): void {
   const changed = [...counters].filter(([, by]) => by !== 0).sort(([a], [b]) => (a < b ? -1 : 1));
   if (changed.length === 0) return;
@@ -80,7 +82,7 @@ function addTo(session: Session, table: string, no: number, counters: ReadonlyMa
   session.run(`UPDATE ${table} SET ${sums} WHERE no = ?`, ...changed.map(([, by]) => by), no);
 }
 
-/** Inserts no negative counts, because of the CHECK; see `countIntoRange`. */
+/** Does not insert negative counts, because of the CHECK; see `countIntoRange`. */
 function countArrivals(session: Session, { group, minute, waiting, ever }: ArrivalSum): void {
   if (waiting === 0 && ever === 0) return;
   session.run(

@@ -1,6 +1,6 @@
 /**
- * Creates the file of a new store atomically. SQLite would create an empty file first, and a process killed at that moment would
- * leave what looks like a truncated store.
+ * Creates the file of a new store atomically. SQLite would create an empty file first, and if the process
+ * were killed at that moment, the file would look like a truncated store.
  */
 import { linkSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -11,7 +11,10 @@ import { DatabaseSync } from "./session.ts";
 /** Temporary files older than this were left by a process that was killed. */
 const LEFT_AFTER_MS = 60_000;
 
-/** Does nothing if another process was faster, or if the file system has no hard links: then SQLite creates the file. */
+/**
+ * Does nothing if another process was faster, or if the file system does not support hard links; SQLite then
+ * creates the file.
+ */
 export function createStoreFile(path: string): void {
   const fresh = `${path}.new-${randomName(8)}`;
   try {
@@ -22,7 +25,7 @@ export function createStoreFile(path: string): void {
     makePrivate(fresh);
     linkSync(fresh, path);
   } catch {
-    // Opening the store reports what is wrong with the folder or the disk.
+    // Any problem with the folder or the disk is reported when the store is opened.
   } finally {
     for (const end of ["", "-wal", "-shm"]) rmSync(`${fresh}${end}`, { force: true });
   }

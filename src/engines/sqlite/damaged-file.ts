@@ -1,6 +1,6 @@
 /**
- * Reads what can be read of a damaged SQLite store. Opens the file read-only through SQLite and never changes it. Rows on
- * damaged pages are skipped: reading continues with the next readable key.
+ * Reads the readable rows of a damaged SQLite store. Opens the file read-only through SQLite and never
+ * changes it. Rows on damaged pages are skipped: reading continues with the next readable key.
  */
 
 import type { TableDamage } from "../../item/store-queries.ts";
@@ -51,7 +51,7 @@ export class DamagedFile {
     return TABLES.map((table) => this.readTable(table, () => undefined));
   }
 
-  /** Calls `onRow` with every readable row, its values in the order of `columnsOf`. */
+  /** Calls `onRow` for every readable row, with its values in the order of `columnsOf`. */
   readTable(table: Table, onRow: (row: Row) => void): TableDamage {
     const source = table.name === "sequences" ? "sqlite_sequence" : table.name;
     if (this.#read(`SELECT 1 FROM ${source} LIMIT 0`) === undefined)
@@ -78,7 +78,10 @@ export class DamagedFile {
   }
 }
 
-/** The columns that are salvaged of a table. Rows of items also hold the start time of a running attempt. */
+/**
+ * Returns the columns of a table that are salvaged. For items, this includes the start time of a running
+ * attempt.
+ */
 export function columnsOf({ name, columns }: Table): readonly string[] {
   const names = columns.map((column) => column.name);
   return name === "items" ? [...names, "started_at"] : names;
@@ -175,7 +178,7 @@ class Scan {
     return rows !== undefined && this.#isInOrder({ compare, key }, rows) ? rows : undefined;
   }
 
-  /** A damaged page can return rows out of order, and the scan would never end. */
+  /** Detects rows that a damaged page returns out of order, because the scan would otherwise never end. */
   #isInOrder({ compare, key }: Start, rows: readonly Row[]): boolean {
     let before = key;
     return rows.every((row, at) => {
@@ -190,7 +193,7 @@ class Scan {
     return this.#keyAt.map((at) => row[at] ?? 0);
   }
 
-  /** A damaged page can return values of the wrong type. */
+  /** Detects values of the wrong type, which a damaged page can return. */
   #fits(row: Row): boolean {
     const isWhole = this.#table.columns.every(({ kind }, at) => {
       const value = row[at];
@@ -202,7 +205,7 @@ class Scan {
   }
 }
 
-/** The lowest readable number above `failed`, if all numbers above it are readable too. */
+/** Returns the lowest readable number above `failed` such that all numbers above it are readable too. */
 function firstBetween(failed: number, readable: number, isReadable: (step: number) => boolean): number {
   let low = failed;
   let high = readable;

@@ -76,7 +76,10 @@ function transactionsOf(session: Session): Transactions {
   return { readOnce: now, readOften: now, readSnapshot, write, writeLocked: write };
 }
 
-/** Limits the indexing of new letters before a search; a few unindexed letters are as fast to scan as to index. */
+/**
+ * Limits the indexing of new letters before a search; scanning a few unindexed letters is as fast as indexing
+ * them.
+ */
 const SEARCHING = { forMs: 1000, leaveMax: 500 };
 
 function watchQueue(session: Session, queue: string, notify: () => void): () => Promise<void> {

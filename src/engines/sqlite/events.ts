@@ -1,6 +1,7 @@
 /**
- * Events in SQLite: appended in the transaction of the change that they describe, and read in order by cursor. Equal events
- * of many items in one step are a run: one row with the number of its last event.
+ * Events in SQLite: appended in the transaction of the change that they describe, and read in order by
+ * cursor. Equal events of many items in one step are stored as a run: one row with the number of its last
+ * event.
  */
 
 import type { EventQuery } from "../../engine.ts";
@@ -31,8 +32,9 @@ export function writeEvents(session: Session, log: EventLog): void {
 }
 
 /**
- * The index (queue, id) serves one queue, the primary key all queues; both start at the cursor. Of a run, only events after
- * the cursor and within the limit are expanded: `passed` of them are skipped, and `before` events precede the run.
+ * The index (queue, id) is used for one queue, the primary key for all queues; both start at the cursor. Only
+ * those events of a run that follow the cursor and are within the limit are expanded: `passed` of them are
+ * skipped, and `before` events precede the run.
  */
 export function listEvents(session: Session, query: EventQuery): Event[] {
   const ofQueue =

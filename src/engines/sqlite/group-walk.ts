@@ -1,6 +1,6 @@
 /**
- * Pages of letters by group. A page merges the first letters of each chosen group, read from the index (grp, no) only as far
- * as needed, however many letters of other groups are in between.
+ * Pages of letters by group. A page merges the first letters of each selected group. These are read from the
+ * index (grp, no) only as far as needed, regardless of how many letters of other groups are in between.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
@@ -22,7 +22,10 @@ export interface Walk {
   readonly after: number | undefined;
 }
 
-/** With more groups than this, or a longer page, the nearest letters are scanned before each group is read. */
+/**
+ * If there are more groups than this, or the page is longer, the nearest letters are scanned before each
+ * group is read.
+ */
 const FEW_GROUPS = 64;
 const SHORT_PAGE = 100;
 
@@ -86,7 +89,7 @@ function hasFewGroups({ session, filter }: Walk): boolean {
   return (session.get<{ n: number }>(counted, ...values)?.n ?? 0) <= FEW_GROUPS;
 }
 
-/** The matching letters among the nearest ones; fewer than the limit if matches are rare. */
+/** Returns the matching letters among the nearest ones; fewer than the limit if matches are rare. */
 function nearBy(walk: Walk): number[] {
   const edge = edgeOf(walk);
   const [from, to] = walk.order === "newest" ? [edge - NEAR, edge] : [edge, edge + NEAR];
@@ -100,7 +103,10 @@ function nearBy(walk: Walk): number[] {
   );
 }
 
-/** The first number that can be on the page: the newest letters may be too young for the filter. */
+/**
+ * Returns the first number that can be on the page, because the newest letters may be too young for the
+ * filter.
+ */
 function edgeOf({ session, source: { table }, filter, order, after }: Walk): number {
   const end = order === "newest" ? "max" : "min";
   const first = after ?? session.get<{ no: number | null }>(`SELECT ${end}(no) AS no FROM ${table}`)?.no ?? 0;
@@ -114,7 +120,9 @@ interface Head {
   no: number | null;
 }
 
-/** A page of `limit` letters has at most `limit` groups: those whose first letters come first. */
+/**
+ * A page of `limit` letters has letters from at most `limit` groups: those whose first letters come first.
+ */
 function headsOf(walk: Walk): Head[] {
   const { session, source, filter, order, after, limit } = walk;
   const { sql, values } = groupConditions(DIALECT, filter);
@@ -180,7 +188,7 @@ function startOf(order: Walk["order"]): number {
   return order === "newest" ? Number.MAX_SAFE_INTEGER : 0;
 }
 
-/** Counts letters by the counters of groups and ranges. */
+/** Counts letters with the counters of groups and ranges. */
 export function countWalk(session: Session, source: Source, filter: LetterFilter): number {
   const { sql, values } = groupConditions(DIALECT, filter);
   if (dependsOnAge(filter)) return countInSpan(session, groupsOf(session, filter), spanOf(session, filter));
@@ -188,7 +196,9 @@ export function countWalk(session: Session, source: Source, filter: LetterFilter
   return session.get<{ n: number }>(counted, ...values)?.n ?? 0;
 }
 
-/** The groups that match the filter and have letters, or "all" if the filter names none. */
+/**
+ * Returns the groups that match the filter and have letters, or "all" if the filter has no group conditions.
+ */
 function groupsOf(session: Session, filter: LetterFilter): readonly number[] | "all" {
   const { sql, values } = groupConditions(DIALECT, filter);
   if (values.length === 0) return "all";

@@ -1,4 +1,7 @@
-/** Adds items, each id once. Replaces the data of waiting items where the caller asks for it, as a new revision. */
+/**
+ * Adds items; each id is added only once. If the caller requests it, replaces the data of waiting items, as a
+ * new revision.
+ */
 import type { AddOptions, AddReport } from "../../engine.ts";
 import { settingsChanged } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
@@ -42,7 +45,7 @@ export function addItems(
         totals.added += 1;
         intake.events.add(QUEUED, { queue, ref });
       } else if (replace === undefined) again.push(item);
-      else meet([item]); // one by one, so that events keep the order of the items
+      else meet([item]); // one at a time, so that events keep the order of the items
     }
     if (again.length > 0) meet(again);
   }
@@ -68,7 +71,10 @@ function finish({ session, queue, events }: Intake, added: number): void {
 
 const QUEUED = { type: "item_queued" } as const;
 
-/** Groups items that have only data, by far the most common ones, so that one statement inserts several. */
+/**
+ * Groups items that have only data, which are by far the most common ones, so that one statement inserts
+ * several.
+ */
 function* runsOf(items: readonly NewItem[]): Generator<readonly NewItem[]> {
   let run: NewItem[] = [];
   for (const item of items) {
@@ -107,7 +113,9 @@ function bringIn(intake: Intake, run: readonly NewItem[], position: number): rea
   return refs;
 }
 
-/** Finds the row numbers of the new items if some ids exist or occur twice, and corrects their positions. */
+/**
+ * Determines the row numbers of the new items if some ids exist or occur twice, and corrects their positions.
+ */
 function sortOut(session: Session, before: number, first: number): readonly (number | undefined)[] {
   const refs: (number | undefined)[] = [];
   const rows = session.tuples<[ref: number, position: number]>(

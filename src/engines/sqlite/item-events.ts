@@ -1,6 +1,6 @@
 /**
- * Finds the events of one item between two times without reading all events. Ids rise with time, so bisection finds the range;
- * within it, SQLite skips the events of other items.
+ * Finds the events of one item between two times without reading all events. Ids increase with time, so
+ * bisection finds the range; within it, SQLite skips the events of other items.
  */
 import type { EventQuery } from "../../engine.ts";
 import type { Event } from "../../item/event.ts";
@@ -10,7 +10,7 @@ import { runOn } from "./db.ts";
 import { newestEvent } from "./events.ts";
 import type { Session } from "./session.ts";
 
-/** How many events of other items are skipped at most. */
+/** The maximum number of events of other items that are skipped. */
 const PASSED_MAX = 100_000;
 
 export function listItemEvents(

@@ -39,7 +39,7 @@ export function leaseDue(
   if (!isOpen) return NOTHING;
   const { rate, max } = request;
   const { granted, nextAt } = rate ? allow(spent_until, step.now, rate, max) : { granted: max, nextAt: null };
-  // Reads one more item than the rate allows, to know whether the runner must ask again.
+  // Reads one more item than the rate allows, to determine whether the runner must ask again.
   const found = findDue(step, no, request, granted < max ? granted + 1 : granted);
   const leased = found.slice(0, granted);
   if (leased.length > 0) {
@@ -177,7 +177,7 @@ function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
     index,
     startedAt,
   };
-  if (name === null && expiresAt === null && options === null) return item; // most items have none of them
+  if (name === null && expiresAt === null && options === null) return item; // most items have none of these fields
   return {
     ...item,
     ...(name !== null && { name }),

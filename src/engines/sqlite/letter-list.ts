@@ -1,6 +1,7 @@
 /**
- * Reads a page of letters and the exact total. Nearly every filter chooses groups, whose letters are already counted: the
- * page is then merged from the groups. Other filters are searched letter by letter in SQL. Nothing uses OFFSET.
+ * Reads a page of letters and the exact total. Nearly every filter selects groups, whose letters are already
+ * counted, so the page is merged from the groups. Other filters are searched letter by letter in SQL. No
+ * query uses OFFSET.
  */
 import type { LetterFilter, LetterPage, LetterQuery } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
@@ -49,12 +50,12 @@ export function listLetters(session: Session, query: LetterQuery): LetterPage {
   return { letters: page.length < MANY ? readPage() : session.mapped(readPage), total, next };
 }
 
-/** From this many letters on, mapping the file costs less than reading its pages one by one. */
+/** For at least this many letters, mapping the file costs less than reading its pages one by one. */
 const MANY = 200;
 
 /**
- * Whether each state is searched separately: attempts, item ids and texts are indexed for dead items only, ages for all
- * letters that wait.
+ * Whether each state is searched separately: attempts, item ids and texts are indexed for dead items only,
+ * ages for all waiting letters.
  */
 function isApart(query: LetterQuery): boolean {
   const { order, attemptsMin, attemptsMax, text } = query;
@@ -80,7 +81,7 @@ function lookInto(session: Session, source: Source, search: Search, isCounted: b
   return { found: limit === 0 ? [] : findCounted(session, source, search, total), total };
 }
 
-/** If more letters than this are found one by one, a scan of all letters finds the page sooner. */
+/** If more letters than this are found one by one, scanning all letters finds the page faster. */
 const OTHERS_MAX = 5000;
 
 /** Searches by text, alone or within groups, in the order of burials. Null if the text index does not help. */
@@ -90,7 +91,7 @@ function findByText(session: Session, source: Source, search: Search, isCounted:
   const isOfText = text !== undefined && isOfGroups(rest) && !dependsOnAge(rest);
   if (!isOfText || (order !== "newest" && order !== "oldest")) return null;
   const finds = textFinds(session, source, filter, isCounted);
-  // Without a total, callers read page after page, and each page would check all these letters again.
+  // Callers that need no total read page after page, and each page would check all these letters again.
   if (finds === null || (finds.isLong && !isCounted)) return null;
   return walkText(session, finds, {
     search,
@@ -99,7 +100,9 @@ function findByText(session: Session, source: Source, search: Search, isCounted:
   });
 }
 
-/** Ranges have no ages of closed letters and no arrival times, and do not separate letters in retry. */
+/**
+ * Ranges contain neither ages of resolved letters nor arrival times, and do not separate letters in retry.
+ */
 function isWalked(source: Source, filter: LetterFilter): boolean {
   if (source.counted === undefined || !isOfGroups(filter)) return false;
   return !dependsOnAge(filter) || (source === WAITING && filter.ageOf !== "arrival");
@@ -139,7 +142,7 @@ function walkAlike(
   return found.map((letter) => ({ ...letter, key: attempts }));
 }
 
-/** Whether reading items by id finds a page of letters sooner than sorting the letters does. */
+/** Whether reading items by id finds a page of letters faster than sorting the letters. */
 function isDense(
   session: Session,
   source: Source,
@@ -189,7 +192,10 @@ interface Tries {
   readonly count: number;
 }
 
-/** Fewer letters than this are read and sorted; among more, a scan of the letters finds a page sooner. */
+/**
+ * If there are fewer letters than this, they are read and sorted; otherwise a scan of the letters finds a
+ * page faster.
+ */
 const FEW = 5000;
 
 /** Reads a page of the letters with these numbers of attempts. */

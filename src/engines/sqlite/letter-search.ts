@@ -1,6 +1,6 @@
 /**
- * Builds the SQL that finds the letters of a filter in one source (see `sql/letter-search.ts`): the conditions, and the
- * order in which the tables are joined.
+ * Builds the SQL that finds the letters of a filter in one source (see `sql/letter-search.ts`): the
+ * conditions, and the join order of the tables.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
@@ -23,7 +23,7 @@ import type { TimeSpan } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
 import { findText, messageHas, type TextFinds } from "./text-search.ts";
 
-/** The sources of the filter's states. While no letter is in retry, all letters that wait are dead. */
+/** Returns the sources for the filter's states. If no letter is in retry, all waiting letters are dead. */
 export function sourcesIn(session: Session, filter: LetterFilter): Source[] {
   const sources = sourcesOf(filter);
   return sources.includes(DEAD) && isNothingInRetry(session, filter.queue)
@@ -37,7 +37,7 @@ export function sourcesApartIn(session: Session, filter: LetterFilter): Source[]
   return sourcesApart(filter).filter((source) => !inRetry.includes(source));
 }
 
-/** How letters in retry are found. */
+/** The condition and index for letters in retry. */
 export type InRetryCondition = Required<Pick<Source, "condition" | "index">>;
 
 export function inRetryConditions(): readonly InRetryCondition[] {
@@ -78,8 +78,8 @@ export interface Path {
 }
 
 /**
- * Chooses where the search starts: the given ids, the few items in retry, the letters found by text (which are not in the
- * order of burials), one range of numbers, or the chosen groups.
+ * Chooses where the search starts: the given ids, the few items in retry, the letters found by text (which
+ * are not in burial order), one range of numbers, or the selected groups.
  */
 export function pathOf(session: Session, source: Source, filter: LetterFilter, search?: Search): Path {
   const { table, index } = source;
@@ -103,7 +103,10 @@ export function pathOf(session: Session, source: Source, filter: LetterFilter, s
   };
 }
 
-/** Combines the range with the cursor: SQLite seeks with one bound at each end, and would scan up to a second one. */
+/**
+ * Combines the range with the cursor, because SQLite seeks with only one bound at each end and would scan up
+ * to a second one.
+ */
 function boundsOf(
   { first, last }: { readonly first: number; readonly last: number },
   search: Search | undefined,
@@ -114,7 +117,10 @@ function boundsOf(
   return search.order === "oldest" ? [Math.max(first, no + 1), last] : [first, last];
 }
 
-/** Searches the text index. Null without a text, or if the source has letters that are not dead. */
+/**
+ * Searches the text index. Returns null if the filter has no text, or if the source has letters that are not
+ * dead.
+ */
 export function textFinds(
   session: Session,
   source: Source,
@@ -132,12 +138,12 @@ function byText({ sure, others }: TextFinds): Path {
   return { from: condition(from, JSON.stringify(sure), ...others.values), hasText: true };
 }
 
-/** A range is scanned if at least one in this many of its numbers is a letter of the chosen groups. */
+/** A range is scanned if at least one in this many numbers belongs to a letter of the selected groups. */
 const SPARSE = 4;
 
 /**
- * The range of numbers of the chosen groups, if their letters are dense, as those of one job are: reading in number order is
- * several times faster than group by group.
+ * Returns the number range of the selected groups if their letters are dense, like those of one job. Reading
+ * in number order is then several times faster than reading group by group.
  */
 function stretchOf(
   session: Session,
@@ -165,7 +171,7 @@ export function byItemId({ table }: Source, queue: string | undefined): Path {
   return { from, where: condition("i.queue = (SELECT no FROM queues WHERE name = ?)", queue) };
 }
 
-/** The time span of the filter's ages. Ranges have no arrival times. */
+/** Returns the time span for the filter's ages. Ranges do not contain arrival times. */
 export function spanOf(session: Session, filter: LetterFilter): TimeSpan {
   const { after = -Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = ageBounds(
     filter,

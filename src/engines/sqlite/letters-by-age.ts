@@ -1,11 +1,11 @@
 /**
- * Counts and finds letters by age. Letters are numbered as they are buried, and each range of those numbers has a
- * counter. Only ranges that a time bound cuts through are read letter by letter. A clock that was set back makes more such
- * ranges, but no wrong results.
+ * Counts and finds letters by age. Letters are numbered in burial order, and each range of numbers has a
+ * counter. Only ranges that contain a time bound are read letter by letter. If the clock was set back there
+ * are more such ranges, but results stay correct.
  */
 import type { Session } from "./session.ts";
 
-/** Small enough to read all letters of a range quickly, large enough to keep ranges few. */
+/** Small enough that all letters of a range are read quickly, large enough that there are few ranges. */
 const RANGE_SIZE = 4096;
 
 /** The condition that a letter `l` is in the range `s`. */
@@ -54,7 +54,9 @@ export function recountRanges(session: Session, numbers: readonly number[]): voi
   }
 }
 
-/** A span of times, later than `after` and up to `until`; `of` selects the first or the last failure. */
+/**
+ * A span of times later than `after` and not later than `until`; `of` selects the first or the last failure.
+ */
 export interface TimeSpan {
   readonly of: "first" | "last";
   readonly after: number;
@@ -87,8 +89,8 @@ export function countInSpan(
     ...[...bounds, ...bounds, ...bounds, ...values],
   );
   if (sums === undefined || sums.parted === "[]") return sums?.whole ?? 0;
-  // A range that a bound cuts through in one group is read for all groups: reading in number order is several times faster
-  // than group by group.
+  // A range that contains a bound in one group is read for all groups, because reading in number order is
+  // several times faster than group by group.
   const { parted } = sums;
   const counted = session.get<{ n: number }>(
     `SELECT coalesce(sum(count), 0) AS n FROM ${ranges} WHERE ${isWhole} AND number_range IN ${LISTED} AND ${ofChosen}`,
@@ -115,7 +117,10 @@ export function lastNumberIn(session: Session, { of, after, until }: TimeSpan): 
   return (range + 1) * RANGE_SIZE;
 }
 
-/** The earliest first failure of the queue's letters; null if there are none. Bounds of ranges only narrow the search. */
+/**
+ * Returns the earliest first failure of the queue's letters; null if there are none. The bounds of ranges are
+ * used to narrow the search.
+ */
 export function earliestFailure(session: Session, queue: string): number | null {
   const ranges = session.tuples<[grp: number, range: number, min: number]>(
     `SELECT s.grp, s.number_range, s.first_min FROM queues q CROSS JOIN groups g ON g.queue = q.no
@@ -137,8 +142,8 @@ export function earliestFailure(session: Session, queue: string): number | null 
 }
 
 /**
- * The group's next letter after a number, in the order of the walk, whose time is in the span; null if there is none. Starts
- * with the nearest range that may have one.
+ * Returns the group's next letter after a number, in the order of the walk, whose time is in the span; null
+ * if there is none. Starts with the nearest range that may contain one.
  */
 export function firstInSpan(
   session: Session,

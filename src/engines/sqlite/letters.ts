@@ -16,7 +16,7 @@ import {
 import { runOn } from "./db.ts";
 import type { Session, Value } from "./session.ts";
 
-/** Reads the letter of an item, even a closed one; null if it has none. */
+/** Reads the letter of an item, even a resolved one; null if there is none. */
 export function readLetter(session: Session, ref: number): StoredLetter | null {
   for (const table of LETTER_TABLES) {
     const [letter] = readFrom(
@@ -60,7 +60,10 @@ interface Chosen {
   readonly value: Value;
 }
 
-/** The letters with these numbers, in this order: CROSS JOIN keeps SQLite from choosing another one. */
+/**
+ * Selects the letters with these numbers, in this order. CROSS JOIN prevents SQLite from choosing a different
+ * order.
+ */
 function numbered(table: LetterTable, numbers: readonly number[]): Chosen {
   const from = `json_each(?) numbers CROSS JOIN ${table} l ON l.no = numbers.value`;
   return { from, where: "true", value: JSON.stringify(numbers) };
@@ -115,7 +118,7 @@ function textsOf(
   );
 }
 
-/** What the letters of a page share. */
+/** Data that the letters of a page share. */
 interface Page {
   readonly groups: ReadonlyMap<number, GroupRow>;
   readonly additions: PageAdditions | null;
@@ -169,7 +172,7 @@ class PageAdditions {
   }
 }
 
-/** Most pages have no such records, which one look at the index shows. */
+/** Most pages have no such records, which a single index lookup shows. */
 function recordsOf<Entry extends object>(
   session: Session,
   refs: readonly number[],

@@ -1,10 +1,10 @@
 /**
- * Splits a message for text search into a template (a template in which each parameter is a blank) and its parameters (numbers,
- * hashes and most ids). A million messages have few different templates, and these alone decide most searches. Pure
- * functions; text-search.ts searches.
+ * Splits a message for text search into a template, in which each parameter is replaced by a blank, and its
+ * parameters (numbers, hashes and most ids). A million messages have few different templates, and these alone
+ * decide most searches. Pure functions; text-search.ts does the searching.
  */
 
-/** Replaces a parameter in a template, and encloses each parameter in a list of them. */
+/** Replaces a parameter in a template, and surrounds each parameter in a list. */
 export const BLANK = "\u0001";
 
 /** Only the beginning of a longer message is indexed; searches read the rest from the message itself. */
@@ -19,7 +19,7 @@ export interface MessageTemplate {
   readonly text: string;
   /** The parameters in order, with a blank around each; empty if there are none or the template is open. */
   readonly parameters: string;
-  /** Whether the message may contain more than the text and the parameters. */
+  /** Whether the message may contain more than the template and the parameters. */
   readonly isOpen: boolean;
 }
 
@@ -48,16 +48,19 @@ function isParameter(run: string): boolean {
   return DIGIT.test(run);
 }
 
-/** One way in which a message can contain a text: as this part of the template, with these parts of its parameters. */
+/**
+ * One way in which a message can contain a text: as this part of the template, with these parts of the
+ * parameters.
+ */
 export interface Candidate {
   readonly text: string;
-  /** Each part must be in the list of parameters. If there is none, the template alone decides. */
+  /** Each part must occur in the list of parameters. If there are none, the template alone decides. */
   readonly parameters: readonly string[];
 }
 
 /**
- * All ways in which a message can contain a text in lower case. A run of letters and digits at the start or end of the text
- * may continue in the message, and so may or may not be part of a parameter.
+ * Returns all ways in which a message can contain a lower-case text. A run of letters and digits at the start
+ * or end of the text may continue in the message, and so may or may not be part of a parameter.
  */
 export function candidatesOf(text: string): readonly Candidate[] {
   let candidates: readonly Candidate[] = [{ text: "", parameters: [] }];

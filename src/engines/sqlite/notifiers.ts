@@ -1,4 +1,4 @@
-/** One notifier per file, so that engines of one process that have the same store open notify each other. */
+/** One notifier per file, so that engines in one process that opened the same store notify each other. */
 import { resolve } from "node:path";
 import { Notifier } from "../../std/notifier.ts";
 

@@ -79,7 +79,7 @@ function requireFile(path: string): void {
 /** How long another process may take from creating the file to writing its first page. */
 const CREATION_MS_MAX = 2000;
 
-/** A file of 0 bytes was truncated, unless another process creates the store at this moment. */
+/** A file of 0 bytes was truncated, unless another process is just creating the store. */
 async function requireNotEmpty(path: string): Promise<void> {
   const deadline = performance.now() + CREATION_MS_MAX;
   while (isEmptyFile(path)) {
@@ -129,7 +129,7 @@ async function prepare(session: Session): Promise<void> {
   session.exec("PRAGMA foreign_keys = ON");
   session.exec("PRAGMA cache_size = -8192");
   session.exec("PRAGMA journal_size_limit = 67108864");
-  // In pages. A busy queue rewrites the same pages, so fewer checkpoints than by default are faster.
+  // In pages. A busy queue rewrites the same pages, so less frequent checkpoints than the default are faster.
   session.exec("PRAGMA wal_autocheckpoint = 4000");
   session.foundVersion = version(session);
   if (session.foundVersion !== MIGRATIONS.length) await session.write(() => migrate(session));
@@ -181,7 +181,7 @@ function version(session: Session): number {
   return session.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
 }
 
-/** A store that cannot be written can still be read if it exists and has our version. */
+/** A store that cannot be written can still be read if it exists and has the current version. */
 function openReadOnly(
   error: unknown,
   options: Required<Omit<SqliteOptions, "mustExist" | "onWait">>,

@@ -1,6 +1,7 @@
 /**
- * Ordering keys ("ordered_items") in SQLite. At most one ready item of a key can be leased, the oldest one, and none while another
- * item of the key is leased or an older one is held. `items.waits` is set for the others, so that leasing never reads them.
+ * Ordering keys ("ordered_items") in SQLite. At most one ready item per key can be leased: the oldest one,
+ * unless another item with the key is leased or an older one is held. `items.waits` is set for the others, so
+ * that leasing never reads them.
  */
 import type { Session } from "./session.ts";
 
@@ -47,7 +48,10 @@ function putInOrder(session: Session, queue: number, ordering_key: string): void
 
 const NOBODY = 0;
 
-/** The item that can be leased next: the oldest one, if it is ready and no item of the key is leased. */
+/**
+ * Returns the item that can be leased next: the oldest one, if it is ready and no item with the key is
+ * leased.
+ */
 function firstInLine(session: Session, queue: number, ordering_key: string): number {
   if (oldest(session, queue, ordering_key, "leased") !== null) return NOBODY;
   const ready = oldest(session, queue, ordering_key, "ready");

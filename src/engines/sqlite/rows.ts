@@ -28,7 +28,7 @@ export function readRows(
   );
 }
 
-/** PostgreSQL cannot store NUL characters, so they are replaced by their symbol. */
+/** PostgreSQL cannot store NUL characters, so they are replaced by the NUL symbol. */
 function given(value: Value): Value {
   return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\u2400") : value;
 }
@@ -43,7 +43,10 @@ function readTuples(session: Session, table: Table, { after, limit }: Page): Tup
   );
 }
 
-/** Reads events by queue, those without a queue first. The index has this order, but NULL cannot be a cursor. */
+/**
+ * Reads events by queue, starting with events that have no queue. The index has this order, but NULL cannot
+ * be a cursor.
+ */
 function readEvents(session: Session, table: Table, { after, limit }: Page): Tuple[] {
   const [queue = 0, id = 0] = after;
   const sql = `SELECT ${sourcesOf(table)} FROM events`;
@@ -165,7 +168,7 @@ function asDiffering(error: unknown, table: string): unknown {
   return typeof code === "number" && (code & 0xff) === CONSTRAINT ? copyDiffers(table, error) : error;
 }
 
-/** Tables that are computed from other rows. */
+/** Tables that are derived from other rows. */
 const DERIVED = ["letters_by_age", "letters_by_attempts"];
 
 /** Deletes referencing rows before referenced ones. */

@@ -1,6 +1,6 @@
 /**
- * Makes the rows of a salvaged store consistent: rows that reference lost rows are completed, held for a decision or left
- * out, and all counters are computed again. Each repair is reported with the number of rows that it changed.
+ * Makes the rows of a salvaged store consistent: rows that reference lost rows are completed, held for review
+ * or left out, and all counters are recomputed. Each repair is reported with the number of changed rows.
  */
 import type { Repair } from "../../item/store-queries.ts";
 import { COUNTED_EVENTS } from "../sql/check.ts";

@@ -16,7 +16,7 @@ import { MIGRATIONS } from "./schema.ts";
 import { Session } from "./session.ts";
 import { storeError } from "./store-error.ts";
 
-/** Lists the damage of a file without changing it. Null if the file is not a SQLite database. */
+/** Lists the damage in a file without changing it. Returns null if the file is not a SQLite database. */
 export function findDamage(path: string): DamageReport | null {
   return withDamaged(path, (file) => {
     if (file.version() === undefined) return null;
@@ -28,7 +28,7 @@ export function findDamage(path: string): DamageReport | null {
   });
 }
 
-/** Salvages a store into a new file, which gets its name when it is complete. */
+/** Salvages a store into a new file. Writes to a temporary file and renames it when it is complete. */
 export async function salvageSqlite(from: string, to: string): Promise<SalvageReport> {
   if (exists(to)) {
     throw new RedriveError("copy_refused", `The file ${to} already exists.`, {
@@ -45,7 +45,7 @@ export async function salvageSqlite(from: string, to: string): Promise<SalvageRe
     });
     if (report.tables.every(({ rows }) => rows === 0)) throw nothingToSave(from);
     renameSync(partial, to);
-    removeStore(partial); // removes the journal, which is empty
+    removeStore(partial); // removes the temporary file and its empty journal
     return { ...report, problems: await checkSaved(to) };
   } catch (error) {
     removeStore(partial);
@@ -152,7 +152,7 @@ function copyTable(session: Session, file: DamagedFile, table: Table): TableDama
   return { ...damage, rows: damage.rows - refused, gaps: damage.gaps + refused };
 }
 
-/** The number of items according to the counters of queues; undefined if queues were lost. */
+/** Returns the number of items according to the queue counters; undefined if queues were lost. */
 function expectedItems(session: Session, tables: readonly TableDamage[]): number | undefined {
   if (tables.some(({ table, gaps }) => table === "queues" && gaps > 0)) return undefined;
   return session.get<{ n: number }>(

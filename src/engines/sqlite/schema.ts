@@ -1,6 +1,6 @@
 /**
- * The tables of a SQLite store and its migrations. The state of an item is a narrow row apart from its data, so that leasing
- * and bulk redrives write little. Invariants that SQL can express are CHECKs.
+ * The tables of a SQLite store and its migrations. The state of an item is a narrow row separate from its
+ * data, so that leasing and bulk redrives write little. Invariants that SQL can express are CHECKs.
  */
 
 import { GROUP_STATES } from "../../item/group.ts";

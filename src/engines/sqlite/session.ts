@@ -18,7 +18,7 @@ import { StoreFile } from "./store-file.ts";
 export type { Value } from "./bound-values.ts";
 export { DatabaseSync, type StatementSyncInstance };
 
-/** The result of a write; `lastInsertRowid` may stem from an earlier statement. */
+/** The result of a write; `lastInsertRowid` may come from an earlier statement. */
 export interface Written {
   readonly changes: number;
   readonly lastInsertRowid: number | bigint;
@@ -27,7 +27,7 @@ export interface Written {
 /** Keeps the number of different statements small. */
 const INSERT_ROWS_MAX = 32;
 
-/** SQLite's name of a database without a file. */
+/** SQLite's name for a database that has no file. */
 export const IN_MEMORY = ":memory:";
 
 /** Pages beyond this offset are read without the memory map. */
@@ -44,7 +44,7 @@ export interface SessionOptions {
   readonly url?: string;
   /** Called with the reason when an operation has waited for more than a second. */
   readonly onWait?: (reason: string) => void;
-  /** The connection of a caller, which the session neither configures nor closes. Default: opens its own. */
+  /** A caller's connection, which the session neither configures nor closes. Default: opens its own. */
   readonly connection?: Connection;
   /** Default: the notifier of the file. */
   readonly notifier?: Pick<Notifier, "notify" | "on">;
@@ -81,7 +81,7 @@ export class Session {
     | {
         readonly file: StoreFile | undefined;
         readonly version: number;
-        /** Adjusts waiting times after a clock step; returns what to do after the commit. */
+        /** Adjusts waiting times after a clock step; returns a function to call after the commit. */
         readonly followClock: () => () => void;
       }
     | undefined;
@@ -107,8 +107,9 @@ export class Session {
   }
 
   /**
-   * A session over the connection of a caller, for `runWithin`. It shares the clock and the schema version of this one.
-   * `notifyLater` is called instead of notifying watchers, because the caller has not yet committed.
+   * Returns a session over a caller's connection, for `runWithin`. It shares the clock and the schema version
+   * with this session. `notifyLater` is called instead of notifying watchers, because the caller has not
+   * committed yet.
    */
   over(connection: Connection, notifyLater: (notify: () => void) => void): Session {
     const made = new Session({
@@ -119,7 +120,7 @@ export class Session {
       connection,
       notifier: {
         notify: (name) => notifyLater(() => this.#notifier.notify(name)),
-        on: () => () => {}, // nobody watches a queue over it
+        on: () => () => {}, // no queue is watched over this session
       },
     });
     const { version = 0 } = this.#prepared ?? {};
@@ -132,7 +133,10 @@ export class Session {
     return this.#prepared?.file?.isAt(path) ?? false;
   }
 
-  /** Runs the steps inside the open transaction of a caller. An error undoes the steps and leaves the transaction open. */
+  /**
+   * Runs the steps inside a caller's open transaction. An error undoes the steps and leaves the transaction
+   * open.
+   */
   runWithin<T>(steps: () => T): T {
     this.exec("SAVEPOINT redrive_within");
     this.#began = this.clock.now();
@@ -156,15 +160,15 @@ export class Session {
   }
 
   /**
-   * Runs the steps in one durable transaction. Waits while another process writes, then throws `store_busy`. The file's identity
-   * is compared before and after, so that nothing is acknowledged that was written to a deleted file.
+   * Runs the steps in one durable transaction. Waits while another process writes, then throws `store_busy`.
+   * The file's identity is compared before and after, so that a write to a deleted file is not acknowledged.
    */
   async write<T>(steps: () => T): Promise<T> {
     this.#prepared?.file?.requireSame();
     this.#prepared?.file?.requireWholeJournal();
     const followClock = this.#prepared?.followClock;
     if (followClock && this.clock.isDue) {
-      const afterCommit = await this.#transact(followClock); // outside of the steps, which may be rolled back
+      const afterCommit = await this.#transact(followClock); // a separate transaction, because the steps may be rolled back
       afterCommit();
     }
     const result = await this.#transact(steps);
@@ -191,7 +195,10 @@ export class Session {
     if (performance.now() - beganAt > SILENCE_MS_MAX) this.#onWait?.("another process has it locked");
   }
 
-  /** Throws if the store's files are no longer those that were opened. More thorough than the check of each write. */
+  /**
+   * Throws if the store's files are no longer the ones that were opened. More thorough than the check in each
+   * write.
+   */
   requireSound(): void {
     this.#prepared?.file?.requireSame();
     this.#prepared?.file?.requireWholeJournal();
@@ -222,7 +229,7 @@ export class Session {
     return this.guard(() => this.#statement(sql).run(...bound(values)));
   }
 
-  /** Inserts many rows with one statement, because the call costs more than the row. */
+  /** Inserts many rows with one statement, because a call costs more than a row. */
   insert(into: string, rows: readonly (readonly Scalar[])[], onConflict = ""): Written {
     let changes = 0;
     let lastInsertRowid: number | bigint = 0;
@@ -278,7 +285,10 @@ export class Session {
     };
   }
 
-  /** Like `tuples`, without an order, for narrow columns: all rows come in one JSON text, because each value costs a call. */
+  /**
+   * Like `tuples`, but unordered and for narrow columns: all rows are returned in one JSON text, because each
+   * value costs a call.
+   */
   packed<Tuple extends readonly unknown[]>(
     columns: string,
     from: string,
@@ -314,7 +324,7 @@ export class Session {
     this.#closed = true;
   }
 
-  /** Converts SQLite's errors into a `RedriveError` that says what to do. */
+  /** Converts SQLite's errors into a `RedriveError` with a hint. */
   guard<T>(action: () => T): T {
     if (this.#closed) throw new RedriveError("store_unavailable", `The store ${this.path} is closed.`);
     try {
@@ -368,7 +378,10 @@ export class Session {
     }
   }
 
-  /** The store's time, the same throughout a transaction: a letter and its event are found by equal times. */
+  /**
+   * The store's time. It is constant within a transaction, because a letter is matched to its event by
+   * timestamp.
+   */
   get now(): number {
     return this.#began ?? this.clock.now();
   }

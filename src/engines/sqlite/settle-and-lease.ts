@@ -60,7 +60,9 @@ function pass({ session, events }: Step, { gate: asked }: SettleAndLease): Passa
 
 const UNASKED: Passage = { isOpen: true, isWritten: false, gate: null };
 
-/** What one step reads and collects. Most steps bury nothing, so the groups are created on first use. */
+/**
+ * The data that one step reads and collects. Most steps bury nothing, so the groups are created on first use.
+ */
 class Step implements Ledger {
   readonly session: Session;
   readonly now: number;
@@ -89,7 +91,7 @@ class Step implements Ledger {
 
 type SettledRow = Settled["row"];
 
-/** A settlement. `row` is undefined if the lease was no longer held; then the item was not changed. */
+/** A settlement. `row` is undefined if the lease was no longer held; the item was then not changed. */
 type Ended = Omit<Settled, "row"> & { readonly row: SettledRow | undefined };
 
 function isHeld(ended: Ended): ended is Settled {
@@ -139,7 +141,10 @@ function deathsOf(step: Step, held: readonly Settled[]): ReadonlyMap<Settlement,
 
 const NO_DEATHS: ReadonlyMap<Settlement, DeathRecord> = new Map();
 
-/** The death records in the usual case: all groups are known and open, and nobody corrected any. Otherwise undefined. */
+/**
+ * Returns the death records in the usual case: all groups are known and open, and there are no corrections.
+ * Otherwise undefined.
+ */
 function openGroups(
   { session, groups }: Step,
   held: readonly Settled[],
@@ -184,7 +189,10 @@ function firstFailure({ session, now }: Step, { ref, attempt }: Lease): number {
   return session.get<{ at: number | null }>(sql, ref)?.at ?? now;
 }
 
-/** Records the end of the attempt. This is the fence: it succeeds only for the attempt that holds the lease. */
+/**
+ * Records the end of the attempt. This is the fencing check: it succeeds only for the attempt that holds the
+ * lease.
+ */
 function endAttempt({ session, now }: Step, { lease, outcome, failure, log, result }: Settlement): boolean {
   const { changes } = session.run(
     `INSERT INTO attempts (ref, number, holder, started_at, outcome, ended_at, failure, log, result)

@@ -29,7 +29,7 @@ function takeNone(): undefined {
   return undefined;
 }
 
-/** If an item is settled twice, the first settlement counts, so all are settled one by one. */
+/** If an item is settled twice, the first settlement counts; in this case all are settled one by one. */
 function isAnyNamedTwice(settlements: readonly Settlement[]): boolean {
   return new Set(settlements.map(({ lease }) => lease.ref)).size < settlements.length;
 }
@@ -57,7 +57,10 @@ function refsByAttempt(settlements: readonly Settlement[]): Map<number, number[]
   return lists;
 }
 
-/** The held items, fenced by attempt number. Letters, ordering keys and operations need more writes than this statement. */
+/**
+ * The held items, fenced by attempt number. Excludes letters, ordering keys and operations, which need more
+ * writes.
+ */
 const HELD = `FROM json_each(?) refs CROSS JOIN items i ON i.ref = refs.value
   WHERE i.attempts = ? AND i.state = 'leased' AND i.operation IS NULL AND i.redrives = 0 AND i.ordering_key IS NULL`;
 
@@ -84,7 +87,10 @@ function succeed(
 /** Passes all items as one parameter, so that one prepared statement serves every number of rows. */
 const THESE = "WHERE ref IN (SELECT value FROM json_each(?))";
 
-/** The held items with their queues. A single aggregate covers the usual case: all are held, in one queue. */
+/**
+ * Returns the held items with their queues. A single aggregate covers the usual case: all are held, in one
+ * queue.
+ */
 function heldOf(
   session: Session,
   attempt: number,
@@ -114,7 +120,7 @@ function tellingOf(settlements: readonly Settlement[]): string {
   );
 }
 
-/** Binds failures one by one, because packing their texts into one JSON text costs more. */
+/** Binds failures one by one, because packing their texts into one JSON document costs more. */
 function fail(
   session: Session,
   now: number,

@@ -1,4 +1,7 @@
-/** The clock of a SQLite store: the machine's clock, corrected if this process differs from the others that use the store. */
+/**
+ * The clock of a SQLite store: the machine's clock, corrected if it differs from the clocks of other
+ * processes that use the store.
+ */
 import { type Clock, sleepOn } from "../../std/clock.ts";
 import { processStart, thisHost } from "../../std/process-identity.ts";
 import { type ClockSample, ClockWatch, sampleOf } from "../clock-record.ts";
@@ -55,8 +58,9 @@ export class StoreClock implements Clock {
 }
 
 /**
- * Call in a separate transaction, before one that writes. Moves waits only by a step that this process has observed, or that
- * happened while no process was running: otherwise its own clock may be wrong. Returns what to do after the commit.
+ * Call in a separate transaction, before one that writes. Moves waits only by a step that this process has
+ * observed, or that happened while no process was running, because otherwise its own clock may be wrong.
+ * Returns a function to call after the commit.
  */
 export function followClock(session: Session): () => void {
   const { clock } = session;

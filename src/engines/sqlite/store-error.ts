@@ -50,11 +50,14 @@ function isFull(path: string): boolean {
     const { bavail, bsize } = statfsSync(dirname(path));
     return bavail * bsize < ROOM_BYTES_MIN;
   } catch {
-    return false; // then the I/O error is reported as it is
+    return false; // the original I/O error is reported instead
   }
 }
 
-/** SQLite's result code. The library omits it if reading the next row failed; then the message is used. */
+/**
+ * Returns SQLite's result code. The library omits it if reading the next row failed; the message is then
+ * used.
+ */
 function sqliteCode(error: unknown): number | undefined {
   if (!isSqliteError(error)) return undefined;
   const code: unknown = Reflect.get(error, "errcode");

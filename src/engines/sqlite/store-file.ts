@@ -1,7 +1,7 @@
 /**
- * Compares the open file with the one at its path. SQLite keeps writing to a file that was deleted, moved or replaced, and to a
- * truncated journal; what is acknowledged then would be lost. Nothing here opens the store's files, because closing one would
- * release SQLite's locks in this process.
+ * Compares the open file with the one at its path. SQLite keeps writing to a file that was deleted, moved or
+ * replaced, and to a truncated journal; writes acknowledged after that would be lost. Nothing here opens the
+ * store's files, because closing one would release SQLite's locks in this process.
  */
 import { execFileSync } from "node:child_process";
 import { type BigIntStats, statSync } from "node:fs";
@@ -48,7 +48,7 @@ export class StoreFile {
     this.#journalBytes = this.#journalSize();
   }
 
-  /** Throws `store_corrupt` when the journal is shorter than what SQLite has committed to it. */
+  /** Throws `store_corrupt` if the journal is shorter than the part that SQLite has committed. */
   requireWholeJournal(): void {
     const bytes = this.#journalSize();
     if (bytes >= this.#journalBytes) return;

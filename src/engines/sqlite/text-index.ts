@@ -1,6 +1,6 @@
 /**
- * Indexes the messages of letters for text search, off the hot path: burials do not write to the index. Searches and
- * maintenance index new letters in bounded steps; letters that are not indexed yet are scanned.
+ * Indexes the messages of letters for text search, outside the hot path: burials do not write to the index.
+ * Searches and maintenance index new letters in bounded steps; letters that are not indexed yet are scanned.
  */
 import { createHash } from "node:crypto";
 import { RedriveError } from "../../errors.ts";
@@ -27,7 +27,9 @@ export async function catchUp(
   return false;
 }
 
-/** Marks letters to be indexed again: they wait again, or their last message may have changed. */
+/**
+ * Marks letters to be indexed again, because they are waiting again or their last message may have changed.
+ */
 export function indexAgain(session: Session, numbers: readonly number[]): void {
   const chosen = JSON.stringify(numbers);
   session.run("DELETE FROM indexed_messages WHERE no IN (SELECT value FROM json_each(?))", chosen);
@@ -87,7 +89,7 @@ interface Unindexed {
   readonly message: string | null;
 }
 
-/** Call in a transaction. Indexes the letters that were marked, then the next new ones. */
+/** Call in a transaction. Indexes the marked letters, then the next new ones. */
 function indexStep(session: Session): void {
   const again = unindexedOf(session, "unindexed_letters u CROSS JOIN letters l ON l.no = u.no", "1");
   write(session, again);

@@ -1,7 +1,7 @@
 /**
- * Finds letters by a text in their last message. Searches the few templates (message templates; see message-template.ts) first: a
- * template that contains the text decides for all of its letters. Letters are checked one by one only if the text may be part
- * of a parameter, or if they are not indexed yet.
+ * Finds letters by a text in their last message. Searches the few message templates first (see
+ * message-template.ts): a template that contains the text decides for all of its letters. Letters are checked
+ * one by one only if the text may be part of a parameter, or if they are not indexed yet.
  */
 import type { LetterFilter } from "../../engine.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
@@ -24,10 +24,13 @@ export interface TextFinds {
   readonly isLong: boolean;
 }
 
-/** With more unindexed letters, or more templates that contain the text, scanning every letter is as fast. */
+/**
+ * If there are more unindexed letters, or more templates that contain the text, scanning every letter is as
+ * fast.
+ */
 const UNINDEXED_MAX = 1999;
 const TEMPLATES_MAX = 100_000;
-/** With more templates, a page without a total is found as fast by scanning the letters. */
+/** If there are more templates, scanning the letters finds a page without a total as fast. */
 const TEMPLATES_OF_PAGE_MAX = 2000;
 
 /** Finds the letters of the filter's groups that contain its text. Null if every message must be checked. */
@@ -150,13 +153,13 @@ function rowsOf(
 interface Question {
   readonly parameters: readonly string[];
   readonly templates: Templates;
-  /** Whether the parameters decide alone; otherwise the message is checked too. */
+  /** Whether the parameters alone decide; otherwise the message is checked too. */
   readonly isExact: boolean;
 }
 
 /**
- * The parameters decide alone if the text is entirely inside a parameter, or if the template has only one parameter. Open templates are
- * always searched separately.
+ * The parameters alone decide if the text is entirely inside a parameter, or if the template has only one
+ * parameter. Open templates are always searched separately.
  */
 function questionsOf({ text, parameters }: Candidate, rows: readonly TemplateRow[]): readonly Question[] {
   if (parameters.length === 0) return [];
@@ -168,7 +171,7 @@ function questionsOf({ text, parameters }: Candidate, rows: readonly TemplateRow
   ];
 }
 
-/** With more letters than this, their parameters are searched by the index. */
+/** If there are more letters than this, their parameters are searched with the index. */
 const FEW_LETTERS = 2000;
 
 function lettersWith(text: string, question: Question): Fragment {
@@ -190,7 +193,10 @@ const BY_TEMPLATE =
 const BY_PARAMETERS = `(SELECT rowid FROM parameter_texts WHERE parameter_texts MATCH ?) f
   CROSS JOIN indexed_messages s ON s.no = f.rowid AND s.template IN (SELECT value FROM json_each(?))`;
 
-/** Leaves out the blanks around a parameter if the rest is long enough, because very many parameters begin alike. */
+/**
+ * Leaves out the blanks around a parameter if the rest is long enough, because many parameters have the same
+ * beginning.
+ */
 function lookedUp(parameter: string): string {
   const bare = parameter.replaceAll(BLANK, "");
   return isLong(bare) ? bare : parameter;
@@ -204,7 +210,7 @@ function longestOf(parameters: readonly string[]): string {
   return parameters.reduce((a, b) => (b.length > a.length ? b : a), "");
 }
 
-/** The letters that are not indexed yet, or marked to be indexed again, and contain the text. */
+/** Selects letters that contain the text and are not indexed yet or marked to be indexed again. */
 function unindexedWith(text: string, filter: LetterFilter): Fragment[] {
   const where = allOf([groupConditions(DIALECT, filter), messageHas(text, "l.ref")]);
   return [
@@ -224,7 +230,9 @@ function eitherOf(conditions: readonly Fragment[]): Fragment {
 /** Text that JSON does not escape. */
 const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
 
-/** Characters outside ASCII whose lower case is at least partly ASCII: the Kelvin sign and the dotted capital I. */
+/**
+ * Non-ASCII characters whose lower case is at least partly ASCII: the Kelvin sign and the dotted capital I.
+ */
 const FOLDED = "instr(failure, char(0x212a)) > 0 OR instr(failure, char(0x130)) > 0";
 
 /** The condition that an item's last message contains a lower-case text. Plain text is searched in the JSON first. */

@@ -1,6 +1,6 @@
 /**
- * Pages of letters by text, in the order of burials. The total is the sum of the counts of templates. The page is read from
- * the index (template, no) or by scanning the letters, whichever is faster.
+ * Pages of letters by text, in burial order. The total is the sum of the template counts. The page is read
+ * from the index (template, no) or by scanning the letters, whichever is faster.
  */
 import { condition } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
@@ -11,7 +11,7 @@ import type { TextFinds } from "./text-search.ts";
 
 export interface TextWalk {
   readonly search: Search;
-  /** Whether some of the letters that wait are not dead. */
+  /** Whether some of the waiting letters are not dead. */
   readonly isAnyInRetry: boolean;
   /** The search returns null if it finds more other letters than this. Default: no limit. */
   readonly othersMax?: number;
@@ -38,7 +38,7 @@ export function walkText(
   return { found: numbers.slice(0, limit).map((no) => ({ table: "letters", no, key: 0 })), total };
 }
 
-/** Keeps only dead letters: those in retry may have failed in another way since. */
+/** Keeps only dead letters, because letters in retry may have failed differently since then. */
 const DEAD = "CROSS JOIN letters l ON l.no = f.no CROSS JOIN items i ON i.ref = l.ref AND i.state = 'dead'";
 
 /** Returns at most `max + 1` letters, so that the caller can detect that there are too many. */
@@ -114,7 +114,7 @@ function numbersOf(session: Session, { sql, values }: Fragment): number[] {
   return session.packed<[no: number]>("no", `FROM (${sql})`, ...values).map(([no]) => no);
 }
 
-/** Takes the nearest of all templates' next letters, one after the other, until the page is full. */
+/** Repeatedly takes the nearest next letter of all templates until the page is full. */
 function mergeHeads(page: Page): number[] {
   const { finds, isNewest, start, limit } = page;
   const heads = finds.sure.map((template) => ({ template, no: nextOf(page, template, start) }));

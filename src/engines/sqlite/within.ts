@@ -1,4 +1,4 @@
-/** Adds items inside the transaction of a caller, over the caller's own connection to the file of the store. */
+/** Adds items inside a caller's transaction, over the caller's own connection to the store file. */
 import type { EngineWithin } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { TABLES } from "../../item/tables.ts";
@@ -63,7 +63,7 @@ function requireSameFile(session: Session, connection: SqliteConnection): void {
   );
 }
 
-/** A temporary table would be written instead of the table of the store with the same name. */
+/** A temporary table would be written instead of the store's table with the same name. */
 function requireOwnTables(connection: SqliteConnection): void {
   const names = TABLES.map(({ name }) => name);
   const row = connection
@@ -78,7 +78,7 @@ function requireOwnTables(connection: SqliteConnection): void {
 }
 
 /**
- * Reads rows as objects with plain numbers, whatever the caller has chosen for its own statements. Older versions of
+ * Reads rows as objects with plain numbers, regardless of the caller's own settings. Older versions of
  * `node:sqlite` cannot return arrays.
  */
 function prepared(connection: SqliteConnection, sql: string): Statement {
@@ -103,7 +103,9 @@ function prepared(connection: SqliteConnection, sql: string): Statement {
   };
 }
 
-/** Older versions of `node:sqlite` do not show it; there, a second BEGIN is refused inside a transaction. */
+/**
+ * Older versions of `node:sqlite` do not report this; with them, a second BEGIN fails inside a transaction.
+ */
 function isInTransaction(connection: SqliteConnection): boolean {
   if (typeof connection.isTransaction === "boolean") return connection.isTransaction;
   try {
@@ -115,7 +117,9 @@ function isInTransaction(connection: SqliteConnection): boolean {
   return false;
 }
 
-/** SQLite tells nobody of a commit, so the end of the transaction is polled for, at most this often and this long. */
+/**
+ * SQLite does not report commits, so the end of the transaction is polled, at most this often and this long.
+ */
 const POLL_MS = 5;
 const POLLS_MAX = 12_000;
 

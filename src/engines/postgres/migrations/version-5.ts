@@ -1,6 +1,6 @@
 /**
- * Migrates from version 4 to 5: options of single items, progress of running attempts, an id of the store, and the function
- * that runs a statement of Redrive inside a caller's transaction (within.ts).
+ * Migrates from version 4 to 5: options of single items, progress of running attempts, a store id, and the
+ * function that runs Redrive's statements inside a caller's transaction (within.ts).
  */
 export const VERSION_5 = `
   -- As JSON: retries, backoff and context of the item; null for an item that has none of them.

@@ -1,10 +1,13 @@
 /** CHECKs that restrict a column to a few values, in two forms, and a way to replace the CHECKs of existing tables. */
 
-/** The form in the first versions. SQLite builds a temporary table for the list, and searches it for each row. */
+/**
+ * The form used in the first versions. SQLite builds a temporary table for the list and searches it for each
+ * row.
+ */
 export const oneOf = (column: string, values: readonly string[]) =>
   `CHECK (${column} IN (${values.map((value) => `'${value}'`).join(", ")}))`;
 
-/** The same as plain comparisons, at a third of the cost, for tables that are written constantly. */
+/** The same condition as plain comparisons, at a third of the cost, for frequently written tables. */
 export const anyOf = (column: string, values: readonly string[]) =>
   `CHECK (${values.map((value) => `${column} = '${value}'`).join(" OR ")})`;
 

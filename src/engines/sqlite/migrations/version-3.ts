@@ -5,8 +5,8 @@ import { ITEM_STATES } from "../../../item/state.ts";
 import { anyOf, oneOf, restate } from "./checks.ts";
 
 /**
- * The condition for error events. SQLite uses the index only for queries with exactly this text. It compares values one by
- * one, because for `IN` SQLite would build a table at every event that is written.
+ * The condition for error events. SQLite uses the index only for queries that contain exactly this text. It
+ * compares values one by one, because for `IN` SQLite would build a table for every event that is written.
  */
 export const ERRORS = `(${ERROR_EVENTS.map((type) => `type = '${type}'`).join(" OR ")})`;
 
@@ -20,7 +20,7 @@ const TOLD: readonly (readonly [counter: string, type: string])[] = [
   ["store_write_failed", "store_write_failed"],
 ];
 
-/** Cheaper CHECKs for the tables that are written at every attempt. */
+/** Cheaper CHECKs for the tables that are written in every attempt. */
 const QUICK_CHECKS = restate([
   ["items", oneOf("state", ITEM_STATES), anyOf("state", ITEM_STATES)],
   [

@@ -1,6 +1,7 @@
 /**
- * From version 3 to 4: a letter stores the time of its first failure, from which its age is counted; an imported letter also
- * stores its arrival time and original signature. A failed attempt may be counted without a description.
+ * From version 3 to 4: a letter stores the time of its first failure, from which its age is measured; an
+ * imported letter also stores its arrival time and original signature. A failed attempt may be counted
+ * without a description.
  */
 import { restate } from "./checks.ts";
 import { ERRORS } from "./version-3.ts";
