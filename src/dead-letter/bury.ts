@@ -13,7 +13,7 @@ export const POISON_AFTER = 5;
 export interface Judgement {
   readonly outcome: Outcome;
   readonly verdict: Verdict;
-  /** After how many failed redrives a letter is marked as poison and needs a person. Default 5. */
+  /** After how many failed redrives a letter is marked as poison and needs manual review. Default 5. */
   readonly poisonAfter?: number;
   /** Rules that assign failures to named groups before the algorithm does. Default: none. */
   readonly groupRules?: readonly GroupRule[];

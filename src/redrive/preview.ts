@@ -79,7 +79,7 @@ function whyIneligible({ poison, manualReviewRequired, redriveCount, failureHist
   const type = failureHistory.at(-1)?.errorType.name ?? "Unknown";
   const redrives = redriveCount === 1 ? "1 redrive" : `${redriveCount} redrives`;
   if (poison) return `poison: failed again after ${redrives}`;
-  return manualReviewRequired ? `needs a person: ${type}` : `permanent: ${type}`;
+  return manualReviewRequired ? `needs manual review: ${type}` : `permanent: ${type}`;
 }
 
 export interface Survey {

@@ -142,7 +142,7 @@ describe("files that were named as evidence", () => {
     });
     expect(await collectEvidence(names.slice(0, 50), { cwd: folder })).toHaveLength(50);
     const [oneMore] = (await collectEvidence(names.slice(0, 51), { cwd: folder })).slice(50);
-    expect(oneMore?.problem).toBe("was left out: at most 50 files of an attempt are recorded");
+    expect(oneMore?.problem).toBe("was left out: at most 50 files per attempt are recorded");
   });
 
   it("that are too large, alone or together, have a size and a type, and say why there is no digest", async () => {

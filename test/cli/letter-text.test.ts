@@ -62,7 +62,7 @@ describe("a letter for a person", () => {
     expect(text).toContain("2026-01-01T00:00:05.000Z: permanent: PermissionError");
     expect(text).toContain("0123456789abcdef, shared with 3 other letters");
     expect(text).toContain("Redriven  2 times");
-    expect(text).toContain("needs a person");
+    expect(text).toContain("needs manual review");
   });
 
   it("shows each attempt with its exit, context, evidence and log", () => {

@@ -88,7 +88,7 @@ describe("fixes", () => {
       ["match: { filter: letter.eror_pattern == item.x }", "patch: { a: 1 }"],
       'r.yml:3:29: fixes[0].match.filter: unknown field "eror_pattern". Did you mean error_pattern?',
     ],
-    [["match: { type: Timeout }", "set: {}"], "r.yml:4:10: fixes[0].set: it changes nothing"],
+    [["match: { type: Timeout }", "set: {}"], "r.yml:4:10: fixes[0].set: this changes nothing"],
     [
       ["match: { type: Timeout }", 'set: { "a b": item.x }'],
       'r.yml:4:12: fixes[0].set.a b: the path "a b" is invalid at character 2',

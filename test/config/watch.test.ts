@@ -158,8 +158,8 @@ describe("mistakes", () => {
       "r.yml:12:32: watch.rules[5].arrival_rate: expected a number of letters and a time of whole minutes, such as 20/10m, 100/h or 500/d",
       "r.yml:13:32: watch.rules[6].queues: queues has no effect for store_unhealthy",
       "r.yml:15:10: watch.channels.ops: teams needs url or url_env",
-      "r.yml:16:43: watch.channels.two.url_env: url is given already",
-      "r.yml:17:41: watch.channels.cmd.url: url has no meaning for command",
+      "r.yml:16:43: watch.channels.two.url_env: url is already set",
+      "r.yml:17:41: watch.channels.cmd.url: url has no effect for command",
       "r.yml:18:33: watch.channels.hook.url: expected a URL that begins with https:// or http://",
       "r.yml:19:5: watch.channels.@x: the name of a channel consists of letters, digits, dots and dashes",
     ]);
@@ -171,11 +171,11 @@ describe("mistakes", () => {
       "from and to are the same, so the quiet hours would never end",
     ],
     ["rules: []", "expected at least one"],
-    ["schedule: '0 0 31 2 *'", "it never comes"],
+    ["schedule: '0 0 31 2 *'", "it never matches a time"],
     ["channels: { a: { type: webhok, url: 'http://x' } }", "Did you mean webhook?"],
     [
       "channels: { a: { type: slack, url: 'http://x', headers_env: { A: B } } }",
-      "headers_env has no meaning for slack",
+      "headers_env has no effect for slack",
     ],
   ])("%s", async (line, problem) => {
     expect(await problemsOf(`watch:\n  ${line}`)).toEqual([expect.stringContaining(problem)]);

@@ -42,7 +42,7 @@ function made(test: Declare): void {
     const { id } = await bench.operate("requeue", undefined, { reason: "another reason" });
     expect(await bench.letter("a")).toMatchObject({
       state: "discarded",
-      resolution: { kind: "discard", author: AUTHOR, operationId: id, reason: "sent anew as a~2" },
+      resolution: { kind: "discard", author: AUTHOR, operationId: id, reason: "requeued as a~2" },
     });
     expect(await bench.item("a")).toMatchObject({ state: "discarded", requeuedAs: ["a~2"] });
   });

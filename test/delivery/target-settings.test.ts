@@ -156,7 +156,7 @@ describe("a target", () => {
 
 describe("settings that are wrong are refused, and nothing is written", () => {
   it.each<[string, TargetSettings, string]>([
-    ["no address", {}, "no url"],
+    ["no address", {}, "no URL"],
     [
       "no protocol of ours",
       { url: URL_, protocol: "smtp" as never },
@@ -169,11 +169,11 @@ describe("settings that are wrong are refused, and nothing is written", () => {
     ["a header of the connection", { url: URL_, headers: { "Content-Length": "1" } }, "cannot be set"],
     ["a header that is none", { url: URL_, headers: { "X A": "1" } }, "cannot be sent as a header"],
     ["a header of two lines", { url: URL_, headers: { "X-A": "1\r\nX-B: 2" } }, "cannot be sent as a header"],
-    ["a token itself", { url: URL_, token: "secret" as never }, "must be a token location"],
+    ["a token itself", { url: URL_, token: "secret" as never }, "must be given as a location"],
     [
       "a token in two places",
       { url: URL_, token: { env: "A", file: "b" } as never },
-      "must be a token location",
+      "must be given as a location",
     ],
     ["an empty tool", { url: URL_, tool: " " }, "settings.tool: expected the name of a tool"],
     ["no time", { url: URL_, timeoutMs: 0 }, "timeoutMs"],

@@ -112,7 +112,7 @@ describe("sending a receipt", () => {
     expect(await target.counts()).toMatchObject({ total: 0 });
   });
 
-  it("a key with characters that a header cannot have is sent as in a URL", async () => {
+  it("a key with characters that are not allowed in a header is sent as in a URL", async () => {
     await kit.target().send(RECEIPT, { key: "Beleg Ä/1" });
     expect(kit.server.keys).toEqual(["Beleg%20%C3%84%2F1"]);
   });

@@ -63,7 +63,7 @@ describe("a token", () => {
   it.each([
     ["", "it is empty"],
     ["abc", "fewer than 4 characters"],
-    ["two\nlines", "characters that a header cannot have"],
+    ["two\nlines", "characters that are not allowed in a header"],
   ])("%j is none", async (value, why) => {
     await expect(readToken({ env: "X" }, { X: value })).rejects.toMatchObject({
       code: "usage",

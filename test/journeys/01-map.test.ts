@@ -262,7 +262,7 @@ describe("exit codes", () => {
       ["map", "--timeout", "soon", "--", "true"],
       /--timeout: "soon" is not a duration/,
     ],
-    ["a rate above 1", ["map", "--failure-threshold", "1.5", "--", "true"], /is not a share from 0 to 1/],
+    ["a rate above 1", ["map", "--failure-threshold", "1.5", "--", "true"], /is not a number from 0 to 1/],
     ["a backoff that is none", ["map", "--backoff", "slowly", "--", "true"], /unknown backoff "slowly"/],
     [
       "an action that is none",
@@ -274,7 +274,7 @@ describe("exit codes", () => {
     ["an unknown variable", ["map", "--", "echo", "${itm.path}"], /itm/],
     ["an input that does not exist", ["map", "-i", "none.json", "--", "true"], /none\.json" does not exist/],
     ["a folder as input", ["map", "-i", ".", "--", "true"], /is a directory/],
-    ["a store URL that is none", ["jobs", "--store", "redis:x"], /"redis:x" is not the URL of a store/],
+    ["a store URL that is none", ["jobs", "--store", "redis:x"], /"redis:x" is not a store URL/],
     ["a command of ours that does not exist", ["mpa"], /Unknown command "mpa"/],
     ["a filter that is none", ["dlq", "list", "--type", "Nonsense"], /--type: .*Nonsense/],
     ["a class that is none", ["dlq", "list", "--class", "bad"], /--class: .*bad/],

@@ -115,7 +115,7 @@ describe("REDRIVE_FAILURE_FILE", () => {
       reprocess_eligible: false,
       manual_review_required: true,
     });
-    expect((await shop.run(["dlq", "list"])).stdout).toMatch(new RegExp(`^${type} .*needs a person\n`));
+    expect((await shop.run(["dlq", "list"])).stdout).toMatch(new RegExp(`^${type} .*needs manual review\n`));
   });
 
   it("throttled with retry_after and --on-outage wait parks the item without spending its only attempt", async () => {

@@ -77,7 +77,7 @@ describe("dlq list", () => {
     expect([empty.code, empty.stdout]).toEqual([0, "No letters.\n"]);
     await twoJobs(shop);
     const { stdout } = await shop.run(["dlq", "list", "--limit", "3"]);
-    expect(stdout).toMatch(/BusinessException.*needs a person/);
+    expect(stdout).toMatch(/BusinessException.*needs manual review/);
     expect(stdout).toContain("no stock");
     expect(stdout).toContain("3 of 6 letters");
   });
@@ -119,7 +119,7 @@ describe("dlq inspect and show", () => {
     const { code, stderr } = await shop.run(["dlq", "inspect", "p"]);
     expect(code).toBe(2);
     expect(stderr).toContain("p matches several items: p1");
-    expect(stderr).toContain("Give more of the id");
+    expect(stderr).toContain("Give a longer prefix of the id");
   });
 
   it("the same id in two jobs is told apart with --job", async () => {

@@ -122,7 +122,7 @@ ifMounts(`a read-only store${because}`, () => {
     makeReadOnly(shop.path("redrive"));
     const refused = await shop.map([4], NOTE, ["--store-wait", "100ms"]);
     expect(refused.code).toBe(75);
-    expect(refused.stderr).toMatch(/^redrive: The store .* cannot be written\.\n {2}Check the rights/);
+    expect(refused.stderr).toMatch(/^redrive: The store .* cannot be written\.\n {2}Check the permissions/);
     expect(shop.ledger).toEqual([]);
     expect((await shop.json<{ jobs: Summary[] }>("jobs")).jobs).toHaveLength(1);
     expect(await shop.json<Summary>("status", "n")).toMatchObject({ succeeded: 2, dead: 1 });

@@ -226,7 +226,7 @@ describe("in every phase", () => {
     await project.runWorkflow({ map: plainMap([{ shell: "true", validate }]), error_policy: ONE_TRY });
     const [failure] = (await project.onlyLetter()).failure_history;
     expect(failure).toMatchObject({ error_type: "ValidationFailed" });
-    expect(failure?.error_message).toContain("79 % complete, 80 % is needed; missing: the tests");
+    expect(failure?.error_message).toContain("79 % complete, but 80 % is required; missing: the tests");
   });
 
   it("write_file writes a template with its mode, and nothing outside", async () => {

@@ -162,7 +162,7 @@ describe("submodules", () => {
       map: mapOver(`cat lib/lib.txt >> $L; ${WRITE}`),
       error_policy: ONE_TRY,
     });
-    expect(stderr).toContain("Submodules");
+    expect(stderr).toContain("submodules");
     expect(project.ledger).toEqual(["library", "library"]);
     expect(code).toBe(0);
     expect(project.get("a.txt")).toBe("a\n");

@@ -150,11 +150,11 @@ describe("letters that --force is for", () => {
     for (const _ of upTo(5)) await retry(shop, "--force");
     const [letter] = (await shop.letters()) as readonly Letter[];
     expect(letter).toMatchObject({ poison: true, reprocess_eligible: false, manual_review_required: true });
-    expect(letter?.reason).toContain("came back from 5 redrives: poison");
+    expect(letter?.reason).toContain("failed again after 5 redrives: poison");
     shop.write("mended", "");
     expect((await retry(shop)).json<OperationJson>()).toMatchObject({ refused: 1, redriven: 0 });
     const preview = (await retry(shop, "--dry-run")).json<Preview>();
-    expect(preview.refusals).toEqual([{ reason: "poison: came back from 5 redrives", count: 1 }]);
+    expect(preview.refusals).toEqual([{ reason: "poison: failed again after 5 redrives", count: 1 }]);
     expect((await shop.run(["resume", "n"])).code).toBe(3);
     expect((await retry(shop, "--force")).json<OperationJson>()).toMatchObject({ succeeded: 1 });
   });
@@ -178,10 +178,10 @@ describe("letters that --force is for", () => {
       [3, 3],
       [1, 0],
     ]);
-    expect(preview.refusals).toEqual([{ reason: "needs a person: PermissionError", count: 1 }]);
+    expect(preview.refusals).toEqual([{ reason: "needs manual review: PermissionError", count: 1 }]);
     const { stdout } = await shop.run(["dlq", "retry", "n", "--dry-run"]);
     expect(stdout).toMatch(/^Would retry 3 letters of n-\w+; 1 would be refused \(--force overrides\)/);
-    expect(stdout).toContain("Refused:\n  1  needs a person: PermissionError\n");
+    expect(stdout).toContain("Refused:\n  1  needs manual review: PermissionError\n");
     expect(stdout).toMatch(/3 +3 +[0-9a-f]{16} +broken +CommandFailed/);
     const forced = (await retry(shop, "--dry-run", "--force")).json<Preview>();
     expect(forced).toMatchObject({ redriven: 4, refused: 0, refusals: [] });

@@ -339,7 +339,7 @@ describe("what is wrong", () => {
     expect((await workshop.run(["dlq", "import", "nothing.json"])).code).toBe(2);
     const empty = await workshop.run(["dlq", "import", ".", "--json"], { cwd: openWorkshop().home });
     expect(empty.code).toBe(2);
-    expect(empty.json<ErrorJson>().error.message).toContain("no folder items");
+    expect(empty.json<ErrorJson>().error.message).toContain("no items folder");
     expect(await workshop.check()).toBe(SOUND);
   });
 

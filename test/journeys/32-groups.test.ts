@@ -394,7 +394,7 @@ describe("looking at groups", () => {
     expect(stdout).toContain(group.signature);
     expect(stdout).toContain("disk 7 full at 10.0.0.1");
     expect(stdout).toContain("10.0.0.1 → <ip>");
-    expect(stdout).toContain("Nearest other groups");
+    expect(stdout).toContain("Most similar groups");
     expect((await shop.run(["groups", "explain", "a1"])).stdout).toBe(stdout);
   });
 

@@ -51,7 +51,7 @@ describe("store copy", () => {
     expect(there.stderr).toBe(""); // so little is not worth a line
     expect(there.code).toBe(0);
     expect(there.stdout).toMatch(/^items +12 {2}[0-9a-f]{64}$/m);
-    expect(there.stdout).toContain("Both stores are equal, table by table.");
+    expect(there.stdout).toContain("All tables of both stores are equal.");
     const again = (await shop.run(["store", "copy", url, back, "--json"])).json<CopyJson>();
     expect(again).toMatchObject({ ok: true, how: "fresh" });
     expect(again.tables.find(({ table }) => table === "letters")).toMatchObject({ rows: 5 });

@@ -128,7 +128,7 @@ describe("the letters of a queue", () => {
     const old = await shop.json("dlq", "inspect", "a", "--queue", "invoices");
     expect(old).toMatchObject({
       ...{ state: "discarded", requeued_as: ["a~2"], item_data: { id: "a", amount: -1 } },
-      resolution: { reason: "sent anew as a~2" },
+      resolution: { reason: "requeued as a~2" },
     });
     expect((await shop.run(["dlq", "inspect", "a", "--queue", "invoices"])).stdout).toMatch(
       /Requeued as +a~2/,
@@ -181,7 +181,7 @@ describe("a redrive of a queue", () => {
       remaining: 0,
     });
     const again = await shop.run(["dlq", "retry", "invoices", "--force", "--yes"]);
-    expect(again.stdout).toMatch(/2 letters of invoices: .* 2 in line for workers .*redrive ops show op-\w+/);
+    expect(again.stdout).toMatch(/2 letters of invoices: .* 2 queued for workers .*redrive ops show op-\w+/);
   });
 
   it("that feels its way stops when the worker meets the same failure again", async () => {
@@ -227,7 +227,7 @@ describe("a redrive of a queue", () => {
     const refusals: readonly (readonly [string[], RegExp])[] = [
       [["--parallel", "2"], /its workers/],
       [["--max-retries", "5"], /queue set invoices --retries 5/],
-      [["--workflow", "w.yml"], /workers process it/],
+      [["--workflow", "w.yml"], /processed by workers/],
       [["--set", "amount=1"], /--as-new/],
       [["--as-new", "--canary"], /cannot be used together/],
       [["--as-new", "--rate", "1/s"], /cannot be used together/],
@@ -239,7 +239,7 @@ describe("a redrive of a queue", () => {
     }
     await shop.map(["x"], "exit 1", ["--name", "resize", "--retries", "0"]);
     const asNew = await shop.run(["dlq", "retry", "resize", "--as-new", "--json"]);
-    expect(asNew.json<ErrorJson>().error.message).toMatch(/--as-new is for queues/);
+    expect(asNew.json<ErrorJson>().error.message).toMatch(/--as-new works only for queues/);
     expect((await shop.letters("--queue", "invoices"))[0]?.state).toBe("dead");
   });
 });

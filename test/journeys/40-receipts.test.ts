@@ -61,7 +61,7 @@ describe("redrive receipts target", () => {
     expect(other).toMatchObject({ is_new: false, is_changed: true });
     expect(other.settings).toEqual({ ...made.settings, timeout_ms: 4000 });
     const same = await shop.run(["receipts", "target", "gate", "--timeout", "4s"]);
-    expect(same.stdout).toBe("gate has these settings already.\n");
+    expect(same.stdout).toBe("gate already has these settings.\n");
     const taken = ["--breaker", "none", "--rate", "none", "--order-field", "none", "--key-argument", "none"];
     const gone = [
       "--on-outage",
@@ -128,10 +128,12 @@ describe("redrive receipts send", () => {
     expect((await sendOne(shop, 1, "--key", "k-1")).code).toBe(0);
     const other = await sendOne(shop, 2, "--key", "k-1");
     expect(other.code).toBe(5);
-    expect(other.stdout).toContain("conflict   k-1  A receipt with the key k-1 and another body");
+    expect(other.stdout).toContain("conflict   k-1  A receipt with the key k-1 but a different body");
     expect((await sendMany(shop, 2, "--key-field", "task_id")).code).toBe(0);
     expect(new Set(server.keys)).toEqual(new Set(["k-1", "t-1", "t-2"]));
-    expect((await sendMany(shop, 2, "--key", "k-2")).stderr).toContain("--key is for one receipt");
+    expect((await sendMany(shop, 2, "--key", "k-2")).stderr).toContain(
+      "--key can be used for one receipt only",
+    );
   });
 
   it("reads one document over several lines, an array, JSON Lines and files, and says where a line is wrong", async () => {
@@ -386,7 +388,7 @@ describe("redrive receipts deliver, list and inspect", () => {
     ]) {
       const { code, stderr } = await shop.run(["receipts", ...words]);
       expect([code, words[0]]).toEqual([2, words[0]]);
-      expect(stderr).toContain("by a function in the service that created it");
+      expect(stderr).toContain("by a function in the service that created the target");
     }
     expect((await shop.run(["receipts", "send", "inside", "--data", "{}", "--no-wait"])).code).toBe(0);
     expect((await shop.run(["receipts", "deliver", "--drain"])).code).toBe(0);

@@ -52,7 +52,7 @@ describe("a worker with --drain", () => {
     expect(code).toBe(0);
     expect(shop.ledger).toEqual(["twice", "twice"]);
     expect(stderr).toMatch(/1 done · 1 retried/);
-    expect(stderr).toMatch(/orders: 1 item is left in line/);
+    expect(stderr).toMatch(/orders: 1 item is left in the queue/);
   });
 
   it("waits for a retry behind an open breaker", async () => {
@@ -64,7 +64,7 @@ describe("a worker with --drain", () => {
     const { code, stderr } = await shop.run(worker(shop, script));
     expect(shop.ledger).toEqual(["twice", "twice"]);
     expect(code).toBe(0);
-    expect(stderr).toMatch(/orders: 1 item is left in line/);
+    expect(stderr).toMatch(/orders: 1 item is left in the queue/);
   });
 
   it("waits as long as it is told to, and says for what", async () => {
@@ -77,7 +77,7 @@ describe("a worker with --drain", () => {
     waiting.signal("SIGTERM");
     const { code, stderr } = await waiting.ended;
     expect(code).toBe(143);
-    expect(stderr).not.toContain("left in line");
+    expect(stderr).not.toContain("left in the queue");
   });
 
   it("works what becomes due while it waits, and leaves what is due a little later than it waits for", async () => {
@@ -87,7 +87,7 @@ describe("a worker with --drain", () => {
     const { code, stderr } = await shop.run(worker(shop, 'echo "$1" >> $L', "--due-within", "10s"));
     expect(code).toBe(0);
     expect(shop.ledger).toEqual(["soon"]);
-    expect(stderr).toMatch(/orders: 1 item is left in line/);
+    expect(stderr).toMatch(/orders: 1 item is left in the queue/);
   });
 
   it("speaks of receipts where they are delivered", async () => {
@@ -97,7 +97,7 @@ describe("a worker with --drain", () => {
     await sendMany(shop, 2, "--no-wait");
     const { code, stderr } = await shop.run(["receipts", "deliver", "gate", "--drain"]);
     expect(code).toBe(0);
-    expect(stderr).toMatch(/gate: 2 receipts are left in line; the next is due in (59m|1h)/);
+    expect(stderr).toMatch(/gate: 2 receipts are left in the queue; the next is due in (59m|1h)/);
   });
 
   it("refuses --due-within without it", async () => {

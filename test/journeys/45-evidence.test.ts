@@ -64,11 +64,11 @@ describe("evidence", () => {
     expect(await swept(shop)).toBe(0);
     for (const item of ["purged", "young"]) await purge(shop, item);
     const dry = await maintain(shop, "--dry-run");
-    expect(dry.stdout).toMatch(/^Would delete 1 copy of evidence .*, 23 bytes\.$/m);
+    expect(dry.stdout).toMatch(/^Would delete 1 evidence copy .*, 23 bytes\.$/m);
     expect(existsSync(purged)).toBe(true);
     const { stdout } = await maintain(shop);
     expect(stdout).toMatch(
-      /^All letters are within the limits\.\nDeleted 1 copy of evidence .*, 23 bytes\.\n$/,
+      /^All letters are within the limits\.\nDeleted 1 evidence copy .*, 23 bytes\.\n$/,
     );
     expect([named, purged, young].map((path) => existsSync(path))).toEqual([true, false, true]);
     expect(await swept(shop)).toBe(0);
@@ -118,6 +118,6 @@ describe("evidence", () => {
     const { code, stdout, stderr } = await maintain(shop);
     expect(code).toBe(0);
     expect(stdout).toBe("All letters are within the limits.\n");
-    expect(stderr).toMatch(/The copies of evidence could not all be checked: ELOOP/);
+    expect(stderr).toMatch(/Not all evidence copies could be checked: ELOOP/);
   });
 });

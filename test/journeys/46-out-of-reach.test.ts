@@ -53,7 +53,9 @@ describe.skipIf(whyNotNobody() !== undefined)("a store of another user", () => {
       const shop = await openShared();
       const { status, stderr } = asNobody(shop, args);
       expect(status).toBe(75);
-      expect(stderr).toMatch(/^redrive: The store .*redrive\.db cannot be written\.\n {2}Check the rights/);
+      expect(stderr).toMatch(
+        /^redrive: The store .*redrive\.db cannot be written\.\n {2}Check the permissions/,
+      );
     },
   );
 

@@ -164,7 +164,7 @@ describe("a job whose letters all need a person", () => {
     const [ledger, commits] = [project.ledger, project.git("rev-list", "--count", "HEAD")];
     const resumed = await project.do("resume", job);
     expect(resumed.code).toBe(3);
-    expect(resumed.stderr).toContain("1 letter needs a person");
+    expect(resumed.stderr).toContain("1 letter needs manual review");
     expect(resumed.stderr).toContain(`redrive dlq retry ${job} --force`);
     expect(resumed.stderr).not.toMatch(new RegExp(`redrive resume ${job}`));
     expect([project.ledger, project.git("rev-list", "--count", "HEAD")]).toEqual([ledger, commits]);

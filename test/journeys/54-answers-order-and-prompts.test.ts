@@ -25,7 +25,7 @@ describe("validate by an agent", () => {
     ]);
     expect(messages.sort()).toEqual([
       ["fence", "ValidationFailed", "the work is 40 % complete, but 80 % is required; missing: tests"],
-      ["prose", "ValidationFailed", expect.stringContaining("the validation's answer cannot be read")],
+      ["prose", "ValidationFailed", expect.stringContaining("the output of the validation cannot be read")],
     ]);
   });
 });

@@ -174,7 +174,7 @@ describe("the type of a command's failure", () => {
     const { code, stderr } = await shop.map([1], "true", []);
     expect(code).toBe(2);
     expect(stderr).toContain("this changes nothing; add type, class or both");
-    expect(stderr).toContain("it would match every failure");
+    expect(stderr).toContain("this would match every failure");
   });
 });
 

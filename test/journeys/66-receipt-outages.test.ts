@@ -47,7 +47,7 @@ describe("a receipt to a target that is away", () => {
     const { code, stdout, stderr } = await sendOne(shop, 1, "--key", "k");
     expect([code, stdout]).toEqual([3, expect.stringMatching(/^dead {7}k .*ECONNREFUSED/)]);
     expect(stderr).toContain("gate does not accept receipts now");
-    expect(stderr).toContain("they are retried");
+    expect(stderr).toContain("receipts are retried");
   });
 
   it("that comes back delivers the next receipt at once", async () => {

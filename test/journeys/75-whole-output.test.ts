@@ -30,7 +30,7 @@ describe("the output of a successful command", () => {
     const worker = await shop.run(["worker", "--queue", "q", "--drain", "--", ...lossy]);
     for (const { code, stderr } of [map, worker]) {
       expect(code).toBe(0);
-      expect(stderr).toMatch(/The output of \S+ may not be whole\. The disk of the logs is full\./);
+      expect(stderr).toMatch(/The output of \S+ may be incomplete\. The log disk is full\./);
     }
     const { stdout } = await shop.run(["queue", "show", "q", "k"]);
     expect(stdout).toContain("The output of this attempt may be incomplete.");

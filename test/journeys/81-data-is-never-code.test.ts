@@ -50,7 +50,7 @@ describe("a shell step", () => {
       expect(code).toBe(2);
       expect(stdout + stderr).toContain("sh -c '… \"$1\" …' sh ${item.name}");
       expect(stdout + stderr).toContain("eval runs it");
-      expect(stdout + stderr).toContain("the shell of the other machine reads it");
+      expect(stdout + stderr).toContain("the shell on the other machine interprets it");
     }
     expect(existsSync(join(folder.top, "hacked"))).toBe(false);
   });

@@ -75,7 +75,7 @@ it("a user without rights, or one that is not there, is not waited for", async (
   };
   for (const [user, words] of [
     [role, "denies access to this user"],
-    ["nobody_of_that_name", "refuses the user"],
+    ["nobody_of_that_name", "rejects the user"],
   ] as const) {
     for (const args of [
       ["queue", "list"],

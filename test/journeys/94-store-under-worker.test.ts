@@ -157,7 +157,7 @@ describe("a store that may not be used", () => {
   };
 
   it.each([
-    ["whose role does not exist", "nobody_of_that_name", "refuses the user"],
+    ["whose role does not exist", "nobody_of_that_name", "rejects the user"],
     ["on which the role has no rights", "redrive_without_rights", "denies access to this user"],
   ])("%s is reported at once by every command", async (_, user, what) => {
     const shop = openWorkshop({ onPostgres: false });
@@ -187,7 +187,7 @@ describe("a store that may not be used", () => {
     const { code, stderr } = await shop.run(["worker", "--queue", "q", "--", "true"], { env });
     expect([code, stderr]).toEqual([
       75,
-      expect.stringMatching(/refuses the user \(role "\w+" does not exist\)/),
+      expect.stringMatching(/rejects the user \(role "\w+" does not exist\)/),
     ]);
   });
 });

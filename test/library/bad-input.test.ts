@@ -90,7 +90,7 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
       { data: () => 1 },
       /items\[0\]\.data: expected data that can be represented as JSON \(it has a function\)/,
     ],
-    [{ data: { n: Number.NaN } }, /NaN is not a number of JSON/],
+    [{ data: { n: Number.NaN } }, /NaN is not a JSON number/],
     [{ data: { when: new Map() } }, /it contains a Map or a Set/],
     ["a text", /items\[0\]: expected an object with data/],
   ])("an item is refused: %s", async (item, message) => {

@@ -37,9 +37,9 @@ describe("an item that is added", () => {
     [{ data: 1, key: "" }, /key is empty/],
     [{ data: 1, key: "x".repeat(600) }, /longer/],
     [{ data: 1, key: "a\u0000b" }, /control character/],
-    [{ data: 1, expiresAt: 1 }, /expired already/],
+    [{ data: 1, expiresAt: 1 }, /already expired/],
     [{ data: 1, dueAt: 9e12, expiresAt: 8e12 }, /expires before it is due/],
-    [{ data: 1, dueAt: Number.NaN }, /not a time/],
+    [{ data: 1, dueAt: Number.NaN }, /expiry is invalid/],
   ])("is refused when it is wrong: %j", async (wrong, reason) => {
     const { engine, add } = await openQueueBench();
     const [answer, good] = await add(wrong, { data: "good" });

@@ -189,7 +189,7 @@ describe("a command that does not do its part", () => {
       program("console.error('first'); console.error('no such user'); process.exit(3)"),
       /^\S*node ended with exit code 3: no such user$/,
     ],
-    ["no JSON", program("console.log('done')"), /^\S*node .*JSON: done$/],
+    ["not JSON", program("console.log('done')"), /^\S*node .*JSON: done$/],
     ["nothing", program(""), /^\S*node .*JSON: \(no output\)$/],
     ["no end", program("setInterval(() => {}, 1000)", 300), /took longer than 300 ms$/],
     [

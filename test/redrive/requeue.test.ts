@@ -41,7 +41,7 @@ describe("a letter that is sent anew", () => {
     expect(await bench.item("a~2")).toMatchObject({ ...made, attempts: 0 });
     expect((await letterOf(bench, "a"))?.resolution).toMatchObject({
       author: "ann",
-      reason: "sent anew as a~2",
+      reason: "requeued as a~2",
     });
     expect(await listRequeued(bench.engine, operation, 10)).toEqual([{ itemId: "a", newId: "a~2" }]);
     expect(await bench.engine.check()).toEqual([]);

@@ -73,7 +73,7 @@ describe("retry_after", () => {
 
   test.each([-1, "soon", "2025-01-01", true, [1]])("%j is a problem, and no delay", (given) => {
     const report = parse({ retry_after: given });
-    expect(report).toEqual({ problem: expect.stringContaining("wrong retry_after") });
+    expect(report).toEqual({ problem: expect.stringContaining("invalid retry_after") });
   });
 });
 

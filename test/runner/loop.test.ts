@@ -56,7 +56,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     expect(await stored()).toEqual([1]);
     await kit.pass(200);
     expect(await stored()).toEqual([3]);
-    expect(() => report("x".repeat(5000) as unknown as number)).toThrow("at most 4096 are stored");
+    expect(() => report("x".repeat(5000) as unknown as number)).toThrow("the limit is 4096");
     hands.letGo("a");
     expect(await kit.end(run)).toEqual({ end: "finished" });
     expect(await stored()).toEqual([3]);

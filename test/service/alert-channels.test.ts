@@ -143,7 +143,7 @@ describe("secrets of channels", () => {
     );
     expect(() => requireSecrets([channel], { HOOK_URL: "http://x" })).toThrow("HOOK_TOKEN");
     expect(() => requireSecrets([channel], { HOOK_URL: "ftp://x", HOOK_TOKEN: "t" })).toThrow(
-      "HOOK_URL does not contain the URL of a webhook",
+      "HOOK_URL does not contain a webhook URL",
     );
     expect(() => requireSecrets([channel], { HOOK_URL: "https://x", HOOK_TOKEN: "t" })).not.toThrow();
   });

@@ -351,7 +351,7 @@ describe("a channel that fails", () => {
     await store.discard("orders");
     await check(watcher);
     expect(inbox.texts[1]).toBe(
-      "Back to normal\norders: no failed items are left (it was: orders: 2 failed, at 2026-01-01T00:00:00.000Z)",
+      "Back to normal\norders: no failed items are left (before: orders: 2 failed, since 2026-01-01T00:00:00.000Z)",
     );
     store.clock.advance(HOUR);
     await check(watcher);
@@ -385,7 +385,9 @@ describe("quiet hours", () => {
     await check(watcher);
     store.clock.advance(4 * HOUR);
     await check(watcher);
-    expect(inbox.texts).toEqual([expect.stringContaining("(it was: orders: 1 failed, at 2026-01-01T00:00")]);
+    expect(inbox.texts).toEqual([
+      expect.stringContaining("(before: orders: 1 failed, since 2026-01-01T00:00"),
+    ]);
   });
 
   it("do not hold back what is critical", async () => {

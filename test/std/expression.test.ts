@@ -46,14 +46,14 @@ test.each([
 });
 
 test.each([
-  ["item.gone > 3", 'no field "gone". Ask with has(…) first'],
+  ["item.gone > 3", 'no field "gone". Check with has(…) first'],
   ["item.gone", 'no field "gone"'],
   ["!has(item.gone.deeper)", 'no field "gone"'],
   ["item.s > 3", "no such overload"],
   ["item.n", "the result is a number, not true or false"],
-  ["item.s", "it gives a string"],
-  ["item.list", "it gives a list"],
-  ["item.nothing", "it gives null"],
+  ["item.s", "the result is a string"],
+  ["item.list", "the result is a list"],
+  ["item.nothing", "the result is null"],
   ["item.constructor == null", 'no field "constructor"'],
   ["item.list[7] == 1", "index out of bounds"],
 ])("%s has no answer for an item", (text, message) => {
@@ -62,11 +62,11 @@ test.each([
 
 test.each([
   ["item.n >", "nexpected token"],
-  ["itm.n > 3", 'no variable "itm"'],
+  ["itm.n > 3", 'unknown variable "itm"'],
   ["1 > 'a'", "no such overload"],
   ["size(item)", "the result is a int, not true or false"],
   ["foo(item)", "foo"],
-  ["'x'", "it gives a string"],
+  ["'x'", "the result is a string"],
   ["", "nexpected"],
 ])("%j is refused before it is asked", (text, message) => {
   expect(compileExpression(text, FILTER_VARIABLES)).toMatchObject({
@@ -210,7 +210,7 @@ describe("a value", () => {
     ["1.0 / 0.0", "Infinity"],
     ["[1, b'x']", "bytes"],
     ["{'a': b'x'}", "bytes"],
-    ["item.?gone", "no JSON"],
+    ["item.?gone", "not JSON"],
     ["item.gone", 'no field "gone"'],
   ])("%s has no answer, because JSON cannot hold it", (text, message) => {
     expect(value(text)).toEqual({ ok: false, message: expect.stringContaining(message) });

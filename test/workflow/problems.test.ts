@@ -71,7 +71,7 @@ describe("the text itself", () => {
     ["map:\n\tinput: x", [expect.stringMatching(/^w:2:1: /)]],
     [
       "map: { input: i, agent_template: [{ shell: echo ${item} }] }",
-      ["w:1:50: inside { } and [ ] a text with ${ needs quotes"],
+      ["w:1:50: inside { } and [ ] a text with ${ must be quoted"],
     ],
     ["a: 1\n---\nb: 2", [expect.stringMatching(/^w:2:1: source contains multiple documents/)]],
   ])("%j", (text, problems) => {
@@ -91,7 +91,7 @@ describe("the text itself", () => {
 describe("keys and values of the map phase", () => {
   test.each([
     ["json_path: items[*]", "w:4:14: map.json_path: a path begins with $"],
-    ["json_path: $[?fuu(@.a)]", 'w:4:14: map.json_path: there is no function "fuu"'],
+    ["json_path: $[?fuu(@.a)]", 'w:4:14: map.json_path: unknown function "fuu"'],
     ["json_path: $[?length(@.a)]", "w:4:14: map.json_path: result of length() must be compared"],
     ["filter: item.n >", "w:4:11: map.filter: unexpected token: EOF"],
     ["filter: item.n + 1", null],
@@ -312,7 +312,7 @@ describe("variables", () => {
     ]);
     expect(problemsOf(handler.replace("foreach.item}", "foreach.itm}"))).toHaveLength(1);
     expect(problemsOf(withStep('agent: { command: "codex \'x", prompt: y }'))).toEqual([
-      "w:4:25: map.agent_template[0].agent.command: a quote has no end",
+      "w:4:25: map.agent_template[0].agent.command: a quote is not closed",
     ]);
   });
 

@@ -142,7 +142,7 @@ describe("a repository", () => {
     vi.stubEnv("GIT_CONFIG_COUNT", "1");
     vi.stubEnv("GIT_CONFIG_KEY_0", "protocol.file.allow");
     vi.stubEnv("GIT_CONFIG_VALUE_0", "always");
-    expect((await openRepository(workshop.top)).notes).toEqual([expect.stringContaining("Submodules")]);
+    expect((await openRepository(workshop.top)).notes).toEqual([expect.stringContaining("submodules")]);
     const job = await workshop.open();
     const first = await job.acquire("one", 1);
     expect(existsSync(join(first.path, "vendor/lib/lib.txt"))).toBe(true);

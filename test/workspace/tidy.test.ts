@@ -135,7 +135,9 @@ describe("a job that was tidied up", () => {
     await finishOne(job, "one");
     await job.close();
     git(workshop.top, "branch", "-q", "-D", "redrive/job-1");
-    await expect(workshop.open()).rejects.toThrow("redrive/job-1 that holds the job's work is gone");
+    await expect(workshop.open()).rejects.toThrow(
+      "redrive/job-1, which contains the job's work, no longer exists",
+    );
   });
 });
 

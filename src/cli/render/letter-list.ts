@@ -119,7 +119,7 @@ function typeText(letter: Letter): string {
 function remarkOf(letter: Letter): string {
   if (letter.state !== "dead") return stateWord(letter.state);
   if (letter.poison) return "poison";
-  if (letter.manualReviewRequired) return "needs a person";
+  if (letter.manualReviewRequired) return "needs manual review";
   return letter.reprocessEligible ? "" : "not eligible";
 }
 

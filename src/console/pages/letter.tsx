@@ -60,7 +60,7 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
             </span>
             <span>revision {letter.revision}</span>
             {letter.redrive_count > 0 && <span>retried {letter.redrive_count} ×</span>}
-            {letter.manual_review_required && <State name="held" label="needs a person" />}
+            {letter.manual_review_required && <State name="held" label="needs manual review" />}
           </>
         }
         command={`redrive dlq inspect ${quoted(item)} --job ${quoted(queue)}`}

@@ -285,7 +285,7 @@ export function mergeParts<Letter extends PageCursor>(
 }
 
 /**
- * Finds letters in a store that has lost its groups: counts come from groups, so every filter would find nothing. The inner LIMIT
+ * Finds letters in a store whose groups were lost: counts come from groups, so every filter would find nothing. The inner LIMIT
  * keeps SQLite from reading all letters.
  */
 export const LETTERS_WITHOUT_GROUPS =

@@ -17,11 +17,11 @@ describe("trouble with a server", () => {
     [
       "it speaks no TLS",
       new Error("The server does not support SSL connections"),
-      /over TLS .* leave sslmode out/,
+      /over TLS .* remove sslmode/,
     ],
     ["its certificate is its own", coded("DEPTH_ZERO_SELF_SIGNED_CERT"), /not trusted .* \?sslrootcert=FILE/],
     ["it is another host's certificate", coded("ERR_TLS_CERT_ALTNAME_INVALID"), /not trusted/],
-    ["nobody listens", coded("ECONNREFUSED"), /cannot be reached \(why\)\. Check that the server runs/],
+    ["nobody listens", coded("ECONNREFUSED"), /cannot be reached \(why\)\. Check that the server is running/],
     ["its socket is not there", coded("ENOENT", { syscall: "connect" }), /cannot be reached/],
   ])("when %s says so, and may be over later", (_what, error, words) => {
     expect(said(error)).toEqual({ code: "store_unavailable", text: expect.stringMatching(words) });
@@ -34,10 +34,10 @@ describe("trouble with a server", () => {
     ["0A000", "store_unavailable", /is read-only/],
     ["25006", "store_unavailable", /is read-only/],
     ["40001", "store_busy", /because of another one/],
-    ["28P01", "store_denied", /refuses the user .* PGUSER/],
+    ["28P01", "store_denied", /rejects the user .* PGUSER/],
     ["42501", "store_denied", /denies access to this user/],
-    ["22P05", "input_invalid", /refuses the values/],
-    ["54000", "input_invalid", /refuses the values/],
+    ["22P05", "input_invalid", /rejects the values/],
+    ["54000", "input_invalid", /rejects the values/],
   ])("SQLSTATE %s is reported as %s", (sqlstate, code, words) => {
     expect(said(coded(sqlstate))).toEqual({ code, text: expect.stringMatching(words) });
   });

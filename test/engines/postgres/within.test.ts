@@ -141,7 +141,7 @@ it("a connection to another database, and an aborted transaction, are refused", 
   await elsewhere.query("BEGIN");
   await expect(engine.within(elsewhere).add("q", [item("a")])).rejects.toMatchObject({
     code: "usage",
-    message: expect.stringContaining("does not lead to the store"),
+    message: expect.stringContaining("is not connected to the store"),
   });
   await elsewhere.end();
   await askPostgres(`DROP DATABASE ${name}`);

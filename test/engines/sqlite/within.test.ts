@@ -36,7 +36,7 @@ it("a connection to another file or to a database in memory is refused", async (
 it("a store in memory refuses every connection", async () => {
   const engine = await openStore("memory:");
   const connection = new DatabaseSync(":memory:");
-  expect(() => engine.within(connection)).toThrow("A store in memory");
+  expect(() => engine.within(connection)).toThrow("An in-memory store");
   connection.close();
   await engine.close();
 });

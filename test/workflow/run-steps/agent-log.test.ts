@@ -89,6 +89,6 @@ test("lines that are no messages are passed over, also when they are torn across
 test("words are split as a shell would", () => {
   expect(splitWords(` a 'b c'"d \\" e"  f\\ g '' `)).toEqual(["a", 'b cd " e', "f g", ""]);
   expect(splitWords("")).toEqual([]);
-  expect(() => splitWords("a 'b")).toThrow("quote has no end");
-  expect(() => splitWords('a "b')).toThrow("quote has no end");
+  expect(() => splitWords("a 'b")).toThrow("quote is not closed");
+  expect(() => splitWords('a "b')).toThrow("quote is not closed");
 });

@@ -47,7 +47,7 @@ test.each([
 test("output that is too large to be a value is refused, not cut", async () => {
   const bench = openBench();
   const failure = await bench.failure([shell("head -c 9000000 /dev/zero", capture("big", "string"))]);
-  expect(failure.errorMessage).toContain("a value has at most 8 MiB");
+  expect(failure.errorMessage).toContain("the limit is 8 MiB");
 });
 
 test("a failed step captures nothing", async () => {

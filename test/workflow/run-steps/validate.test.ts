@@ -128,5 +128,5 @@ test("a script that prints what is no score has answered by its exit code", asyn
   for (const printed of ["40", '{"status": "incomplete"}', "12 tests passed"])
     expect(await bench.run([validated(`echo '${printed}'`)])).toMatchObject({ kind: "done" });
   const failure = await bench.failure([validated(`echo '{"score": "unknown"}'`)]);
-  expect(failure.errorMessage).toContain("the validation's answer cannot be read");
+  expect(failure.errorMessage).toContain("the output of the validation cannot be read");
 });
