@@ -67,9 +67,7 @@ describe("evidence", () => {
     expect(dry.stdout).toMatch(/^Would delete 1 evidence copy .*, 23 bytes\.$/m);
     expect(existsSync(purged)).toBe(true);
     const { stdout } = await maintain(shop);
-    expect(stdout).toMatch(
-      /^All letters are within the limits\.\nDeleted 1 evidence copy .*, 23 bytes\.\n$/,
-    );
+    expect(stdout).toMatch(/^All letters are within the limits\.\nDeleted 1 evidence copy .*, 23 bytes\.\n$/);
     expect([named, purged, young].map((path) => existsSync(path))).toEqual([true, false, true]);
     expect(await swept(shop)).toBe(0);
   });

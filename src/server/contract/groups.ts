@@ -23,7 +23,10 @@ export const groupRoutes = {
         .min(1)
         .optional()
         .meta({ description: "default: open" }),
-      trend: z.boolean().optional().meta({ description: "add the number of letters for each of the last 24 hours" }),
+      trend: z
+        .boolean()
+        .optional()
+        .meta({ description: "add the number of letters for each of the last 24 hours" }),
       samples: z
         .boolean()
         .optional()
