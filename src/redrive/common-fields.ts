@@ -21,7 +21,7 @@ const VALUES_MAX = 5;
 const DEPTH_MAX = 4;
 const TEXT_CHARS_MAX = 200;
 
-/** Reads the newest letters of a group. A field whose values all differ says nothing, so it is left out. `mask` hides values. */
+/** Reads the newest letters of a group. A field whose values all differ is left out, because it carries no information. `mask` hides values. */
 export async function readCommonFields(
   engine: Engine,
   signature: string,
