@@ -47,6 +47,16 @@ describe("a test store", () => {
     expect(seen).toEqual(["ana"]);
   });
 
+  it("drain waits for a worker that takes the place of another", async () => {
+    const queue = test.redrive.queue<string>("names");
+    await queue.work(() => undefined, { untilEmpty: true }).ended;
+    await queue.add("ana");
+    const seen: string[] = [];
+    queue.work(({ data }) => void seen.push(data));
+    await test.drain();
+    expect(seen).toEqual(["ana"]);
+  });
+
   it("a retry waits until the clock is moved to its time, and not a millisecond less", async () => {
     const invoices = declareInvoices(test);
     const attempts: Date[] = [];

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { RedriveError } from "../../errors.ts";
 import * as t from "../../std/check-input.ts";
 import { systemClock } from "../../std/clock.ts";
-import type { OpenContext } from "../context.ts";
+import type { OpenContext, Running } from "../context.ts";
 import type { Middleware } from "../middleware.ts";
 import { openContext } from "../open.ts";
 import { middlewares } from "../queue-options.ts";
@@ -56,9 +56,30 @@ export async function openTest(options: TestOptions = {}): Promise<TestStore> {
   const turns = new Set<string>();
   const context: OpenContext = {
     ...(await openContext("memory:", { clock, home, ...(options.use && { use: options.use }) })),
+    running: new RunningWorkers(turns),
     onTurn: (queue) => void turns.add(queue),
   };
   return new TestStore(context, { clock, home, turns });
+}
+
+/** A worker that has just been started has to take a turn before its queue counts as idle. */
+class RunningWorkers extends Set<Running> {
+  readonly #turns: Set<string>;
+
+  constructor(turns: Set<string>) {
+    super();
+    this.#turns = turns;
+  }
+
+  override add(worker: Running): this {
+    this.#turns.delete(worker.queue);
+    return super.add(worker);
+  }
+
+  override delete(worker: Running): boolean {
+    this.#turns.add(worker.queue); // it may have ended before its first turn, and others of the queue are idle
+    return super.delete(worker);
+  }
 }
 
 interface TestParts {
