@@ -158,6 +158,7 @@ describe("the examples", () => {
       "resume",
       "shipments",
       "testing", // frameworks.test.ts
+      "transactions", // frameworks.test.ts
       "tsconfig.json",
     ]);
   });

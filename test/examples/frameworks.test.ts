@@ -8,6 +8,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { randomName } from "../../src/std/random.ts";
+import { askPostgres, postgresServerUrl, postgresUrl } from "../support/postgres-stores.ts";
 import { PackedPackage, RESOLUTIONS } from "./packed-package.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../examples");
@@ -17,6 +19,8 @@ const FILES = [
   "opentelemetry/tracing.ts",
   "testing/invoices.ts",
   "testing/invoices.test.ts",
+  "transactions/drizzle.ts",
+  "transactions/kysely.ts",
 ];
 
 let project: PackedPackage;
@@ -133,6 +137,26 @@ describe("the examples with frameworks", () => {
       "process invoices · child of send invoices · failed: no VAT id · attempt 1",
       "1 trace",
     ]);
+  });
+
+  it.each(["kysely", "drizzle"])("transactions: %s stores an order and its item together", async (name) => {
+    const schema = `example_${randomName(8)}`;
+    const database = new URL(postgresServerUrl());
+    database.searchParams.set("options", `-c search_path=${schema}`);
+    try {
+      await askPostgres(`CREATE SCHEMA ${schema}`);
+      await askPostgres(`CREATE TABLE ${schema}.orders (id text PRIMARY KEY, total integer NOT NULL)`);
+      const built = join(project.folder, `built/transactions/${name}.js`);
+      const stores = { DATABASE_URL: database.href, REDRIVE_STORE: postgresUrl(`${schema}_store`) };
+      const { stdout, stderr } = spawnSync(process.execPath, [built], {
+        env: { ...env(), ...stores },
+        encoding: "utf8",
+      });
+      expect(stderr).toBe("");
+      expect(stdout).toBe("an order has a positive total\n1 order, 1 item\n");
+    } finally {
+      await askPostgres(`DROP SCHEMA IF EXISTS ${schema}, ${schema}_store CASCADE`);
+    }
   });
 
   it("testing: the tests of a handler pass with Node's test runner", () => {

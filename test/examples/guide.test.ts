@@ -86,6 +86,7 @@ describe("the guide", () => {
     ["10-library.md", "testing/invoices.test.ts"],
     ["27-recipes.md", "express/app.ts"],
     ["27-recipes.md", "nestjs/app.ts"],
+    ["27-recipes.md", "transactions/kysely.ts"],
   ])("the library code in %s has the example %s, which the tests run", (page, example) => {
     const shown = [...read(`docs/${page}`).matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code);
     expect(shown).toContain(read(`examples/${example}`).replace(/^\/\*\*.*\*\/\n/, ""));
