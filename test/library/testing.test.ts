@@ -94,6 +94,21 @@ describe("a test store", () => {
     expect(await invoices.counts()).toMatchObject({ done: 1, dead: 1, ready: 0 });
   });
 
+  it("a schedule runs when the clock reaches its time", async () => {
+    const reports = test.redrive.queue<{ kind: string }>("reports");
+    await reports.ready();
+    const runs: string[] = [];
+    reports.work(() => void runs.push(test.clock.date().toISOString()));
+    await test.redrive.schedule("nightly", { queue: "reports", cron: "0 3 * * *", data: { kind: "daily" } });
+    await test.drain();
+    expect(runs).toEqual([]);
+    test.clock.set("2026-03-02T03:00:00Z");
+    await test.drain();
+    test.clock.advance("1d");
+    await test.drain();
+    expect(runs).toEqual(["2026-03-02T03:00:00.000Z", "2026-03-03T03:00:00.000Z"]);
+  });
+
   it("items of a queue without a worker, and items above a rate limit, do not block drain", async () => {
     const [idle, limited] = [test.redrive.queue("idle"), test.redrive.queue("limited", { rate: "1/m" })];
     await idle.add(1);
