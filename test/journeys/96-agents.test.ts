@@ -34,6 +34,7 @@ async function start(shop: Workshop, flags: readonly string[] = [], name = "bot"
   const client = new Client({ name: "test-agent", version: "1" });
   await client.connect(transport as unknown as Parameters<typeof client.connect>[0]);
   onTestFinished(() => client.close());
+  await client.listTools(); // from then on the client checks answers against the output schemas
   return Object.assign(new TestAgent(client), { process: transport });
 }
 

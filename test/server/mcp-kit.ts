@@ -89,5 +89,6 @@ export async function connect(url: string, token: string): Promise<TestAgent> {
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
   await client.connect(transport as unknown as Parameters<typeof client.connect>[0]);
   onTestFinished(() => client.close());
+  await client.listTools(); // from then on the client checks answers against the output schemas
   return new TestAgent(client);
 }

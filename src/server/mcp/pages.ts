@@ -17,6 +17,8 @@ export interface Page {
 export interface PageRequest {
   readonly limit: number;
   readonly cursor?: string;
+  /** The total of the first page, so that later pages need not count again. */
+  readonly total?: number;
 }
 
 /** Reads a page, and reads a smaller one if it does not fit, so that the cursor continues where the answer ends. */
@@ -25,10 +27,12 @@ export async function pageAnswer(
   { limit: asked, cursor }: { readonly limit: number; readonly cursor: string | undefined },
   read: (request: PageRequest) => Promise<Page>,
 ): Promise<Answer> {
-  const { from, seen } = cursor === undefined ? { from: undefined, seen: 0 } : readCursor(cursor);
+  const position = cursor === undefined ? undefined : readCursor(cursor);
+  const { seen = 0, total } = position ?? {};
+  const known = { ...(position && { cursor: position.from }), ...(total !== undefined && { total }) };
   let limit = asked;
   for (;;) {
-    const page = await read({ limit, ...(from !== undefined && { cursor: from }) });
+    const page = await read({ limit, ...known });
     // A single record is shortened further, because a smaller page is impossible.
     for (const size of limit === 1 ? [BRIEF, ...SIZES.slice(2)] : [BRIEF]) {
       const answer = answerOfPage(name, page, { seen, size });
@@ -49,7 +53,7 @@ function answerOfPage(
   const left = total === undefined ? undefined : Math.max(0, total - shown);
   return {
     ...split({ ...shrinkDocument(more, size).document, [name]: brief as Json }),
-    next: next === null ? null : writeCursor({ from: next, seen: shown }),
+    next: next === null ? null : writeCursor({ from: next, seen: shown, total }),
     cut: next === null ? [] : [left === undefined ? `${name}: more follow` : `${name}: ${left} more`],
   };
 }
@@ -75,16 +79,18 @@ interface Position {
   readonly from: string;
   /** How many records the pages before had. */
   readonly seen: number;
+  readonly total?: number | undefined;
 }
 
-function writeCursor({ from, seen }: Position): string {
-  return Buffer.from(JSON.stringify([from, seen])).toString("base64url");
+function writeCursor({ from, seen, total }: Position): string {
+  return Buffer.from(JSON.stringify([from, seen, total ?? null])).toString("base64url");
 }
 
 function readCursor(text: string): Position {
   try {
-    const [from, seen] = JSON.parse(Buffer.from(text, "base64url").toString()) as [unknown, unknown];
-    if (typeof from === "string" && typeof seen === "number") return { from, seen };
+    const [from, seen, total] = JSON.parse(Buffer.from(text, "base64url").toString()) as readonly unknown[];
+    if (typeof from === "string" && typeof seen === "number")
+      return { from, seen, total: typeof total === "number" ? total : undefined };
   } catch {
     // answered below
   }

@@ -2,11 +2,12 @@
 import * as z from "zod";
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "../../std/json.ts";
 import { count, time } from "../contract/documents.ts";
-import { itemId, letterFilter, name } from "../contract/filter.ts";
+import { itemId, type LetterFilterWords, letterFilter, name } from "../contract/filter.ts";
 import { edit } from "../contract/letters.ts";
 import { ROUTES } from "../contract.ts";
 import { answerOf } from "./answer.ts";
 import { pageAnswer, textAnswer } from "./pages.ts";
+import type { RouteCaller } from "./route-caller.ts";
 import { fieldsOf } from "./shrink.ts";
 import { tool } from "./tool.ts";
 
@@ -57,11 +58,13 @@ const listGroups = tool({
   description: "Groups of letters with the same failure, largest first. One cause is usually one group.",
   routes: ["GET /groups"],
   effect: "reads",
-  input: ROUTES["GET /groups"].query.omit({ limit: true, cursor: true }).extend({ limit, cursor }),
+  input: ROUTES["GET /groups"].query
+    .omit({ limit: true, cursor: true, samples: true })
+    .extend({ limit, cursor }),
   facts: z.looseObject({ total: count, groups: z.array(numbered) }),
   run: (routes, { limit: asked = 20, cursor: from, ...query }) =>
-    pageAnswer("groups", { limit: asked, cursor: from }, async (page) => {
-      const found = await routes.document("GET /groups", { query: { ...query, ...page } });
+    pageAnswer("groups", { limit: asked, cursor: from }, async ({ total: _, ...page }) => {
+      const found = await routes.document("GET /groups", { query: { ...query, ...page, samples: true } });
       const total = Number(found.total);
       const more = { total, left_out: found.left_out ?? {} };
       return { records: listOf(found.groups), next: nextOf(found), total, more };
@@ -93,21 +96,21 @@ const listLetters = tool({
   effect: "reads",
   input: letterFilter.extend({ sort: ROUTES["GET /letters"].query.shape.sort, limit, cursor }),
   facts: z.looseObject({ letters: z.array(numbered) }),
-  run: async (routes, { limit: asked = 20, cursor: from, sort, ...filter }) => {
-    const { total } = await routes.document("GET /letters/count", { query: filter });
-    return pageAnswer("letters", { limit: asked, cursor: from }, async (page) => {
+  run: (routes, { limit: asked = 20, cursor: from, sort, ...filter }) => {
+    let counted: number | undefined;
+    return pageAnswer("letters", { limit: asked, cursor: from }, async ({ total: known, ...page }) => {
+      counted ??= known ?? (await countLetters(routes, filter));
       const query = { ...filter, ...page, ...(sort !== undefined && { sort }) };
       const found = await routes.document("GET /letters", { query });
-      const more = { total: total ?? null };
-      return {
-        records: listOf(found.items).map(briefLetter),
-        next: nextOf(found),
-        total: Number(total),
-        more,
-      };
+      const records = listOf(found.items).map(briefLetter);
+      return { records, next: nextOf(found), total: counted, more: { total: counted } };
     });
   },
 });
+
+async function countLetters(routes: RouteCaller, query: LetterFilterWords): Promise<number> {
+  return Number((await routes.document("GET /letters/count", { query })).total);
+}
 
 /** The fields by which an agent chooses a letter. `inspect_letter` has the others. */
 function briefLetter({ failure_history: failures, item_data: data, ...letter }: JsonObject): JsonObject {
