@@ -32,7 +32,10 @@ export interface SelectedLetters {
   readonly selection: Selection;
 }
 
-/** Returns null if nothing was named and there are no letters. Refuses a named item in another state (exit code 5). */
+/**
+ * Returns null if no items were given and there are no letters. Refuses a given item in another state (exit
+ * code 5).
+ */
 export async function findLetters(
   engine: Engine,
   kind: OperationKind,
@@ -55,7 +58,7 @@ export async function findLetters(
 
 const SAME_BEGINNING_MAX = 10;
 
-/** Throws if a named item is in another state, so that no named item is skipped silently. */
+/** Throws if a given item is in another state, so that no given item is skipped silently. */
 export async function refuseOtherStates(
   engine: Engine,
   kind: OperationKind,
@@ -140,7 +143,7 @@ export async function confirmCount(
 interface Decision {
   readonly kind: OperationKind;
   readonly verb: "Discard" | "Restore" | "Delete";
-  /** The change cannot be undone, so it needs a confirmation; without a terminal, `--yes`. */
+  /** The change cannot be undone, so it requires a confirmation, or `--yes` if there is no terminal. */
   readonly mustAsk?: boolean;
   readonly run: (
     engine: Engine,

@@ -89,7 +89,7 @@ const mailing: Handle = async ({ data }) => {
   throw thrownIn("deliver", new Error(`Recipient address rejected: <${to}>`));
 };
 
-/** Gives the error the stack of a shop instead of that of this program. */
+/** Gives the error a stack trace from the demo shop instead of this program. */
 function thrownIn<Failure extends Error>(place: string, error: Failure): Failure {
   const frames = [`${place} (/srv/shop/src/${place}.js:42:11)`, "processItem (/srv/shop/src/worker.js:18:5)"];
   error.stack = [String(error), ...frames.map((frame) => `    at ${frame}`)].join("\n");

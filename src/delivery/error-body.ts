@@ -1,4 +1,7 @@
-/** Extracts the error code, status, delay and key from a response body. Plain text is used only without JSON. Pure. */
+/**
+ * Extracts the error code, status, delay and key from a response body. Plain text is used only if there is no
+ * JSON. Pure.
+ */
 import { bounded, retryAfterMsOf } from "../retry/retry-after.ts";
 import { compact } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";

@@ -28,7 +28,10 @@ export class Outbox {
     this.#queue = queue;
   }
 
-  /** Resolves with whether the receipt is new. Rejects with `receipt_conflict` when its key has another body. */
+  /**
+   * Resolves with whether the receipt is new. Rejects with `receipt_conflict` if its key was used with
+   * another body.
+   */
   add(item: NewItem): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });

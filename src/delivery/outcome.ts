@@ -194,7 +194,7 @@ function isRepeat(answer: Answer): boolean {
   return answer.said.meaning === "already" && isOurs(answer);
 }
 
-/** A response that names another key is about another receipt. */
+/** Whether the response refers to this receipt. A response with another key refers to another receipt. */
 function isOurs({ said, key }: Answer): boolean {
   return said.key === undefined || said.key === key;
 }

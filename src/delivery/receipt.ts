@@ -33,7 +33,7 @@ function noJson(why: string): RedriveError {
 
 export interface ReadReceipt {
   readonly receipt: Json;
-  /** Absent without a key field: the key is then derived from the content. */
+  /** Absent if there is no key field. The key is then derived from the content. */
   readonly key?: string;
 }
 

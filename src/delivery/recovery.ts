@@ -34,7 +34,7 @@ export async function surveyRecovery(engine: Engine, name: string): Promise<Reco
   return { job, selection, letters: await countSelected(engine, selection), begun };
 }
 
-/** Throws `target_unreachable` when the target is paused or does not answer. Changes nothing. */
+/** Throws `target_unreachable` if the target is paused or does not respond. Changes nothing. */
 export async function requireReachable(engine: Engine, { job, letters }: Recovery): Promise<void> {
   const kept = letters === 1 ? "1 letter waits" : `${letters} letters wait`;
   const refuse = (problem: string, hint: string) => {

@@ -27,7 +27,7 @@ import { type Backoff, DEFAULT_POLICY } from "../retry/policy.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import type { DeliveryProtocol } from "./protocol.ts";
 
-/** Where to read the token. It is read for every attempt, so that a new token takes effect immediately. */
+/** The location of the token. It is read for every attempt, so that a new token takes effect immediately. */
 export type TokenSource =
   /** The name of an environment variable. */
   | { readonly env: string }
@@ -40,9 +40,12 @@ export interface DeliverySpec {
   readonly protocol: DeliveryProtocol;
   /** The URL that receipts are sent to. Required for `http` and `mcp`. */
   readonly url?: string;
-  /** Headers of every request. A change replaces all of them. Not for secrets: the store keeps them. Default: none. */
+  /**
+   * Headers for every request. A change replaces all of them. They must not contain secrets, because they are
+   * stored. Default: none.
+   */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Where to read the token, which is sent as `Authorization: Bearer …`. Default: no token is sent. */
+  /** The location of the token, which is sent as `Authorization: Bearer …`. Default: no token is sent. */
   readonly token?: TokenSource;
   /** The tool that `mcp` calls. Default `asyncgate.complete`. */
   readonly tool: string;
@@ -54,7 +57,10 @@ export interface DeliverySpec {
   readonly answerBytesMax: number;
   /** The header that carries the idempotency key. Default `Idempotency-Key`. */
   readonly idHeader: string;
-  /** Receipts with the same value in this field (`a.b` for a nested one) are delivered in order. Default: in any order. */
+  /**
+   * Receipts with the same value in this field (`a.b` for a nested field) are delivered in order. Default: in
+   * any order.
+   */
   readonly orderField?: string;
 }
 
@@ -206,7 +212,9 @@ export function isDeliverable(job: Job): boolean {
   return job.kind === "target" && targetSpecOf(job).delivery.protocol !== "function";
 }
 
-/** Throws a `usage` error for the protocol `function`: only the service that has the function can deliver. */
+/**
+ * Throws a `usage` error for the protocol `function`, because only the service with the function can deliver.
+ */
 export function requireDeliverable(target: Job): void {
   if (isDeliverable(target)) return;
   throw new RedriveError(

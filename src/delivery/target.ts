@@ -1,6 +1,6 @@
 /**
- * A target of receipts: `send` stores a receipt, and a worker of the target's queue delivers it. Opening a target also
- * delivers the receipts that earlier processes stored.
+ * A receipt target: `send` stores a receipt, and a worker of the target's queue delivers it. Opening a target
+ * also delivers the receipts that earlier processes stored.
  */
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, RedriveError } from "../errors.ts";
@@ -29,7 +29,9 @@ import {
 } from "./target-settings.ts";
 import type { Environment } from "./token.ts";
 
-/** The options of a target. Settings create the target or change it; without settings it must already exist. */
+/**
+ * The options of a target. Settings create or change the target; if there are none, it must already exist.
+ */
 export interface TargetOptions extends TargetSettings, RunnerSettings {
   /** Implements the protocol `function`: a function that sends one receipt, or a custom `Protocol`. */
   readonly deliver?: DeliverFunction | Protocol;
@@ -37,7 +39,7 @@ export interface TargetOptions extends TargetSettings, RunnerSettings {
   readonly isDelivering?: boolean;
   /** How many receipts are sent concurrently. Default 10. */
   readonly concurrency?: number;
-  /** A rate limit for this process, in addition to that of the target. Default: no limit. */
+  /** A rate limit for this process, in addition to the target's rate limit. Default: no limit. */
   readonly ownRate?: Rate;
   /** Called after every attempt, once its result is stored. */
   readonly onSettled?: (item: LeasedItem, settlement: Settlement) => void;
@@ -70,7 +72,7 @@ export interface SendOptions {
 /** A stored receipt. It will be delivered or become a letter, even if this process ends. */
 export interface KeptReceipt {
   readonly key: string;
-  /** False when the receipt was sent before. */
+  /** False if the receipt was already sent before. */
   readonly isNew: boolean;
   /** Resolves with true when delivered and with false when dead. Rejects with `interrupted` when the wait is stopped. */
   delivered(signal?: AbortSignal): Promise<boolean>;
@@ -96,7 +98,7 @@ interface Opened {
   readonly worker: Worker | null;
 }
 
-/** A target of receipts. It opens when it is constructed, and delivers until it is closed. */
+/** A receipt target. It opens when it is constructed, and delivers until it is closed. */
 export class Target extends StandingQueue {
   /** Resolves when the target exists and deliveries have started; rejects when the target cannot be opened. */
   readonly opened: Promise<void>;

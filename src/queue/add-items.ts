@@ -1,4 +1,7 @@
-/** Adds items to a named queue by its settings. Each item gets a result; a refused item does not affect the others. */
+/**
+ * Adds items to a named queue according to its settings. Each item gets a result; a refused item does not
+ * affect the others.
+ */
 import { createHash } from "node:crypto";
 import type { Engine, EngineWithin, TransactionConnection } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
@@ -45,8 +48,8 @@ export interface AddItemsOptions {
   /** Recorded as the author when an item replaces the data of another. Default `redrive`. */
   readonly author?: string;
   /**
-   * The caller's own connection with an open transaction, in which the items are added. Default: they are added and durable
-   * when the call returns.
+   * The caller's own connection with an open transaction, in which the items are added. Default: the items
+   * are added in a separate transaction and durable when the call returns.
    */
   readonly transaction?: TransactionConnection;
 }
@@ -92,7 +95,7 @@ interface AddedBy {
   readonly store: EngineWithin;
 }
 
-/** Items that were given to the store, and how many it added as new. */
+/** Items that were passed to the store, and how many it added as new. */
 interface Addition {
   readonly going: readonly Entry[];
   readonly answers: (AddedItem | undefined)[];
@@ -156,7 +159,7 @@ export class QueueIntake {
 
   async #tryRun(items: readonly QueueItem[], { author, store, isLast }: AddedBy & { isLast: boolean }) {
     const { job, spec } = this.#rules;
-    // One item alone is added without looking first: the count of the added tells what became of it.
+    // A single item is added without a lookup first, because the number of added items shows its result.
     const isAlone = items.length === 1 && spec.unique !== "replace";
     const { answers, entries } = await this.#look(items, store, isAlone);
     const going: Entry[] = [];
@@ -170,7 +173,8 @@ export class QueueIntake {
       batch.push(entry.item);
       if (entry.stored === null) wanted += 1;
     }
-    // The store checks the settings only for items that it gets, so they are checked here when some are left out.
+    // The store checks the settings only for items that it receives, so they are checked here if some items
+    // are left out.
     if (going.length < items.length && !isLast && (await this.#readRules())) return "outdated" as const;
     if (going.length > 0) {
       const { added, replaced } = await store.add(this.#queue, batch, {
@@ -227,7 +231,7 @@ export class QueueIntake {
     return problem === undefined ? undefined : `does not match the schema: ${problem}`;
   }
 
-  /** The queue's default expiry counts from the due time of the item. */
+  /** The queue's default expiry is measured from the due time of the item. */
   #newItem(item: QueueItem, now: number): NewItem {
     const { key, data, name, priority, dueAt, expiresAt, orderingKey, retries, backoff, context } = item;
     const { spec } = this.#rules;
@@ -263,8 +267,9 @@ export class QueueIntake {
   }
 
   /**
-   * Corrects the predicted results after another process added or removed some of the items. If it added the same key with
-   * the same data, the item counts as ours, because the two cannot be told apart.
+   * Corrects the predicted results after another process added or removed some of the items. If it added the
+   * same key with the same data, the item counts as added by this call, because the two cannot be
+   * distinguished.
    */
   async #lookAgain({ going, answers, added, store }: Addition): Promise<void> {
     let left = added;

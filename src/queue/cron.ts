@@ -1,4 +1,7 @@
-/** The runs of a cron pattern in a time zone. Pure; the days of clock changes are those of the `croner` library. */
+/**
+ * Computes the runs of a cron pattern in a time zone. Pure; the `croner` library handles daylight saving
+ * time.
+ */
 import { Cron } from "croner";
 import { messageOf } from "../std/thrown.ts";
 
@@ -15,7 +18,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** Why the pattern cannot be used, or undefined. */
+/** Returns why the pattern cannot be used, or undefined. */
 export function patternProblem(cron: string, timezone: string): string | undefined {
   try {
     return patternOf({ cron, timezone }).cron.nextRun() === null ? "it has no next run" : undefined;
@@ -24,7 +27,10 @@ export function patternProblem(cron: string, timezone: string): string | undefin
   }
 }
 
-/** A parsed pattern. The next run is the same for all times from `from` until it comes, and is costly to find. */
+/**
+ * A parsed pattern with its cached next run, which is costly to compute. The cache is valid from `from` until
+ * that run.
+ */
 interface Pattern {
   readonly cron: Cron;
   from: number;
@@ -34,7 +40,7 @@ interface Pattern {
 const patterns = new Map<string, Pattern>();
 const PATTERNS_MAX = 1000;
 
-/** The first run after the given time, or null. */
+/** Returns the first run after the given time, or null. */
 export function runAfter(schedule: CronPattern, after: number): number | null {
   const pattern = patternOf(schedule);
   if (pattern.from <= after && after < pattern.next) return pattern.next;

@@ -25,7 +25,7 @@ export interface ErrorPage {
 export async function readErrors(engine: Engine, query: ErrorLogQuery): Promise<ErrorPage> {
   const { queues, limit, ...wanted } = query;
   const one = (queue: { readonly queue?: string }) =>
-    engine.listErrors({ ...wanted, ...queue, limit: limit + 1 }); // one more, to detect a next page
+    engine.listErrors({ ...wanted, ...queue, limit: limit + 1 }); // requests one more entry, to detect a next page
   const lists = await Promise.all(
     [...new Set(queues ?? [undefined])].map((queue) => one(compact({ queue }))),
   );

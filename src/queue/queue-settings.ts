@@ -1,6 +1,7 @@
 /**
- * Creates named queues and targets, and changes their settings. This file has the settings that users give; queue-spec.ts
- * has the form that the store keeps. All settings are checked before anything is written. A change writes an event.
+ * Creates named queues and targets, and changes their settings. This file contains the settings that users
+ * give; queue-spec.ts contains the stored form. All settings are checked before anything is written. A change
+ * writes an event.
  */
 import type { Engine } from "../engine.ts";
 import { isStoreError, RedriveError } from "../errors.ts";
@@ -105,7 +106,10 @@ export async function changeSpec(
 
 const NAME_CHARS_MAX = 100;
 
-/** Names are used in commands, URLs and file names: no spaces, no slashes, nothing that looks like an option. */
+/**
+ * Names are used in commands, URLs and file names, so they contain no spaces or slashes and do not look like
+ * an option.
+ */
 function requireQueueName(name: string): void {
   const problem = problemOfName(name);
   if (problem === null) return;
@@ -140,7 +144,7 @@ function policyWith(before: Policy, settings: QueueSettings): Policy {
   const policy = applyChanges(before, settings, POLICY_KEYS);
   const { maxRetries = before.maxAttempts - 1, onItemFailure = before.onItemFailure, breaker } = settings;
   const isWaiting = policy.onOutage === "wait";
-  // Without `wait`, the limit would be ignored silently.
+  // The limit would be silently ignored unless `wait` is set.
   if (!isWaiting && typeof settings.outageMsMax === "number")
     throw new RedriveError("usage", "outageMsMax (--max-outage) has no effect without onOutage: wait.", {
       hint: 'Add --on-outage wait, or onOutage: "wait" in a program.',
@@ -195,7 +199,7 @@ export function liveSettings<Spec>(
     try {
       const job = await engine.findJob(queue.id);
       const stored = JSON.stringify(job?.spec);
-      if (job === null || stored === known) return; // keeps the object, which the breaker compares
+      if (job === null || stored === known) return; // keeps the same object, because the breaker compares it by identity
       known = stored;
       spec = specOf(job);
     } catch (error) {

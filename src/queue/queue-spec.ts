@@ -1,11 +1,14 @@
-/** The settings of a named queue as the store keeps them, in the spec of its job. Every worker reads them from there. */
+/**
+ * The settings of a named queue in their stored form, which is part of the job's spec. Every worker reads
+ * them from there.
+ */
 import type { Priority } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
 import { type Backoff, DEFAULT_POLICY, OUTAGE_MS_MAX, type Policy } from "../retry/policy.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 
-/** What happens when an item is added with a key that the queue already has. */
+/** The rules for adding an item with a key that already exists in the queue. */
 export const UNIQUE_RULES = ["reject", "return", "replace"] as const;
 /** One of `UNIQUE_RULES`. */
 export type UniqueRule = (typeof UNIQUE_RULES)[number];
@@ -17,7 +20,7 @@ export interface QueueSpec {
   readonly leaseMs: number;
   /** The priority of items that do not set one. Default `normal`. */
   readonly priority: Priority;
-  /** What happens to an item whose key the queue already has. Default `reject`. */
+  /** The rule for an item whose key already exists in the queue. Default `reject`. */
   readonly unique: UniqueRule;
   /** A JSON Schema for the data of every item, checked when it is added or amended. Default: none. */
   readonly schema?: Json;
@@ -47,7 +50,7 @@ export function queueSpecOf<Spec extends QueueSpec>(job: Pick<Job, "spec">, defa
 export function queueSpecOf(job: Pick<Job, "spec">, defaults: QueueSpec = DEFAULT_QUEUE): QueueSpec {
   const spec = { ...defaults, ...(job.spec as unknown as Partial<QueueSpec>) };
   if (typeof spec.policy.backoff === "object") return spec;
-  // Earlier versions stored invalid backoffs, with which items were never settled.
+  // Earlier versions stored invalid backoffs, which prevented items from being settled.
   return { ...spec, policy: { ...spec.policy, backoff: defaults.policy.backoff } };
 }
 

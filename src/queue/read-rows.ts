@@ -13,7 +13,7 @@ export type ItemFormat = (typeof ITEM_FORMATS)[number];
 
 export type RowRecord =
   | { readonly ok: true; readonly line: number; readonly data: Json }
-  /** `isEnd`: the rest of the input cannot be read. */
+  /** `isEnd` means that the rest of the input cannot be read. */
   | { readonly ok: false; readonly line: number; readonly reason: string; readonly isEnd?: boolean };
 
 type RowsOptions = { readonly format: ItemFormat; readonly isTyped: boolean };

@@ -1,4 +1,7 @@
-/** The running attempts of a queue that have reported progress, found by the leases of its holders. Only reads the store. */
+/**
+ * The running attempts of a queue that have reported progress, found through the leases of its holders. Only
+ * reads the store.
+ */
 import type { Engine } from "../engine.ts";
 import type { Item } from "../item/item.ts";
 import { toRfc3339 } from "../std/clock.ts";
@@ -14,7 +17,7 @@ export interface RunningItem {
 
 const SHOWN_MAX = 20;
 
-/** Returns at most 20, the latest progress first. */
+/** Returns at most 20 attempts, latest progress first. */
 export async function readRunning(engine: Engine, queue: string): Promise<readonly RunningItem[]> {
   const holders = (await engine.listHolders()).filter((holder) => holder.queue === queue);
   const leases = await Promise.all(holders.map(({ id }) => engine.listLeases(id)));
@@ -27,7 +30,7 @@ export async function readRunning(engine: Engine, queue: string): Promise<readon
     .slice(0, SHOWN_MAX);
 }
 
-/** The progress of an earlier attempt does not count. */
+/** Ignores the progress of an earlier attempt. */
 function runningOf({ itemId, state, attempts, progress }: Item): RunningItem[] {
   if (state !== "leased" || progress === undefined || progress.attempt !== attempts) return [];
   return [{ itemId, attempt: progress.attempt, at: progress.at, progress: progress.value }];

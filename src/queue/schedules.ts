@@ -1,7 +1,7 @@
 /**
- * Cron schedules: each due run adds one item to a queue. All schedules are one shared document, changed by compare-and-set. The
- * id of an item is derived from its schedule and due time, so that any number of processes may add it, before and after a
- * crash, and it is added once.
+ * Cron schedules: each due run adds one item to a queue. All schedules are in one shared document, which is
+ * changed by compare-and-set. The id of an item is derived from its schedule and due time, so the item is
+ * added only once, even if several processes add it or one crashes.
  */
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
@@ -16,12 +16,14 @@ import { requireQueue } from "./find-job.ts";
 import { backoffToText } from "./queue-spec.ts";
 
 export const MISSED_RULES = ["skip", "last", "all"] as const;
-/** What happens to runs that were due while no scheduler ran: none, only the last, or all of them. */
+/**
+ * How to handle runs that were due while no scheduler was running: skip them, add only the last, or add all.
+ */
 export type MissedRule = (typeof MISSED_RULES)[number];
 
 /** The settings of a schedule. */
 export interface ScheduleSettings extends ItemOptions {
-  /** The queue that gets the items. */
+  /** The queue that the items are added to. */
   readonly queue: string;
   /** A cron pattern of five fields, or of six with seconds first. */
   readonly cron: string;
@@ -34,7 +36,7 @@ export interface ScheduleSettings extends ItemOptions {
   readonly name?: string;
   readonly priority?: Priority;
   readonly orderingKey?: string;
-  /** How long after its due time an item expires. Default: as the queue. */
+  /** How long after its due time an item expires. Default: the queue's setting. */
   readonly expiresAfterMs?: number;
 }
 
@@ -44,22 +46,22 @@ export interface Schedule extends ScheduleSettings {
   readonly timezone: string;
   readonly missed: MissedRule;
   readonly createdAt: number;
-  /** Runs up to this time were handled. */
+  /** Runs up to this time have been handled. */
   readonly handledUntil: number;
   readonly pausedAt?: number;
   /** The last run that was added. */
   readonly lastRunAt?: number;
   readonly lastItemId?: string;
-  /** How many runs were left out by the rule for missed runs. */
+  /** How many runs were skipped by the rule for missed runs. */
   readonly skipped: number;
   /** Why the last run could not be added. */
   readonly problem?: string;
 }
 
 const DOCUMENT = "schedules";
-/** A run that is handled later than this was missed. */
+/** A run that is handled later than this counts as missed. */
 export const LATE_MS = 60_000;
-/** `all` adds at most this many missed runs at once; older ones are left out. */
+/** The rule `all` adds at most this many missed runs at once; older ones are skipped. */
 export const MISSED_MAX = 1000;
 const TRIES_MAX = 50;
 
@@ -68,7 +70,7 @@ interface Stored {
   readonly schedules: Readonly<Record<string, Schedule>>;
 }
 
-/** Creates the schedule, or changes the existing one. The runs of a changed pattern count from now. */
+/** Creates the schedule, or changes the existing one. A changed pattern applies from now on. */
 export async function putSchedule(
   engine: Engine,
   scheduleName: string,
@@ -107,7 +109,7 @@ export async function requireSchedule(engine: Engine, name: string): Promise<Sch
   return found(schedules, name);
 }
 
-/** Stops adding items. Runs that are due during the pause are left out. */
+/** Stops adding items. Runs that are due during the pause are skipped. */
 export async function pauseSchedule(engine: Engine, name: string): Promise<Schedule> {
   const now = await engine.now();
   return changeOne(engine, name, (schedule) => ({ ...schedule, pausedAt: schedule.pausedAt ?? now }));
@@ -122,7 +124,7 @@ export async function resumeSchedule(engine: Engine, name: string): Promise<Sche
   });
 }
 
-/** Removes the schedule. Items that it has added stay. */
+/** Removes the schedule. Items that it has added are kept. */
 export async function removeSchedule(engine: Engine, name: string): Promise<Schedule> {
   return change(engine, (schedules) => {
     const removed = found(schedules, name);
@@ -131,20 +133,20 @@ export async function removeSchedule(engine: Engine, name: string): Promise<Sche
   });
 }
 
-/** The next run after the given time, or null if there is none or the schedule is paused. */
+/** Returns the next run after the given time, or null if there is none or the schedule is paused. */
 export function nextRunAt(schedule: Schedule, after: number): number | null {
   if (schedule.pausedAt !== undefined) return null;
   return runAfter(schedule, Math.max(after, schedule.handledUntil));
 }
 
-/** The id of the item of one run. */
+/** Returns the id of the item for one run. */
 export function runItemId(scheduleName: string, dueAt: number): string {
   return `${scheduleName}@${toRfc3339(dueAt).replace(".000Z", "Z")}`;
 }
 
 /**
- * Adds the items of all runs that are due, then records them. If the process ends in between, the next one adds the same ids
- * again, which changes nothing. Returns the time of the next run of any schedule, or null.
+ * Adds the items for all due runs, then records the runs. If the process ends in between, the next one adds
+ * the same ids again, which changes nothing. Returns the time of the next run of any schedule, or null.
  */
 export async function runSchedules(engine: Engine): Promise<number | null> {
   const now = await engine.now();
@@ -162,15 +164,15 @@ export async function runSchedules(engine: Engine): Promise<number | null> {
 }
 
 export interface DueRuns {
-  /** The runs to add, by the rule for missed runs. */
+  /** The runs to add, according to the rule for missed runs. */
   readonly add: readonly number[];
   readonly skipped: number;
   readonly handledUntil: number;
 }
 
 /**
- * The runs that are due and not yet handled. If the clock was set back, runs are counted from now: those that come again have
- * ids that exist.
+ * Returns the runs that are due and not yet handled. If the clock was set back, runs are counted from now;
+ * repeated runs have ids that already exist.
  */
 export function dueRuns(schedule: Schedule, now: number): DueRuns {
   const { missed, handledUntil } = schedule;
@@ -209,7 +211,7 @@ interface AddedRuns {
   readonly problem?: string;
 }
 
-/** A key that is taken belongs to another process that adds the same run, or to an earlier try. */
+/** A key that already exists was added by another process for the same run, or by an earlier try. */
 async function addRuns(
   engine: Engine,
   schedule: Schedule,
@@ -306,7 +308,7 @@ function checkSettings(name: string, { cron, timezone = "UTC" }: ScheduleSetting
 }
 
 function found(schedules: Stored["schedules"], name: string): Schedule {
-  const schedule = Object.hasOwn(schedules, name) ? schedules[name] : undefined; // not `constructor` of every object
+  const schedule = Object.hasOwn(schedules, name) ? schedules[name] : undefined; // excludes inherited properties such as `constructor`
   if (schedule !== undefined) return schedule;
   const meant = nearest(name, Object.keys(schedules));
   throw new RedriveError("schedule_not_found", `There is no schedule ${name}.`, {
@@ -332,7 +334,10 @@ interface Change<Answer> {
   readonly answer: Answer;
 }
 
-/** Changes the document, again and again while other processes change it first. Null changes nothing. */
+/**
+ * Changes the document. Repeats the change if another process changed the document first. If `change` returns
+ * null, nothing is written.
+ */
 async function change<Answer>(
   engine: Engine,
   steps: (schedules: Stored["schedules"]) => Change<Answer>,

@@ -24,7 +24,7 @@ import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 export interface WorkerOptions extends RunnerSettings {
   /** How many attempts run concurrently. Default 10. */
   readonly concurrency?: number;
-  /** A rate limit for this worker, in addition to that of the queue. Default: no limit. */
+  /** A rate limit for this worker, in addition to the queue's rate limit. Default: no limit. */
   readonly rate?: Rate;
   /** Whether the worker ends when the queue is empty instead of waiting for more items. Default false. */
   readonly untilEmpty?: boolean;
@@ -38,8 +38,8 @@ export interface WorkerOptions extends RunnerSettings {
   readonly observer?: RunObserver;
   readonly clock?: Clock;
   /**
-   * Decides about an item that has used all attempts: `handled` skips it, `retry` retries it, `dlq` makes it a letter, and
-   * so does an error. Default: the queue's settings decide.
+   * Decides about an item that has used all attempts: `handled` skips it, `retry` retries it, and `dlq` or an
+   * error makes it a letter. Default: the queue's settings decide.
    */
   readonly onItemFailure?: OnItemFailureHandler;
 }
@@ -55,7 +55,7 @@ export interface WorkPlan extends Omit<WorkerOptions, "onItemFailure"> {
   readonly handler: Handler;
   /** Decides about items that have used all attempts. Default: the queue's settings decide. */
   readonly askHandler?: RunOptions["askHandler"];
-  /** Whether the queue is a target of receipts. Default false. */
+  /** Whether the queue is a receipt target. Default false. */
   readonly isTarget?: boolean;
   /** Starts a service that runs until the worker ends, e.g. one that maintains the queue's letters. Default: none. */
   readonly alongside?: (queue: Job) => WorkerService;

@@ -19,7 +19,9 @@ interface DeliverOptions {
   /** Rate limit of this process alone. */
   readonly rate?: Rate;
   readonly untilEmpty: boolean;
-  /** Whether letters of an outage are redriven once the target accepts receipts again. Default true. */
+  /**
+   * Whether letters that died in an outage are redriven once the target accepts receipts again. Default true.
+   */
   readonly autoRecover?: boolean;
   readonly onNotice: (notice: string) => void;
 }

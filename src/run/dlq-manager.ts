@@ -1,4 +1,7 @@
-/** The dead letter queue of one job as an object, for programs that record failures themselves or manage those of a job. */
+/**
+ * The dead letter queue of one job as an object, for programs that record failures themselves or manage a
+ * job's letters.
+ */
 import type { Handler } from "../attempt/handler.ts";
 import { exportLetters } from "../dead-letter/import-export/export.ts";
 import type { ExportFormat } from "../dead-letter/import-export/reading.ts";
@@ -41,7 +44,10 @@ export interface DlqManagerOptions {
   readonly home?: string;
   /** The author of the manager's operations. Default `library`. */
   readonly author?: string;
-  /** How many letters the job keeps, and for how long; removed ones are archived. Default: 10,000 letters, 30 days. */
+  /**
+   * How many letters the job keeps, and for how long. Removed letters are archived. Default: 10,000 letters,
+   * 30 days.
+   */
   readonly limits?: LimitSettings;
   /** Called with notices for a person, such as a dead letter queue that is nearly full. Default: a warning of Node. */
   readonly onNotice?: (notice: string) => void;
@@ -53,7 +59,7 @@ export interface DlqManagerOptions {
 export interface ReprocessRequest {
   /** Default: all dead letters. An id without a dead letter is an error. */
   readonly itemIds?: readonly string[];
-  /** How often each letter is retried. Default: as configured in the policy. */
+  /** How often each letter is retried. Default: the policy's setting. */
   readonly maxRetries?: number;
   /** Delay before the first retry, in milliseconds. Default 0. */
   readonly delayMs?: number;
@@ -113,7 +119,8 @@ export class DlqManager {
       const { existing } = await this.#engine.importLetters(jobId, [letter]);
       const kept = existing === 0 ? await this.getItem(item.itemId) : null;
       if (kept !== null) return kept;
-      // If another process recorded a failure in between, the attempt number is taken, and the next one is tried.
+      // If another process recorded a failure in between, the attempt number is already used, so the next one
+      // is tried.
       if (tries === TRIES_MAX || (await this.#before(item.itemId))?.attempts === before?.attempts)
         throw atWork(item);
     }
@@ -138,7 +145,7 @@ export class DlqManager {
     return { selection, options: order === undefined ? {} : { order } };
   }
 
-  /** Returns the letter of an item, including a resolved or discarded one; null if it has none. */
+  /** Returns the letter of an item, including a resolved or discarded one; null if the item has no letter. */
   async getItem(itemId: string): Promise<Letter | null> {
     return (await this.#before(itemId))?.letter ?? null;
   }

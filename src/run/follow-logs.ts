@@ -28,7 +28,10 @@ interface FollowOptions {
 
 const POLL_MS = 250;
 const PAGE = 1000;
-/** How often a missing log is polled: it is written shortly after a success is settled, and only if there was output. */
+/**
+ * How often a missing log is polled. The log is written shortly after a success is settled, and only if there
+ * was output.
+ */
 const LOG_POLLS_MAX = 8;
 
 const ENDS: Readonly<Partial<Record<EventType, string>>> = {

@@ -18,9 +18,9 @@ import { type RunDeps, type RunJobOptions, runJob, storeRetryOf } from "./run-jo
 /** The map to run, and callbacks. */
 export interface MapOptions {
   readonly spec: MapSpec;
-  /** Continues the job of this name if there is one. Default: a new name. */
+  /** Continues the job with this name if it exists. Default: a new name. */
   readonly name?: string;
-  /** Continue although the command of the existing job differs. */
+  /** Whether to continue even if the command of the existing job differs. Default false. */
   readonly acceptChanges?: boolean;
   /** The stream for the input path `-`. */
   readonly stdin?: Readable;
@@ -79,7 +79,7 @@ async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unk
   return new RedriveError(error.code, message, { cause: error, hint });
 }
 
-/** Adds the input to the queue in batches; items that the queue already has are skipped. */
+/** Adds the input to the queue in batches; items that already exist in the queue are skipped. */
 export function inputFeed(deps: RunDeps, job: Job, options: Pick<MapOptions, "stdin" | "onNotice">): Feed {
   const { input } = specOf(job);
   return async function* (storeRetry, signal) {
@@ -93,7 +93,7 @@ export function inputFeed(deps: RunDeps, job: Job, options: Pick<MapOptions, "st
         yield report.added;
       }
     } catch (error) {
-      if (signal.aborted) return; // the run was stopped, so this is no input error
+      if (signal.aborted) return; // the run was stopped, so this is not an input error
       throw error;
     }
     await storeRetry.run(() => deps.engine.changeJob(job.id, { intakeComplete: true }));

@@ -45,7 +45,7 @@ function shellLine(command: readonly string[], usage: string): RedriveError {
   for (const [index, placeholder] of [...placeholdersOf(line), ...rest.map(() => "{}")].entries())
     script = script.replace(placeholder, () => `"$${index + 1}"`);
   const shell = ["sh -c", quoteForShell(script), ...(words.length > 0 ? ["sh"] : []), ...words.map(asWord)];
-  // Without the quotes, the user's own shell would interpret the line.
+  // If the quotes were omitted, the user's own shell would interpret the line.
   const unquoted = `Omit the quotes: ${usage} -- ${[line, ...rest.map(asWord)].join(" ")}\n  `;
   const hint = `${SHELL_SYNTAX.test(line) ? "" : unquoted}Use a shell: ${usage} -- ${shell.join(" ")}`;
   const message = `The command "${program}" is a single quoted text, and no program has that name.`;

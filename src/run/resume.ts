@@ -23,9 +23,9 @@ export interface ResumeOptions extends Omit<WorkflowRunOptions, "withLetters"> {
   readonly job?: string;
   /** The working directory of the user. */
   readonly cwd?: string;
-  /** Retry the eligible letters too. */
+  /** Whether to retry the eligible letters, too. */
   readonly withLetters: boolean;
-  /** Accept a changed workflow file and continue with it. */
+  /** Whether to accept a changed workflow file and continue with it. */
   readonly acceptChanges?: boolean;
 }
 

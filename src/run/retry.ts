@@ -50,7 +50,7 @@ export interface ContinueOptions {
   readonly onFinish?: (finish: Finish) => void;
   /** Called when the job asks before it merges. Default: the commits stay in their branch. */
   readonly askMerge?: AskMerge;
-  /** The handler of the letters, for a map over a function of this program. Default: the job's own. */
+  /** The handler for the letters of a map over a function of this program. Default: the job's own handler. */
   readonly work?: JobHandler;
 }
 
@@ -130,7 +130,7 @@ async function runRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
   const watching = watchPause(operation, { ...sending, signal: over.signal });
   try {
     const { reason, finish = {} } = await runJob(
-      // Wakes the canary at once when a letter it waits for is settled.
+      // Wakes the canary immediately when a letter that it waits for is settled.
       wake ? { ...deps, observer: observing(deps.observer, { settled: () => wake.notify() }) } : deps,
       {
         job,
@@ -148,7 +148,7 @@ async function runRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
   }
 }
 
-/** A redrive whose letters other processes run. */
+/** A redrive whose letters are run by other processes. */
 interface Following {
   readonly engine: Engine;
   readonly clock: Clock;
@@ -186,7 +186,7 @@ async function followRedrive(deps: RunDeps, { job, operation, onNotice }: Redriv
 
 const LOOK_MS = 300;
 
-/** A worker that is restarted is absent for a moment, so its absence counts only after this time. */
+/** A worker that is being restarted is briefly absent, so its absence counts only after this time. */
 const AWAY_MS_MAX = 15_000;
 
 type FollowEnd = "ended" | "alone" | "stopped";
@@ -231,7 +231,10 @@ async function sendAll({ engine, clock, storeRetry, operation, notify, over }: F
   }
 }
 
-/** Without workers, sends all remaining letters. A canary stops sending, because it needs the results of its first letters. */
+/**
+ * If there are no workers, sends all remaining letters. A canary stops sending, because it needs the results
+ * of its first letters.
+ */
 async function leaveToWorkers({ engine, storeRetry, job, operation, notify }: Following): Promise<void> {
   const worker = `redrive worker --queue ${job.id} -- COMMAND`;
   const start = job.kind === "target" ? "the service with the delivery function" : worker;
@@ -255,7 +258,7 @@ export interface FixLettersOptions extends ContinueOptions {
   readonly author: string;
 }
 
-/** What one rule changed, and how the retries ended. */
+/** The changes made by one rule, and how the retries ended. */
 export interface FixOutcome {
   readonly rule: string;
   readonly edit: Operation;

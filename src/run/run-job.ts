@@ -60,7 +60,7 @@ export interface JobHandler
   extends Pick<RunOptions, "handler" | "policy" | "slots" | "askHandler" | "settings"> {
   /** Called at the end of a redrive. Merges its commits, or returns why they are not merged. */
   readonly finish?: ((redrive: RedriveEnd) => Promise<Finish>) | undefined;
-  /** Called after the store has the settlement, before any other observer. */
+  /** Called after the settlement is stored, before any other observer. */
   readonly settled?: NonNullable<RunObserver["settled"]>;
   close(): Promise<void>;
 }
@@ -166,21 +166,24 @@ export interface RunJobOptions {
   readonly job: Job;
   /** How many items run at a time. Default: the job's own setting. */
   readonly slots?: number | undefined;
-  /** Run only the letters of this redrive. */
+  /** Runs only the letters of this redrive. */
   readonly operationId?: string;
-  /** How often each item is tried. Default: as configured in the policy. */
+  /** How often each item is tried. Default: the policy's setting. */
   readonly maxAttempts?: number | undefined;
   readonly feed?: Feed;
   /** A handler that is already open. Default: the job's own handler, which is opened and closed here. */
   readonly work?: JobHandler | undefined;
-  /** True when only one phase of the job runs: then success or failure of the job is not recorded. */
+  /** True if only one phase of the job runs. Success or failure of the job is then not recorded. */
   readonly isPhase?: boolean;
   readonly onNotice?: ((notice: string) => void) | undefined;
   /** Called at the end of a redrive if the job asks before it merges. */
   readonly askMerge?: AskMerge | undefined;
 }
 
-/** Runs the job's queue to its end and records it. A redrive does not change the job's status; its operation has its own. */
+/**
+ * Runs the job's queue to its end and records the result. A redrive does not change the job's status; its
+ * operation has its own status.
+ */
 export async function runJob(
   deps: RunDeps,
   options: RunJobOptions,

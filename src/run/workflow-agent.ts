@@ -80,7 +80,7 @@ export async function agentHandler(
 
 interface AgentPool {
   readonly runtime: WorkflowRuntime;
-  /** Items of earlier attempts that were merged before the store recorded their success. */
+  /** Items of earlier attempts that were merged but whose success was not recorded in the store. */
   readonly merged: ReadonlySet<string>;
   /** The checkouts of attempts that are not settled yet, by `ref/attempt`. */
   readonly checkouts: Map<string, Checkout>;

@@ -41,7 +41,7 @@ import {
 } from "./workflow-runtime.ts";
 
 export interface WorkflowRunOptions {
-  /** Retry the eligible letters too, like `resume`. Default false. */
+  /** Whether to retry the eligible letters too, like `resume`. Default false. */
   readonly withLetters?: boolean;
   readonly slots?: number;
   readonly onJob?: (job: Job) => void;

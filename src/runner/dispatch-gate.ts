@@ -25,7 +25,7 @@ export class DispatchGate {
   #faults = 0;
   #stopReason: string | null = null;
 
-  /** `ignoresFaults`: faults of the runner itself pause it, but never end it. */
+  /** `ignoresFaults` means that faults of the runner itself pause it but never end it. */
   constructor(
     policy: Policy,
     { queue, author, ignoresFaults = false }: { queue: string; author: string; ignoresFaults?: boolean },
@@ -151,7 +151,10 @@ export class OutageClock {
   }
 }
 
-/** Returns since when the item has been failing because of an outage, according to its latest attempts. */
+/**
+ * Returns the time since which the item has been failing because of an outage, according to its latest
+ * attempts.
+ */
 export function failingSince(attempts: readonly Attempt[], now: number): number {
   let since = now;
   for (const { failure, outcome, startedAt, endedAt = startedAt } of attempts.toReversed()) {
@@ -273,7 +276,10 @@ export class SharedBreaker {
     return { ...common, next: bodyOf(this.#state, writeId), ...(event && { event }) };
   }
 
-  /** Returns false when another worker has written first: then nothing was leased, and its state is adopted. */
+  /**
+   * Returns false if another worker wrote first. Nothing was then leased, and the other worker's state is
+   * adopted.
+   */
   answered(answer: SettleAndLeaseResult["gate"]): boolean {
     const pending = this.#pending;
     this.#pending = null;

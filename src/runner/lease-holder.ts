@@ -58,7 +58,10 @@ export class LeaseHolder {
     return this.#running.signal;
   }
 
-  /** False when leases may have expired after a stall. Checks both clocks: one stops during sleep, the other can be set. */
+  /**
+   * False if leases may have expired after a stall. Checks two clocks, because one stops during sleep and the
+   * other can be set.
+   */
   get isConfirmed(): boolean {
     const { clock } = this.#options;
     const ageMs = Math.max(
@@ -95,7 +98,10 @@ export class LeaseHolder {
     this.#over.abort();
   }
 
-  /** Runs a leasing step. If it fails, it may still have been committed, so that its leases are held but not started. */
+  /**
+   * Runs a leasing step. A failed step may nevertheless have been committed; its leases are then held but not
+   * started.
+   */
   step<T>(step: () => Promise<T>): Promise<T> {
     return step().catch((error: unknown) => {
       this.#mayHoldUnstarted = true;

@@ -1,4 +1,7 @@
-/** Decides when a runner polls its queue: at once while more items are due, else at the next due time or notification. */
+/**
+ * Decides when a runner polls its queue: immediately while more items are due, otherwise at the next due time
+ * or notification.
+ */
 import type { SettleAndLeaseResult } from "../engine.ts";
 import { allow, type Rate, spend } from "../item/rate.ts";
 import type { Clock } from "../std/clock.ts";
@@ -48,7 +51,9 @@ export class PollSchedule {
     return this.#clock.now() + this.#storeAheadMs;
   }
 
-  /** A remaining wait longer than `pollMs` means that the clock was set back; then polls at once. */
+  /**
+   * If the remaining wait is longer than `pollMs`, the clock was set back, so the runner polls immediately.
+   */
   get leaseInMs(): number {
     const leftMs = Math.max(this.#leaseAt, this.#restUntil) - this.#clock.now();
     return leftMs > this.pollMs ? 0 : Math.max(0, leftMs);
@@ -58,7 +63,10 @@ export class PollSchedule {
     return this.#nextDueAt;
   }
 
-  /** Returns how many of the wanted items this runner's own rate allows. If none, schedules the next poll. */
+  /**
+   * Returns how many of the wanted items this runner's own rate allows. If it allows none, schedules the next
+   * poll.
+   */
   allowed(wanted: number): number {
     if (this.#ownRate === undefined) return wanted;
     const now = this.#clock.now();

@@ -1,6 +1,7 @@
 /**
- * Stores the progress that attempts report, at most once a second for each attempt and always the newest. It is written apart
- * from the runner's step: a progress that cannot be stored is dropped and reported, and the attempt goes on.
+ * Stores the progress that attempts report: at most once a second for each attempt, and always the newest
+ * value. It is written separately from the runner's step. A value that cannot be stored is dropped and
+ * reported, and the attempt continues.
  */
 import { isStoreError } from "../errors.ts";
 import type { Lease, LeasedItem } from "../item/item.ts";
@@ -12,7 +13,7 @@ const INTERVAL_MS = 1000;
 
 /** The progress of one attempt. */
 interface Reported {
-  /** The newest value that is not stored yet; undefined if all are. */
+  /** The newest value that is not stored yet; undefined if all values are stored. */
   waiting: { readonly value: Json } | undefined;
   cancel: () => void;
 }
@@ -25,7 +26,7 @@ export class ProgressWriter {
     this.#options = options;
   }
 
-  /** Stores the first value at once, and later ones when the interval is over. */
+  /** Stores the first value immediately, and later ones when the interval is over. */
   report(item: LeasedItem, value: Json): void {
     const known = this.#reported.get(keyOf(item));
     if (known !== undefined) {
@@ -37,7 +38,7 @@ export class ProgressWriter {
     this.#store(item, reported, value);
   }
 
-  /** The attempt has ended: what is not stored yet is stored no more. */
+  /** The attempt has ended, so progress that has not been stored yet is discarded. */
   forget(item: LeasedItem): void {
     if (this.#reported.size === 0) return;
     this.#reported.get(keyOf(item))?.cancel();

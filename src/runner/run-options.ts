@@ -17,7 +17,10 @@ import type { StoreRetry } from "./store-retry.ts";
 
 /** Settings common to all ways of starting a runner. */
 export interface RunnerSettings {
-  /** How long to wait for a store that cannot be written. Default 30 s; a worker of a queue waits until it answers. */
+  /**
+   * How long to wait for a store that cannot be written. Default 30 s; a queue worker waits until the store
+   * answers.
+   */
   readonly storeWaitMs?: number;
   /** After how many redrives an item that fails again is poison. Default 5. */
   readonly poisonAfter?: number;
@@ -43,7 +46,7 @@ export interface RunOptions extends RunnerSettings {
   readonly slots: number;
   /** Called before an item is given up, if the policy is `custom`. If it throws, the item is buried. */
   readonly askHandler?: ((item: LeasedItem, failure: Failure) => Promise<HandlerReport>) | undefined;
-  /** Run only the letters of this redrive. */
+  /** Runs only the letters of this redrive. */
   readonly operationId?: string | undefined;
   /** Adds items to the queue during the run; yields how many each step added. */
   readonly feed?: Feed | undefined;
@@ -67,7 +70,7 @@ export interface RunOptions extends RunnerSettings {
   readonly holderTtlMs?: number;
   /** The author of notes that attempts write. Default: the holder and its slot. */
   readonly author?: string | undefined;
-  /** The folder for copies of the evidence that handlers name. Default: no copies. */
+  /** The folder for copies of the evidence files that handlers report. Default: no copies. */
   readonly evidenceFolder?: string | undefined;
 }
 
@@ -78,10 +81,10 @@ export type Feed = (storeRetry: StoreRetry, signal: AbortSignal) => AsyncIterabl
 export interface RunObserver {
   started?(item: LeasedItem, slot: number): void;
   settled?(item: LeasedItem, settlement: Settlement, outcome: Outcome): void;
-  /** Called at every progress of a running attempt, before it is stored. */
+  /** Called for every progress report of a running attempt, before it is stored. */
   progress?(item: LeasedItem, value: Json): void;
   added?(items: number): void;
-  /** May return a promise that delays the next lease, e.g. when results pile up. */
+  /** May return a promise that delays the next lease, e.g. when results accumulate. */
   ready?(): Promise<unknown> | undefined;
   /** Called when the queue becomes paused, and when it is no longer paused. */
   paused?(isPaused: boolean): void;

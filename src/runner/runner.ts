@@ -273,11 +273,11 @@ class Runner {
     this.#wake.notify();
   }
 
-  /** Leasing together with a settlement needs no extra step, so it is tried whenever something is settled. */
+  /** Leasing together with a settlement needs no extra step, so it is done whenever something is settled. */
   async #mayLease(): Promise<boolean> {
     const isTime = this.#schedule.leaseInMs === 0 || this.#slots.ended > 0;
     if (this.#slots.free === 0 || !isTime || this.#isEnding()) return false;
-    // Without a recent heartbeat, leased items could not be started.
+    // If there was no recent heartbeat, leased items could not be started.
     if (!this.#holder.isConfirmed) await this.#storeRetry.run(() => this.#holder.confirm());
     return !this.#isEnding();
   }
@@ -344,7 +344,7 @@ class Runner {
       for await (const added of this.#options.feed?.(this.#storeRetry, this.#feedStop.signal) ?? []) {
         this.#options.observer?.added?.(added);
         this.#pollNow();
-        await new Promise((resolve) => setImmediate(resolve)); // attempts that have ended meanwhile are settled first
+        await new Promise((resolve) => setImmediate(resolve)); // attempts that have ended in the meantime are settled first
         if (this.#isEnding() || this.#isOver) return;
       }
       this.#feedDone = true;

@@ -42,7 +42,7 @@ interface StartContext {
 interface Running extends StartContext {
   readonly item: LeasedItem;
   readonly attempt: OpenAttempt;
-  /** Set after an outage failure: since when the item has been failing because of the outage. */
+  /** Set after an outage failure: the time since which the item has been failing because of the outage. */
   readonly failingSince?: number;
   ended: Promise<void>;
 }
@@ -156,7 +156,10 @@ export class Slots {
     return { ...outcome, failure: applyClassRules(outcome.failure, classRules) };
   }
 
-  /** Returns since when the item has been failing because of an outage. Undefined when the store cannot be read. */
+  /**
+   * Returns the time since which the item has been failing because of an outage; undefined if the store
+   * cannot be read.
+   */
   async #failingSince({ ref }: LeasedItem): Promise<number | undefined> {
     try {
       return failingSince(await this.#deps.options.engine.listAttempts(ref), this.#deps.storeNow());

@@ -46,7 +46,7 @@ export class StoreRetry {
         const now = this.#clock.monotonicNow();
         if (isEnding?.()) giveUpAt = Math.min(giveUpAt, now + endingWaitMs);
         if (!isStoreTrouble(error) || isHopeless(error) || now >= giveUpAt) throw error;
-        // Waiting without a limit makes sense for a busy or full store, not for a removed file.
+        // Waiting without a limit makes sense if the store is busy or full, but not if its file was removed.
         if (error.isStoreGone && this.#waitMsMax === Number.POSITIVE_INFINITY) throw error;
         if (tries === 1) this.#observer?.trouble?.(error);
         await this.#clock.sleep(pauseMs * (0.5 + Math.random()));

@@ -183,7 +183,10 @@ function toldAsNew({ alerts }: AlertState): readonly string[] {
     .map(({ key }) => (JSON.parse(key) as readonly string[])[2] ?? "");
 }
 
-/** Whether one of the names matches. If all patterns exclude, or there are none, every other queue matches. */
+/**
+ * Whether one of the names matches. If there are no patterns, or only excluding ones, every queue that is not
+ * excluded matches.
+ */
 export function matchesQueue(patterns: readonly string[], names: readonly string[]): boolean {
   const wanted = patterns.filter((pattern) => !pattern.startsWith("!"));
   const unwanted = patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => pattern.slice(1));

@@ -15,9 +15,9 @@ export const CONDITION_KINDS = [
 export type ConditionKind = (typeof CONDITION_KINDS)[number];
 
 export type Condition =
-  /** At least `letters` letters wait. */
+  /** At least `letters` letters are waiting. */
   | { readonly kind: "depth"; readonly letters: number }
-  /** The oldest letter has waited for at least `ageMs`. */
+  /** The oldest letter has been waiting for at least `ageMs`. */
   | { readonly kind: "oldest"; readonly ageMs: number }
   /** At least `letters` letters were buried within `withinMs`, counted by the minute. */
   | { readonly kind: "arrival_rate"; readonly letters: number; readonly withinMs: number }
@@ -34,7 +34,7 @@ export interface AlertRule {
   /** Patterns of queue names. `*` matches anything, `!` excludes. Empty: all queues. */
   readonly queues: readonly string[];
   readonly severity: Severity;
-  /** The names of the channels that get the alerts. Default: all channels. */
+  /** The names of the channels that receive the alerts. Default: all channels. */
   readonly channels?: readonly string[];
   readonly coolDownMs: number;
 }

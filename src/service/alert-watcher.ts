@@ -217,7 +217,7 @@ export class Watcher {
   }
 }
 
-/** Added to claims, so that they outlast all attempts and the delays between them. */
+/** Added to claims, so that they last longer than all attempts and the delays between them. */
 const WAITS_MS = 150_000;
 const EVENTS_MS = 10_000;
 

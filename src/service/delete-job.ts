@@ -118,7 +118,10 @@ async function purgeAll(engine: Engine, { id }: Job, options: DeleteJobOptions):
   return archiveOf(purged)?.path;
 }
 
-/** Cleans up the worktrees. None is needed: the job has ended, and its letters are deleted with it. */
+/**
+ * Cleans up the worktrees. They are no longer needed, because the job has ended and its letters are deleted
+ * with it.
+ */
 async function cleanOf(home: string, { id }: Job, how: { dryRun?: boolean; force?: boolean }) {
   const { cleanWorktrees } = await import("../workspace/clean.ts");
   const unused = { isNeeded: () => false, hasEnded: () => true, hasLetters: () => false };

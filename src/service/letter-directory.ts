@@ -26,7 +26,10 @@ export interface DirectoryOptions {
   readonly home: string;
   /** A folder to use instead of `dlq` in the home folder: `{dlqDir}/{job_id}/`. */
   readonly dlqDir?: string;
-  /** The maximum number of waiting letters per job; null means no limit. Default: none, and metrics.json omits it. */
+  /**
+   * The maximum number of waiting letters per job; null means no limit. If it is absent, metrics.json omits
+   * the limit.
+   */
   readonly itemsMax?: number | null;
   /** The retention of letters in days, for retention-policy.json; null means no limit. Default: no limit. */
   readonly retentionDays?: number | null;

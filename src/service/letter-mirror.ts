@@ -51,7 +51,7 @@ export function letterMirror(options: Omit<DirectoryOptions, "home"> = {}): Star
   });
 }
 
-/** Returns a service that writes a target's letters to the given file, even if there are none. */
+/** Returns a service that writes a target's letters to the given file, even if there are no letters. */
 export function receiptsMirror(path: string): StartService {
   return inRounds((job, context) => mirrorReceipts(job, context, { path, isAlways: true }));
 }
@@ -66,7 +66,10 @@ export function homeReceiptsMirror(): StartService {
 
 const CHECK_MS = 5000;
 
-/** With `isAlways`, the file is written even without letters; otherwise it is created with the first letter. */
+/**
+ * With `isAlways`, the file is written even if there are no letters; otherwise it is created with the first
+ * letter.
+ */
 function mirrorReceipts(
   { id }: Job,
   { engine, clock }: ServiceContext,

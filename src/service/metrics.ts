@@ -18,7 +18,7 @@ export interface QueueMetrics {
   readonly kind: JobKind;
   readonly counts: QueueCounts;
   readonly isPaused: boolean;
-  /** The time since the oldest waiting letter died; null when no letter waits. */
+  /** The time since the oldest waiting letter died; null if no letter is waiting. */
   readonly oldestLetterMs: number | null;
   /** How long the longest-waiting item has been due; null when no item is due. */
   readonly oldestReadyMs: number | null;

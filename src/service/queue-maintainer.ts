@@ -35,7 +35,7 @@ export function queueMaintainer(options: MaintenanceOptions = {}): StartService 
     return {
       startMs: CHECK_MS,
       leader: `maintenance/${job.id}`,
-      // Runs once more at the end, because even a short-lived worker may have buried letters.
+      // Runs once more at the end, because even a worker that ran only briefly may have buried letters.
       run: async ({ isLast }) => {
         await recallCancelled(engine, job.id);
         if (!isLast) await engine.catchUp(INDEXING);

@@ -6,7 +6,7 @@ import { inRounds, type StartService } from "./service.ts";
 const LOOK_MS = 5000;
 const WAIT_MS_MIN = 50;
 
-/** Waits until the next run, but looks for new schedules in between. */
+/** Waits until the next run, but checks for new schedules in between. */
 export function scheduler(): StartService {
   return inRounds((_, { engine }) => ({
     startMs: 0,

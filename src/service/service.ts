@@ -67,7 +67,10 @@ export interface Rounds {
   readonly concerns?: (item: LeasedItem, settlement: Settlement) => boolean;
   /** The delay after such a settlement or a failed round, so that many settlements share one round. */
   readonly wakeMs: () => number;
-  /** Names the work, e.g. `maintenance/orders`, if only one process of all that share the store may do it. */
+  /**
+   * The name of the work, e.g. `maintenance/orders`, if only one of the processes that share the store may do
+   * it.
+   */
   readonly leader?: string;
   readonly errorText: (reason: string) => string;
   /** Called before the last round, and after it. */
@@ -75,7 +78,9 @@ export interface Rounds {
   readonly stopped?: () => void;
 }
 
-/** Every service has this shape: rounds at intervals and after settlements, one of them at the end, never two at a time. */
+/**
+ * Runs a service in rounds: at intervals, after settlements, and once at the end, but never two at a time.
+ */
 export function inRounds(define: (job: Job, context: ServiceContext) => Rounds | null): StartService {
   return (job, context) => {
     const rounds = define(job, context);

@@ -15,7 +15,10 @@ export class Branch {
   readonly #git: Git;
   readonly #commonDir: string | null;
 
-  /** `commonDir` is set for Redrive's own branches: then refs are read from files, and stale locks are removed. */
+  /**
+   * `commonDir` is set for Redrive's own branches. Refs are then read from files, and stale locks are
+   * removed.
+   */
   constructor(git: Git, name: string, commonDir: string | null = null) {
     this.#git = git;
     this.name = name;

@@ -102,7 +102,7 @@ async function clear(git: Git, gitDir: string, keep: KeepPaths): Promise<string[
     ]);
     if (odd.folders.length === 0 || round === ROUNDS_MAX) return [...changed, ...odd.files];
     for (const folder of odd.folders) {
-      const path = join(git.cwd, folder); // it may hide more entries, so the loop checks again
+      const path = join(git.cwd, folder); // the removed file may have hidden more entries, so the loop checks again
       if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) chmodSync(path, modes.folder);
     }
   }
@@ -115,7 +115,7 @@ async function findOddModes(git: Git, { file, folder }: Modes, keep: KeepPaths) 
   const kept = ["./.git", ...keep.findPatterns].flatMap((path) => ["-path", path, "-prune", "-o"]);
   const files = ["-type", "f", ...not(file, executable), "-print0"];
   const folders = ["-type", "d", ...not(folder, folder | 0o2000), "-print0"];
-  const { stdout } = await git.find([".", ...kept, ...files, "-o", ...folders]); // entries may vanish meanwhile
+  const { stdout } = await git.find([".", ...kept, ...files, "-o", ...folders]); // entries may disappear in the meantime
   const found = stdout.split("\0").filter(Boolean);
   const isFolder = (path: string) => lstatSync(join(git.cwd, path), { throwIfNoEntry: false })?.isDirectory();
   return { files: found.filter((path) => !isFolder(path)), folders: found.filter(isFolder) };

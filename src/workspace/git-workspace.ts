@@ -65,7 +65,7 @@ export async function openGitWorkspace(
     },
     finish: (mode = "configured") => finish(worktrees, spec, mode),
     tidy: async () => {
-      // Another process that runs the job still needs everything.
+      // Another process that runs the job still needs the worktrees.
       if (await needs.hasOtherRunner()) return;
       await worktrees.tidy({ isNeeded, hasLetters: needs.hasLetters });
     },

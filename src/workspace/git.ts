@@ -152,7 +152,10 @@ export async function identityEnvironment(git: Git): Promise<Readonly<Record<str
   };
 }
 
-/** A null head or branch is one that git does not report: `branch` is a full ref, and null when HEAD is detached. */
+/**
+ * Lists git's worktrees. A null head or branch is not reported by git: `branch` is a full ref, and null if
+ * HEAD is detached.
+ */
 
 export async function listGitWorktrees(git: Git) {
   const text = await git.must(["worktree", "list", "--porcelain", "-z"]);

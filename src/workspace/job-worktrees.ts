@@ -39,8 +39,9 @@ export class JobWorktrees extends Pool {
   }
 
   /**
-   * Starts the job at the start commit, or continues it. A job that was merged and cleaned continues from the merged work.
-   * `keep` has the paths that stay from one item to the next, relative to the top of the worktree. Default: none.
+   * Starts the job at the start commit, or continues it. A job that was merged and cleaned up continues from
+   * the merged work. `keep` lists the paths that are kept from one item to the next, relative to the top of
+   * the worktree. Default: none.
    */
   static async open(
     repository: Repository,
@@ -129,7 +130,7 @@ export class JobWorktrees extends Pool {
     return { ...merged, uncommitted };
   }
 
-  /** Returns the items whose work is in the branch, whatever the store has recorded. */
+  /** Returns the items whose work is in the branch, regardless of what the store has recorded. */
   mergedItems(): Promise<Set<string>> {
     const { git, branch, jobId } = this.options;
     return readMergedItems(git, `${this.start.startCommit}..${branch.ref}`, jobId);
@@ -145,7 +146,9 @@ export class JobWorktrees extends Pool {
     return mergingAlone(commonDir, () => finalMerge(git, request));
   }
 
-  /** Removes the worktrees and branches of an ended job, except unmerged work and what letters need. */
+  /**
+   * Removes the worktrees and branches of an ended job, except unmerged work and worktrees that letters need.
+   */
   async tidy({ isNeeded, hasLetters }: TidyOptions): Promise<CleanReport> {
     await this.adopt({ isNeeded });
     await this.close();

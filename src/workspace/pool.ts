@@ -112,7 +112,7 @@ export class Pool {
       // The record names the branch until it is removed, so that a crash in between leaves no orphaned branch.
       if (!registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
       const lost = await this.#takeOver(record).catch(onlyRefused);
-      if (lost === "refused") continue; // its record is unchanged; the next runner tries again
+      if (lost === "refused") continue; // its record is unchanged, so the next runner tries again
       if (lost !== null) dropped.push(lost);
       names.push(name);
     }

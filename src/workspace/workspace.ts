@@ -4,14 +4,17 @@ import type { JsonObject } from "../std/json.ts";
 
 export interface Workspace {
   readonly root: string;
-  /** Returns the commit of `root`. Absent without git. */
+  /** Returns the commit of `root`. Absent if git is not used. */
   readonly head?: () => Promise<string>;
   readonly env: Readonly<Record<string, string>>;
   /** Notices for the user before the run, e.g. that agents do not see uncommitted changes. */
   readonly notes: readonly string[];
   /** Returns a checkout for one attempt. `name` is the item's display name. */
   acquire(itemId: string, attempt: number, name: string): Promise<Checkout>;
-  /** Items that are already merged into the job's branch, whatever the store has recorded. */
+  /**
+   * Returns the items that are already merged into the job's branch, regardless of what the store has
+   * recorded.
+   */
   mergedItems(): Promise<ReadonlySet<string>>;
   /** Adds commits made at `root` to the job's branch. Called after setup, reduce and merge. */
   commitPhase(): Promise<void>;
@@ -19,7 +22,7 @@ export interface Workspace {
   refresh(): Promise<void>;
   /** Merges the job's branch into the branch from which the run started, or returns why it was not merged. */
   finish(mode?: FinishMode): Promise<Finish>;
-  /** Removes what the job no longer needs. `acquire` must not be called afterwards. */
+  /** Removes everything that the job no longer needs. `acquire` must not be called afterwards. */
   tidy(): Promise<void>;
   close(): Promise<void>;
 }
@@ -29,7 +32,7 @@ export type FinishMode = "configured" | "merge" | "leave";
 
 export interface Checkout {
   readonly root: string;
-  /** The name of the worktree. Absent without git. */
+  /** The name of the worktree. Absent if git is not used. */
   readonly name?: string;
   readonly head?: () => Promise<string>;
   merge(): Promise<Merge>;

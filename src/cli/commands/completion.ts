@@ -10,7 +10,10 @@ import { EXIT } from "../exit-code.ts";
 const SHELLS = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** Each script runs the program being completed, so that aliases and paths work. Without candidates, it completes files. */
+/**
+ * Each script runs the program being completed, so that aliases and paths work. If there are no candidates,
+ * it completes file names.
+ */
 const COMPLETION_SCRIPTS: Readonly<Record<Shell, string>> = {
   bash: `# Bash completion for redrive. Add to ~/.bashrc:  source <(redrive completion bash)
 _redrive() {

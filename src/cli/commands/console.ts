@@ -70,7 +70,10 @@ export async function serveConsole(
 const ANSWER_MS = 1000;
 const LINK_MS = 60_000;
 
-/** Finds a server on the port. The link has a token of this store, which a server of another store does not accept. */
+/**
+ * Finds a server on the port. The link contains a token of this store, which the server of another store does
+ * not accept.
+ */
 async function findServer(
   engine: Engine,
   { port, author }: { readonly port: number; readonly author: string },

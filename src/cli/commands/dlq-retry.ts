@@ -127,7 +127,10 @@ interface RetryRequest extends SelectedLetters {
   readonly change?: JobChange;
 }
 
-/** Returns null if nothing was named and there are no letters. A named job or item that does not exist is an error. */
+/**
+ * Returns null if nothing was given and there are no letters. A given job or item that does not exist is an
+ * error.
+ */
 async function findRequest(engine: Engine, words: LetterWords & { readonly workflow?: string }, cwd: string) {
   const { name, items = [], job: jobName, queue, workflow: file } = words;
   const isNamed = [name, jobName, queue, ...items].some((one) => one !== undefined);

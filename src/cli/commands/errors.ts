@@ -69,7 +69,10 @@ const errors = command({
 
 export const commands = { errors };
 
-/** Treats an unknown queue or item as an error, because an empty result would look like good news. */
+/**
+ * Treats an unknown queue or item as an error, because an empty result would suggest that there are no
+ * errors.
+ */
 async function queryFrom(engine: Engine, flags: ErrorFlags): Promise<ErrorLogQuery> {
   const named: string[] = [];
   for (const name of flags.queues ?? []) named.push((await requireJob(engine, name)).id);

@@ -114,7 +114,10 @@ const cancel = command({
   },
 });
 
-/** Whether commits may be unmerged. The process that runs a workflow's redrive merges at its end, but it is not running. */
+/**
+ * Whether commits may be unmerged. The process that runs a workflow's redrive merges when it ends, but that
+ * process is not running.
+ */
 async function mayBeUnmerged(engine: Engine, { kind, queue, succeeded }: Operation): Promise<boolean> {
   if (kind !== "redrive" || succeeded === 0) return false;
   const job = await engine.findJob(queue);

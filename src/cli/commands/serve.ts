@@ -98,7 +98,7 @@ function tlsOf({ tlsCert: cert, tlsKey: key }: ServeFlags): { cert: string; key:
   throw new RedriveError("usage", "--tls-cert and --tls-key must be used together.");
 }
 
-/** Beyond loopback, tokens would cross the network readably without TLS. */
+/** On addresses other than loopback, tokens would be sent unencrypted unless TLS is used. */
 function requireProtection({ host, isBehindProxy }: ServeFlags, hasTls: boolean): void {
   if (hasTls || isBehindProxy) return;
   throw new RedriveError("usage", `${host} is reachable from other machines, so the server needs TLS.`, {

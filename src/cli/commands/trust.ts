@@ -61,7 +61,7 @@ function readTrusted(context: Context): JsonObject {
     return isJsonObject(trusted) ? trusted : {};
   } catch (error) {
     const isMissing = error instanceof Error && Reflect.get(error, "code") === "ENOENT";
-    if (isMissing || error instanceof SyntaxError) return {}; // then no file is trusted
+    if (isMissing || error instanceof SyntaxError) return {}; // in this case no file is trusted
     throw error;
   }
 }
