@@ -82,6 +82,6 @@ describe("the command line", () => {
   it("an option before its command is told where it belongs", async () => {
     const { code, stderr } = await say("--quiet", "map", "--", "true");
     expect(code).toBe(2);
-    expect(stderr).toContain("after the command");
+    expect(stderr).toContain("Options come after their command");
   });
 });

@@ -1,7 +1,4 @@
-/**
- * Adds items in batches of one statement; each id is added only once. Replaces the data of waiting items if
- * the caller requests it.
- */
+/** Adds items in batches of one statement; each id is added only once. Replaces the data of waiting items if the caller requests it. */
 
 import type { AddOptions, AddReport } from "../../engine.ts";
 import { type RedriveError, settingsChanged } from "../../errors.ts";
@@ -230,10 +227,7 @@ async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): P
   return { queue, taken, takenIds: ids === null ? null : new Set(JSON.parse(ids) as string[]) };
 }
 
-/**
- * Here a violated unique index undoes only its own statement; the next one finds the item of the other
- * transaction.
- */
+/** Here a violated unique index undoes only its own statement; the next one finds the item of the other transaction. */
 async function untilUndisturbed<T>(send: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

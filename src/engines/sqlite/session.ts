@@ -133,10 +133,7 @@ export class Session {
     return this.#prepared?.file?.isAt(path) ?? false;
   }
 
-  /**
-   * Runs the steps inside a caller's open transaction. An error undoes the steps and leaves the transaction
-   * open.
-   */
+  /** Runs the steps inside a caller's open transaction. An error undoes the steps and leaves the transaction open. */
   runWithin<T>(steps: () => T): T {
     this.exec("SAVEPOINT redrive_within");
     this.#began = this.clock.now();
@@ -195,10 +192,7 @@ export class Session {
     if (performance.now() - beganAt > SILENCE_MS_MAX) this.#onWait?.("another process has it locked");
   }
 
-  /**
-   * Throws if the store's files are no longer the ones that were opened. More thorough than the check in each
-   * write.
-   */
+  /** Throws if the store's files are no longer the ones that were opened. More thorough than the check in each write. */
   requireSound(): void {
     this.#prepared?.file?.requireSame();
     this.#prepared?.file?.requireWholeJournal();
@@ -285,10 +279,7 @@ export class Session {
     };
   }
 
-  /**
-   * Like `tuples`, but unordered and for narrow columns: all rows are returned in one JSON text, because each
-   * value costs a call.
-   */
+  /** Like `tuples`, but unordered and for narrow columns: all rows are returned in one JSON text, because each value costs a call. */
   packed<Tuple extends readonly unknown[]>(
     columns: string,
     from: string,
@@ -378,10 +369,7 @@ export class Session {
     }
   }
 
-  /**
-   * The store's time. It is constant within a transaction, because a letter is matched to its event by
-   * timestamp.
-   */
+  /** The store's time. It is constant within a transaction, because a letter is matched to its event by timestamp. */
   get now(): number {
     return this.#began ?? this.clock.now();
   }
