@@ -25,7 +25,7 @@ export interface KeepOutputOptions {
   readonly logBytesMax?: number;
   /** The parts that an `OutputWatch` has cut off. */
   readonly cuts?: Cuts;
-  /** Lines above the output. If given, the log is appended to, even without output. */
+  /** Lines above the output. If given, they are appended to the log even if there is no output. */
   readonly titles?: readonly string[];
   /** Masks secrets. */
   readonly mask?: OutputMask | undefined;
@@ -94,7 +94,10 @@ export function keepLater(
   return { stdoutTail: "", stderrTail: "", log: logPath }; // a success needs no tails
 }
 
-/** Like `keepOutput`, but if the log cannot be written, returns the reason in `logTrouble` instead of rejecting. */
+/**
+ * Like `keepOutput`, but if the log cannot be written, returns the reason in `logTrouble` instead of
+ * rejecting.
+ */
 export async function keepOrExplain(options: KeepOutputOptions): Promise<KeptOutput> {
   try {
     return await keepOutput(options);
@@ -132,7 +135,7 @@ export class LogWriter {
   readonly #refused: PendingLog[] = [];
   #onIdle: (() => void) | undefined;
 
-  /** Returns false when writing fails or is too slow. Then the attempt must write its log itself. */
+  /** Returns false if writing fails or is too slow. The attempt must then write its log itself. */
   add(path: string, bytes: Buffer): boolean {
     if (this.#refused.length > 0 || this.#waiting.length >= WAITING_MAX) return false;
     this.#waiting.push({ path, bytes });
@@ -184,7 +187,7 @@ const ROOM_BYTES_MIN = 64 * 1024;
 /** Without a pause, the item would be leased again at once. */
 const PAUSE_MS = 1000;
 
-/** Does not count a failed attempt while the disk of the logs is full, which may have caused the failure. */
+/** Does not count a failed attempt while the log disk is full, because that may have caused the failure. */
 export async function unlessDiskFull(
   outcome: Outcome,
   folder: string,

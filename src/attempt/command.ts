@@ -32,7 +32,10 @@ import { compileCommand } from "./template.ts";
 export interface CommandSpec {
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
-  /** Allow items that begin with "-" where the command could read them as options. Default: such an item fails. */
+  /**
+   * Allows items that begin with "-" even where the command could read them as options. Default: such an item
+   * fails.
+   */
   readonly allowOptions?: boolean;
   readonly cwd: string;
   /** An attempt that takes longer is killed with all its processes. */
@@ -210,7 +213,7 @@ function outcomeOf(
   return compact({ kind: "failed" as const, failure, log, retryAfterMs: reported?.retryAfterMs });
 }
 
-/** The failure for an item that lacks a variable of the command. A retry would not help. */
+/** The failure of an item that lacks a variable used in the command. A retry would not help. */
 function missingVariable(
   item: LeasedItem,
   context: AttemptContext,
@@ -250,8 +253,8 @@ function commandName(argv: readonly string[]): string {
 const RETRY_EXIT_CODE = 75;
 
 /**
- * Runs the command of `on_item_failure: custom` in a shell, which gets the item and its failure as data. Exit code 0 means
- * handled, 75 means retry, any other buries the item.
+ * Runs the `on_item_failure: custom` command in a shell, which receives the item and its failure as data.
+ * Exit code 0 means handled, 75 means retry, any other code buries the item.
  */
 async function runFailureCommand(
   item: LeasedItem,

@@ -1,4 +1,7 @@
-/** Records the files that a failed attempt named as evidence. Never throws: the record states what could not be read. */
+/**
+ * Records the files that a failed attempt reported as evidence. Never throws: the record states which files
+ * could not be read.
+ */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat, utimes } from "node:fs/promises";
@@ -97,7 +100,7 @@ async function resolvedFolders(folders: readonly string[]): Promise<readonly str
   return found.filter((folder) => folder !== null);
 }
 
-/** Item data may influence which paths a command names, so only files in allowed folders are read. */
+/** Item data may influence which paths a command reports, so only files in allowed folders are read. */
 function isAllowed(path: string, allowed: readonly string[]): boolean {
   const isBelow = (folder: string) => path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
   return allowed.some(isBelow) && !FORBIDDEN.some(isBelow);
@@ -191,7 +194,7 @@ async function keep(handle: FileHandle, sha256: string, bytes: number, reading: 
   }
 }
 
-/** Updates the timestamp of the copy, so that a cleanup by age keeps copies that were named recently. */
+/** Updates the timestamp of the copy, so that a cleanup by age keeps copies that were used recently. */
 async function isThere(kept: string, bytes: number): Promise<boolean> {
   try {
     const now = new Date();

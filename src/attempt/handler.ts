@@ -20,9 +20,12 @@ export interface AttemptContext {
   readonly mayStart: () => boolean;
   /** Adds a note to the item, whatever the outcome is. */
   readonly note: (text: string) => void;
-  /** Names a file as evidence. If the attempt fails, the failure records its digest, size and type. */
+  /** Reports a file as evidence. If the attempt fails, the failure records its digest, size and type. */
   readonly evidence: (path: string) => void;
-  /** Reports how far the attempt is, as a small JSON value. The last value is stored at most once a second. */
+  /**
+   * Reports the progress of the attempt as a small JSON value. The last value is stored at most once a
+   * second.
+   */
   readonly progress: (value: Json) => void;
 }
 
@@ -75,7 +78,7 @@ function failureOf(
   return { kind: "failed", failure, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/** A handler function runs with the rights of its process, so it may name any regular file. */
+/** A handler function runs with the rights of its process, so it may report any regular file. */
 async function withEvidence(
   outcome: Outcome,
   { paths, signal }: OpenAttempt,
@@ -91,7 +94,7 @@ async function withEvidence(
 
 const NOTES_MAX = 100;
 const NOTE_CHARS_MAX = 4000;
-/** The limit of named files. Fewer are recorded; the others are only counted. */
+/** The maximum number of reported files. Fewer are recorded; the others are only counted. */
 const PATHS_MAX = 10_000;
 
 interface OpenAttemptOptions extends Omit<AttemptContext, "note" | "evidence" | "progress"> {

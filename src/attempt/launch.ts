@@ -10,7 +10,10 @@ export interface LaunchSpec {
   readonly stdoutPath: string;
   /** Must differ from `stdoutPath`. */
   readonly stderrPath: string;
-  /** Keeps an empty output file for the next launch with the same paths, which saves a tenth of the time of a short command. */
+  /**
+   * Keeps an empty output file for the next launch with the same paths, which saves a tenth of a short
+   * command's run time.
+   */
   readonly keepEmptyFiles?: boolean;
 }
 

@@ -20,7 +20,7 @@ export interface Cut {
   /** The file with the first bytes. */
   readonly headPath: string;
   readonly headBytes: number;
-  /** How many bytes after the head were removed. A few more may be lost without being counted. */
+  /** How many bytes after the head were removed. A few more may be lost and not counted. */
   readonly removedBytes: number;
   /** The last of the removed bytes. */
   readonly recent: Buffer;
@@ -157,7 +157,7 @@ function namesIn(folder: string): string[] {
   return tryTo(() => readdirSync(folder).sort()) ?? [];
 }
 
-/** Empty when the record was removed meanwhile or is not completely written. */
+/** Empty if the record was removed in the meantime or is not completely written. */
 function readRecord(path: string): RunningOutput[] {
   return tryTo(() => [JSON.parse(readFileSync(path, "utf8")) as RunningOutput]) ?? [];
 }

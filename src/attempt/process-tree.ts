@@ -99,7 +99,10 @@ export function newLauncherName(): string {
   return `${runnerName()}.${randomName(16)}`;
 }
 
-/** Ends all processes on this machine whose runner was killed together with its launcher, whatever store it used. */
+/**
+ * Ends all processes on this machine whose runner was killed together with its launcher, regardless of its
+ * store.
+ */
 export async function endOrphans(): Promise<void> {
   const ids = new Set(listProcesses().flatMap((entry) => entry.launchIds()));
   const runners = new Set(Array.from(ids, runnerOf).filter(isDeadRunner));

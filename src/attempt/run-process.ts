@@ -18,7 +18,7 @@ export interface ProcessOptions {
   readonly launcher: Launcher;
   readonly spec: LaunchSpec;
   readonly outputs: OutputWatch;
-  /** Whether stdout must be complete, whatever its size. Default: only what a log keeps. */
+  /** Whether stdout must be complete, regardless of its size. Default: only the part that a log keeps. */
   readonly isStdoutWanted?: boolean;
   /** Published, so that other processes can read the output while the process runs. Default: not published. */
   readonly running?: Omit<RunningOutput, "stdout" | "stderr"> | undefined;

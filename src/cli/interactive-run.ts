@@ -220,7 +220,7 @@ function limitsOf(job: Job): Pick<ProgressWork, "slots" | "attemptsMax" | "label
   return { slots: isStanding(job) ? 0 : slots, attemptsMax: policy.maxAttempts, label: job.name };
 }
 
-/** Counts the letters of an operation. Refused letters count as dead, like those that failed again. */
+/** Counts the letters of an operation. Refused letters count as dead, like letters that failed again. */
 async function countOperation(engine: Engine, begun: Operation): Promise<ProgressCounts> {
   const operation = (await engine.findOperation(begun.id)) ?? begun;
   const { selected, succeeded, failed, refused } = operation;

@@ -26,7 +26,7 @@ export interface WorkerPlan {
   readonly targets?: readonly string[] | "all";
   /** The file that mirrors the letters of the only target as receipts. Default: none. */
   readonly mirror?: string;
-  /** Whether to redrive letters that an outage caused once their target accepts receipts. Default true. */
+  /** Whether to redrive letters caused by an outage once their target accepts receipts. Default true. */
   readonly autoRecover?: boolean;
   readonly jobs: readonly string[];
   readonly slots: number;

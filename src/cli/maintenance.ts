@@ -68,7 +68,7 @@ export function directoryOf({
   return { itemsMax, retentionDays, ...compact({ dlqDir }) };
 }
 
-/** `itemIds` are items whose letters changed without an event. `limits` are by default those of the settings. */
+/** `itemIds` are items whose letters changed without an event. `limits` default to the settings. */
 interface ChangedLetters {
   readonly jobIds: readonly string[];
   readonly itemIds?: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * Selects the letters of a command by options that all commands share, and by the named job and items. Invalid input is an
- * error, so that it never selects all letters.
+ * Selects the letters of a command by options that all commands share, and by the given job and items.
+ * Invalid input is an error, so that it never selects all letters.
  */
 import type { Engine } from "../engine.ts";
 import { isError, type RedriveError } from "../errors.ts";
@@ -132,19 +132,22 @@ export async function selectedIn(
 }
 
 /**
- * The words of a command on letters. `name` is the first argument: if the command also takes items and no such job exists, it
- * is an item. `items` is absent if the command takes none.
+ * The words of a command on letters. `name` is the first argument: if the command also takes items and no
+ * such job exists, it is an item. `items` is absent if the command takes no items.
  */
 export type LetterWords = SelectionFlags & { readonly name?: string; readonly items?: readonly string[] };
 
 interface BulkOptions {
   /** The default states of the selected letters, unless `--state` is given. Default: dead. */
   readonly states?: readonly ItemState[];
-  /** Skips named items that do not exist, unless all are missing. Default: a missing item is an error. */
+  /** Skips given items that do not exist, unless all are missing. Default: a missing item is an error. */
   readonly skipsUnknown?: boolean;
 }
 
-/** Finds the job (the named one, that of the named items, or the only one with letters) and the selection in it. */
+/**
+ * Finds the job (the given one, the job of the given items, or the only job with letters) and the selection
+ * in it.
+ */
 export async function resolveBulk(
   engine: Engine,
   { name, items, ...flags }: LetterWords,
@@ -175,7 +178,7 @@ export async function jobIfAny(engine: Engine, name: string): Promise<Job | null
   });
 }
 
-/** Finds the ids of the named items, and their job. `maybeJob` is a name that could also have meant a job. */
+/** Finds the ids of the given items, and their job. `maybeJob` is a name that could also refer to a job. */
 async function findNamed(
   engine: Engine,
   names: readonly string[],
@@ -208,7 +211,7 @@ function neitherJobNorItem(name: string): RedriveError {
   return userError("job_not_found", `No job or item is called ${name}.`, hint);
 }
 
-/** Finds the job named by the argument, `--job` or `--queue`; all given names must mean the same job. */
+/** Finds the job given by the argument, `--job` or `--queue`; all given names must refer to the same job. */
 export async function jobFrom(
   engine: Engine,
   argument: string | undefined,

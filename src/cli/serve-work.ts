@@ -1,4 +1,4 @@
-/** `redrive serve --work`: processes the queues of the section `work` in redrive.yml beside the server. */
+/** `redrive serve --work`: processes the queues listed under `work` in redrive.yml in the server process. */
 import type { WorkSettings } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import { requireQueue } from "../queue/find-job.ts";

@@ -89,7 +89,7 @@ export interface RowFailure {
 export class CsvRows {
   readonly #parser: Parser;
   #rows: Row[] = [];
-  /** How many lines csv-parse counted too many: it counts each carriage return inside a value. */
+  /** How many lines too many csv-parse has counted: it counts each carriage return inside a value. */
   #linesTooMany = 0;
   #lastRowEnd = 0;
   #emptyLines = 0;

@@ -10,7 +10,10 @@ import { KEY_BYTES, SeenTable } from "./seen-table.ts";
 export interface IdentityOptions {
   /** The field that contains the id; `a.b` is a nested field. Default: the id is a hash of the content. */
   readonly idField?: string;
-  /** `true` drops records with equal content, a field name those with equal values in the field. Default: keep all. */
+  /**
+   * `true` drops records with equal content; a field name drops records with equal values in that field.
+   * Default: keep all.
+   */
   readonly distinct?: boolean | string;
 }
 

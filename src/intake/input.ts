@@ -150,8 +150,9 @@ function formatOfHead(head: Buffer): InputFormat | undefined {
 }
 
 /**
- * An object on one line is JSON Lines. An object over several lines, or an invalid one, is read as JSON, and that reader
- * reports that an array is expected. Reading plain lines would make each fragment an item.
+ * An object on one line is JSON Lines. An object over several lines, or an invalid one, is read as JSON, and
+ * the JSON reader reports that an array is expected. If it were read as plain lines, each fragment would
+ * become an item.
  */
 function formatOfObject(head: Buffer, start: number): InputFormat | undefined {
   const end = head.indexOf(BYTE.lineFeed, start);

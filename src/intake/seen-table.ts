@@ -1,7 +1,7 @@
 /**
- * Counts how often each content occurs, for millions of contents in little memory: a hash table with open addressing over
- * typed arrays, 11 bytes per slot. The key is the full hash of an id, so that contents share a count only if they would
- * share an id.
+ * Counts how often each content occurs, for millions of contents in little memory: a hash table with open
+ * addressing over typed arrays, 11 bytes per slot. The key is the full hash of an id, so contents share a
+ * count only if they would share an id.
  */
 import { assert } from "../std/assert.ts";
 

@@ -70,7 +70,7 @@ interface BackoffSettings {
 /** Fills in the defaults. Settings that the kind does not use are ignored. */
 export function backoffOf(kind: Backoff["kind"], settings: BackoffSettings): Backoff {
   const { firstMs: initialMs = 1000, factor = 2, delaysMs = [] } = settings;
-  // A first wait above the default maximum raises the maximum: 5m must not become 30 s.
+  // A first wait above the default maximum raises the maximum, so that 5m does not become 30 s.
   const { maxMs = Math.max(30_000, initialMs), jitter = kind !== "fixed" && kind !== "list" } = settings;
   switch (kind) {
     case "exponential":

@@ -177,7 +177,7 @@ export interface FailureFacts {
   readonly stdoutTail?: string;
   /** The display form of the command, e.g. `cargo test`. */
   readonly command?: string;
-  /** A message from the source of the failure, such as that of a thrown error. */
+  /** A message from the source of the failure, such as the message of a thrown error. */
   readonly message?: string;
 }
 
@@ -188,7 +188,7 @@ export interface Classified {
   readonly message: string;
 }
 
-/** The type, class and fields of a failure. Default class: that of the type. */
+/** The type, class and fields of a failure. Default class: the default of the type. */
 export interface Kind {
   readonly name: ErrorTypeName;
   readonly errorClass?: ErrorClass;

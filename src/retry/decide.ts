@@ -18,7 +18,10 @@ export interface DecisionContext {
   readonly breaker?: {
     /** The remaining time until the breaker half-opens; an earlier retry would be useless. */
     readonly waitMs: number;
-    /** The breaker was not closed when the attempt ended, so the failure is attributed to the outage and not to the item. */
+    /**
+     * Whether the breaker was not closed when the attempt ended, so that the failure is attributed to the
+     * outage and not to the item.
+     */
     readonly isOutage?: boolean;
   };
   /** The outage that this failure belongs to. Default: an outage that begins now. */
@@ -74,7 +77,7 @@ export function decide(
   return giveUp(history, outcome, policy, context, `attempts spent (${tries} of ${policy.maxAttempts})`);
 }
 
-/** The policy of the queue with the retries and the backoff that the item sets for itself. */
+/** Returns the queue's policy with the retries and the backoff that the item overrides. */
 function policyFor({ retries, backoff }: ItemHistory, policy: Policy): Policy {
   if (retries === undefined && backoff === undefined) return policy;
   const maxAttempts = retries === undefined ? policy.maxAttempts : retries + 1;

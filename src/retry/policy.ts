@@ -17,7 +17,7 @@ export const OUTAGE_MS_MAX = 86_400_000;
 /** How long a failed agent step waits for throttling and overload to end if the policy has no `onOutage`: an hour. */
 export const AGENT_OUTAGE_MS_MAX = 3_600_000;
 
-/** When the queue stops leasing because everything fails, and when it starts again. */
+/** When the queue stops leasing because everything fails, and when it resumes. */
 export interface BreakerPolicy {
   /** The number of consecutive failures that open the breaker. Default 5. */
   readonly failureThreshold: number;

@@ -108,7 +108,7 @@ function problemOf(json: JsonObject): string | undefined {
     : `parts of its failure report cannot be used: invalid ${wrong.join(", ")}`;
 }
 
-/** Refuses a long path instead of shortening it, because the result would name another file. */
+/** Refuses a long path instead of shortening it, because a shortened path would refer to another file. */
 function isPath(text: string): boolean {
   return text !== "" && text.length <= PATH_CHARS_MAX;
 }

@@ -9,7 +9,7 @@ import { issuesText, type SchemaIssue } from "../std/schema-issues.ts";
 import { oneLine } from "../triage/clean.ts";
 import { clampDelayMs } from "./backoff.ts";
 
-/** The description of a thrown value. `classify` reads all of it but the trace and the context. */
+/** The description of a thrown value. `classify` uses everything except the trace and the context. */
 export interface Thrown {
   /** One line of text; never empty. */
   readonly message: string;
@@ -117,7 +117,7 @@ export abstract class WorkException extends Error {
   }
 }
 
-/** The item can never succeed: it is not retried, and becomes a letter at once. */
+/** The item can never succeed: it is not retried and immediately becomes a letter. */
 export class PermanentError extends WorkException {
   override readonly name = "PermanentError";
 }
@@ -197,7 +197,10 @@ function readOptions(thrown: ThrownFields): ReadException {
   });
 }
 
-/** The same data fails again in the same way, so a mismatch with a schema is permanent, wherever the schema is. */
+/**
+ * The same data would fail again in the same way, so a schema mismatch is permanent, regardless of where the
+ * schema is checked.
+ */
 function kindOf({ name, issues }: ThrownFields): Pick<ReadException, "type" | "class" | "message"> {
   if (name === "PermanentError") return { class: "permanent" };
   if (name === "ValidationFailed") return { type: "ValidationFailed", class: "permanent" };

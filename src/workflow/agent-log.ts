@@ -127,7 +127,8 @@ class AgentLog {
   #addAssistant(message: JsonObject): void {
     const read = reader(message);
     const model = read.text("model");
-    // Answers that no model gave, such as the text of an API error, have a model name like `<synthetic>`.
+    // Answers that did not come from a model, such as the text of an API error, have a model name like
+    // `<synthetic>`.
     if (model !== undefined && !model.startsWith("<")) this.#model = model;
     const parts = (read.list("content") ?? []).filter(isJsonObject);
     const text = parts.map((part) => reader(part).text("text") ?? "").join("");

@@ -51,7 +51,7 @@ function keysOf({ value }: Field): readonly string[] {
   return isJsonObject(value) ? Object.keys(value) : [];
 }
 
-/** Returns all violations of these rules. `given` has the names of variables from the command line. */
+/** Returns all violations of these rules. `given` lists the names of variables from the command line. */
 export function checkWorkflow(raw: unknown, given: readonly string[]): readonly Finding[] {
   if (!isJsonObject(raw)) return [];
   const checker = new Checker(Array.isArray(raw.secrets) ? raw.secrets.map(String) : []);

@@ -10,7 +10,7 @@ import type { Progress } from "./progress.ts";
 
 type Succeeded = Extract<Outcome, { kind: "succeeded" }>;
 
-/** The number of buffered bytes from which writing and leasing wait for the reader of stdout. */
+/** The number of buffered bytes at which writing and leasing start to wait for the reader of stdout. */
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
 
 /** The maximum number of outputs waiting to be copied from files; each may hold a file open. */

@@ -13,7 +13,7 @@ import { agoText, clean, type Paint, secondText, shorten, width } from "./text.t
 export interface ColumnView {
   readonly paint: Paint;
   readonly now: number;
-  /** On a terminal, the error line omits the item's data, which is in another column. Default false. */
+  /** On a terminal, the error line omits the item's data, because another column shows it. Default false. */
   readonly isTerminal?: boolean;
   /** Shortens an item's id. Default: the whole id is shown. */
   readonly idOf?: Shorten;

@@ -67,7 +67,7 @@ interface Running {
 export class RunningItems {
   readonly #clock: Clock;
   readonly #byRef = new Map<number, Running>();
-  /** Items by slot. A slot with a new item has ended the old one, even if that end was not reported. */
+  /** Items by slot. If a slot has a new item, the old one has ended, even if its end was not reported. */
   readonly #bySlot: (Running | undefined)[];
   #named: { readonly item: LeasedItem; readonly name: string } | null = null;
 

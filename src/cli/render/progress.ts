@@ -68,7 +68,7 @@ export class Progress implements Observed {
   readonly #over = new AbortController();
   #work: ShownWork | undefined;
   #ticking: Promise<void> | undefined;
-  /** Items of this runner that failed and are ready again. Those of other runners are unknown. */
+  /** Items of this runner that failed and are ready again. Retries of other runners are unknown. */
   readonly #retrying = new Set<number>();
   #finished = 0;
   #counts: ProgressCounts | null = null;
