@@ -171,6 +171,10 @@ describe("a URL", () => {
 describe("a store of version 1", () => {
   /** The tables as version 1 had them. */
   const AS_VERSION_1 = `
+    DROP FUNCTION run_within(text, text, boolean);
+    DROP TABLE progress;
+    ALTER TABLE store DROP COLUMN id;
+    ALTER TABLE payloads DROP COLUMN options;
     ALTER TABLE ordered_items RENAME COLUMN ordering_key TO lane;
     ALTER TABLE ordering_heads RENAME COLUMN ordering_key TO lane;
     ALTER TABLE ordered_items RENAME TO lanes;
@@ -223,7 +227,9 @@ describe("a store of version 1", () => {
     const [first] = await engine.listAttempts(second.ref);
     await engine.close();
     for (const sql of AS_VERSION_1.split(";").filter((one) => one.trim() !== ""))
-      await askPostgres(sql.replace(/(ALTER TABLE|ALTER INDEX|UPDATE) /, `$1 ${schema}.`));
+      await askPostgres(
+        sql.replace(/(ALTER TABLE|ALTER INDEX|DROP TABLE|DROP FUNCTION|UPDATE) /, `$1 ${schema}.`),
+      );
     const migrated = await open(url);
     expect(await migrated.readLetter(second.ref)).toEqual(before);
     expect(before?.firstAttempt).toBe(first?.endedAt);

@@ -252,7 +252,12 @@ describe("a BEGIN that fails", () => {
     const writes: Readonly<Record<string, () => Promise<unknown>>> = {
       settle: () => engine.settleAndLease("b", { settle }),
       "settle and lease": () => engine.settleAndLease("b", { ...request, settle }),
-      add: () => engine.add("begin", [{ itemId: "z", data: 1 }]),
+      // One item alone is added by one statement, which has no BEGIN.
+      add: () =>
+        engine.add(
+          "begin",
+          ["z", "zz"].map((itemId) => ({ itemId, data: 1 })),
+        ),
       hold: () => engine.hold("begin", ["y"], { author: "me" }),
     };
     const before = { counts: await engine.count("begin"), newest: await engine.newestEvent() };
