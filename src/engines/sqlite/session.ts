@@ -9,7 +9,7 @@ import { formatDuration } from "../../std/duration.ts";
 import { Notifier } from "../../std/notifier.ts";
 import type { Scalar } from "../sql/db.ts";
 import { storeChanged } from "../store-version.ts";
-import { bound, type Given, type Value } from "./bound-values.ts";
+import { bound, type Given, insertTexts, type Value } from "./bound-values.ts";
 import { notifierOf } from "./notifiers.ts";
 import { StoreClock } from "./store-clock.ts";
 import { storeError } from "./store-error.ts";
@@ -73,7 +73,7 @@ export class Session {
   readonly #statements = new Map<string, Statement>();
   readonly #tupleStatements = new Map<string, Statement>();
   /** The SQL of INSERT statements by table and number of rows. */
-  readonly #inserts = new Map<string, string>();
+  readonly #inserts = insertTexts();
   #closed = false;
   #began: number | undefined;
   /** Set when the store is open: from then on every write checks the file's identity and the schema version. */
@@ -231,24 +231,11 @@ export class Session {
       const to = Math.min(from + INSERT_ROWS_MAX, rows.length);
       const values: Scalar[] = [];
       for (let at = from; at < to; at += 1) values.push(...(rows[at] ?? []));
-      const written = this.run(this.#insertOf(into, to - from, values.length, onConflict), ...values);
+      const written = this.run(this.#inserts(into, to - from, values.length, onConflict), ...values);
       changes += written.changes;
       lastInsertRowid = written.lastInsertRowid;
     }
     return { changes, lastInsertRowid };
-  }
-
-  #insertOf(into: string, rows: number, values: number, onConflict: string): string {
-    const key = `${rows} ${into} ${onConflict}`;
-    let sql = this.#inserts.get(key);
-    if (sql === undefined) {
-      const row = `(${Array(values / rows)
-        .fill("?")
-        .join(", ")})`;
-      sql = `INSERT INTO ${into} VALUES ${Array(rows).fill(row).join(", ")} ${onConflict}`;
-      this.#inserts.set(key, sql);
-    }
-    return sql;
   }
 
   get<Row>(sql: string, ...values: readonly Given[]): Row | undefined {
