@@ -1,2 +1,3 @@
 /** The names of the built library that torture runs use. */
-export { openStore, Queue } from "../../dist/engine.js";
+export { openStore } from "../../dist/engine.js";
+export { open } from "../../dist/index.js";

@@ -6,12 +6,13 @@ import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { chanceOf } from "./chance.mjs";
-import { openStore, Queue } from "./library.mjs";
+import { open } from "./library.mjs";
 
 const [server, schema, queueName, seed] = process.argv.slice(2);
 const chance = chanceOf(Number(seed));
-const engine = await openStore(`${server}?schema=${schema}`);
-const queue = new Queue(engine, queueName);
+const redrive = await open(`${server}?schema=${schema}`);
+const queue = redrive.queue(queueName);
+await queue.ready();
 const pool = new pg.Pool({
   connectionString: server,
   max: 3,
@@ -65,15 +66,18 @@ async function addSome(client, name, already) {
     ...(chance.random() < 0.2 && { orderingKey: `customer-${chance.between(1, 5)}` }),
     ...(chance.random() < 0.2 && { priority: "high" }),
   }));
-  const added = await queue.add(items, { transaction: client });
+  const added = await queue.addMany(items, { transaction: client });
   const refused = added.find(({ outcome }) => outcome !== "added");
-  if (refused !== undefined) print(`wrong ${name}: ${JSON.stringify(refused)}`);
+  if (isLoss(refused?.error)) throw refused.error;
+  if (refused !== undefined) print(`wrong ${name}: ${refused.error}`);
   const [{ key } = {}] = items;
   if (key !== undefined && chance.random() < 0.3) {
-    const [again] = await queue.add([{ data: "again", key }], { transaction: client });
-    if (again.because !== "key_taken") print(`wrong ${name}: ${key} was added twice: ${again.outcome}`);
+    const again = await queue.add("again", { key, transaction: client }).catch((error) => error);
+    if (isLoss(again)) throw again;
+    if (again.code !== "item_exists")
+      print(`wrong ${name}: ${key} was added twice: ${again.outcome ?? again}`);
   }
-  return added.map(({ itemId }) => itemId);
+  return added.map(({ id }) => id);
 }
 
 /** By ROLLBACK, or by an error that aborts the transaction. */
