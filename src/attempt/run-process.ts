@@ -20,7 +20,7 @@ export interface ProcessOptions {
   readonly outputs: OutputWatch;
   /** Whether stdout must be complete, regardless of its size. Default: only the part that a log keeps. */
   readonly isStdoutWanted?: boolean;
-  /** Published, so that other processes can read the output while the process runs. Default: not published. */
+  /** The attempt whose output other processes may read while it runs. Default: they cannot. */
   readonly running?: Omit<RunningOutput, "stdout" | "stderr"> | undefined;
   /** The value of REDRIVE_FAILURE_FILE. */
   readonly failureFile: string;

@@ -85,7 +85,7 @@ async function moveLetters(
   return moved;
 }
 
-/** The algorithm by queue. Moving a letter does not recompute its signature, so the letter keeps its algorithm. */
+/** Finds the older algorithm of each queue. A letter that moves keeps it, because its signature is not recomputed. */
 async function algorithmsOf(engine: Engine, signatures: readonly string[]) {
   const groups = (await engine.listGroups({})).filter(({ signature }) => signatures.includes(signature));
   const old = groups.filter(({ algorithm }) => algorithm !== ALGORITHM);

@@ -122,7 +122,7 @@ class Following {
   }
 }
 
-/** False when secrets are masked in the log, because a section can then differ in size from its heading. */
+/** Whether the sizes in the headings of the log are exact. Masking of secrets changes the length of a section. */
 export function isExact(job: Job): boolean {
   return job.kind !== "workflow" || workflowSpecOf(job).workflow.secrets.length === 0;
 }

@@ -108,7 +108,7 @@ export interface ProblemFields {
   readonly detail: string;
   readonly hint?: string;
   readonly field?: string;
-  /** The name under which the log has the details of a bug. */
+  /** The reference under which the details of an internal error are logged. */
   readonly reference?: string;
 }
 

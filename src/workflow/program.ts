@@ -123,7 +123,10 @@ export function splitWords(line: string): string[] {
     const part = single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped ?? plain;
     if (part !== undefined) word = (word ?? "") + part;
     else if (token.trim() !== "")
-      throw new RedriveError("usage", `a ${token === "\\" ? "backslash" : "quote"} is not closed`);
+      throw new RedriveError(
+        "usage",
+        token === "\\" ? "it ends with a backslash that escapes nothing" : "a quote is not closed",
+      );
     else if (word !== undefined) {
       words.push(word);
       word = undefined;

@@ -24,7 +24,7 @@ export interface CleanOptions {
   readonly isNeeded?: (entry: WorktreeEntry) => boolean | Promise<boolean>;
   /** Whether the job has ended and will not be resumed. Default: never. */
   readonly hasEnded?: (jobId: string) => boolean | Promise<boolean>;
-  /** Whether the job has letters, whose redrive needs its branch. Default: never. */
+  /** Returns whether the job has letters. Its branch is then kept, because a redrive needs it. Default: always false. */
   readonly hasLetters?: (jobId: string) => boolean | Promise<boolean>;
 }
 

@@ -91,7 +91,7 @@ function findByText(session: Session, source: Source, search: Search, isCounted:
   const isOfText = text !== undefined && isOfGroups(rest) && !dependsOnAge(rest);
   if (!isOfText || (order !== "newest" && order !== "oldest")) return null;
   const finds = textFinds(session, source, filter, isCounted);
-  // Callers that need no total read page after page, and each page would check all these letters again.
+  // Not for callers without a total: they read all pages, and each page would check the whole list again.
   if (finds === null || (finds.isLong && !isCounted)) return null;
   return walkText(session, finds, {
     search,

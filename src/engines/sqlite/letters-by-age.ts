@@ -63,7 +63,7 @@ export interface TimeSpan {
   readonly until: number;
 }
 
-/** The column of the time, and those of its bounds in a range. */
+/** For each kind of time: its column, and the columns with its minimum and maximum over a range of letters. */
 const COLUMNS = {
   first: { column: "first_at", min: "first_min", max: "first_max" },
   last: { column: "buried_at", min: "first_at", max: "last_at" },

@@ -1,5 +1,5 @@
 /**
- * Settles plain successes and failures, many with one statement, because a statement per settlement costs more than its row.
+ * Settles plain successes and failures in batches, because a statement costs more than the row that it writes.
  * Other or stale settlements are left to the caller, which also writes events, counters and letters.
  */
 

@@ -13,8 +13,8 @@ function frameOf(name: string, file: string | undefined, isForeign: boolean): Fr
 }
 
 /**
- * JavaScript and TypeScript by V8 (`at load (file:///app/x.js:3:7)`), Firefox and Safari (`load@https://host/x.js:3:7`). A
- * cause is printed below the error that it caused, so the last block is the root cause.
+ * Reads JavaScript stack traces as V8 (`at load (file:///app/x.js:3:7)`), Firefox and Safari (`load@https://host/x.js:3:7`)
+ * print them. A cause is printed below the error that it caused, so the last block is the root cause.
  */
 export const JAVASCRIPT: TraceReader = blockReader({
   language: "JavaScript",
