@@ -82,6 +82,10 @@ class Run {
       }
       await ended;
       await faults;
+      if (child.exitCode !== null) {
+        this.#violations.push(`a writer ended by itself with exit code ${child.exitCode}`);
+        return; // the next one would probably end the same way
+      }
       this.#wish.note(`${this.#figures.transactions} transactions, ${this.#figures.kills} kills`);
     }
   }
