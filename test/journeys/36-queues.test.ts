@@ -315,7 +315,7 @@ describe("a queue is looked at and held back", () => {
       /invoices/,
     );
     expect((await shop.run(["queue", "pause", "invoices"])).stdout).toMatch(
-      /paused already: since .* by ann: outage/,
+      /already paused: since .* by ann: outage/,
     );
     expect((await shop.run(["queue", "list"])).stdout).toMatch(/invoices +paused/);
     const { queues } = await shop.json<{ queues: readonly QueueJson[] }>("queue", "list");
