@@ -107,7 +107,9 @@ describe("the parameters of a store's URL", () => {
   it.each(["schmea=x", "Schema=x", "pol=3", "prepared=true", "listens=true"])(
     "%s is no silent default",
     (one) => {
-      expect(() => readAddress(`postgres://h/d?${one}`)).toThrow(/Did you mean (schema|pool|prepare|listen)\?/);
+      expect(() => readAddress(`postgres://h/d?${one}`)).toThrow(
+        /Did you mean (schema|pool|prepare|listen)\?/,
+      );
     },
   );
 
