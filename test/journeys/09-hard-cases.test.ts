@@ -82,7 +82,7 @@ describe("a command that cannot run", () => {
     const { code, stderr } = await shop.run(["map", "--", "./tool.sh"], { stdin: "1\n" });
     expect(code).toBe(2);
     expect(stderr).toContain("The command ./tool.sh was not found or cannot be executed");
-    expect(stderr).toContain("x permission");
+    expect(stderr).toContain("execute permission");
   });
 
   it("a folder is no command", async () => {

@@ -185,7 +185,7 @@ describe("a capsule", () => {
     const path = project.path("a.gz");
     const made = await project.run(["dlq", "capsule", "a", "-o", path], { cwd: project.top });
     expect(made.code).toBe(0);
-    expect(made.stderr).toMatch(/secret KEY is unknown/);
+    expect(made.stderr).toMatch(/secret KEY is not available/);
     expect(contentOf(path).missing).toEqual([expect.stringContaining("KEY")]);
 
     const other = (await failInWorktree()).project;
@@ -193,7 +193,7 @@ describe("a capsule", () => {
     rmSync(worktree_artifacts?.worktree_path ?? "", { recursive: true });
     const second = await other.run(["dlq", "capsule", "a", "-o", path]);
     expect(second.code, second.stderr).toBe(0);
-    expect(second.stderr).toMatch(/The worktree .* is gone/);
+    expect(second.stderr).toMatch(/The worktree .* no longer exists/);
   });
 
   it("is opened on a machine that has neither the store nor the files", async () => {

@@ -202,7 +202,7 @@ describe("a PostgreSQL server that cannot be used", () => {
       "a parameter is misspelt",
       "postgres://me:s3cret@127.0.0.1:1/test?schmea=x",
       2,
-      /"schmea"\. Is it schema\?/,
+      /"schmea"\. Did you mean schema\?/,
     ],
     ["its name is misspelt", "postgre://me:s3cret@127.0.0.1:1/test", 2, /"postgre:\/\/me:\*\*\*@127/],
     [

@@ -135,7 +135,7 @@ describe("an input that cannot be read to its end", () => {
     const [job] = await jobsOf(shop);
     expect(code).toBe(2);
     expect(message).toContain(`in.jsonl:3`);
-    expect(message).toContain(`The job ${job?.job_id} has the 2 items before it: 2 done.`);
+    expect(message).toContain(`The job ${job?.job_id} has the 2 items before the error: 2 done.`);
     expect(hint).toContain(`redrive resume ${job?.job_id}`);
     shop.write("in.jsonl", "1\n2\n3\n");
     expect((await shop.run(["resume", job?.job_id ?? "", "--json"])).json<Summary>()).toMatchObject({

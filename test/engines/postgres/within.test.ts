@@ -166,7 +166,7 @@ it("an error of the database says that the transaction is aborted", async () => 
     .add("q", [item("a")])
     .catch((error: unknown) => error);
   expect(refused).toMatchObject({ hint: expect.stringContaining("Roll it back.") });
-  expect(String(refused)).toContain("the given transaction is aborted");
+  expect(String(refused)).toContain("the given transaction was aborted");
   await client.query("ROLLBACK");
   await client.query("BEGIN");
   const lost = until("it is gone", async () => {
