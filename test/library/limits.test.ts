@@ -123,6 +123,6 @@ describe("the limits of the dead letter queue", () => {
     for (const { key, data } of five)
       await manager.addFailedItem({ itemId: key, data }, { errorMessage: "no" });
     expect((await kept(store, "orders")).left).toHaveLength(5);
-    expect(notices.join("\n")).toMatch(/could not be kept/);
+    expect(notices.join("\n")).toMatch(/could not be enforced/);
   });
 });
