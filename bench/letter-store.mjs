@@ -119,7 +119,7 @@ export function burialOf(item, causes) {
   };
   const { signature, pattern } = signatureOf(failure, [item.itemId, item.data.path]);
   const death = {
-    reason: "attempts spent (1 of 1)",
+    reason: "out of retries (1 of 1 attempts used)",
     errorType: cause.errorType.name,
     errorClass: cause.errorClass,
     signature,

@@ -90,7 +90,7 @@ export interface Letter {
   readonly queue: string;
   /** `dead`; `ready` or `leased` during a redrive; `discarded` or `done` when resolved. */
   readonly state: ItemState;
-  /** Why the policy gave up, e.g. `attempts spent (3 of 3)`. */
+  /** Why the policy gave up, e.g. `out of retries (3 of 3 attempts used)`. */
   readonly reason: string;
   readonly revision: number;
   readonly redriveCount: number;

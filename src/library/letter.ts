@@ -15,7 +15,7 @@ export interface Letter<Data> {
   readonly data: Data;
   /** `dead`; `ready` or `leased` during a redrive; `discarded` or `done` when resolved. */
   readonly state: ItemState;
-  /** Why the policy gave up, for example `attempts spent (3 of 3)`. */
+  /** Why the policy gave up, for example `out of retries (3 of 3 attempts used)`. */
   readonly reason: string;
   /** The type and class of the last failure. */
   readonly type: ErrorTypeName;

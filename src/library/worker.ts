@@ -1,4 +1,4 @@
-/** A worker of a queue: runs a function for its items, reports each outcome to listeners, and ends when told to. */
+/** A worker of a queue: runs a function for its items, reports each outcome to listeners, and ends when it is stopped. */
 import type { Handler } from "../attempt/handler.ts";
 import type { LeasedItem } from "../item/item.ts";
 import { failureHandler } from "../queue/queue.ts";

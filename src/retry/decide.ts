@@ -74,7 +74,13 @@ export function decide(
   if (context.breaker?.isOutage || mayWait(outcome, policy, context)) return park(outcome, policy, context);
   const tries = history.attemptsCounted + 1;
   if (tries < policy.maxAttempts) return retry(history, outcome, policy, context);
-  return giveUp(history, outcome, policy, context, `attempts spent (${tries} of ${policy.maxAttempts})`);
+  return giveUp(
+    history,
+    outcome,
+    policy,
+    context,
+    `out of retries (${tries} of ${policy.maxAttempts} attempts used)`,
+  );
 }
 
 /** Returns the queue's policy with the retries and the backoff that the item overrides. */

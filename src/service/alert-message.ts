@@ -1,7 +1,7 @@
 /** Composes the message of one check for one channel, as text and as JSON. Pure. */
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
-import type { Telling } from "./alert-schedule.ts";
+import type { Notification } from "./alert-schedule.ts";
 import { SEVERITIES, type Severity } from "./alert-settings.ts";
 
 export interface Notice {
@@ -13,12 +13,15 @@ export interface Notice {
   /** One line per raised alert; `over` has one line per recovered alert. */
   readonly wrong: readonly string[];
   readonly over: readonly string[];
-  readonly tellings: readonly Telling[];
+  readonly notifications: readonly Notification[];
 }
 
-export function noticeOf(tellings: readonly Telling[], { at, store }: Pick<Notice, "at" | "store">): Notice {
-  const wrong = tellings.filter(({ state }) => state === "raised" || state === "reminder");
-  const over = tellings.filter(({ state }) => state === "recovered" || state === "passed");
+export function noticeOf(
+  notifications: readonly Notification[],
+  { at, store }: Pick<Notice, "at" | "store">,
+): Notice {
+  const wrong = notifications.filter(({ state }) => state === "raised" || state === "reminder");
+  const over = notifications.filter(({ state }) => state === "recovered" || state === "passed");
   return {
     title: titleOf(wrong),
     severity: worstOf(wrong),
@@ -26,22 +29,22 @@ export function noticeOf(tellings: readonly Telling[], { at, store }: Pick<Notic
     store: withoutPassword(store),
     wrong: wrong.map(lineOf),
     over: over.map(lineOf),
-    tellings,
+    notifications,
   };
 }
 
 /** The title for waiting letters avoids Redrive's own terms, because these alerts are the most common. */
-function titleOf(wrong: readonly Telling[]): string {
+function titleOf(wrong: readonly Notification[]): string {
   if (wrong.length === 0) return "Back to normal";
   return wrong.some(({ alert }) => alert.kind === "depth") ? "Dead Letter Items Found" : "Redrive Alert";
 }
 
-function worstOf(wrong: readonly Telling[]): Severity {
+function worstOf(wrong: readonly Notification[]): Severity {
   const ranks = wrong.map(({ alert }) => SEVERITIES.indexOf(alert.severity));
   return SEVERITIES[Math.max(0, ...ranks)] ?? "info";
 }
 
-function lineOf({ alert, state }: Telling): string {
+function lineOf({ alert, state }: Notification): string {
   const { text, overText, raisedAt } = alert;
   const since = toRfc3339(raisedAt);
   const lines = {
@@ -78,12 +81,12 @@ export function noticeText(notice: Notice): string {
 }
 
 export function noticeToJson(notice: Notice): JsonObject {
-  const { title, severity, at, store, tellings } = notice;
-  const alerts = tellings.map(tellingToJson);
+  const { title, severity, at, store, notifications } = notice;
+  const alerts = notifications.map(notificationToJson);
   return { title, severity, at: toRfc3339(at), store, text: noticeText(notice), alerts };
 }
 
-export function tellingToJson({ alert, state }: Telling): JsonObject {
+export function notificationToJson({ alert, state }: Notification): JsonObject {
   return compact({
     rule: alert.rule,
     condition: alert.kind,

@@ -163,7 +163,7 @@ async function newGroups(engine: Engine, rules: readonly AlertRule[], state: Ale
   const newest = await engine.newestEvent();
   if (!rules.some(({ condition }) => condition.kind === "new_group"))
     return { eventsSeen: newest, groups: [] };
-  const signatures = new Set(toldAsNew(state));
+  const signatures = new Set(sentAsNew(state));
   let after = state.eventsSeen ?? newest;
   for (;;) {
     const types = ["group_opened", "group_reopened"] as const;
@@ -177,7 +177,7 @@ async function newGroups(engine: Engine, rules: readonly AlertRule[], state: Ale
   return { eventsSeen: Math.max(newest, after), groups };
 }
 
-function toldAsNew({ alerts }: AlertState): readonly string[] {
+function sentAsNew({ alerts }: AlertState): readonly string[] {
   return Object.values(alerts)
     .filter(({ kind, recoveredAt }) => kind === "new_group" && recoveredAt === undefined)
     .map(({ key }) => (JSON.parse(key) as readonly string[])[2] ?? "");

@@ -4,27 +4,27 @@ import type { AlertRule, QuietHours, WatchSettings } from "./alert-settings.ts";
 import type { Alert, AlertState } from "./alert-state.ts";
 
 /** Why an alert is sent. `passed`: the alert recovered before it could be sent. */
-export type TellingState = "raised" | "reminder" | "recovered" | "passed";
+export type NotificationState = "raised" | "reminder" | "recovered" | "passed";
 
-export type Telling = { readonly alert: Alert; readonly state: TellingState };
+export type Notification = { readonly alert: Alert; readonly state: NotificationState };
 
 /** The name under which the event log is a channel of every watcher. Configured channels cannot use this name. */
 export const EVENT_LOG = "@events";
 
 /** Returns the alerts to send, sorted by rule, then queue. In quiet hours, channels get only critical alerts. */
-export function tellingsFor(
+export function notificationsFor(
   channel: string,
   state: AlertState,
   settings: WatchSettings,
   at: number,
-): readonly Telling[] {
+): readonly Notification[] {
   const quiet = channel !== EVENT_LOG && settings.quietHours && isQuiet(settings.quietHours, at);
   return settings.rules
-    .filter((rule) => hears(channel, rule) && (!quiet || rule.severity === "critical"))
+    .filter((rule) => receives(channel, rule) && (!quiet || rule.severity === "critical"))
     .flatMap((rule) => ofRule(rule, channel, state, { at, recovery: settings.recovery }));
 }
 
-function hears(channel: string, { channels }: AlertRule): boolean {
+function receives(channel: string, { channels }: AlertRule): boolean {
   return channel === EVENT_LOG || channels === undefined || channels.includes(channel);
 }
 
@@ -49,11 +49,11 @@ function mannerOf({ coolDownMs, condition }: AlertRule, channel: string, recover
 }
 
 function stillWrong(
-  { raisedAt, told }: Alert,
+  { raisedAt, sent }: Alert,
   channel: string,
   { at, coolDownMs, repeats }: Manner & { at: number },
-): TellingState | null {
-  const before = told[channel];
+): NotificationState | null {
+  const before = sent[channel];
   if (before === undefined) return "raised";
   const isCool = at - before.at >= coolDownMs;
   if (before.raisedAt !== raisedAt) return isCool ? "raised" : null;
@@ -61,8 +61,8 @@ function stillWrong(
 }
 
 /** Does not report an alert that came back within the cool-down and recovered again. */
-function over({ raisedAt, told }: Alert, channel: string, manner: Manner): TellingState | null {
-  const before = told[channel];
+function over({ raisedAt, sent }: Alert, channel: string, manner: Manner): NotificationState | null {
+  const before = sent[channel];
   if (before?.raisedAt === raisedAt) return before.isOver || !manner.recovery ? null : "recovered";
   const isNews = before === undefined || raisedAt - before.at >= manner.coolDownMs;
   return isNews ? "passed" : null;
@@ -76,11 +76,11 @@ export function forgetOld(state: AlertState, settings: WatchSettings, at: number
     const rule = rules.get(alert.rule);
     if (at - (alert.recoveredAt ?? (rule ? at : alert.raisedAt)) >= KEPT_MS_MAX) return false;
     if (rule === undefined || alert.recoveredAt === undefined) return true;
-    return names.filter((name) => hears(name, rule)).some((name) => isOwed(alert, rule, name));
+    return names.filter((name) => receives(name, rule)).some((name) => isOwed(alert, rule, name));
   };
   const isOwed = (alert: Alert, rule: AlertRule, name: string) => {
     const manner = mannerOf(rule, name, settings.recovery);
-    return over(alert, name, manner) !== null || at - (alert.told[name]?.at ?? 0) < manner.coolDownMs;
+    return over(alert, name, manner) !== null || at - (alert.sent[name]?.at ?? 0) < manner.coolDownMs;
   };
   const kept = Object.entries(state.alerts).filter(([, alert]) => isNeeded(alert));
   return { ...state, alerts: Object.fromEntries(kept) };

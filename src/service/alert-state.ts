@@ -23,10 +23,10 @@ export interface AlertFinding {
 export interface Alert extends AlertFinding {
   readonly raisedAt: number;
   readonly recoveredAt?: number;
-  readonly told: Readonly<Record<string, Told>>;
+  readonly sent: Readonly<Record<string, LastSent>>;
 }
 
-export interface Told {
+export interface LastSent {
   /** The `raisedAt` of the alert that was sent last. */
   readonly raisedAt: number;
   /** When the alert was last sent; 0 if it never was. */
@@ -76,24 +76,24 @@ export function advance(state: AlertState, { findings, rules, at }: Checked): Al
 }
 
 function raised(before: Alert | undefined, finding: AlertFinding, at: number): Alert {
-  if (before === undefined) return { ...finding, raisedAt: at, told: {} };
+  if (before === undefined) return { ...finding, raisedAt: at, sent: {} };
   const { recoveredAt, ...open } = before;
   return { ...open, ...finding, ...(recoveredAt !== undefined && { raisedAt: at }) };
 }
 
 type SentAlert = { readonly key: string; readonly raisedAt: number; readonly isOver: boolean };
 
-export function recordTold(
+export function recordSent(
   state: AlertState,
-  tellings: readonly SentAlert[],
+  notifications: readonly SentAlert[],
   { channel, at }: { channel: string; at: number },
 ): AlertState {
   const alerts = { ...state.alerts };
-  for (const { key, raisedAt, isOver } of tellings) {
+  for (const { key, raisedAt, isOver } of notifications) {
     const alert = alerts[key];
     if (alert === undefined || (isOver && alert.raisedAt !== raisedAt)) continue; // the alert was raised again
-    const told = { raisedAt: alert.raisedAt, at: isOver ? (alert.told[channel]?.at ?? 0) : at, isOver };
-    alerts[key] = { ...alert, told: { ...alert.told, [channel]: told } };
+    const last = { raisedAt: alert.raisedAt, at: isOver ? (alert.sent[channel]?.at ?? 0) : at, isOver };
+    alerts[key] = { ...alert, sent: { ...alert.sent, [channel]: last } };
   }
   return { ...state, alerts };
 }
@@ -121,8 +121,20 @@ export function alertStateToJson(state: AlertState): JsonObject {
 /** Reads the state from its document. A missing or unknown document counts as empty. */
 export function alertStateFromJson(json: Json | undefined): AlertState {
   if (typeof json !== "object" || json === null || !("alerts" in json)) return NO_ALERTS;
-  return { ...NO_ALERTS, ...(json as unknown as AlertState) };
+  const state = { ...NO_ALERTS, ...(json as unknown as StoredState) };
+  const alerts = Object.entries(state.alerts).map(([key, { told = {}, sent = told, ...alert }]) => [
+    key,
+    { ...alert, sent },
+  ]);
+  return { ...state, alerts: Object.fromEntries(alerts) };
 }
+
+/** Documents of earlier versions have `told` instead of `sent`. */
+type StoredState = Omit<AlertState, "alerts"> & {
+  readonly alerts: Readonly<
+    Record<string, Omit<Alert, "sent"> & Partial<Record<"sent" | "told", Alert["sent"]>>>
+  >;
+};
 
 export const DOCUMENT_NAME = "watch/alerts";
 
@@ -132,12 +144,12 @@ export type Change = (state: AlertState) => AlertState;
 const TRIES_MAX = 50;
 
 /** Beyond this number, pending changes are merged into one that overwrites the changes of other watchers. */
-const UNHEARD_MAX = 100;
+const UNSAVED_MAX = 100;
 
 export class SharedAlertState {
   /** The last known state, including changes that could not be written yet. */
   #known: AlertState = NO_ALERTS;
-  #unheard: readonly Change[] = [];
+  #unsaved: readonly Change[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
   async read(engine: Engine): Promise<AlertState> {
@@ -172,7 +184,7 @@ export class SharedAlertState {
         !(await engine.writeDocument(DOCUMENT_NAME, { seen: version, body: alertStateToJson(next) }))
       )
         continue;
-      this.#unheard = [];
+      this.#unsaved = [];
       this.#known = next;
       return next;
     }
@@ -184,7 +196,7 @@ export class SharedAlertState {
   async #look(engine: Engine): Promise<{ state: AlertState; stored: AlertState; version: number }> {
     const document = await engine.readDocument(DOCUMENT_NAME);
     const stored = alertStateFromJson(document?.body);
-    const state = this.#unheard.reduce((before, change) => change(before), stored);
+    const state = this.#unsaved.reduce((before, change) => change(before), stored);
     this.#known = state;
     return { state, stored, version: document?.version ?? 0 };
   }
@@ -195,7 +207,7 @@ export class SharedAlertState {
     const isNews = canonicalJson(alertStateToJson(next)) !== canonicalJson(alertStateToJson(this.#known));
     this.#known = next;
     if (isNews)
-      this.#unheard = this.#unheard.length < UNHEARD_MAX ? [...this.#unheard, change] : [() => next];
+      this.#unsaved = this.#unsaved.length < UNSAVED_MAX ? [...this.#unsaved, change] : [() => next];
     return next;
   }
 }

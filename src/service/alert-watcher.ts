@@ -11,14 +11,14 @@ import { type Random, randomName } from "../std/random.ts";
 import { deliver, type SendResult, type SentNotice, send, TRIES_MAX } from "./alert-channels.ts";
 import { type Notice, noticeOf } from "./alert-message.ts";
 import { findTrouble, findWrong, type Sight } from "./alert-rules.ts";
-import { EVENT_LOG, forgetOld, type Telling, tellingsFor } from "./alert-schedule.ts";
+import { EVENT_LOG, forgetOld, type Notification, notificationsFor } from "./alert-schedule.ts";
 import type { WatchSettings } from "./alert-settings.ts";
 import {
   type Alert,
   type AlertState,
   advance,
   claim,
-  recordTold,
+  recordSent,
   SharedAlertState,
   unclaim,
 } from "./alert-state.ts";
@@ -93,9 +93,15 @@ export class Watcher {
     const sight = await findWrong(engine, settings.rules, before);
     const state = this.#looked(before, sight);
     const notices = settings.channels
-      .map(({ name }) => ({ channel: name, tellings: tellingsFor(name, state, settings, sight.at) }))
-      .filter(({ tellings }) => tellings.length > 0)
-      .map(({ channel, tellings }) => ({ channel, notice: noticeOf(tellings, { at: sight.at, store }) }));
+      .map(({ name }) => ({
+        channel: name,
+        notifications: notificationsFor(name, state, settings, sight.at),
+      }))
+      .filter(({ notifications }) => notifications.length > 0)
+      .map(({ channel, notifications }) => ({
+        channel,
+        notice: noticeOf(notifications, { at: sight.at, store }),
+      }));
     return { at: sight.at, alerts: wrongIn(state), notices };
   }
 
@@ -144,7 +150,7 @@ export class Watcher {
     for (const { name, timeoutMs } of this.#listeners()) {
       if (this.#busy.has(name)) continue;
       next = unclaim(next, name, this.#id);
-      if (tellingsFor(name, next, this.#options.settings, at).length === 0) continue;
+      if (notificationsFor(name, next, this.#options.settings, at).length === 0) continue;
       next = claim(next, name, { by: this.#id, until: at + timeoutMs * TRIES_MAX + WAITS_MS, at });
     }
     return next;
@@ -159,16 +165,16 @@ export class Watcher {
     const stop = this.#stop.signal;
     const claimed = (name: string) => {
       const isOurs = state.claims[name]?.by === this.#id && !this.#busy.has(name);
-      return noticeOf(isOurs ? tellingsFor(name, state, settings, at) : [], { at, store });
+      return noticeOf(isOurs ? notificationsFor(name, state, settings, at) : [], { at, store });
     };
     const log = claimed(EVENT_LOG);
     const logged =
-      engine !== null && log.tellings.length > 0
-        ? this.#send(EVENT_LOG, log, () => writeAlertEvents(engine, log.tellings))
+      engine !== null && log.notifications.length > 0
+        ? this.#send(EVENT_LOG, log, () => writeAlertEvents(engine, log.notifications))
         : null;
     const notices = settings.channels
       .map((channel) => ({ channel, notice: claimed(channel.name) }))
-      .filter(({ notice }) => notice.tellings.length > 0);
+      .filter(({ notice }) => notice.notifications.length > 0);
     const sent = Promise.all(
       notices.map(({ channel, notice }) =>
         this.#send(channel.name, notice, () => send(channel, notice, { env, stop })),
@@ -191,14 +197,14 @@ export class Watcher {
   async #delivered(name: string, notice: Notice, once: () => Promise<SendResult>): Promise<SentNotice> {
     const { random = Math.random } = this.#options;
     const delivery = await deliver(once, { clock: this.#clock, random, stop: this.#stop.signal });
-    const told = notice.tellings.map(({ alert, state }) => ({
+    const sentAlerts = notice.notifications.map(({ alert, state }) => ({
       key: alert.key,
       raisedAt: alert.raisedAt,
       isOver: state === "recovered" || state === "passed",
     }));
     const at = await this.#now();
     await this.#state.change(this.#engine, (state) =>
-      unclaim(delivery.ok ? recordTold(state, told, { channel: name, at }) : state, name, this.#id),
+      unclaim(delivery.ok ? recordSent(state, sentAlerts, { channel: name, at }) : state, name, this.#id),
     );
     const sent = { channel: name, notice, ...delivery };
     if (!delivery.ok && name !== EVENT_LOG && this.#engine) await writeUndelivered(this.#engine, sent);
@@ -228,9 +234,9 @@ function wrongIn({ alerts }: AlertState): readonly Alert[] {
 }
 
 /** Writes one event per alert, or two if it recovered before it was written. */
-async function writeAlertEvents(engine: Engine, tellings: readonly Telling[]): Promise<SendResult> {
+async function writeAlertEvents(engine: Engine, notifications: readonly Notification[]): Promise<SendResult> {
   return trying(async () => {
-    for (const { alert, state } of tellings) {
+    for (const { alert, state } of notifications) {
       if (alert.queue === null) continue;
       const { rule, kind, severity, value, limit, text, overText, raisedAt } = alert;
       const data = { rule, condition: kind, severity, value, limit, raised_at: toRfc3339(raisedAt) };
@@ -245,9 +251,9 @@ async function writeAlertEvents(engine: Engine, tellings: readonly Telling[]): P
 }
 
 async function writeUndelivered(engine: Engine, { channel, notice, tries, reason = "" }: SentNotice) {
-  const queue = notice.tellings.find(({ alert }) => alert.queue !== null)?.alert.queue;
+  const queue = notice.notifications.find(({ alert }) => alert.queue !== null)?.alert.queue;
   if (!queue) return;
-  const data = { channel, reason, tries, alerts: notice.tellings.length };
+  const data = { channel, reason, tries, alerts: notice.notifications.length };
   await trying(() => engine.changeJob(queue, { event: { type: "alert_undelivered", data } }));
 }
 

@@ -29,7 +29,10 @@ function told(test: Declare): void {
       ["group_opened", "a", undefined],
     ]);
     expect(events[3]?.data).toMatchObject({ error_type: "CommandFailed", error_class: "unknown" });
-    expect(events[7]?.data).toEqual({ reason: "attempts spent (1 of 1)", signature: "00000000000000aa" });
+    expect(events[7]?.data).toEqual({
+      reason: "out of retries (1 of 1 attempts used)",
+      signature: "00000000000000aa",
+    });
   });
 
   test("each other end of an attempt is told in its own words", async (bench) => {

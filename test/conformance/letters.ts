@@ -22,7 +22,7 @@ function contents(test: Declare): void {
     const third = await bench.leaseOne();
     bench.clock.advance(900);
     const worktreeArtifacts = { worktreePath: "/trees/a", branchName: "agent-a", errorLogs: "boom" };
-    await bench.settle(buried(third, { reason: "attempts spent (2 of 2)", worktreeArtifacts }));
+    await bench.settle(buried(third, { reason: "out of retries (2 of 2 attempts used)", worktreeArtifacts }));
     const letter = await bench.letter("a");
     expect(letter).toEqual({
       ref: expect.any(Number),
@@ -45,7 +45,7 @@ function contents(test: Declare): void {
       jobId: QUEUE,
       queue: QUEUE,
       state: "dead",
-      reason: "attempts spent (2 of 2)",
+      reason: "out of retries (2 of 2 attempts used)",
       revision: 1,
       redriveCount: 0,
     });

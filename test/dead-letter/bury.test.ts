@@ -18,7 +18,7 @@ const item: LeasedItem = {
   startedAt: 0,
 };
 const outcome = { kind: "failed", failure: failureOf(item) } as const;
-const verdict = { kind: "bury", reason: "attempts spent (1 of 1)" } as const;
+const verdict = { kind: "bury", reason: "out of retries (1 of 1 attempts used)" } as const;
 
 const deathAfter = (redriveCount: number, poisonAfter?: number) =>
   settlementOf(
@@ -33,7 +33,8 @@ it("a letter that came back from five redrives is poison: only a person sends it
     poison: true,
     reprocessEligible: false,
     manualReviewRequired: true,
-    reason: "attempts spent (1 of 1); failed again after 5 redrives: poison, needs manual review",
+    reason:
+      "out of retries (1 of 1 attempts used); failed again after 5 redrives: poison, needs manual review",
   });
 });
 
@@ -41,7 +42,8 @@ it("how often it may come back can be said", () => {
   expect(deathAfter(1, 2)?.poison).toBeUndefined();
   expect(deathAfter(1, 1)).toMatchObject({
     poison: true,
-    reason: "attempts spent (1 of 1); failed again after 1 redrive: poison, needs manual review",
+    reason:
+      "out of retries (1 of 1 attempts used); failed again after 1 redrive: poison, needs manual review",
   });
 });
 

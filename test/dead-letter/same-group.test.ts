@@ -56,7 +56,7 @@ const WAYS: Readonly<Record<string, (failure: Failure, data: Json) => string | u
   "buried by a runner": (failure, data) =>
     settlementOf(leased(data), {
       outcome: { kind: "failed", failure },
-      verdict: { kind: "bury", reason: "attempts spent" },
+      verdict: { kind: "bury", reason: "out of retries" },
     }).death?.signature,
   "reported to a DlqManager": (report, data) => {
     const { itemId } = leased(data);

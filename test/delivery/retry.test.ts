@@ -61,7 +61,7 @@ describe("tries", () => {
       expect(await kit.outcomes("k")).toEqual(new Array(5).fill("failed"));
       expect(await kit.statuses()).toEqual({ [status]: 5 });
       const [letter] = (await kit.engine.listLetters({ queue: TARGET, order: "oldest", limit: 1 })).letters;
-      expect(letter).toMatchObject({ reason: "attempts spent (5 of 5)", itemData: RECEIPT });
+      expect(letter).toMatchObject({ reason: "out of retries (5 of 5 attempts used)", itemData: RECEIPT });
     },
   );
 

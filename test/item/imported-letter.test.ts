@@ -24,7 +24,7 @@ function letterOf(numbers: readonly number[], change: Partial<Letter> = {}): Let
     jobId: "job-1",
     queue: "job-1",
     state: "dead",
-    reason: "attempts spent",
+    reason: "out of retries",
     revision: 1,
     redriveCount: 0,
     ...change,
@@ -105,7 +105,7 @@ describe("the rest of a letter from elsewhere", () => {
   it("the death record says what the letter and its last failure say", () => {
     const letter = letterOf([1], { poison: true, reprocessEligible: false, manualReviewRequired: true });
     expect(importedLetter(letter).death).toEqual({
-      reason: "attempts spent",
+      reason: "out of retries",
       errorType: "CommandFailed",
       errorClass: "unknown",
       signature: "s1",

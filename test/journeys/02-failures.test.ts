@@ -12,7 +12,7 @@ describe("a failed attempt", () => {
     await shop.map(["a.md"], script, ["--retries", "1", "--backoff", "none"]);
     const [letter] = await shop.letters();
     expect(letter).toMatchObject({ item_data: "a.md", state: "dead", failure_count: 2, redrive_count: 0 });
-    expect(letter?.reason).toBe("attempts spent (2 of 2)");
+    expect(letter?.reason).toBe("out of retries (2 of 2 attempts used)");
     expect(letter?.failure_history.map((failure) => failure.attempt_number)).toEqual([1, 2]);
     const [failure] = letter?.failure_history ?? [];
     expect(failure).toMatchObject({

@@ -106,7 +106,7 @@ describe("dlq inspect and show", () => {
       "exit 6",
       "cannot read a.md",
       job_id,
-      "attempts spent (2 of 2)",
+      "out of retries (2 of 2 attempts used)",
       `redrive dlq retry ${job_id}`,
     ]) {
       expect(stdout).toContain(text);

@@ -32,7 +32,7 @@ describe("retry_config", () => {
     expect(project.ledger).toHaveLength(count);
     const letter = await project.onlyLetter();
     expect(letter.failure_history.map(({ attempt_number }) => attempt_number)).toEqual(upTo(count));
-    expect(letter.reason).toBe(`attempts spent (${count} of ${count})`);
+    expect(letter.reason).toBe(`out of retries (${count} of ${count} attempts used)`);
   });
 
   it("is 3 attempts when nothing is said, and `retry` of the workflow is its default", async () => {

@@ -31,7 +31,7 @@ describe("the letter of an agent", () => {
       failure_count: 2,
       reprocess_eligible: true,
       manual_review_required: false,
-      reason: "attempts spent (2 of 2)",
+      reason: "out of retries (2 of 2 attempts used)",
       redrive_count: 0,
     });
     expect(letter.error_signature).toMatch(/^[0-9a-f]{16}$/);

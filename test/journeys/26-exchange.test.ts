@@ -276,7 +276,7 @@ describe("letters of others", () => {
     put(workshop, "receipts.json", [{ receipt, failed_at: "2024-01-15T10:30:45Z", attempts: 5 }]);
     expect(await workshop.json("dlq", "import", "receipts.json")).toMatchObject({ imported: 1 });
     expect(await workshop.letters("--job", "receipts")).toMatchObject([
-      { item_data: receipt, reason: "attempts spent (5)" },
+      { item_data: receipt, reason: "out of retries (5 attempts used)" },
     ]);
     expect(
       await workshop.json("dlq", "import", "receipts.json", "--format", "receipts", "--job", "one"),

@@ -40,7 +40,10 @@ describe("a worktree that cannot be made", () => {
       expect(letter.failure_history.map((one) => one.error_type)).toEqual(["WorktreeError", "WorktreeError"]);
       expect(letter.failure_history.at(-1)?.error_message).toContain("Input/output error");
       expect(letter.worktree_artifacts).toBeUndefined();
-      expect(letter).toMatchObject({ reason: "attempts spent (2 of 2)", reprocess_eligible: true });
+      expect(letter).toMatchObject({
+        reason: "out of retries (2 of 2 attempts used)",
+        reprocess_eligible: true,
+      });
     }
     expect(summary.groups).toHaveLength(1);
 

@@ -26,7 +26,10 @@ describe("ValidationFailed", () => {
     expect(letter.failure_history.map(({ error_type }) => error_type)).toEqual(
       Array(3).fill("ValidationFailed"),
     );
-    expect(letter).toMatchObject({ reason: "attempts spent (3 of 3)", manual_review_required: true });
+    expect(letter).toMatchObject({
+      reason: "out of retries (3 of 3 attempts used)",
+      manual_review_required: true,
+    });
   });
 
   it("that a command reports is tried again, unless it reports the class permanent", async () => {

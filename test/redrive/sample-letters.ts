@@ -55,7 +55,7 @@ export function sampleLetter(given: Partial<Letter> = {}): Letter {
     jobId: QUEUE,
     queue: QUEUE,
     state: "dead",
-    reason: "attempts spent (2 of 2)",
+    reason: "out of retries (2 of 2 attempts used)",
     revision: 1,
     redriveCount: 0,
     ...given,

@@ -114,7 +114,7 @@ describe("the order of the rules", () => {
     expect(decide(FRESH, failed("unknown"), policy, context)).toEqual({ kind: "retry", delayMs: 0 });
     expect(live(policy, () => failed("unknown"))).toEqual({
       tries: 3,
-      verdict: { kind: "bury", reason: "attempts spent (3 of 3)" },
+      verdict: { kind: "bury", reason: "out of retries (3 of 3 attempts used)" },
     });
   });
 
@@ -131,7 +131,7 @@ describe.each(["throttled", "outage"] as const)("an outage of the class %s", (er
     expect(decide(FRESH, failed(errorClass), exact, context)).toEqual({ kind: "retry", delayMs: 2000 });
     expect(live(exact, () => failed(errorClass))).toEqual({
       tries: 3,
-      verdict: { kind: "bury", reason: "attempts spent (3 of 3)" },
+      verdict: { kind: "bury", reason: "out of retries (3 of 3 attempts used)" },
     });
   });
 
@@ -164,7 +164,7 @@ describe.each(["throttled", "outage"] as const)("an outage of the class %s", (er
         outage: { waitedMs, round: 9 },
       });
     expect(waited(599_999)).toMatchObject({ kind: "park" });
-    expect(waited(600_000)).toEqual({ kind: "bury", reason: "attempts spent (3 of 3)" });
+    expect(waited(600_000)).toEqual({ kind: "bury", reason: "out of retries (3 of 3 attempts used)" });
   });
 
   test("comes back when the other side said so, not within a second and not after the limit", () => {
@@ -224,7 +224,7 @@ describe("attempts", () => {
   test.each([1, 2, 3, 10])("%d attempts are just as many tries", (maxAttempts) => {
     expect(live({ ...exact, maxAttempts }, () => failed("unknown"))).toEqual({
       tries: maxAttempts,
-      verdict: { kind: "bury", reason: `attempts spent (${maxAttempts} of ${maxAttempts})` },
+      verdict: { kind: "bury", reason: `out of retries (${maxAttempts} of ${maxAttempts} attempts used)` },
     });
   });
 
@@ -316,7 +316,7 @@ describe("a policy that asks a handler", () => {
     const life = { attemptsCounted: 1, lostCount: 0 };
     expect(decide(life, unknown, policy, { ...context, answer: "handled" })).toEqual({
       kind: "skip",
-      reason: "handled: attempts spent (2 of 2)",
+      reason: "handled: out of retries (2 of 2 attempts used)",
     });
     expect(decide(life, unknown, policy, { ...context, answer: "retry" })).toMatchObject({ kind: "retry" });
     expect(decide(life, unknown, policy, { ...context, answer: "dlq" })).toMatchObject({ kind: "bury" });

@@ -75,9 +75,11 @@ it("retries, parks and releases are no ends and count for no threshold", () => {
 
 it("the first reason to stop is the one that is told", () => {
   const gate = gateOf({ maxFailures: 1 });
-  gate.recordVerdict({ kind: "stop", reason: "attempts spent (1 of 1)" }, 0);
+  gate.recordVerdict({ kind: "stop", reason: "out of retries (1 of 1 attempts used)" }, 0);
   gate.recordVerdict({ kind: "bury", reason: "spent" }, 0);
-  expect(gate.stopReason).toBe("an item failed (attempts spent (1 of 1)), and on_item_failure is stop");
+  expect(gate.stopReason).toBe(
+    "an item failed (out of retries (1 of 1 attempts used)), and on_item_failure is stop",
+  );
 });
 
 const fault: Outcome = { kind: "released", why: "no process could be started (EMFILE)" };

@@ -21,7 +21,7 @@ export function failureOf(lease: Lease, change: Partial<Failure> = {}): Failure 
 
 export function deathRecordOf(change: Partial<DeathRecord> = {}): DeathRecord {
   return {
-    reason: "attempts spent (1 of 1)",
+    reason: "out of retries (1 of 1 attempts used)",
     errorType: "CommandFailed",
     errorClass: "unknown",
     signature: "00000000000000aa",
@@ -50,7 +50,7 @@ export function released(lease: Lease): Settlement {
 }
 
 export function skipped(lease: Lease): Settlement {
-  return failed(lease, { verdict: { kind: "skip", reason: "attempts spent (1 of 1)" } });
+  return failed(lease, { verdict: { kind: "skip", reason: "out of retries (1 of 1 attempts used)" } });
 }
 
 export function buried(lease: Lease, death: Partial<DeathRecord> = {}): Settlement {

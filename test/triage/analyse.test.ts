@@ -23,7 +23,7 @@ function letter(itemId: string, signature: string, at: number, type: ErrorTypeNa
     failureHistory: [failureOf({ ref: 1, attempt: 1 }, { errorType: { name: type } })],
     ...{ errorSignature: signature, errorPattern: `pattern of ${signature}` },
     ...{ reprocessEligible: true, manualReviewRequired: false, jobId: "job-1", queue: "job-1" },
-    ...{ state: "dead", reason: "attempts spent", revision: 1, redriveCount: 0 },
+    ...{ state: "dead", reason: "out of retries", revision: 1, redriveCount: 0 },
   };
 }
 

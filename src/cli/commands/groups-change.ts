@@ -222,7 +222,7 @@ const ignore = command({
 
 const addNote = command({
   summary: "Add a note to a group, with your name and the time.",
-  examples: ["redrive groups note 160a1b20 'the vendor was told'"],
+  examples: ["redrive groups note 160a1b20 'the vendor was informed'"],
   arguments: { group: argument("<group>", GROUP), note: argument("<text>", "the note") },
   run: (context, { group, note: given }) =>
     decide(context, [group], () => ({ note: requireText("The note", given) })),

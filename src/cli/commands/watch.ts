@@ -4,7 +4,7 @@ import type { Engine } from "../../engine.ts";
 import { openStore } from "../../engines/open.ts";
 import { isError } from "../../errors.ts";
 import { bodyFor, requireSecrets, type SentNotice } from "../../service/alert-channels.ts";
-import { noticeToJson, tellingToJson } from "../../service/alert-message.ts";
+import { noticeToJson, notificationToJson } from "../../service/alert-message.ts";
 import { isTimeZone, scheduleFault } from "../../service/alert-schedule.ts";
 import { keepWatching } from "../../service/alert-service.ts";
 import type { Channel, WatchSettings } from "../../service/alert-settings.ts";
@@ -155,7 +155,7 @@ export function checkToJson(
   return {
     at: toRfc3339(at),
     status: alerts.length === 0 ? "ok" : "wrong",
-    alerts: alerts.map((alert) => tellingToJson({ alert, state: "raised" })),
+    alerts: alerts.map((alert) => notificationToJson({ alert, state: "raised" })),
     ...(trouble && { store_error: { code: trouble.code, message: trouble.message } }),
     [sent === undefined ? "would_send" : "sent"]: messages,
   };
@@ -214,7 +214,7 @@ export class WatchScreen {
 
   /** Reports a sent or failed message. The reason of a failure contains no secrets. */
   sent({ channel, notice, ok, tries, reason }: SentNotice): void {
-    const alerts = counted(notice.tellings.length, "alert");
+    const alerts = counted(notice.notifications.length, "alert");
     const failed = `redrive: ${alerts} could not be sent to ${channel} (${counted(tries, "try", "tries")})`;
     this.#context.note(
       ok ? `Sent ${alerts} to ${channel}.` : `${failed}: ${reason}. The next check tries again.`,
@@ -224,7 +224,9 @@ export class WatchScreen {
   #print(at: number, state: "raised" | "recovered", alert: Alert): void {
     const { isJson, terminal } = this.#context;
     if (isJson) {
-      terminal.stdout.write(`${JSON.stringify({ at: toRfc3339(at), ...tellingToJson({ alert, state }) })}\n`);
+      terminal.stdout.write(
+        `${JSON.stringify({ at: toRfc3339(at), ...notificationToJson({ alert, state }) })}\n`,
+      );
       return;
     }
     const text = state === "raised" ? alert.text : alert.overText;

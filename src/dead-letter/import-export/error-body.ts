@@ -205,7 +205,7 @@ export function letterOfReceipt(entry: JsonObject, job: string): JsonObject {
         duration_ms: 0,
       },
     ],
-    reason: `attempts spent (${String(attempts)})`,
+    reason: `out of retries (${String(attempts)} attempts used)`,
     job_id: entry.job_id ?? job,
   };
 }

@@ -124,7 +124,9 @@ export function completeLetter(json: JsonObject, now: number): Letter {
     manualReviewRequired: isGiven(json.manual_review_required)
       ? read.manualReviewRequired
       : review.manualReviewRequired,
-    reason: isGiven(json.reason) ? read.reason : `attempts spent (${Math.max(read.failureCount, 1)})`,
+    reason: isGiven(json.reason)
+      ? read.reason
+      : `out of retries (${Math.max(read.failureCount, 1)} attempts used)`,
   };
 }
 

@@ -50,7 +50,7 @@ const WRITE = `
          AS e (type, queue, ref, attempt, span, data, run)`;
 
 /** The items of the events as a relation (queue, ref, attempt), their order, and the time of the events. */
-interface Told {
+interface EventRows {
   readonly relation: string;
   readonly order: string;
   readonly at: string;
@@ -60,24 +60,24 @@ interface Told {
  * A statement that records the same event for all items: as runs if they have the same queue and attempt
  * number, else as rows.
  */
-export function recordAll(type: EventType, told: Told): string {
-  const { relation, order, at } = told;
+export function recordAll(type: EventType, rows: EventRows): string {
+  const { relation, order, at } = rows;
   const isMixed = "min(queue) < max(queue) OR min(attempt) < max(attempt)";
-  return tell(
+  return insertRuns(
     type,
     at,
-    `${runsIn(told, `HAVING count(*) > 0 AND (${isMixed}) IS NOT TRUE`)}
+    `${runsIn(rows, `HAVING count(*) > 0 AND (${isMixed}) IS NOT TRUE`)}
       UNION ALL
      (SELECT queue, attempt, ARRAY[ref] FROM ${relation} e WHERE (SELECT ${isMixed} FROM ${relation} e) ORDER BY ${order})`,
   );
 }
 
 /** Like `recordAll`, for items that are known to have the same queue and attempt number. */
-export function recordAlike(type: EventType, told: Told): string {
-  return tell(type, told.at, runsIn(told, "HAVING count(*) > 0"));
+export function recordAlike(type: EventType, rows: EventRows): string {
+  return insertRuns(type, rows.at, runsIn(rows, "HAVING count(*) > 0"));
 }
 
-function tell(type: EventType, at: string, runs: string): string {
+function insertRuns(type: EventType, at: string, runs: string): string {
   return `
     INSERT INTO events (id, at, type, queue, attempt, span, ref, refs)
     SELECT nextval('event_ids') + span - 1, ${at}, '${type}', queue, attempt, span,
@@ -85,7 +85,7 @@ function tell(type: EventType, at: string, runs: string): string {
       FROM (SELECT r.*, cardinality(refs) AS span FROM (${runs}) r) r`;
 }
 
-function runsIn({ relation, order }: Told, having: string): string {
+function runsIn({ relation, order }: EventRows, having: string): string {
   return `SELECT queue, attempt, refs[part * ${RUN_MAX} + 1 : (part + 1) * ${RUN_MAX}] AS refs
       FROM (SELECT min(queue) AS queue, min(attempt) AS attempt, array_agg(ref ORDER BY ${order}) AS refs FROM ${relation} e ${having}) alike
            CROSS JOIN LATERAL generate_series(0, (cardinality(refs) - 1) / ${RUN_MAX}) AS part`;

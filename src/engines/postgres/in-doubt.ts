@@ -6,17 +6,17 @@
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { Lease, LeasedItem, Settlement } from "../../item/item.ts";
-import { takeUnheard } from "./lease.ts";
+import { takeUnanswered } from "./lease.ts";
 import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
 import { CommitInDoubt, type Session, type Tx } from "./session.ts";
 import { lesseeAutocommit, settleAndLease, settleAndLeaseAutocommit } from "./settle-and-lease.ts";
 
 /** A step that may or may not have been committed. */
-interface Doubt {
+interface InDoubt {
   readonly settled: readonly Settlement[];
   readonly leased: readonly LeasedItem[];
   /** The number of the step, sent without a transaction, whose answer was lost. */
-  readonly unheard: number | undefined;
+  readonly unanswered: number | undefined;
 }
 
 /** After this long without an answer, the runner uses another connection. */
@@ -29,7 +29,7 @@ export class SettleAndLeaseSteps {
   /** Leases in doubt, by holder. */
   readonly #leased = new Map<string, readonly LeasedItem[]>();
   /** The number of each holder's last step without a transaction, if it was not answered. */
-  readonly #unheard = new Map<string, number>();
+  readonly #unanswered = new Map<string, number>();
   readonly #plain = new PlainLeases();
   #turn = 0;
 
@@ -38,15 +38,15 @@ export class SettleAndLeaseSteps {
   }
 
   async settleAndLease(holderId: string | null, request: SettleAndLease): Promise<SettleAndLeaseResult> {
-    const doubt = this.#doubtOf(holderId, request);
-    const lessee = doubt === null ? lesseeAutocommit(holderId, request, this.#plain) : undefined;
+    const inDoubt = this.#inDoubtOf(holderId, request);
+    const lessee = inDoubt === null ? lesseeAutocommit(holderId, request, this.#plain) : undefined;
     if (lessee !== undefined) return this.#settleAndLeaseAutocommit(lessee, request);
     try {
       const answer = await this.#session.writePipelined(
         (tx) =>
-          doubt === null
+          inDoubt === null
             ? settleAndLease(tx, holderId, request, this.#plain)
-            : resolve(tx, { holderId, request, doubt }),
+            : resolve(tx, { holderId, request, inDoubt }),
         { timeoutMs: STEP_MS_MAX },
       );
       this.#forget(holderId, request);
@@ -70,17 +70,17 @@ export class SettleAndLeaseSteps {
       });
     } catch (error) {
       // After any error, items may have been leased, unless the holder no longer exists.
-      if (!isGone(error)) this.#unheard.set(lessee.holderId, asked.turn);
+      if (!isGone(error)) this.#unanswered.set(lessee.holderId, asked.turn);
       throw error;
     }
   }
 
-  #doubtOf(holderId: string | null, { settle }: SettleAndLease): Doubt | null {
+  #inDoubtOf(holderId: string | null, { settle }: SettleAndLease): InDoubt | null {
     const settled = settle.flatMap(({ lease }) => this.#settled.get(keyOf(lease)) ?? []);
     const leased = this.#leased.get(holderId ?? "") ?? [];
-    const unheard = this.#unheard.get(holderId ?? "");
-    const isClear = settled.length === 0 && leased.length === 0 && unheard === undefined;
-    return isClear ? null : { settled, leased, unheard };
+    const unanswered = this.#unanswered.get(holderId ?? "");
+    const isClear = settled.length === 0 && leased.length === 0 && unanswered === undefined;
+    return isClear ? null : { settled, leased, unanswered };
   }
 
   #remember(holderId: string | null, { settle }: SettleAndLease, { leased }: SettleAndLeaseResult): void {
@@ -95,19 +95,19 @@ export class SettleAndLeaseSteps {
   #forget(holderId: string | null, { settle }: SettleAndLease): void {
     for (const { lease } of settle) this.#settled.delete(keyOf(lease));
     this.#leased.delete(holderId ?? "");
-    this.#unheard.delete(holderId ?? "");
+    this.#unanswered.delete(holderId ?? "");
     this.#plain.forget(settle);
   }
 }
 
 async function resolve(
   tx: Tx,
-  asked: { readonly holderId: string | null; readonly request: SettleAndLease; readonly doubt: Doubt },
+  asked: { readonly holderId: string | null; readonly request: SettleAndLease; readonly inDoubt: InDoubt },
 ): Promise<SettleAndLeaseResult> {
-  const { holderId, request, doubt } = asked;
+  const { holderId, request, inDoubt } = asked;
   await tx.begun();
-  const isSettled = await settledOf(tx, doubt.settled);
-  const leased = await leasedOf(tx, holderId, doubt);
+  const isSettled = await settledOf(tx, inDoubt.settled);
+  const leased = await leasedOf(tx, holderId, inDoubt);
   const { lease } = request;
   const max = Math.max(0, (lease?.max ?? 0) - leased.length);
   const answer = await settleAndLease(tx, holderId, {
@@ -151,11 +151,11 @@ async function settledOf(tx: Tx, settlements: readonly Settlement[]): Promise<Re
 async function leasedOf(
   tx: Tx,
   holderId: string | null,
-  { leased, unheard }: Doubt,
+  { leased, unanswered }: InDoubt,
 ): Promise<readonly LeasedItem[]> {
   const held = await heldOf(tx, holderId, leased);
-  if (holderId === null || unheard === undefined) return held;
-  const found = await takeUnheard(tx, holderId, unheard);
+  if (holderId === null || unanswered === undefined) return held;
+  const found = await takeUnanswered(tx, holderId, unanswered);
   return [...new Map([...held, ...found].map((item) => [keyOf(item), item])).values()];
 }
 

@@ -81,7 +81,7 @@ const insertSql = (given: string) => `
          INSERT INTO queue_counts (shard, queue, ready)
          SELECT ?13::integer, queue, count(*) FROM given WHERE ?13::integer IS NOT NULL GROUP BY queue
          ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + excluded.ready),
-       told AS (${recordAlike("item_queued", {
+       recorded AS (${recordAlike("item_queued", {
          relation: "(SELECT queue, ref, NULL::integer AS attempt, step FROM given)",
          order: "step",
          at: "(SELECT now FROM here)",
@@ -139,7 +139,7 @@ const INSERT_ONE = `
        counted AS (
          INSERT INTO queue_counts (shard, queue, ready) SELECT ?11::integer, queue, 1 FROM given
          ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + 1),
-       told AS (
+       recorded AS (
          INSERT INTO events (id, at, type, queue, span, ref)
          SELECT nextval('event_ids'), now, 'item_queued', queue, 1, ref FROM given)
   SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?12, ?13) END

@@ -65,7 +65,7 @@ function isAddedAtOnce(items: readonly NewItem[], { generatedIds = false }: AddO
 
 /**
  * Adds one item in one round trip, by far the most common call. If the answer is lost, an item that is there with the same
- * data counts as added: whether it was there before cannot be told.
+ * data counts as added: nothing shows whether it was there before.
  */
 async function addOne(session: Session, intake: Omit<Intake, "expectNew">, item: NewItem) {
   let isInDoubt = false;

@@ -6,7 +6,11 @@ import { runOn } from "./db.ts";
 import type { Tx } from "./session.ts";
 
 /** Returns the leases of a step whose answer was lost. A step that has not run yet will be refused. */
-export async function takeUnheard(tx: Tx, holderId: string, settleAndLease: number): Promise<LeasedItem[]> {
+export async function takeUnanswered(
+  tx: Tx,
+  holderId: string,
+  settleAndLease: number,
+): Promise<LeasedItem[]> {
   await tx.run("SELECT 1 FROM holders WHERE id = ? FOR UPDATE", holderId); // waits for a concurrent lease
   await tx.run("UPDATE holders SET turn = ? WHERE id = ?", settleAndLease + 1, holderId);
   return runOn(tx, (db) => listLeases(db, holderId, "AND l.exchange = ?2::bigint", settleAndLease));

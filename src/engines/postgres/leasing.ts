@@ -257,7 +257,7 @@ const leaseSql = (condition: string) => `
        ordered AS (
          UPDATE ordered_items l SET leased = 1 FROM moved m
           WHERE ?7::integer IS NOT NULL AND m.ordering_key IS NOT NULL AND l.queue = ?1::bigint AND l.ordering_key = m.ordering_key AND l.ref = m.ref),
-       told AS (${recordAll("attempt_started", {
+       recorded AS (${recordAll("attempt_started", {
          relation: "(SELECT ?1::bigint AS queue, ref, attempts AS attempt, priority, due_at FROM moved)",
          order: "priority, due_at, ref",
          at: timeIn("?2"),

@@ -65,9 +65,9 @@ async function walkSource(
 ): Promise<{ readonly found: readonly (PageCursor & { readonly row: PageRow })[]; readonly total: number }> {
   const { sql, values } = walkSql(walk);
   const page = lettersIn(walk.source.table, "(SELECT no FROM found)", parts);
-  const told = `SELECT sums.total, page.* FROM sums LEFT JOIN (${page}) page ON true`;
+  const withTotal = `SELECT sums.total, page.* FROM sums LEFT JOIN (${page}) page ON true`;
   const rows = await tx.all<Partial<PageRow> & { readonly total: number }>(
-    `${sql} ${walk.limit === 0 ? "SELECT total FROM sums" : told}`,
+    `${sql} ${walk.limit === 0 ? "SELECT total FROM sums" : withTotal}`,
     ...values,
   );
   const found = rows.filter(isLetter).map((row) => ({ no: row.no, key: 0, row }));

@@ -25,8 +25,8 @@ class ReadableOrLost extends Socket {
   #isFirst = true;
 
   override on(name: string, listener: (...args: never[]) => void): this {
-    const heard = listener as (...args: unknown[]) => void;
-    return super.on(name, name === "data" ? (...args: unknown[]) => this.#read(heard, args) : heard);
+    const original = listener as (...args: unknown[]) => void;
+    return super.on(name, name === "data" ? (...args: unknown[]) => this.#read(original, args) : original);
   }
 
   #read(listener: (...args: unknown[]) => void, args: unknown[]): void {

@@ -136,7 +136,7 @@ export class Session {
    * `tx.now`. Their query plans do not depend on the values.
    */
   readPipelined<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    return this.#told(() => this.#attemptAtOnce(this.#starts.pipelinedRead, steps, limits));
+    return this.#convertingErrors(() => this.#attemptAtOnce(this.#starts.pipelinedRead, steps, limits));
   }
 
   /** Runs a transaction that does not rely on any table, for creating the schema. */
@@ -149,7 +149,7 @@ export class Session {
    * URL requests it.
    */
   async findPooler(): Promise<boolean> {
-    const isPooled = await this.#told(() =>
+    const isPooled = await this.#convertingErrors(() =>
       this.#connections.lend(async (client) => {
         const { rows } = await client.query(within("SELECT pg_backend_pid() AS pid", this.#answerMsMax));
         return rows[0]?.pid !== connectionNumber(client);
@@ -164,12 +164,14 @@ export class Session {
   async now(): Promise<number> {
     if (this.clock) return this.clock.now();
     const ask = within(`SELECT ${BEGAN_AT} AS now`, BEGIN_MS_MAX);
-    return this.#told(() => this.#connections.lend(async (client) => timeOf(await send(client, ask))));
+    return this.#convertingErrors(() =>
+      this.#connections.lend(async (client) => timeOf(await send(client, ask))),
+    );
   }
 
   /** See `Connections.keepStore`. */
   keepStore(): Promise<void> {
-    return this.#told(() => this.#connections.keepStore());
+    return this.#convertingErrors(() => this.#connections.keepStore());
   }
 
   async close(): Promise<void> {
@@ -177,7 +179,7 @@ export class Session {
   }
 
   #read<T>(start: TransactionStart, steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    return this.#told(() => this.#attempt(start, afterStart(steps), limits));
+    return this.#convertingErrors(() => this.#attempt(start, afterStart(steps), limits));
   }
 
   /** Repeats the attempt after conflicts with other transactions. */
@@ -194,7 +196,7 @@ export class Session {
   }
 
   /** Converts errors of `pg` and the server. */
-  async #told<T>(action: () => Promise<T>): Promise<T> {
+  async #convertingErrors<T>(action: () => Promise<T>): Promise<T> {
     try {
       return await action();
     } catch (error) {

@@ -126,33 +126,36 @@ async function moveItems(tx: Tx, settlements: readonly Settlement[]): Promise<Ma
 }
 
 /** A settlement as it was applied, with the group after corrections and the former letter of a redriven item. */
-interface Told extends Moved {
+interface SettledLetter extends Moved {
   readonly before: Unburied | undefined;
 }
 
 /** Resolves letters whose items are done, and writes new ones. */
-async function settleLetters(step: Step, settled: readonly Moved[]): Promise<ReadonlyMap<Settlement, Told>> {
+async function settleLetters(
+  step: Step,
+  settled: readonly Moved[],
+): Promise<ReadonlyMap<Settlement, SettledLetter>> {
   const deaths = await runAwaiting(groupDeaths(step, settled));
   const letters = await runAwaiting(endLetters(step, settled));
-  const told = new Map<Settlement, Told>();
+  const settledLetters = new Map<Settlement, SettledLetter>();
   for (const { settlement: given, row, to } of settled) {
     const death = deaths.get(given);
     const settlement = death === undefined ? given : { ...given, death };
-    told.set(given, { settlement, row, to, before: letters.get(row.ref) });
+    settledLetters.set(given, { settlement, row, to, before: letters.get(row.ref) });
   }
-  await buryAll(step, await burialsOf(step, [...told.values()]));
+  await buryAll(step, await burialsOf(step, [...settledLetters.values()]));
   await failedAgain(
     step.tx,
     settled.flatMap(({ settlement: { failure }, row, to }) =>
       to === "ready" && row.redrives > 0 && failure ? [{ ref: row.ref, message: failure.errorMessage }] : [],
     ),
   );
-  return told;
+  return settledLetters;
 }
 
 /** A redriven letter keeps the time of its first failure; for other items the first failed attempt is looked up. */
-async function burialsOf({ tx }: Step, told: readonly Told[]): Promise<readonly Burial[]> {
-  const buried = told.flatMap(({ settlement: { death, failure, lease }, row, before }) =>
+async function burialsOf({ tx }: Step, settledLetters: readonly SettledLetter[]): Promise<readonly Burial[]> {
+  const buried = settledLetters.flatMap(({ settlement: { death, failure, lease }, row, before }) =>
     death === undefined
       ? []
       : [{ row, before, death, attempt: lease.attempt, message: failure?.errorMessage ?? "" }],
@@ -187,12 +190,15 @@ interface Late {
 function recordAll(
   step: Step,
   settlements: readonly Settlement[],
-  { letters, late }: { readonly letters: ReadonlyMap<Settlement, Told>; readonly late: readonly Late[] },
+  {
+    letters,
+    late,
+  }: { readonly letters: ReadonlyMap<Settlement, SettledLetter>; readonly late: readonly Late[] },
 ): void {
   const lateOnes = new Map(late.map((one) => [one.settlement, one]));
   for (const settlement of settlements) {
-    const told = letters.get(settlement);
-    if (told !== undefined) recordSettlement(step, told, told.before);
+    const letter = letters.get(settlement);
+    if (letter !== undefined) recordSettlement(step, letter, letter.before);
     const lateOne = lateOnes.get(settlement);
     if (lateOne !== undefined) recordLate(step.events, lateOne);
   }

@@ -55,7 +55,7 @@ const SUCCEED = `
        ended AS (
          INSERT INTO attempts (ref, number, holder, started_at, ended_at, outcome, log, result)
          SELECT ref, attempts, holder, started_at, ${timeIn("?1")}, 'succeeded', log, result FROM moved),
-       told AS (${recordAll("attempt_succeeded", {
+       recorded AS (${recordAll("attempt_succeeded", {
          relation: "(SELECT queue, ref, attempts AS attempt, at FROM moved)",
          order: "at",
          at: timeIn("?1"),

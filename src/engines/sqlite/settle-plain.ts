@@ -79,7 +79,7 @@ function succeed(
   if (held.every(({ log, result }) => log === undefined && result === undefined)) {
     session.run(successesOf("refs.value", "NULL, NULL"), now, refs);
   } else {
-    session.run(successesOf("refs.value ->> 0", "refs.value ->> 1, refs.value ->> 2"), now, tellingOf(held));
+    session.run(successesOf("refs.value ->> 0", "refs.value ->> 1, refs.value ->> 2"), now, reportsOf(held));
   }
   session.run(`UPDATE items SET state = 'done', holder = NULL ${THESE}`, refs);
 }
@@ -106,13 +106,13 @@ function heldOf(
   return session.tuples<[number, number]>(`SELECT i.ref, i.queue ${HELD}`, list, attempt);
 }
 
-function successesOf(ref: string, told: string): string {
+function successesOf(ref: string, report: string): string {
   return `INSERT INTO attempts (ref, number, holder, started_at, outcome, ended_at, log, result)
-    SELECT i.ref, i.attempts, i.holder, i.started_at, 'succeeded', ?, ${told}
+    SELECT i.ref, i.attempts, i.holder, i.started_at, 'succeeded', ?, ${report}
       FROM json_each(?) refs CROSS JOIN items i ON i.ref = ${ref}`;
 }
 
-function tellingOf(settlements: readonly Settlement[]): string {
+function reportsOf(settlements: readonly Settlement[]): string {
   return JSON.stringify(
     settlements.map(({ lease, log = null, result }) => [
       ...[lease.ref, log, result === undefined ? null : stringifyJson(result)],

@@ -34,8 +34,8 @@ const MEANING: Readonly<
 };
 
 export function storeError(error: unknown, path: string): unknown {
-  const told = sqliteCode(error);
-  const code = told !== undefined && (told & PRIMARY_CODE) === IO_ERROR && isFull(path) ? FULL : told;
+  const sqlite = sqliteCode(error);
+  const code = sqlite !== undefined && (sqlite & PRIMARY_CODE) === IO_ERROR && isFull(path) ? FULL : sqlite;
   const meaning = code === undefined ? undefined : MEANING[code & PRIMARY_CODE];
   if (meaning === undefined) return error;
   const [ours, what, hint] = meaning;

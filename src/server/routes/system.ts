@@ -9,7 +9,7 @@ import { eventToJson } from "../../item/event.ts";
 import type { Job } from "../../item/job.ts";
 import { errorToJson, readErrors } from "../../queue/error-log.ts";
 import { requireJob, requireTarget } from "../../queue/find-job.ts";
-import { tellingToJson } from "../../service/alert-message.ts";
+import { notificationToJson } from "../../service/alert-message.ts";
 import { Watcher } from "../../service/alert-watcher.ts";
 import { metricsToJson, readMetrics } from "../../service/metrics.ts";
 import { toRfc3339 } from "../../std/clock.ts";
@@ -96,7 +96,10 @@ export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     const settings = (await config()).watch;
     const open = async () => engine;
     const { at, alerts } = await new Watcher({ open, storeUrl: engine.url, settings, env: {} }).preview();
-    return { at: toRfc3339(at), alerts: alerts.map((alert) => tellingToJson({ alert, state: "raised" })) };
+    return {
+      at: toRfc3339(at),
+      alerts: alerts.map((alert) => notificationToJson({ alert, state: "raised" })),
+    };
   },
 
   "GET /store": async ({ engine }) => {

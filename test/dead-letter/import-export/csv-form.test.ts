@@ -25,7 +25,7 @@ const letter: Letter = letterFromJson({
   error_pattern: "Timeout::too slow",
   job_id: "job-1",
   queue: "job-1",
-  reason: "attempts spent",
+  reason: "out of retries",
 });
 
 /** Cells of a row without quotes, as a spreadsheet shows them. */

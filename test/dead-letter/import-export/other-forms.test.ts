@@ -35,7 +35,7 @@ describe("receipts.json", () => {
     expect(documents[0]).toMatchObject({
       item_data: entry("l", "t-1").receipt,
       last_attempt: "2024-01-15T10:30:45.000Z",
-      reason: "attempts spent (5)",
+      reason: "out of retries (5 attempts used)",
       failure_history: [{ attempt_number: 5, timestamp: "2024-01-15T10:30:45.000Z" }],
       reprocess_eligible: true,
     });

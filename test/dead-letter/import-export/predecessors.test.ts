@@ -69,7 +69,7 @@ describe("a folder of Prodigy", () => {
       reprocess_eligible: true,
       job_id: "mapreduce-1",
       state: "dead",
-      reason: "attempts spent (3)",
+      reason: "out of retries (3 attempts used)",
     });
   });
 
@@ -239,7 +239,7 @@ describe("what a letter lacks", () => {
     });
     expect(letter).toMatchObject({
       error_pattern: "Timeout::agent timed out",
-      reason: "attempts spent (4)",
+      reason: "out of retries (4 attempts used)",
       failure_count: 4,
       failure_history: [],
       source_signature: "Timeout::agent timed out",
