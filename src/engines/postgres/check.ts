@@ -47,27 +47,27 @@ const RULES: Rules = {
     `SELECT 'item ' || i.item_id || ' is leased and not among what its holder was given' AS detail FROM items i
       WHERE i.state = 'leased' AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.holder = i.holder AND i.ref = ANY (l.refs))`,
   ],
-  "an operation accounts for all": [
+  "an operation accounts for every letter": [
     `SELECT 'letter ' || s.no || ' of operation ' || o.id || ' is pending and was passed over' AS detail
        FROM operations o JOIN selections s ON s.operation = o.no AND s.no <= o.next_no AND s.status = 'pending'
       WHERE o.kind <> 'redrive'`,
   ],
-  "an operation touches nothing that is buried later": [
+  "an operation selects no letter buried later": [
     `SELECT 'letter ' || l.no || ' has a number above that of the newest burial' AS detail
        FROM (SELECT no FROM letters UNION ALL SELECT no FROM resolved_letters) l
       WHERE l.no > (SELECT last FROM letter_numbers)`,
   ],
-  "what is ready stands in line": [
-    `SELECT 'item ' || i.item_id || ' is ready and not in line' AS detail FROM items i
+  "every ready item can be leased": [
+    `SELECT 'item ' || i.item_id || ' is ready but missing from ready_items' AS detail FROM items i
       WHERE i.state = 'ready' AND NOT EXISTS (SELECT 1 FROM ready_items n WHERE ${IS_ITS_ROW})
         AND NOT EXISTS (SELECT 1 FROM ordered_items o WHERE ${FIRST})`,
-    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and stands in line at ' || n.due_at AS detail
+    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and has a row in ready_items, due at ' || n.due_at AS detail
        FROM ready_items n JOIN items i ON i.ref = n.ref WHERE i.state <> 'ready' OR NOT (${IS_ITS_ROW})`,
   ],
-  "an ordering key is worked one at a time": [
-    `SELECT 'item ' || i.item_id || ' stands in line before others with its ordering key' AS detail
+  "items with one ordering key run one at a time": [
+    `SELECT 'item ' || i.item_id || ' can be leased before earlier items with its ordering key' AS detail
        FROM ready_items n JOIN items i ON i.ref = n.ref WHERE EXISTS (SELECT 1 FROM ordered_items o WHERE ${FIRST})`,
-    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and its ordering key says otherwise' AS detail
+    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' but its row in ordered_items differs' AS detail
        FROM items i LEFT JOIN ordered_items o ON o.queue = i.queue AND o.ordering_key = i.ordering_key AND o.ref = i.ref
       WHERE (i.ordering_key IS NOT NULL AND i.state IN ('ready', 'leased', 'held')) <> (o.ref IS NOT NULL)
          OR (o.leased = 1) <> (i.state = 'leased')`,

@@ -156,7 +156,7 @@ function groupRules(queueTotals: string): Rules {
 
 function operationRules(selections: string): Rules {
   return {
-    "an operation accounts for all": [
+    "an operation accounts for every letter": [
       `SELECT 'operation ' || o.id || ': selected ' || o.selected || ', done ' || o.done || ', refused ' || o.refused
               || '; of its letters ' || coalesce(s.n, 0) AS detail
          FROM operations o
@@ -175,7 +175,7 @@ function operationRules(selections: string): Rules {
         WHERE ended_at IS NOT NULL
           AND (done + refused <> selected OR (kind = 'redrive' AND succeeded + failed <> done))`,
     ],
-    "an operation touches nothing that is buried later": [
+    "an operation selects no letter buried later": [
       `SELECT 'operation ' || o.id || ' has selected letter ' || s.no AS detail
          FROM operations o JOIN selections s ON s.operation = o.no AND s.no > o.bound`,
     ],
@@ -213,7 +213,7 @@ const QUEUE_RULES: Rules = {
       counterIs(`redrives.${end}`, `SELECT queue, sum(${end}) AS n FROM operations GROUP BY queue`),
     ),
   ],
-  "an ordering key is worked one at a time": [
+  "items with one ordering key run one at a time": [
     `SELECT 'ordering key ' || i.ordering_key || ' has ' || count(*) || ' leased items' AS detail
        FROM items i WHERE i.ordering_key IS NOT NULL AND i.state = 'leased' GROUP BY i.queue, i.ordering_key HAVING count(*) > 1`,
   ],

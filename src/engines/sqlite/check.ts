@@ -96,14 +96,14 @@ export const RULES: Rules = {
               ON i.queue = t.queue AND i.attempts = t.attempts
       WHERE coalesce(t.count, 0) <> coalesce(i.n, 0)`,
   ],
-  "an operation accounts for all": [
+  "an operation accounts for every letter": [
     `SELECT 'letter ' || s.no || ' of operation ' || o.id || ' is pending and was passed over' AS detail
        FROM operations o JOIN selections s ON s.operation = o.no AND s.no <= o.next_no AND s.status = 'pending'`,
   ],
-  "an ordering key is worked one at a time": [
-    `SELECT 'item ' || i.item_id || ' stands in line before others with its ordering key' AS detail FROM items i
+  "items with one ordering key run one at a time": [
+    `SELECT 'item ' || i.item_id || ' can be leased before earlier items with its ordering key' AS detail FROM items i
       WHERE i.ordering_key IS NOT NULL AND i.state = 'ready' AND i.waits = 0 AND EXISTS (${FIRST})`,
-    `SELECT 'item ' || i.item_id || ' waits for nobody with its ordering key' AS detail FROM items i
+    `SELECT 'item ' || i.item_id || ' waits, though no earlier item has its ordering key' AS detail FROM items i
       WHERE i.ordering_key IS NOT NULL AND i.state = 'ready' AND i.waits = 1 AND NOT EXISTS (${FIRST})`,
   ],
   "every event has its number": [

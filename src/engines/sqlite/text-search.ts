@@ -16,7 +16,7 @@ import { countUnindexed, INDEXED_TO } from "./text-index.ts";
 export interface TextFinds {
   /** Templates whose letters all contain the text. */
   readonly sure: readonly number[];
-  /** The number of letters of the sure templates. */
+  /** The number of letters whose template matches, whatever their parameters are. */
   readonly sureCount: number;
   /** SQL for the other letters that contain the text, with a column `no`. */
   readonly others: Fragment;

@@ -51,7 +51,7 @@ function othersOf(
   return numbersOf(session, condition(sql, ...others.values, Math.min(max, Number.MAX_SAFE_INTEGER - 1) + 1));
 }
 
-/** Counts the letters of the sure templates that are in retry. */
+/** Counts the letters in retry whose template matches, whatever their parameters are. */
 function countInRetry(session: Session, { sure }: TextFinds): number {
   return inRetryConditions().reduce((sum, { index, condition: where }: InRetryCondition) => {
     const row = session.get<{ n: number }>(

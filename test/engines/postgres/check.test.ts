@@ -103,7 +103,7 @@ it.each([
   [
     "a letter with a number that was never given",
     "UPDATE letter_numbers SET last = 1",
-    "an operation touches nothing that is buried later",
+    "an operation selects no letter buried later",
   ],
   ["a group that counts too many", "UPDATE groups SET count = count + 1", "groups count their letters"],
   [
@@ -130,44 +130,44 @@ it.each([
   [
     "an operation whose books are wrong",
     "UPDATE operations SET done = 0, refused = 1 WHERE id = 'discard'",
-    "an operation accounts for all",
+    "an operation accounts for every letter",
   ],
   [
     "a redrive that has lost a letter",
     "UPDATE operations SET succeeded = 1 WHERE id = 'redrive'",
-    "an operation accounts for all",
+    "an operation accounts for every letter",
   ],
   [
     "a letter that was passed over",
     "UPDATE selections SET status = 'pending'",
-    "an operation accounts for all",
+    "an operation accounts for every letter",
   ],
   [
     "an operation that has selected what came later",
     "UPDATE operations SET bound = 0",
-    "an operation touches nothing that is buried later",
+    "an operation selects no letter buried later",
   ],
-  ["a ready item that is not in line", "DELETE FROM ready_items", "what is ready stands in line"],
-  ["an item at a wrong place in line", "UPDATE ready_items SET due_at = 0", "what is ready stands in line"],
+  ["a ready item that is not in line", "DELETE FROM ready_items", "every ready item can be leased"],
+  ["an item at a wrong place in line", "UPDATE ready_items SET due_at = 0", "every ready item can be leased"],
   [
     "an item in line that is not ready",
     "UPDATE items SET state = 'held' WHERE item_id = 'a~2'",
-    "what is ready stands in line",
+    "every ready item can be leased",
   ],
   [
     "an item in line before others of its ordering key",
     "INSERT INTO ready_items SELECT queue, priority, due_at, ref FROM items WHERE item_id = 'c'",
-    "an ordering key is worked one at a time",
+    "items with one ordering key run one at a time",
   ],
   [
     "two of an ordering key at work",
     "UPDATE items SET state = 'leased', holder = 1, ordering_key = 'one' WHERE item_id IN ('x', 'g')",
-    "an ordering key is worked one at a time",
+    "items with one ordering key run one at a time",
   ],
   [
     "an ordering key that forgot an item",
     `DELETE FROM ordered_items WHERE ref = ${ITEM("b")}`,
-    "an ordering key is worked one at a time",
+    "items with one ordering key run one at a time",
   ],
   [
     "a counter that says too much",

@@ -58,7 +58,7 @@ it("each item is worked by one, and successes, retries and burials add up", asyn
   for (const engine of engines) await engine.close();
 });
 
-it("an ordering key is worked one at a time however many work it", async () => {
+it("items with one ordering key run one at a time however many work it", async () => {
   const engines = await openMany(4);
   const [first] = engines;
   await first?.add(

@@ -12,7 +12,7 @@ afterAll(() => directory.remove());
 
 const GROUP = "a group has its record";
 const TEXTS = "texts can be read";
-const ORDERING = "an ordering key is worked one at a time";
+const ORDERING = "items with one ordering key run one at a time";
 const LEASE = "a lease has one holder";
 const EVENTS = "every event has its number";
 const COUNTERS = "counters count what happened";
