@@ -29,86 +29,100 @@ function family(name: string, summary: string, load: Family["load"]): Family {
   return { family: name, summary, load };
 }
 
-/** All commands in the order of the help. */
-const INDEX: readonly (Single | Family)[] = [
-  single(() => import("./commands/map.ts"), {
-    map: "Run a command once for each item, in parallel.",
-    resume: "Resume a job: finish pending items and retry eligible letters.",
-    demo: "Run a small map over real files, some of which fail, to try Redrive out.",
-  }),
-  single(() => import("./commands/workflow.ts"), {
-    run: "Run a workflow: setup, an agent for each item, reduce, merge.",
-    validate: "Check a workflow and print every problem with its line.",
-    init: "Write a commented example workflow that runs without changes.",
-  }),
-  family("jobs", "Manage jobs: runs of maps and workflows.", () => import("./commands/jobs.ts")),
-  single(() => import("./commands/status.ts"), {
-    status: "Show the status of a job.",
-    events: "Print events, oldest first.",
-  }),
-  single(() => import("./commands/logs.ts"), {
-    logs: "Print the output of an item's attempt or of a workflow phase, even while it runs.",
-  }),
-  single(() => import("./commands/errors.ts"), {
-    errors: "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
-  }),
-  family("dlq", "Manage the dead letter queue: inspect, fix and retry what failed.", {
-    "list inspect show": () => import("./commands/dlq-list.ts"),
-    "analyze analyse stats": () => import("./commands/dlq-analyze.ts"),
-    "retry reprocess redrive": () => import("./commands/dlq-retry.ts"),
-    "edit fix note": () => import("./commands/dlq-edit.ts"),
-    "discard restore clear purge maintain": () => import("./commands/dlq-change.ts"),
-    "export import mirror capsule evidence": () => import("./commands/dlq-files.ts"),
-  }),
-  family("groups", "Manage groups: letters with the same failure form a group.", {
-    "list show explain preview": () => import("./commands/groups.ts"),
-    "merge split corrections rebuild resolve ignore open note": () => import("./commands/groups-change.ts"),
-  }),
-  family(
-    "ops",
-    "Manage operations on many letters: retries, edits, discards, purges.",
-    () => import("./commands/ops.ts"),
-  ),
-  single(() => import("./commands/watch.ts"), {
-    metrics: "Print metrics of all queues in the Prometheus format, or serve them over HTTP.",
-    watch: "Check the queues on a schedule and when letters arrive, and send alerts.",
-  }),
-  single(() => import("./commands/worker.ts"), {
-    worker: "Run a worker that processes queue items with a command.",
-  }),
-  family("queue", "Manage named queues that workers process.", () => import("./commands/queue.ts")),
-  family(
-    "schedule",
-    "Manage cron schedules, which add items to queues.",
-    () => import("./commands/schedule.ts"),
-  ),
-  family("receipts", "Deliver receipts to other services, even through outages.", {
-    "target list inspect pause resume": () => import("./commands/receipts.ts"),
-    "send deliver recover": () => import("./commands/receipts-send.ts"),
-  }),
-  family("worktrees", "Manage the git worktrees of workflows.", () => import("./commands/worktrees.ts")),
-  family("store", "Check, copy, migrate and salvage the store.", () => import("./commands/store.ts")),
-  single(() => import("./commands/console.ts"), {
-    console: "Open the web console: what failed, why, and how to fix it.",
-  }),
-  single(() => import("./commands/serve.ts"), {
-    serve: "Serve the API, metrics and health checks over HTTP.",
-  }),
-  single(() => import("./commands/mcp.ts"), {
-    mcp: "Serve the store to an AI agent over stdio (Model Context Protocol).",
-  }),
-  family("token", "Manage the tokens of the HTTP API.", () => import("./commands/token.ts")),
-  single(() => import("./commands/audit.ts"), {
-    audit: "List who changed what and through which interface, newest first.",
-  }),
-  single(() => import("./commands/trust.ts"), {
-    trust: "Allow the redrive.yml of this folder to run commands automatically.",
-  }),
-  single(() => import("./commands/completion.ts"), {
-    completion: "Print a script that completes commands, options, jobs, queues and items in a shell.",
-  }),
-  single(async () => ({ commands: { "complete-words": completeWords } }), { "complete-words": "" }),
-];
+/** All commands by the headings and in the order of the help. */
+const SECTIONS: Readonly<Record<string, readonly (Single | Family)[]>> = {
+  "Run work": [
+    single(() => import("./commands/map.ts"), {
+      map: "Run a command once for each item, in parallel.",
+      resume: "Resume a job: finish pending items and retry eligible letters.",
+      demo: "Run a small map over real files, some of which fail, to try Redrive out.",
+    }),
+    single(() => import("./commands/workflow.ts"), {
+      run: "Run a workflow: setup, an agent for each item, reduce, merge.",
+      validate: "Check a workflow and print every problem with its line.",
+      init: "Write a commented example workflow that runs without changes.",
+    }),
+  ],
+  "Follow work": [
+    family("jobs", "Manage jobs: runs of maps and workflows.", () => import("./commands/jobs.ts")),
+    single(() => import("./commands/status.ts"), {
+      status: "Show the status of a job.",
+      events: "Print events, oldest first.",
+    }),
+    single(() => import("./commands/logs.ts"), {
+      logs: "Print the output of an item's attempt or of a workflow phase, even while it runs.",
+    }),
+    single(() => import("./commands/errors.ts"), {
+      errors: "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
+    }),
+    single(() => import("./commands/watch.ts"), {
+      metrics: "Print metrics of all queues in the Prometheus format, or serve them over HTTP.",
+      watch: "Check the queues on a schedule and when letters arrive, and send alerts.",
+    }),
+  ],
+  "Fix what failed": [
+    family("dlq", "Manage the dead letter queue: inspect, fix and retry what failed.", {
+      "list inspect show": () => import("./commands/dlq-list.ts"),
+      "analyze analyse stats": () => import("./commands/dlq-analyze.ts"),
+      "retry reprocess redrive": () => import("./commands/dlq-retry.ts"),
+      "edit fix note": () => import("./commands/dlq-edit.ts"),
+      "discard restore clear purge maintain": () => import("./commands/dlq-change.ts"),
+      "export import mirror capsule evidence": () => import("./commands/dlq-files.ts"),
+    }),
+    family("groups", "Manage groups: letters with the same failure form a group.", {
+      "list show explain preview": () => import("./commands/groups.ts"),
+      "merge split corrections rebuild resolve ignore open note": () => import("./commands/groups-change.ts"),
+    }),
+    family(
+      "ops",
+      "Manage operations on many letters: retries, edits, discards, purges.",
+      () => import("./commands/ops.ts"),
+    ),
+  ],
+  "Queues, schedules and receipts": [
+    family("queue", "Manage named queues that workers process.", () => import("./commands/queue.ts")),
+    single(() => import("./commands/worker.ts"), {
+      worker: "Run a worker that processes queue items with a command.",
+    }),
+    family(
+      "schedule",
+      "Manage cron schedules, which add items to queues.",
+      () => import("./commands/schedule.ts"),
+    ),
+    family("receipts", "Deliver receipts to other services, even through outages.", {
+      "target list inspect pause resume": () => import("./commands/receipts.ts"),
+      "send deliver recover": () => import("./commands/receipts-send.ts"),
+    }),
+  ],
+  "Web console, API and AI agents": [
+    single(() => import("./commands/console.ts"), {
+      console: "Open the web console: what failed, why, and how to fix it.",
+    }),
+    single(() => import("./commands/serve.ts"), {
+      serve: "Serve the console, the API, metrics and health checks over HTTP.",
+    }),
+    single(() => import("./commands/mcp.ts"), {
+      mcp: "Serve the store to an AI agent over stdio (Model Context Protocol).",
+    }),
+    family("token", "Manage the tokens of the HTTP API.", () => import("./commands/token.ts")),
+    single(() => import("./commands/audit.ts"), {
+      audit: "List who changed what and through which interface, newest first.",
+    }),
+  ],
+  "Store and set-up": [
+    family("store", "Check, copy, migrate and salvage the store.", () => import("./commands/store.ts")),
+    family("worktrees", "Manage the git worktrees of workflows.", () => import("./commands/worktrees.ts")),
+    single(() => import("./commands/trust.ts"), {
+      trust: "Allow the redrive.yml of this folder to run commands automatically.",
+    }),
+    single(() => import("./commands/completion.ts"), {
+      completion: "Print a script that completes commands, options, jobs, queues and items in a shell.",
+    }),
+    single(async () => ({ commands: { "complete-words": completeWords } }), { "complete-words": "" }),
+  ],
+};
+
+const INDEX = Object.values(SECTIONS).flat();
 
 /** The hidden command that completion scripts call. It is defined here because it needs all other commands. */
 const completeWords = command({
@@ -160,7 +174,7 @@ export async function buildParser(words: readonly string[], program: Program): P
     .description("Run work over many items in parallel, and never lose the ones that fail.")
     .version(terminal.version, "-V, --version", "print the version")
     .helpOption("-h, --help", "show this help")
-    .helpCommand("help [command]", "show the help of a command")
+    .helpCommand(...HELP)
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
@@ -184,11 +198,15 @@ export async function buildParser(words: readonly string[], program: Program): P
 
 /** Adds names and summaries without loading commands, for the program's help and for suggestions. */
 function addNames(parser: Parser): void {
-  for (const one of INDEX) {
-    const summaries = "family" in one ? { [one.family]: one.summary } : one.summaries;
-    for (const [name, summary] of Object.entries(summaries))
-      if (summary !== "") parser.command(name).description(summary);
+  for (const [heading, entries] of Object.entries(SECTIONS)) {
+    parser.commandsGroup(`${heading}:`);
+    for (const one of entries) {
+      const summaries = "family" in one ? { [one.family]: one.summary } : one.summaries;
+      for (const [name, summary] of Object.entries(summaries))
+        if (summary !== "") parser.command(name).description(summary);
+    }
   }
+  parser.helpCommand(...HELP); // again, so that it stands below the last heading
 }
 
 /** Loads the commands of an entry; of a family with several modules, only the module that has the named command. */
@@ -210,6 +228,8 @@ export async function everyCommand(): Promise<readonly { words: string; command:
   });
   return (await Promise.all(found)).flat();
 }
+
+const HELP = ["help [command]", "show the help of a command"] as const;
 
 const EXAMPLES = `
 Examples:

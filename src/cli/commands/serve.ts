@@ -31,7 +31,7 @@ const options = {
 type ServeFlags = Given<typeof options>;
 
 const serve = command({
-  summary: "Serve the API, metrics and health checks over HTTP.",
+  summary: "Serve the console, the API, metrics and health checks over HTTP.",
   description:
     "On loopback it prints a one-time login link. On other addresses it requires tokens (redrive token create) and TLS.",
   examples: [
