@@ -23,6 +23,42 @@ export function exactGroups(labels, keys) {
   };
 }
 
+/** Scores against `label` and, where all rows have it, `label2`; returns the labelling that fits better. */
+export function betterLabels(rows, keys) {
+  const fields = rows.every(({ label2 }) => label2 !== undefined) ? ["label", "label2"] : ["label"];
+  const tried = fields.map((field) => {
+    const labels = rows.map((row) => row[field]);
+    return { labels, score: exactGroups(labels, keys) };
+  });
+  return tried.reduce((best, one) =>
+    one.score.ga + one.score.fga > best.score.ga + best.score.fga ? one : best,
+  );
+}
+
+/** The true groups with several predicted groups (split), and the predicted ones with several true groups (joined). */
+export function mistakes(labels, keys) {
+  const found = [];
+  for (const [kind, names, others] of [
+    ["split:", labels, keys],
+    ["joined:", keys, labels],
+  ]) {
+    for (const [label, members] of positions(names)) {
+      const parts = positions(members.map((at) => others[at]));
+      if (parts.size === 1) continue;
+      const sorted = [...parts.values()].sort((a, b) => b.length - a.length);
+      found.push({
+        kind,
+        label: kind === "split:" ? label : "",
+        lines: members.length,
+        members: sorted.map((part) => ({ at: members[part[0]], count: part.length })).slice(0, PARTS_MAX),
+      });
+    }
+  }
+  return found.sort((a, b) => b.lines - a.lines);
+}
+
+const PARTS_MAX = 12;
+
 /** F1 over pairs: two rows of the same true group should be in the same predicted group, and others not. */
 export function pairScore(labels, keys) {
   let both = 0;

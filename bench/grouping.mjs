@@ -1,18 +1,22 @@
 /**
  * Measures quality and speed of failure grouping on labelled lines: `npm run bench:grouping`. The lines are not part of this
  * repository: `REDRIVE_GROUPING_DATA` names their folder, default ../shared/data/grouping. Two baselines: the hash of the
- * raw text, and the hash of the text with numbers, paths and quotations masked.
+ * raw text, and the hash of the text with numbers, paths and quotations masked. Where a set has two labellings, the one
+ * that fits better counts. `--wrong SET` prints the largest mistakes of one set instead.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { exactGroups, pairScore } from "./grouping-score.mjs";
+import { parseArgs } from "node:util";
+import { OTHER, perturb, SAME, sampled } from "./grouping-perturb.mjs";
+import { betterLabels, mistakes, pairScore } from "./grouping-score.mjs";
 import { TRIAGE } from "./kit.mjs";
 
 const FOLDER =
   process.env.REDRIVE_GROUPING_DATA ?? fileURLToPath(new URL("../../shared/data/grouping", import.meta.url));
 const ROUNDS = 5;
+const MISTAKES_MAX = 40;
 
 if (!existsSync(FOLDER)) {
   console.log(`Skipped: there is no labelled data in ${FOLDER}. Set REDRIVE_GROUPING_DATA to its folder.`);
@@ -20,8 +24,13 @@ if (!existsSync(FOLDER)) {
   const { signatureOf } = await import(TRIAGE);
   const redrive = (text) => signatureOf(failureOf(text)).signature;
   const methods = { redrive, "exact hash": exactHash, "masks + hash": maskAndHash };
-  for (const [name, sets] of Object.entries(themes())) printTheme(name, sets, methods);
-  printMasking(signatureOf);
+  const { wrong } = parseArgs({ options: { wrong: { type: "string" } } }).values;
+  if (wrong !== undefined) printMistakes(wrong, signatureOf);
+  else {
+    for (const [name, sets] of Object.entries(themes())) printTheme(name, sets, methods);
+    printMasking(signatureOf);
+    printPerturbed(redrive);
+  }
 }
 
 /** A single line is an error message, several lines are output. */
@@ -96,8 +105,9 @@ function printTheme(name, files, methods) {
 }
 
 function scoreOf(rows, keys, isTraces) {
+  if (!isTraces) return betterLabels(rows, keys).score;
   const labels = rows.map(({ label }) => label);
-  return isTraces ? { pairF1: pairScore(labels, keys) } : exactGroups(labels, keys);
+  return { pairF1: pairScore(labels, keys) };
 }
 
 function scoreText(score) {
@@ -145,6 +155,65 @@ function printMasking(signatureOf) {
       `\nMasking, ${file.replace(".jsonl", "")}: ${agreed.length} of ${rows.length} texts are masked in the same places.`,
     );
   }
+}
+
+/** Prints the share of changed texts that kept their group, or lost it where they must. */
+function printPerturbed(keyOf) {
+  const { "Log lines": logs, "Error messages": errors } = themes();
+  if (logs.length + errors.length === 0) return;
+  const rules = { ...SAME, ...OTHER };
+  const titles = Object.keys(rules);
+  console.log(`\nPerturbation: the share of right answers\n${narrow(["", ...titles, "same", "other"])}`);
+  const sums = [];
+  for (const file of [...logs, ...errors]) {
+    const results = perturb(sampled(readSet(file).map(({ text }) => text)), keyOf);
+    const shares = titles.map((rule) => shareOf([results[rule]]));
+    const ways = [SAME, OTHER].map((way) => shareOf(Object.keys(way).map((rule) => results[rule])));
+    sums.push([...shares, ...ways]);
+    console.log(narrow([file.replace(".jsonl", ""), ...[...shares, ...ways].map(shareText)]));
+  }
+  const means = sums[0].map((_, at) => {
+    const known = sums.map((shares) => shares[at]).filter((share) => share !== undefined);
+    return known.length === 0 ? undefined : known.reduce((sum, one) => sum + one, 0) / known.length;
+  });
+  console.log(narrow(["mean", ...means.map(shareText)]));
+}
+
+function shareOf(results) {
+  const known = results.filter((result) => result !== undefined);
+  const all = known.reduce((sum, one) => sum + one.all, 0);
+  return all === 0 ? undefined : known.reduce((sum, one) => sum + one.right, 0) / all;
+}
+
+function shareText(share) {
+  return share === undefined ? "-" : share.toFixed(3);
+}
+
+/** Prints the true groups that were split or joined, those with most lines first, and the texts that perturbation moved. */
+function printMistakes(file, signatureOf) {
+  const rows = readSet(`${file}.jsonl`);
+  const keys = rows.map(({ text }) => signatureOf(failureOf(text)).signature);
+  const { labels } = betterLabels(rows, keys);
+  const patternOf = (at) => signatureOf(failureOf(rows[at].text)).pattern.replace(/^Unknown::/, "");
+  for (const { kind, label, members } of mistakes(labels, keys).slice(0, MISTAKES_MAX)) {
+    console.log(`\n${kind} ${label}`);
+    for (const { at, count } of members)
+      console.log(`${String(count).padStart(6)}  ${patternOf(at).slice(0, 200)}`);
+  }
+  const results = perturb(
+    sampled(rows.map(({ text }) => text)),
+    (text) => signatureOf(failureOf(text)).signature,
+  );
+  for (const [rule, { wrong }] of Object.entries(results)) {
+    for (const pair of wrong.slice(0, 4))
+      console.log(`\n${rule}\n  ${pair.map((text) => text.slice(0, 200)).join("\n  ")}`);
+  }
+}
+
+function narrow(cells) {
+  return cells
+    .map((cell, at) => (at === 0 ? cell.padEnd(20) : cell.padStart(Math.max(8, cell.length + 2))))
+    .join("");
 }
 
 function row(cells) {
