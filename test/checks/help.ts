@@ -1,21 +1,21 @@
-/** The command line and its help, asked in this process. */
+/** Runs command lines in this process and collects the help of all commands. */
 import { PassThrough, Writable } from "node:stream";
-import { runCli } from "../../src/cli/program.ts";
+import { everyCommand, runCli } from "../../src/cli/program.ts";
 import { ROOT } from "./sources.ts";
 
-export interface Said {
+export interface Answer {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** What the command line answers, in this process. */
-export async function say(...argv: string[]): Promise<Said> {
-  const heard = { stdout: "", stderr: "" };
-  const stream = (name: keyof typeof heard) =>
+/** Runs a command line in this process. */
+export async function say(...argv: string[]): Promise<Answer> {
+  const written = { stdout: "", stderr: "" };
+  const stream = (name: keyof typeof written) =>
     new Writable({
       write(chunk, _encoding, done) {
-        heard[name] += String(chunk);
+        written[name] += String(chunk);
         done();
       },
     });
@@ -27,7 +27,7 @@ export async function say(...argv: string[]): Promise<Said> {
     stdout: stream("stdout"),
     stderr: stream("stderr"),
   });
-  return { code, ...heard };
+  return { code, ...written };
 }
 
 export interface Help {
@@ -37,14 +37,16 @@ export interface Help {
   readonly text: string;
 }
 
-/** The help of every command. */
-export async function everyHelp(path: readonly string[] = []): Promise<Help[]> {
-  const { stdout } = await say(...path, "--help");
-  const section = (title: string) =>
-    new RegExp(`^${title}:\\n((?: .*\\n|\\n(?= ))*)`, "m").exec(`${stdout}\n`)?.[1] ?? "";
+/** The help of the program, of every family and of every command; with a family, only what belongs to it. */
+export async function everyHelp(family = ""): Promise<Help[]> {
+  const commands = (await everyCommand()).filter(({ command }) => !command.isHidden);
+  const words = new Set(commands.flatMap(({ words }) => [words.split(" ")[0] ?? "", words]));
+  const asked = ["", ...words].filter((one) => family === "" || one.split(" ")[0] === family);
+  return Promise.all(asked.map(helpOf));
+}
+
+async function helpOf(command: string): Promise<Help> {
+  const { stdout } = await say(...command.split(" ").filter(Boolean), "--help");
   const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map((match) => match[1] ?? "");
-  const names = [...section("Commands").matchAll(/^ {2}([a-z]+)/gm)].map((match) => match[1] ?? "");
-  const below: Help[] = [];
-  for (const name of names) if (name !== "help") below.push(...(await everyHelp([...path, name])));
-  return [{ command: path.join(" "), flags, text: stdout }, ...below];
+  return { command, flags, text: stdout };
 }

@@ -96,7 +96,7 @@ describe("the page about managing letters", () => {
 
   it("with its neighbours it has every option of every command on letters and operations", async () => {
     const text = managing + settings + exchange;
-    const helps = [...(await everyHelp(["dlq"])), ...(await everyHelp(["ops"]))];
+    const helps = [...(await everyHelp("dlq")), ...(await everyHelp("ops"))];
     expect(helps.length).toBeGreaterThan(20);
     expect(withoutPlace(text, helps)).toEqual([]);
   });
@@ -152,7 +152,7 @@ describe("the page about groups", () => {
   });
 
   it("has every command and every option", async () => {
-    const helps = await everyHelp(["groups"]);
+    const helps = await everyHelp("groups");
     expect(helps.length).toBeGreaterThan(10);
     expect(withoutPlace(groups, helps)).toEqual([]);
   });
