@@ -37,12 +37,11 @@ export interface Help {
   readonly text: string;
 }
 
-/** The help of the program, of every family and of every command; with a family, only what belongs to it. */
-export async function everyHelp(family = ""): Promise<Help[]> {
+/** The help of the program, of every family and of every command, or of those that begin with the given words. */
+export async function everyHelp(words = ""): Promise<Help[]> {
   const commands = (await everyCommand()).filter(({ command }) => !command.isHidden);
-  const words = new Set(commands.flatMap(({ words }) => [words.split(" ")[0] ?? "", words]));
-  const asked = ["", ...words].filter((one) => family === "" || one.split(" ")[0] === family);
-  return Promise.all(asked.map(helpOf));
+  const all = new Set(["", ...commands.flatMap((one) => [one.words.split(" ")[0] ?? "", one.words])]);
+  return Promise.all([...all].filter((one) => `${one} `.startsWith(words && `${words} `)).map(helpOf));
 }
 
 async function helpOf(command: string): Promise<Help> {

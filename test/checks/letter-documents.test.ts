@@ -85,7 +85,7 @@ describe("the page about settings", () => {
 
 describe("the page about managing letters", () => {
   const flagsOf = async (command: string) =>
-    (await everyHelp(command.split(" ")))[0]?.flags.filter((flag) => !SHARED.includes(flag)) ?? [];
+    (await everyHelp(command))[0]?.flags.filter((flag) => !SHARED.includes(flag)) ?? [];
   it("has every word that selects letters, and every option of list, edit and retry, in a row", async () => {
     for (const command of ["dlq list", "dlq edit", "dlq retry"]) {
       const flags = await flagsOf(command);
