@@ -78,10 +78,20 @@ export function exitCodeOf(summary: JobSummary): number {
   return summary.dead > 0 ? EXIT.lettersLeft : EXIT.done;
 }
 
-export function reportError(error: unknown, { stdout, stderr }: Terminal, isJson: boolean): number {
+/** How an error is reported: as text or JSON, and with the usage line of the command that was meant. */
+interface ReportOptions {
+  readonly isJson: boolean;
+  readonly usage?: string;
+}
+
+export function reportError(
+  error: unknown,
+  { stdout, stderr }: Terminal,
+  { isJson, usage }: ReportOptions,
+): number {
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done; // help and version were printed
   if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage; // printed for a missing command
-  const failure = asRedriveError(error);
+  const failure = asRedriveError(error, usage);
   const { code, message, hint } = failure;
   if (isJson)
     stdout.write(`${JSON.stringify({ error: { code, message, ...(hint && { hint }) } }, null, 2)}\n`);
@@ -89,11 +99,15 @@ export function reportError(error: unknown, { stdout, stderr }: Terminal, isJson
   return EXIT_CODE[code];
 }
 
-function asRedriveError(error: unknown): RedriveError {
+function asRedriveError(error: unknown, usage: string | undefined): RedriveError {
   if (error instanceof RedriveError) return error;
   if (error instanceof CommanderError) {
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
-    return userError("usage", message, more.join(" ") || usageHint(error.code));
+    return userError(
+      "usage",
+      asSentence(message),
+      more.join(" ").replace(/^\((.*)\)$/, "$1") || usageHint(error.code, usage),
+    );
   }
   if (!(error instanceof Error)) throw error;
   const { code, syscall, path } = error as NodeJS.ErrnoException;
@@ -112,10 +126,12 @@ const SYSTEM_CODES: Readonly<Record<string, ErrorCode>> = {
   EROFS: "store_readonly",
 };
 
-function usageHint(code: string): string {
-  if (code === "commander.unknownOption")
-    return "Options come after their command. To list them: redrive COMMAND --help";
-  if (code === "commander.excessArguments")
-    return "The command takes fewer arguments. To list them: redrive COMMAND --help";
-  return "To list all commands: redrive --help. To list the options of a command: redrive COMMAND --help";
+function asSentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
+}
+
+function usageHint(code: string, usage = "redrive COMMAND"): string {
+  const place = code === "commander.unknownOption" ? "Options come after their command. " : "";
+  const command = usage.replace(/ [[<-].*$/, "");
+  return `${place}Usage: ${usage} (${command} --help lists the options)`;
 }

@@ -142,16 +142,18 @@ const completeWords = command({
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.done;
   const words = helpLast(argv);
+  let parser: Parser | undefined;
   const report = (result: number) => {
     code = result;
   };
   try {
-    const parser = await buildParser(words, { terminal, words, report });
+    parser = await buildParser(words, { terminal, words, report });
     requireKnownWords(parser, words);
     await parser.parseAsync([...words], { from: "user" });
     return code;
   } catch (error) {
-    return reportError(error, terminal, wantsJson(argv));
+    const isJson = wantsJson(argv);
+    return reportError(error, terminal, { isJson, ...(parser && { usage: usageOf(parser, words) }) });
   }
 }
 
@@ -256,6 +258,20 @@ function requireKnownWords(program: Parser, words: readonly string[]): void {
     }
     parser = below;
   }
+}
+
+/** The usage line of the command that the words name, e.g. `redrive queue show [options] <queue> [item]`. */
+function usageOf(program: Parser, words: readonly string[]): string {
+  let meant = program;
+  for (const word of words) {
+    const below = meant.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    if (below === undefined) break;
+    meant = below;
+  }
+  return program
+    .createHelp()
+    .commandUsage(meant)
+    .replace(/\|[\w-]+/, ""); // without an alias
 }
 
 /** Whether the default command `list` of the family takes arguments. */

@@ -23,6 +23,16 @@ async function latestOf(engine: Engine, slug: string): Promise<Job | undefined> 
   return jobs.find(({ id }) => id.startsWith(`${slug}-`) && /^-[a-z0-9]{8}$/.test(id.slice(slug.length)));
 }
 
+/** Finds the latest map or workflow of the folder, else the latest of all. */
+export async function requireLatestJob(engine: Engine, cwd: string): Promise<Job> {
+  const jobs = await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ["map", "workflow"] });
+  const latest = jobs.find((job) => isOfFolder(job, cwd)) ?? jobs[0];
+  if (latest !== undefined) return latest;
+  throw new RedriveError("job_not_found", "There are no jobs yet.", {
+    hint: "Start one: `redrive map -- COMMAND`, `redrive run WORKFLOW`, or `redrive demo` to try Redrive out.",
+  });
+}
+
 const PAGE_JOBS = 200;
 
 /** Yields each job once. Pages are delimited by creation time, which several jobs may share. */

@@ -79,7 +79,13 @@ describe("the command line", () => {
     expect(stderr).toContain("Nonsense");
   });
 
-  it("an option before its command is told where it belongs", async () => {
+  it("an error in the words of a command shows its usage", async () => {
+    const { code, stderr } = await say("queue", "show");
+    expect(code).toBe(2);
+    expect(stderr).toContain("Usage: redrive queue show [options] <queue> [item]");
+  });
+
+  it("the error of an option before its command says where options belong", async () => {
     const { code, stderr } = await say("--quiet", "map", "--", "true");
     expect(code).toBe(2);
     expect(stderr).toContain("Options come after their command");

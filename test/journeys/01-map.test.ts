@@ -249,7 +249,7 @@ describe("exit codes", () => {
   });
 
   it.each([
-    ["an option that does not exist", ["map", "--job", "3", "--", "true"], /unknown option '--job'/],
+    ["an option that does not exist", ["map", "--job", "3", "--", "true"], /Unknown option '--job'/],
     ["a number that is none", ["map", "--jobs", "many", "--", "true"], /--concurrency: "many"/],
     ["no parallelism at all", ["map", "--jobs", "0", "--", "true"], /--concurrency: "0"/],
     [
@@ -270,7 +270,7 @@ describe("exit codes", () => {
       /Allowed choices are dlq, retry, skip, stop/,
     ],
     ["a format that is none", ["map", "--format", "xml", "--", "true"], /Allowed choices are json, jsonl/],
-    ["no command", ["map"], /missing required argument 'command'/],
+    ["no command", ["map"], /Missing required argument 'command'/],
     ["an unknown variable", ["map", "--", "echo", "${itm.path}"], /itm/],
     ["an input that does not exist", ["map", "-i", "none.json", "--", "true"], /none\.json" does not exist/],
     ["a folder as input", ["map", "-i", ".", "--", "true"], /is a directory/],

@@ -1,6 +1,7 @@
 /** Looking at jobs from outside: lists, status, logs and events, while they run and afterwards. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { CLI_PATH } from "../support/cli.ts";
 import { type EventJson, openWorkshop, type Summary, upTo } from "./workshop.ts";
@@ -28,6 +29,17 @@ describe("status", () => {
       expect(await shop.json<Summary>("status", name)).toMatchObject({ job_id, succeeded: 2, dead: 1 });
     }
     expect((await shop.run(["status", "n"])).stdout).toContain("2 of 3 succeeded · 1 dead");
+  });
+
+  it("without a job shows the latest of this folder, and without any job how to start one", async () => {
+    const shop = openWorkshop();
+    const none = await shop.run(["status"]);
+    expect(none.code).toBe(4);
+    expect(none.stderr).toContain("redrive map");
+    const { job_id } = await shop.mapJson(upTo(1), "true", []);
+    mkdirSync(shop.path("elsewhere"));
+    await shop.run(["map", "--", "true"], { stdin: "1\n", cwd: shop.path("elsewhere") });
+    expect(await shop.json<Summary>("status")).toMatchObject({ job_id });
   });
 
   it("has no rate for a job that was resumed: who looks did not see the runs", async () => {

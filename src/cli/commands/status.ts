@@ -2,7 +2,7 @@
 import type { Engine } from "../../engine.ts";
 import { EVENT_TYPES, type Event, eventToJson } from "../../item/event.ts";
 import { isStanding } from "../../item/job.ts";
-import { refuseStanding, requireJob } from "../../queue/find-job.ts";
+import { refuseStanding, requireJob, requireLatestJob } from "../../queue/find-job.ts";
 import { type JobSummary, summarise, summaryToJson } from "../../queue/job-summary.ts";
 import { type RunningItem, readRunning, runningToJson } from "../../queue/running-items.ts";
 import { systemClock, toRfc3339 } from "../../std/clock.ts";
@@ -19,13 +19,16 @@ const POLL_MS = 500;
 
 const status = command({
   summary: "Show the status of a job.",
-  examples: ["redrive status nightly", "redrive status nightly --watch"],
-  arguments: { name: argument("<job>", "id or name") },
+  examples: ["redrive status", "redrive status nightly --watch"],
+  arguments: {
+    name: argument("[job]", "id or name (default: the latest job of this folder, else the latest)"),
+  },
   options: { watch: flag("-w, --watch", "follow the job until it ends") },
-  run: (context, { name, watch }) =>
+  run: (context, { name: given, watch }) =>
     context.withStore((engine) =>
       untilInterrupted(async (interrupt) => {
         const stop = interrupt.signal;
+        const name = given ?? (await requireLatestJob(engine, context.terminal.cwd)).id;
         const summary = await (watch ? watchJob(context, engine, { name, stop }) : readSummary(engine, name));
         const running = await readRunning(engine, summary.jobId);
         const text = () =>
