@@ -8,14 +8,16 @@
  *   | items/{item}.json   | one letter in the form of `letterToJson`; {item} is the item's id: letters,      |
  *   |                     | digits, `-`, `_` and inner dots are kept, other bytes become `%XX`, a long name  |
  *   |                     | is cut and ends in a hash, the empty id is `%`                                   |
- *   | index.json          | {job_id, item_count, item_ids, updated_at}; ids in order of arrival, and         |
- *   |                     | `cursor`, the last event of the store that a synced folder includes              |
- *   |                     | (projection.ts)                                                                  |
+ *   | index.json          | {job_id, item_count, item_ids, updated_at}; ids in order of arrival, `machine`,  |
+ *   |                     | the writer's machine and boot, and `cursor`, the last event of the store that a  |
+ *   |                     | synced folder includes (projection.ts)                                           |
  *   | patterns.json       | the failure analysis, as `dlq analyze --json` prints it                          |
  *   | metrics.json        | the statistics, as `dlq stats --json` prints them                                |
  *   | .draft-*            | a temporary file; readers skip names that begin with a dot                       |
  *
- * Each file is written completely, flushed and renamed into place. Only the ids are kept in memory.
+ * Each file is written completely and renamed into place. Letter files are not flushed, because a flush costs more than the
+ * letter; when the machine has restarted since the index was written, the next sync rewrites the folder. Only the ids are
+ * kept in memory.
  */
 
 import { existsSync } from "node:fs";
@@ -24,9 +26,10 @@ import { join } from "node:path";
 import { fileNameOf } from "../item/item.ts";
 import { type Letter, letterToJson } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
-import { ConcurrencyLimit } from "../std/concurrency-limit.ts";
-import { PRIVATE_FOLDER, removeStaleDrafts, writeAtomically } from "../std/files.ts";
+import { PRIVATE_FOLDER, removeStaleDrafts, replaceUnflushed, writeAtomically } from "../std/files.ts";
 import { isJsonObject, type JsonObject, stringifyJson } from "../std/json.ts";
+import { hasRestarted, thisHost } from "../std/process-identity.ts";
+import { TimeSlice } from "../std/time-slice.ts";
 
 export function jobFolder(root: string, jobId: string): string {
   return join(root, fileNameOf(jobId));
@@ -59,7 +62,7 @@ export class FolderWriter {
   readonly folder: string;
   readonly #nameOf: (itemId: string) => string;
   readonly #names = new Map<string, string>();
-  readonly #writes = new ConcurrencyLimit(WRITING_MAX);
+  readonly #slice = new TimeSlice();
 
   constructor(jobId: string, folder: string, nameOf: (itemId: string) => string) {
     this.jobId = jobId;
@@ -67,25 +70,21 @@ export class FolderWriter {
     this.#nameOf = nameOf;
   }
 
-  /** Resolves when the next letter can be written. Rejects if writing an earlier letter failed. */
   async write(letter: Letter): Promise<void> {
     const name = this.#nameOf(letter.itemId);
-    // A letter that was buried again during the read occurs twice; the later version must be written last.
-    if (this.#names.delete(letter.itemId)) await this.#writes.end();
+    // A letter that was buried again during the read occurs twice; the later version moves to the end.
+    this.#names.delete(letter.itemId);
     this.#names.set(letter.itemId, name);
-    return this.#writes.start(() => writeItem(join(this.folder, "items", name), letter));
+    writeItem(join(this.folder, "items", name), letterToJson(letter));
+    await this.#slice.next();
   }
 
   async finish(index: IndexFacts, documents: FolderDocuments = {}): Promise<WrittenFolder> {
-    await this.#writes.end();
     await removeOthers(join(this.folder, "items"), new Set(this.#names.values()));
     await writeSummary(this.folder, { ...index, jobId: this.jobId, itemIds: this.#names.keys() }, documents);
     return { jobId: this.jobId, folder: this.folder, items: this.#names.size };
   }
 }
-
-/** Exceeds the size of Node's thread pool, so that the file system can combine several flushes. */
-export const WRITING_MAX = 16;
 
 export async function makeFolder(folder: string): Promise<(itemId: string) => string> {
   await mkdir(join(folder, "items"), { recursive: true, mode: PRIVATE_FOLDER });
@@ -98,9 +97,8 @@ export async function removeOldDrafts(folder: string): Promise<void> {
   await removeStaleDrafts(join(folder, "items"));
 }
 
-/** Does not flush the folder: if a power failure loses the file, the next sync writes it again. */
-export function writeItem(path: string, letter: Letter): Promise<void> {
-  return writeAtomically(path, `${stringifyJson(letterToJson(letter), 2)}\n`, { syncFolder: false });
+export function writeItem(path: string, letter: JsonObject): void {
+  replaceUnflushed(path, `${stringifyJson(letter, 2)}\n`);
 }
 
 async function removeOthers(items: string, names: ReadonlySet<string>): Promise<void> {
@@ -134,20 +132,24 @@ export async function writeSummary(
     item_count: itemIds.length,
     item_ids: itemIds,
     updated_at: toRfc3339(index.now),
-    ...(index.cursor !== undefined && { cursor: index.cursor }),
+    ...(index.cursor !== undefined && { machine: thisHost(), cursor: index.cursor }),
   });
 }
 
-/** Returns null for a missing or invalid index, because it can be rebuilt from the files in the folder. */
+/**
+ * Returns null for a missing or invalid index, because it can be rebuilt from the store. The cursor is omitted if this
+ * machine has restarted since, because a power failure may have lost files that were not flushed.
+ */
 export async function readIndex(folder: string) {
   const read = readFile(join(folder, "index.json"), "utf8").then(JSON.parse);
   const json: unknown = await read.catch(() => null);
   if (!isJsonObject(json)) return null;
-  const { job_id: jobId, item_ids: ids, cursor } = json;
+  const { job_id: jobId, item_ids: ids, machine, cursor } = json;
+  const isCurrent = typeof machine !== "string" || !hasRestarted(machine);
   return {
     jobId: typeof jobId === "string" ? jobId : "",
     itemIds: Array.isArray(ids) ? ids.filter((id): id is string => typeof id === "string") : [],
-    cursor: typeof cursor === "number" ? cursor : undefined,
+    cursor: typeof cursor === "number" && isCurrent ? cursor : undefined,
   };
 }
 

@@ -2,15 +2,14 @@
  * Keeps a job's letter directory in sync with the store. Events identify the changed letters; the index
  * records the last event. Several processes may do this at once: each repeats until there is no newer event.
  */
-import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Engine, LetterFilter, StoredLetter } from "../engine.ts";
 import type { Event, EventType } from "../item/event.ts";
 import { type Letter, letterToJson } from "../item/letter.ts";
 import type { ItemState } from "../item/state.ts";
-import { ConcurrencyLimit } from "../std/concurrency-limit.ts";
 import type { JsonObject } from "../std/json.ts";
+import { TimeSlice } from "../std/time-slice.ts";
 import {
   type FolderDocuments,
   jobFolder,
@@ -18,7 +17,6 @@ import {
   openFolder,
   readIndex,
   removeOldDrafts,
-  WRITING_MAX,
   writeItem,
   writeSummary,
 } from "./directory.ts";
@@ -43,6 +41,7 @@ export interface CaughtUp {
 export class Projection {
   readonly folder: string;
   readonly #options: ProjectionOptions;
+  readonly #slice = new TimeSlice();
   /** The newest event that was applied. Used while the folder has no index that records it. */
   #cursor: number | undefined;
   #cleanedUp: Promise<void> | undefined;
@@ -156,16 +155,19 @@ export class Projection {
       const isNew = ids.some((id) => waits(letters.get(id)));
       if (!this.isThere && !isNew) continue;
       const nameOf = await this.#makeFolder();
-      const writes = new ConcurrencyLimit(WRITING_MAX);
+      const changes: JsonObject[] = [];
       for (const id of ids) {
         const letter = letters.get(id);
         const path = join(this.folder, "items", nameOf(id));
         if (!waits(letter) || touched.get(id)?.isNew) itemIds.delete(id);
         if (waits(letter)) itemIds.add(id);
-        await writes.start(() => (waits(letter) ? writeItem(path, letter) : rm(path, { force: true })));
+        const change = changeOf(id, letter, touched.get(id)?.last);
+        if (waits(letter)) writeItem(path, change);
+        else rmSync(path, { force: true });
+        changes.push(change);
+        await this.#slice.next();
       }
-      await writes.end();
-      await this.#options.onChange?.(ids.map((id) => changeOf(id, letters.get(id), touched.get(id)?.last)));
+      await this.#options.onChange?.(changes);
     }
     return all.length;
   }

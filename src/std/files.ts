@@ -1,6 +1,17 @@
 /** Writes files atomically, by a flushed temporary file and a rename. Also creates folders and sets permissions. */
 import { createHash } from "node:crypto";
-import { chmodSync, closeSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { type FileHandle, open, opendir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { processStart, thisHost } from "./process-identity.ts";
@@ -32,6 +43,31 @@ export async function writeAtomically(
   }
   if (syncFolder) await withFile(folder, "r", (handle) => handle.sync());
 }
+
+/**
+ * Replaces a file in an existing folder without flushing it, so a power failure may lose its content. A tenth of the cost of
+ * `writeAtomically`, for many small derived files.
+ */
+export function replaceUnflushed(path: string, content: string): void {
+  draftName ??= `${DRAFT}${hostHash()}-${process.pid}-${randomName(8)}`;
+  const draft = join(dirname(path), draftName);
+  try {
+    const file = openSync(draft, "w", PRIVATE_FILE);
+    try {
+      fchmodSync(file, PRIVATE_FILE); // the umask may have removed permissions of the owner
+      writeFileSync(file, content);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}
+
+/** One for the process, because nothing else runs between its creation and the rename. */
+let draftName: string | undefined;
 
 /** Writes a file atomically, but a device or pipe such as /dev/stdout directly, because a rename would replace it. */
 export async function writeOut(path: string, content: FileContent): Promise<void> {

@@ -56,7 +56,7 @@ export function ownerState(owner: Owner): OwnerState {
 }
 
 /** Whether this machine has rebooted since `host` was recorded. If so, all processes of that time have ended. */
-function hasRestarted(host: string): boolean {
+export function hasRestarted(host: string): boolean {
   const [name, boot] = host.split("/");
   const [nameHere, bootHere] = thisHost().split("/");
   return name === nameHere && boot !== undefined && bootHere !== undefined && boot !== bootHere;

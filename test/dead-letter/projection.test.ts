@@ -119,6 +119,26 @@ describe("the projection of a job's letters", () => {
     await expectTheSame();
   });
 
+  it("a folder is rewritten when the machine has restarted, because files may have been lost", async () => {
+    await kit.bury(["a", "b"]);
+    await project().catchUp();
+    const index = readJson(folder, "index.json");
+    const [name, , ...rest] = String(index.machine).split("/");
+    const machine = [name, "another-boot", ...rest].join("/");
+    writeFileSync(join(folder, "index.json"), JSON.stringify({ ...index, machine }));
+    writeFileSync(join(folder, "items", "a.json"), ""); // as a power failure may leave it
+    await project().catchUp();
+    await expectTheSame();
+  });
+
+  it("a folder that another machine wrote is continued", async () => {
+    await kit.bury(["a", "b"]);
+    await project().catchUp();
+    const index = readJson(folder, "index.json");
+    writeFileSync(join(folder, "index.json"), JSON.stringify({ ...index, machine: "another/boot/ns" }));
+    expect(await project().catchUp()).toEqual({ files: 0, indexes: 0, items: 2 });
+  });
+
   it("a folder that was deleted while it was kept is written anew", async () => {
     const projection = project();
     await kit.bury(["a", "b"]);
