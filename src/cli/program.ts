@@ -44,6 +44,9 @@ const SECTIONS: Readonly<Record<string, readonly (Single | Family)[]>> = {
     }),
   ],
   "Follow work": [
+    single(() => import("./commands/overview.ts"), {
+      overview: "Show what needs attention: dead letters, the largest groups, queues, running jobs.",
+    }),
     family("jobs", "Manage jobs: runs of maps and workflows.", () => import("./commands/jobs.ts")),
     single(() => import("./commands/status.ts"), {
       status: "Show the status of a job.",

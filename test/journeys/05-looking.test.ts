@@ -6,6 +6,11 @@ import { describe, expect, it } from "vitest";
 import { CLI_PATH } from "../support/cli.ts";
 import { type EventJson, openWorkshop, type Summary, upTo } from "./workshop.ts";
 
+type Overview = {
+  readonly groups: readonly { readonly signature: string; readonly count: number }[];
+  readonly queues: readonly { readonly dead_letters: number }[];
+};
+
 describe("jobs", () => {
   it("lists jobs newest first, as many as --limit says", async () => {
     const shop = openWorkshop();
@@ -18,6 +23,23 @@ describe("jobs", () => {
     const { stdout } = await shop.run(["jobs"]);
     expect(stdout).toContain("third");
     expect(stdout).toContain("completed");
+  });
+});
+
+describe("overview", () => {
+  it("shows dead letters, the largest group, queues without a worker and how to continue", async () => {
+    const shop = openWorkshop();
+    expect((await shop.run(["overview"])).stdout).toContain("redrive demo");
+    await shop.map(upTo(4), "[ $1 = 2 ] || { echo broken >&2; exit 1; }", ["--name", "n", "--retries", "0"]);
+    await shop.run(["queue", "create", "orders"]);
+    await shop.run(["queue", "add", "orders", "--data", '{"id":"7"}']);
+    const { stdout } = await shop.run(["overview"]);
+    expect(stdout).toMatch(/^3 letters in 1 group · 1 ready · 0 running\n/);
+    expect(stdout).toMatch(/orders +1 +0 +0 +0 .*no worker/);
+    const { groups, queues } = await shop.json<Overview>("overview");
+    expect(groups).toMatchObject([{ count: 3 }]);
+    expect(stdout).toContain(`redrive groups show ${groups[0]?.signature}`);
+    expect(queues.map(({ dead_letters }) => dead_letters).sort()).toEqual([0, 3]);
   });
 });
 

@@ -16,7 +16,7 @@ const SHOWN = 8;
 export function Overview() {
   return (
     <>
-      <Heading title="Overview" command="redrive status" />
+      <Heading title="Overview" command="redrive overview" />
       <Tiles />
       <div className="mt-3 grid grid-cols-1 items-start gap-3 xl:grid-cols-2">
         <NewGroups />
