@@ -61,9 +61,15 @@ export class Output {
     };
   }
 
+  /** The bytes that `chunks` yields: fewer than `bytes` if the output was cut. */
+  get fileBytes(): number {
+    return this.#captured.bytes;
+  }
+
   /** Yields the stored bytes in chunks. A chunk is valid only until the next one is read. */
-  chunks(): Iterable<Buffer> {
-    return this.#captured.bytes === 0 ? [] : chunksOf(this.#range(0, this.#captured.bytes));
+  chunks(from = 0): Iterable<Buffer> {
+    const bytes = this.#captured.bytes - from;
+    return bytes <= 0 ? [] : chunksOf(this.#range(from, bytes));
   }
 
   removeFiles(): void {

@@ -27,6 +27,8 @@ export interface ProcessOptions {
   readonly timeoutMs?: number | undefined;
   readonly graceMs: number;
   readonly signal: AbortSignal;
+  /** Aborted to end the process for a reason that the caller knows. */
+  readonly halt?: AbortSignal | undefined;
   /** Called just before the process starts. False when the lease may have expired. */
   readonly mayStart: () => boolean;
   readonly now: () => number;
@@ -35,7 +37,7 @@ export interface ProcessOptions {
   readonly keep: (ended: Ended, cuts: Cuts) => KeptOutput | Promise<KeptOutput>;
 }
 
-type CutShort = "timeout" | "stopped" | null;
+type CutShort = "timeout" | "stopped" | "halted" | null;
 
 export interface ProcessEnd {
   readonly ended: Ended;
@@ -80,7 +82,7 @@ const NEVER_STARTED: ProcessEnd = {
 };
 
 /** Ends the whole tree on a timeout or when the runner stops. */
-function limit(launched: Pick<Launched, "end">, { signal, timeoutMs, graceMs }: ProcessOptions) {
+function limit(launched: Pick<Launched, "end">, { signal, halt, timeoutMs, graceMs }: ProcessOptions) {
   let cutShort: CutShort = null;
   let ending: Promise<void> | undefined;
   const end = (why: CutShort) => {
@@ -88,14 +90,17 @@ function limit(launched: Pick<Launched, "end">, { signal, timeoutMs, graceMs }: 
     ending ??= launched.end(graceMs);
   };
   const onStop = () => end("stopped");
+  const onHalt = () => end("halted");
   const cancel = timeoutMs === undefined ? undefined : systemClock.after(timeoutMs, () => end("timeout"));
   if (signal.aborted) onStop();
   else signal.addEventListener("abort", onStop, { once: true });
+  halt?.addEventListener("abort", onHalt, { once: true });
   return {
     /** Called when the process itself has ended; waits until its descendants have ended too. */
     async done(): Promise<CutShort> {
       cancel?.();
       signal.removeEventListener("abort", onStop);
+      halt?.removeEventListener("abort", onHalt);
       await ending;
       return cutShort;
     },

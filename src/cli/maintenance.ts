@@ -9,7 +9,9 @@ import type { Context } from "./context.ts";
 /** Reads the settings, so that errors in them are reported before anything starts. */
 export async function maintenanceOf(
   context: Context,
-): Promise<Required<Pick<RunDeps, "services" | "fixes" | "poisonAfter" | "groupRules" | "classRules">>> {
+): Promise<
+  Required<Pick<RunDeps, "services" | "fixes" | "poisonAfter" | "groupRules" | "classRules" | "prices">>
+> {
   const config = await trustedConfig(context);
   const { dlq, groups, classify } = config;
   const { letterRetention } = await import("../service/letter-retention.ts");
@@ -21,6 +23,7 @@ export async function maintenanceOf(
     poisonAfter: dlq.poisonAfter ?? Number.POSITIVE_INFINITY,
     groupRules: groups,
     classRules: classify,
+    prices: config.prices,
   };
 }
 

@@ -211,6 +211,16 @@ const redactForm = z
   })
   .meta({ id: "redact" });
 
+const dollars = z.number().min(0, "expected dollars for a million tokens, at least 0");
+
+const priceForm = z
+  .strictObject({
+    input: dollars.describe("Dollars for a million input tokens."),
+    cached: maybe(dollars, "Dollars for a million input tokens from a cache. Default: as input."),
+    output: dollars.describe("Dollars for a million output tokens."),
+  })
+  .meta({ id: "price" });
+
 const workForm = z
   .strictObject({
     queue: required("a queue").describe("The name of the queue."),
@@ -234,6 +244,10 @@ export const configForm = z
     classify: maybe(
       z.array(classRuleForm),
       "Rules for the type and class of failures. The first match takes precedence over the built-in rules.",
+    ),
+    prices: maybe(
+      z.record(z.string(), priceForm),
+      "Prices by model, or by agent such as codex, for agents that report tokens but no cost.",
     ),
     redact: maybe(z.array(redactForm), "Values of items that the server hides from roles."),
     work: maybe(z.array(workForm), "Queues that `redrive serve --work` processes, with their commands."),

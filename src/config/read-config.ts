@@ -1,5 +1,6 @@
 /** Parses `redrive.yml` into settings, or throws one usage error that lists every problem with its position. */
 import { dirname, resolve } from "node:path";
+import type { Prices } from "../agent/prices.ts";
 import { RedriveError } from "../errors.ts";
 import type { FixChange, FixRule } from "../redrive/fix.ts";
 import type { ClassRule } from "../retry/class-rule.ts";
@@ -60,6 +61,9 @@ export async function readConfig(text: string, path: string): Promise<Config> {
     fixes: rulesFrom(value.fixes ?? [], folder),
     groups: (value.groups ?? []).map(groupRuleFrom),
     classify: (value.classify ?? []).map(classRuleFrom),
+    prices: Object.fromEntries(
+      Object.entries(value.prices ?? {}).map(([name, price]) => [name, compact(price)]),
+    ) as Prices,
     redact: (value.redact ?? []).map(({ paths, below = "admin" }) => ({ paths: [paths].flat(), below })),
     work: (value.work ?? []).map(({ concurrency, ...work }) => ({ ...work, ...compact({ concurrency }) })),
     watch: watchFrom(value.watch ?? {}, folder),

@@ -1,4 +1,6 @@
 /** The settings of `redrive.yml` and their defaults. */
+
+import type { Prices } from "../agent/prices.ts";
 import type { FixRule } from "../redrive/fix.ts";
 import { DEFAULT_LIMITS } from "../redrive/limits.ts";
 import type { ClassRule } from "../retry/class-rule.ts";
@@ -13,6 +15,8 @@ export interface Config {
   readonly groups: readonly GroupRule[];
   /** Rules that correct the type and class of failures; the first match wins. */
   readonly classify: readonly ClassRule[];
+  /** Prices for agents that report tokens but no cost. */
+  readonly prices: Prices;
   /** Values of items that the server hides from roles. */
   readonly redact: readonly RedactRule[];
   /** Queues that `redrive serve --work` processes. */
@@ -57,6 +61,7 @@ export const DEFAULT_CONFIG: Config = {
   fixes: [],
   groups: [],
   classify: [],
+  prices: {},
   redact: [],
   work: [],
   watch: DEFAULT_WATCH,

@@ -1,6 +1,7 @@
 /** Runs a job's queue with the handler of its kind, and records how it ended. `map`, `run`, `resume` and `dlq retry` use it. */
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
+import type { Prices } from "../agent/prices.ts";
 import { type CommandSpec, commandHandler } from "../attempt/command.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import { openLauncher } from "../attempt/launcher.ts";
@@ -52,6 +53,8 @@ export interface RunDeps extends RunnerSettings {
   readonly fixes?: readonly FixRule[];
   /** Background services that run with the job. */
   readonly services?: readonly StartService[];
+  /** Prices for agents that report tokens but no cost. */
+  readonly prices?: Prices;
   /** How long a stop waits for handlers that ignore their signal. Default: until they end. */
   readonly abandonAfterMs?: number | undefined;
 }
@@ -86,6 +89,7 @@ export interface JobRuntime {
   readonly clock: Clock;
   /** Whether the output of successful commands is printed, so that all of it must be kept. Default false. */
   readonly isOutputWanted?: boolean | undefined;
+  readonly prices?: Prices | undefined;
   readonly onNotice?: ((notice: string) => void) | undefined;
   readonly stop: AbortSignal;
   /** Whether a letter still refers to the kept worktree. */
@@ -101,7 +105,7 @@ export async function withJobRuntime<T>(
   deps: RunDeps & Pick<JobRuntime, "onNotice">,
   action: (jobRuntime: JobRuntime) => Promise<T>,
 ): Promise<T> {
-  const { engine, home, clock = systemClock, stop, isOutputWanted, onNotice } = deps;
+  const { engine, home, clock = systemClock, stop, isOutputWanted, prices, onNotice } = deps;
   const logs = jobLogs(home, job.id);
   const scratch = `${logs.runningFolder}/${process.pid}-${randomName(6)}`;
   makeFolder(scratch, 0o700);
@@ -110,7 +114,7 @@ export async function withJobRuntime<T>(
   const evidence = evidenceFolder(home, engine.url);
   try {
     return await action({
-      ...{ home, launcher, logs, evidence, scratch, clock, stop, isOutputWanted, onNotice },
+      ...{ home, launcher, logs, evidence, scratch, clock, stop, isOutputWanted, prices, onNotice },
       isKeptForLetter: (kept) => isNamedByLetter(engine, job.id, kept),
       recordEvent: async (type, data) => void (await engine.changeJob(job.id, { event: { type, data } })),
       hasLetters: () => hasLetters(engine, job.id),

@@ -79,6 +79,7 @@ export function stepContextOf(
     mask: masker.mask,
     graceMs: DEFAULT_GRACE_MS,
     evidenceFolder: spec.keepEvidence ? jobRuntime.evidence : undefined,
+    agents: { prices: jobRuntime.prices },
     clock: jobRuntime.clock,
     random: Math.random,
   };

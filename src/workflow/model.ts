@@ -56,6 +56,8 @@ export interface Step {
   readonly action: Action;
   readonly id?: string;
   readonly timeoutMs?: number;
+  /** How long an agent may print nothing. Default: 30 minutes for an agent with a known stream. */
+  readonly silenceMs?: number;
   readonly env: Readonly<Record<string, string>>;
   /** Relative to the root folder of the phase, and always inside it. */
   readonly workingDir?: string;

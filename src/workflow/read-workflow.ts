@@ -149,6 +149,7 @@ function buildStep(form: StepForm): Step {
     commitRequired: form.commit_required ?? false,
     id: form.id,
     timeoutMs: milliseconds(form.timeout),
+    silenceMs: milliseconds(form.silence_timeout),
     workingDir: form.working_dir,
     when: form.when,
     capture: name === undefined ? undefined : { name, format: form.capture_format ?? ("string" as const) },

@@ -1,10 +1,14 @@
 /** Runs the process of a `shell` or `agent` step with its environment and folder, and evaluates its output and exit code. */
 import { rmSync, statSync, writeFileSync } from "node:fs";
+import type { AgentReport } from "../agent/agent-record.ts";
+import { AgentWatch } from "../agent/agent-watch.ts";
+import { REPORT_LINES } from "../agent/formats/report-lines.ts";
 import type { Cuts, KeptOutput } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { Output } from "../attempt/output.ts";
 import { itemEnvironment, type ProcessEnd, type ProcessOptions, runProcess } from "../attempt/run-process.ts";
 import { RedriveError } from "../errors.ts";
+import { addUsage } from "../item/agent-usage.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { describeThrown } from "../retry/thrown.ts";
 import { PRIVATE_FILE } from "../std/files.ts";
@@ -45,6 +49,8 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
     };
   }
   let printed: Printed | undefined;
+  const watch = watchOf(step, program, files, at);
+  watch?.start();
   const end = await runProcess({
     launcher: context.launcher,
     spec: {
@@ -52,19 +58,21 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
       ...{ stdoutPath: files.stdout, stderrPath: files.stderr },
     },
     outputs: at.run.outputs,
+    isStdoutWanted: watch !== undefined,
     running: runningOf(at, program),
     failureFile: files.failure,
     timeoutMs: step.timeoutMs,
     graceMs: context.graceMs,
     signal: at.signal,
+    halt: watch?.halt,
     mayStart: context.mayStart,
     now: context.clock.now,
     evidenceFolder: context.evidenceFolder,
     keep: async (ended, cuts) => {
-      printed = await keepPrinted(at, program, { ended, cuts, files });
+      printed = await keepPrinted(at, watch, { ended, cuts, files });
       return printed.kept;
     },
-  });
+  }).finally(() => watch?.stop());
   const release = () => {
     printed?.raw.removeFiles();
     printed?.stderr.removeFiles();
@@ -75,7 +83,7 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
   const isStopped = end.cutShort === "stopped" && !passedDeadline(at);
   if (!isStopped && startStage !== "runner") {
     const output = printed?.stdout ?? new Output("stdout", { bytes: 0 }, files.stdout, undefined);
-    return { kind: "ran", output, release, ...resultOf(end, printed?.report, step, at) };
+    return { kind: "ran", output, release, ...resultOf(finished(end, watch), printed?.report, step, at) };
   }
   release();
   return isStopped
@@ -87,8 +95,47 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
 function runningOf(at: At, program: Program): ProcessOptions["running"] {
   const { logPath: log, secretValues } = at.run.context;
   if (secretValues.length > 0) return undefined;
-  const isStream = program.protocol === "claude";
-  return { log, title: titleOf(at), ...(isStream && { isStream }) };
+  return { log, title: titleOf(at), ...(program.protocol === "claude" && { isStream: true }) };
+}
+
+/** Publishes the running output again as a stream, now that its first line has shown the format. */
+function announceStream(at: At, program: Program, { stdout, stderr }: Files): void {
+  const running = runningOf(at, program);
+  if (running) at.run.outputs.announce({ ...running, stdout, stderr, isStream: true });
+}
+
+/** Programs that only report their use print other output too, which is their answer. */
+function isStream({ format }: AgentReport): boolean {
+  return format !== undefined && format !== REPORT_LINES;
+}
+
+function watchOf(step: Step, program: Program, files: Files, at: At): AgentWatch | undefined {
+  const { action, silenceMs } = step;
+  if (action.kind !== "agent") return undefined;
+  const { prices, outliveMs } = at.run.context.agents ?? {};
+  let isAnnounced = program.protocol === "claude";
+  return new AgentWatch({
+    ...{ stdoutPath: files.stdout, stderrPath: files.stderr, silenceMs, outliveMs, prices },
+    format: action.protocol === "claude" ? "claude" : undefined,
+    model: modelOf(program.argv),
+    onReport: (report) => {
+      if (isAnnounced || !isStream(report)) return;
+      isAnnounced = true;
+      announceStream(at, program, files);
+    },
+  });
+}
+
+/** Returns the model that the command names, because not all streams do. */
+function modelOf(argv: readonly string[]): string | undefined {
+  const at = argv.findIndex((word) => word === "-m" || word === "--model");
+  return at >= 0 ? argv[at + 1] : argv.find((word) => word.startsWith("--model="))?.slice("--model=".length);
+}
+
+/** An agent that was ended after its final message counts as ended by itself. */
+function finished(end: ProcessEnd, watch: AgentWatch | undefined): ProcessEnd {
+  if (!watch?.hasOutlived || end.cutShort !== "halted") return end;
+  return { ...end, cutShort: null, ended: { ...end.ended, exitCode: 0, signal: null } };
 }
 
 function resultOf(
@@ -110,7 +157,7 @@ function resultOf(
   return { exitCode, isFinal, failed };
 }
 
-/** The output of a process. For `claude`, `stdout` is the answer and `raw` the JSON stream. */
+/** The output of a process. For an agent with a known stream, `stdout` is the answer and `raw` the stream. */
 interface Printed {
   readonly stdout: Output;
   readonly raw: Output;
@@ -121,20 +168,26 @@ interface Printed {
 
 async function keepPrinted(
   at: At,
-  program: Program,
+  watch: AgentWatch | undefined,
   { ended, cuts, files }: { ended: Ended; cuts: Cuts; files: Files },
 ): Promise<Printed> {
   const raw = new Output("stdout", ended.stdout, files.stdout, cuts.stdout);
   const stderr = new Output("stderr", ended.stderr, files.stderr, cuts.stderr);
-  const agent = program.protocol === "claude" ? await keepAgentLog(at, raw, ended.exitCode) : undefined;
-  const answer = agent?.answer === undefined ? undefined : Buffer.from(agent.answer);
+  const report = watch?.finish(raw);
+  if (report?.usage) at.run.usage = addUsage(at.run.usage, report.usage);
+  const stream = report && isStream(report) ? report : undefined;
+  const titles = stream ? await keepAgentLog(at, raw) : [];
+  const answer = stream?.answer === undefined ? undefined : Buffer.from(stream.answer);
   const shown = answer ? { ...ended, stdout: { bytes: answer.length, inline: answer } } : ended;
-  const titles = [titleOf(at, endText(ended)), ...(agent?.titles ?? [])];
   const paths = { stdoutPath: files.stdout, stderrPath: files.stderr };
   const shownCuts = answer ? { stderr: cuts.stderr } : cuts;
-  const kept = await logProcess(at, { ended: shown, cuts: shownCuts, ...paths }, titles);
+  const kept = await logProcess(at, { ended: shown, cuts: shownCuts, ...paths }, [
+    titleOf(at, endText(ended)),
+    ...titles,
+  ]);
   const stdout = answer ? new Output("stdout", shown.stdout, files.stdout, undefined) : raw;
-  return { stdout, raw, stderr, kept, report: agent?.report };
+  const failure = report && watch?.failureOf(report, ended.exitCode, at.run.context.clock.now());
+  return { stdout, raw, stderr, kept, report: failure };
 }
 
 interface Files {

@@ -1,7 +1,10 @@
 /** The context of a step: everything that differs between setup, agents, reduce and merge. */
+
+import type { Prices } from "../agent/prices.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import type { OutputMask } from "../attempt/output.ts";
 import type { OutputWatch } from "../attempt/output-watch.ts";
+import type { AgentUsage } from "../item/agent-usage.ts";
 import type { Failure } from "../item/failure.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import type { Json } from "../std/json.ts";
@@ -36,8 +39,16 @@ export interface StepContext {
   readonly head?: (() => Promise<string>) | undefined;
   readonly clock: Clock;
   readonly random: Random;
+  /** Settings of agents. Default: no prices, and 30 s to end after the final message. */
+  readonly agents?: AgentSettings;
   /** Called when a step begins, for progress output: `step 2 of 5: shell: cargo test`. */
   readonly onStep?: (index: number, total: number, label: string) => void;
+}
+
+export interface AgentSettings {
+  readonly prices?: Prices | undefined;
+  /** How long an agent may run after its final message. */
+  readonly outliveMs?: number | undefined;
 }
 
 export type StepsEnd =
@@ -48,13 +59,6 @@ export type StepsEnd =
     })
   /** The runner stopped, or the machine failed (`why`). The attempt is not counted. */
   | { readonly kind: "stopped"; readonly why?: string };
-
-export interface AgentUsage {
-  readonly model?: string;
-  readonly costUsd?: number;
-  readonly inputTokens?: number;
-  readonly outputTokens?: number;
-}
 
 export interface Run {
   readonly context: StepContext;

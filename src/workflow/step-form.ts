@@ -152,6 +152,11 @@ const plainStep = z.strictObject({
     .regex(/^[A-Za-z0-9][\w.-]*$/, "an id may contain only letters, digits, -, _ and .")
     .optional(),
   timeout: duration.optional().describe("After this time the step and all its processes are ended."),
+  silence_timeout: duration
+    .optional()
+    .describe(
+      "After this time without output an agent is ended. Default 30m for an agent with a known stream.",
+    ),
   env: z.record(z.string(), scalar).optional(),
   working_dir: required("a folder").optional(),
   when: required("an expression")

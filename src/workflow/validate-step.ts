@@ -1,6 +1,6 @@
 /** `validate`: a step rates how complete the work is. Below the threshold, `on_incomplete` runs and the work is rated again. */
+import { parseMessage } from "../agent/message-lines.ts";
 import { asText, type Json, type JsonObject } from "../std/json.ts";
-import { parseObject } from "./agent-log.ts";
 import type { Validation } from "./model.ts";
 import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-context.ts";
 import { ruleFailure } from "./step-record.ts";
@@ -69,7 +69,7 @@ type ScoreReading = Score | { readonly kind: "unreadable"; readonly why: string 
 /** Reads a script's score from its whole output or its last line. Other output is ignored. */
 function readPrintedScore(output: string): ScoreReading {
   const text = output.trim();
-  const json = parseObject(text) ?? parseObject(text.split("\n").at(-1) ?? "");
+  const json = parseMessage(text) ?? parseMessage(text.split("\n").at(-1) ?? "");
   return (json && namedScore(json)) ?? { kind: "none" };
 }
 
@@ -119,14 +119,14 @@ const TRIES_MAX = 500;
 
 /** Returns the outermost JSON objects of a text in order, including the elements of arrays. */
 function objectsIn(text: string): readonly JsonObject[] {
-  const whole = parseObject(text);
+  const whole = parseMessage(text);
   if (whole !== undefined) return [whole];
   const searched = text.slice(-SEARCHED_CHARS_MAX);
   const objects: JsonObject[] = [];
   let at = searched.indexOf("{");
   for (let tries = 0; at !== -1 && tries < TRIES_MAX; tries += 1) {
     const end = endOfObject(searched, at);
-    const object = end === -1 ? undefined : parseObject(searched.slice(at, end));
+    const object = end === -1 ? undefined : parseMessage(searched.slice(at, end));
     if (object !== undefined) objects.push(object);
     at = searched.indexOf("{", object === undefined ? at + 1 : end);
   }

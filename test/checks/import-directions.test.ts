@@ -33,9 +33,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   yaml: GROUND,
   // Git worktrees and plain folders. It reads where a workflow runs, and knows neither the store nor the runner.
   workspace: [...GROUND, "workflow", "triage"], // the title of a commit is cleaned as a message is
+  // What an agent reports while it runs, read from the output that its attempt captures.
+  agent: ["item", "std", "attempt", "retry"],
   // What is to be done, and how: it reads items as a map does, runs programs as an attempt does, and calls failures by
   // the same names. It knows no store, no runner, no job and no git.
-  workflow: [...GROUND, "yaml", "intake", "attempt", "retry", "triage"],
+  workflow: [...GROUND, "yaml", "intake", "agent", "attempt", "retry", "triage"],
   // Named queues: what they are told, what comes into them, and the worker that goes on until it is told to end.
   queue: [
     ...[...GROUND, "engine.ts", "lease", "attempt", "retry", "runner"],
@@ -74,12 +76,12 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
       "store",
     ],
     "dead-letter", // the library's manager keeps failures as letters
-    ...["workflow", "workspace", "service"],
+    ...["agent", "workflow", "workspace", "service"],
     "queue", // `redrive worker` works a queue with a command
     "delivery", // the letters of a target are sent again by what sent them before
   ],
   // What a person or a project has set: fixes in the form that redrive uses, and the home in which the file may lie.
-  config: [...GROUND, "yaml", "redrive", "store", "retry", "triage", "service"], // rules for types, groups and alerts, in the forms that their parts use
+  config: [...GROUND, "yaml", "agent", "redrive", "store", "retry", "triage", "service"], // rules for types, groups and alerts, in the forms that their parts use
   // The implementations know the contract and the ground, and nothing of the stages.
   engines: [...GROUND, "engine.ts"],
   // What programs call: the functions and objects of every part, behind a check of what is given to them.
@@ -116,7 +118,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "store", // the copy of a store
     "config",
     "server", // `serve` and `token`
-    ...["workflow", "workspace"], // `validate` runs nothing; `worktrees` looks after what jobs left
+    ...["agent", "workflow", "workspace"], // the lines of agents; `validate` runs nothing; `worktrees` looks after what jobs left
   ],
 };
 

@@ -49,7 +49,24 @@ const ACTS = {
     for (let done = 0; done < Number(count); done++)
       for (let at = 0; at < chunk.length; ) at += writeSync(1, chunk, at);
   },
-  "print-secret": () => say({ type: "user", message: { content: process.env.API_TOKEN } }),
+  "print-secret": () => {
+    say({ type: "user", message: { content: process.env.API_TOKEN } });
+  },
+  /** Ends with 0 without a final message, like an agent that was interrupted. */
+  "end-early": () => {
+    say({ type: "system", subtype: "init", session_id: "early", model: "fake-model-1" });
+    return "ended";
+  },
+  /** Reports a result, then keeps running. */
+  "outlive-result": () => {
+    tellResult();
+    return ACTS.hang();
+  },
+  /** `stream:codex` prints the lines of the file codex.jsonl in the working directory. */
+  stream: (name) => {
+    writeSync(1, readFileSync(`${name}.jsonl`));
+    return "printed";
+  },
   "rate-limit": () => {
     say({
       type: "rate_limit_event",

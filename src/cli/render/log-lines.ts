@@ -1,9 +1,9 @@
 /** Prints followed output: unchanged for one item, line by line with the item's name for a job. */
 import { Transform, type TransformCallback } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
+import { agentLine } from "../../agent/agent-lines.ts";
 import type { Followed } from "../../run/follow-logs.ts";
 import { stringifyJson } from "../../std/json.ts";
-import { agentLine } from "../../workflow/agent-log.ts";
 import type { Context } from "../context.ts";
 import { clean } from "./text.ts";
 

@@ -131,6 +131,7 @@ export const runDeps = t.objectOf<RunDeps>({
   ...t.optional(t.listOf(thing), "fixes"),
   ...t.optional(t.listOf(callback), "services"),
   ...t.optional(t.flag, "isOutputWanted"),
+  ...t.optional(thing, "prices"),
   ...t.optional(t.durationMs, "abandonAfterMs"),
 });
 

@@ -1,7 +1,8 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import type { Step } from "../../../src/workflow/model.ts";
+import { CODEX, GEMINI, linesOf, OPENCODE } from "../../agent/streams.ts";
 import { isAlive } from "../../attempt/launch-kit.ts";
 import { TestClock } from "../../support/test-clock.ts";
 import { agent, claude, openBench, openGitBench, shell } from "./step-kit.ts";
@@ -182,4 +183,58 @@ test("commit_required without git is a clear failure before anything runs", asyn
   const failure = await bench.failure([shell("touch ran", { commitRequired: true })]);
   expect(failure.errorMessage).toBe("commit_required needs a git repository, and this folder is not in one");
   expect(bench.has("ran")).toBe(false);
+});
+
+test("an agent that exits with 0 without a final result has failed", async () => {
+  const bench = openBench();
+  const failure = await bench.failure([claude("go", "end-early")]);
+  expect(failure).toMatchObject({ errorType: { name: "CommandFailed" }, exitCode: 0 });
+  expect(failure.errorMessage).toContain("without a final result");
+});
+
+test("an agent that keeps running after its result is ended, and its result counts", async () => {
+  const bench = openBench({ agents: { outliveMs: 1 } });
+  const end = await bench.run([claude("go", "outlive-result")]);
+  expect(end).toMatchObject({ kind: "done", usage: { costUsd: 0.25 } });
+  expect(isAlive(Number(bench.read("agent.pid")))).toBe(false);
+});
+
+test("a silent agent is ended with all its processes", async () => {
+  const bench = openBench();
+  const command = ["sh", "-c", "echo $$ > agent.pid; sleep 1000 & wait"];
+  const action = { kind: "agent", command, prompt: "", protocol: "plain" } as const;
+  const failure = await bench.failure([{ ...agent("go"), action, silenceMs: 1500 }]);
+  expect(failure).toMatchObject({ errorType: { name: "Timeout" } });
+  expect(failure.errorMessage).toContain("the agent printed nothing for 1.5 s");
+  expect(isAlive(Number(bench.read("agent.pid")))).toBe(false);
+});
+
+test.each([
+  ["codex", CODEX, { costUsd: 0.014074, inputTokens: 24763 }, "Fixed both files."],
+  ["opencode", OPENCODE, { costUsd: 0.3, turns: 2 }, "Everything passes."],
+  ["gemini", GEMINI, { inputTokens: 1000, turns: 2 }, "Done with b.ts."],
+])(
+  "the stream of %s is recognized: its use, its answer and its JSON log",
+  async (name, lines, usage, answer) => {
+    const bench = openBench({ agents: { prices: { codex: { input: 2, cached: 0.5, output: 10 } } } });
+    writeFileSync(join(bench.root, `${name}.jsonl`), linesOf(lines));
+    const capture = { name: "answer", format: "string" } as const;
+    const end = await bench.run([agent("go", `stream:${name}`, { capture })]);
+    expect(end).toMatchObject({ kind: "done", usage });
+    expect(bench.world.variables.answer).toBe(answer);
+    expect(readFileSync(join(dirname(bench.world.logPath), "1.1.jsonl"), "utf8")).toBe(linesOf(lines));
+  },
+);
+
+test("a program that reports its cost in lines keeps its output", async () => {
+  const bench = openBench();
+  const script =
+    'printf \'{"redrive":{"cost_usd":0.02}}\\nhello\\n{"redrive":{"cost_usd":0.05,"turns":2}}\\n\'';
+  const step = {
+    ...agent("go"),
+    action: { kind: "agent", command: ["sh", "-c", script], prompt: "", protocol: "plain" },
+  } as const;
+  const end = await bench.run([step]);
+  expect(end).toMatchObject({ kind: "done", usage: { costUsd: 0.05, turns: 2 } });
+  expect(bench.log()).toContain("hello");
 });

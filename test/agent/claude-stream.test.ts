@@ -1,14 +1,23 @@
+/** The stream of Claude Code: answers, limits, errors and the use of killed agents. */
 import { expect, test } from "vitest";
-import { agentReport, readAgentLog } from "../../../src/workflow/agent-log.ts";
-import { splitWords } from "../../../src/workflow/program.ts";
+import { agentFailure } from "../../src/agent/agent-failure.ts";
+import { AgentStream } from "../../src/agent/agent-stream.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 
-const read = (...messages: unknown[]) =>
-  readAgentLog([Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(""))]);
+function read(...messages: unknown[]) {
+  return readBytes(Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join("")));
+}
+
+function readBytes(...chunks: Buffer[]) {
+  const stream = new AgentStream({ format: "claude" });
+  for (const chunk of chunks) stream.push(chunk);
+  stream.end();
+  return stream.report();
+}
 
 const failing = (result: object) =>
-  agentReport(read({ type: "result", is_error: true, ...result }), true, NOW);
+  agentFailure(read({ type: "result", is_error: true, ...result }), true, NOW);
 
 test.each([
   ["its own word", { type: "assistant", error: "rate_limit", message: {} }, { result: "wait" }],
@@ -26,7 +35,7 @@ test.each([
   ["a quoted status", { type: "system" }, { result: "API Error: 429 too many requests" }],
   ["words", { type: "system" }, { result: "5-hour usage limit reached" }],
 ])("a limit is known by %s", (_how, first, result) => {
-  const report = agentReport(read(first, { type: "result", is_error: true, ...result }), true, NOW);
+  const report = agentFailure(read(first, { type: "result", is_error: true, ...result }), true, NOW);
   expect(report).toMatchObject({ type: { name: "RateLimited" }, class: "throttled" });
 });
 
@@ -40,21 +49,21 @@ test("a missing permission of the account is no limit", () => {
     { type: "assistant", error: "authentication_failed", message: {} },
     { type: "result", is_error: true },
   );
-  expect(agentReport(summary, true, NOW)).toMatchObject({ type: { name: "PermissionError" } });
+  expect(agentFailure(summary, true, NOW)).toMatchObject({ type: { name: "PermissionError" } });
 });
 
 test("a warning about a limit is no failure, nor is a limit on the way to a success", () => {
   const warning = { type: "rate_limit_event", rate_limit_info: { status: "allowed_warning", resetsAt: 1 } };
   const result = { type: "result", subtype: "success", is_error: false, result: "fine" };
-  expect(agentReport(read(warning), true, NOW)).toBeUndefined();
+  expect(agentFailure(read(warning), true, NOW)).toBeUndefined();
   const rejected = { type: "rate_limit_event", rate_limit_info: { status: "rejected" } };
-  expect(agentReport(read(rejected, result), false, NOW)).toBeUndefined();
-  expect(agentReport(read(rejected), true, NOW)).toMatchObject({ class: "throttled" });
+  expect(agentFailure(read(rejected, result), false, NOW)).toBeUndefined();
+  expect(agentFailure(read(rejected), true, NOW)).toMatchObject({ class: "throttled" });
 });
 
 test("what an agent says about limits in a good answer is its work, not a failure", () => {
   const summary = read({ type: "result", is_error: false, result: "I fixed the rate limit handling" });
-  expect(agentReport(summary, false, NOW)).toBeUndefined();
+  expect(agentFailure(summary, false, NOW)).toBeUndefined();
 });
 
 test("without a result the use is that of the messages, each counted once", () => {
@@ -71,7 +80,10 @@ test("without a result the use is that of the messages, each counted once", () =
     type: "assistant",
     message: { model: "<synthetic>" },
   });
-  expect(summary).toEqual({ answer: "b", usage: { model: "m", inputTokens: 6, outputTokens: 6 } });
+  expect(summary).toMatchObject({
+    answer: "b",
+    usage: { model: "m", inputTokens: 6, outputTokens: 6, turns: 2 },
+  });
 });
 
 test("an empty result falls back on what the assistant said last", () => {
@@ -83,12 +95,5 @@ test("lines that are no messages are passed over, also when they are torn across
   const text = 'noise\n{"broken\n{"type":"result","result":"né"}\n[1]\nnull\n';
   const bytes = Buffer.from(text);
   const chunks = Array.from(bytes, (byte) => Buffer.of(byte));
-  expect(readAgentLog(chunks)).toEqual({ answer: "né" });
-});
-
-test("words are split as a shell would", () => {
-  expect(splitWords(` a 'b c'"d \\" e"  f\\ g '' `)).toEqual(["a", 'b cd " e', "f g", ""]);
-  expect(splitWords("")).toEqual([]);
-  expect(() => splitWords("a 'b")).toThrow("quote is not closed");
-  expect(() => splitWords('a "b')).toThrow("quote is not closed");
+  expect(readBytes(...chunks)).toMatchObject({ answer: "né", end: "success" });
 });
