@@ -20,9 +20,9 @@ describe("the documents", () => {
   });
 
   it("README links to every page of the guide and to SECURITY.md", () => {
-    const more = read("README.md").split("\n## More\n")[1] ?? "";
+    const links = read("README.md").split("\n## Documentation\n")[1] ?? "";
     const wanted = [...pages.map((name) => `docs/${name}`), "SECURITY.md"];
-    expect(wanted.filter((page) => !more.includes(`(${page})`))).toEqual([]);
+    expect(wanted.filter((page) => !links.includes(`(${page})`))).toEqual([]);
   });
 
   it("the page for operators names only alert rules and metrics that exist", () => {
