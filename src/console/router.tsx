@@ -6,7 +6,7 @@ import {
   lazyRouteComponent,
   type NotFoundRouteComponent,
 } from "@tanstack/react-router";
-import { groupSearch, letterSearch, tabSearch } from "./data/search.ts";
+import { listSearch } from "./data/search.ts";
 import { Layout } from "./shell/layout.tsx";
 import { Empty, ErrorPanel } from "./ui/panel.tsx";
 
@@ -17,87 +17,37 @@ const NotFound: NotFoundRouteComponent = () => (
 );
 
 const root = createRootRoute({ component: Layout, notFoundComponent: NotFound });
-const page = <Path extends string>(path: Path) => ({ getParentRoute: () => root, path });
+
+/** A page whose code is loaded when it is opened. */
+function page<const Path extends string, Module extends Record<string, unknown>, Name extends keyof Module>(
+  path: Path,
+  load: () => Promise<Module>,
+  name: Name & string,
+) {
+  const component = lazyRouteComponent(load, name);
+  return createRoute({ getParentRoute: () => root, path, validateSearch: listSearch, component });
+}
 
 const routes = [
-  createRoute({
-    ...page("/"),
-    component: lazyRouteComponent(() => import("./pages/overview.tsx"), "Overview"),
-  }),
-  createRoute({
-    ...page("/groups"),
-    validateSearch: groupSearch,
-    component: lazyRouteComponent(() => import("./pages/groups.tsx"), "Groups"),
-  }),
-  createRoute({
-    ...page("/groups/$signature"),
-    validateSearch: tabSearch,
-    component: lazyRouteComponent(() => import("./pages/group.tsx"), "Group"),
-  }),
-  createRoute({
-    ...page("/letters"),
-    validateSearch: letterSearch,
-    component: lazyRouteComponent(() => import("./pages/letters.tsx"), "Letters"),
-  }),
-  createRoute({
-    ...page("/letters/$queue/$item"),
-    validateSearch: letterSearch,
-    component: lazyRouteComponent(() => import("./pages/letter.tsx"), "Letter"),
-  }),
-  createRoute({
-    ...page("/queues"),
-    component: lazyRouteComponent(() => import("./pages/queues.tsx"), "Queues"),
-  }),
-  createRoute({
-    ...page("/queues/$name"),
-    validateSearch: tabSearch,
-    component: lazyRouteComponent(() => import("./pages/queue.tsx"), "Queue"),
-  }),
-  createRoute({
-    ...page("/items/$queue/$item"),
-    component: lazyRouteComponent(() => import("./pages/item.tsx"), "Item"),
-  }),
-  createRoute({ ...page("/jobs"), component: lazyRouteComponent(() => import("./pages/jobs.tsx"), "Jobs") }),
-  createRoute({
-    ...page("/jobs/$id"),
-    component: lazyRouteComponent(() => import("./pages/job.tsx"), "JobPage"),
-  }),
-  createRoute({
-    ...page("/workers"),
-    component: lazyRouteComponent(() => import("./pages/workers.tsx"), "Workers"),
-  }),
-  createRoute({
-    ...page("/operations"),
-    component: lazyRouteComponent(() => import("./pages/operations.tsx"), "Operations"),
-  }),
-  createRoute({
-    ...page("/operations/$id"),
-    component: lazyRouteComponent(() => import("./pages/operation.tsx"), "OperationPage"),
-  }),
-  createRoute({
-    ...page("/schedules"),
-    component: lazyRouteComponent(() => import("./pages/schedules.tsx"), "Schedules"),
-  }),
-  createRoute({
-    ...page("/receipts"),
-    component: lazyRouteComponent(() => import("./pages/receipts.tsx"), "Receipts"),
-  }),
-  createRoute({
-    ...page("/errors"),
-    component: lazyRouteComponent(() => import("./pages/errors.tsx"), "Errors"),
-  }),
-  createRoute({
-    ...page("/alerts"),
-    component: lazyRouteComponent(() => import("./pages/alerts.tsx"), "Alerts"),
-  }),
-  createRoute({
-    ...page("/audit"),
-    component: lazyRouteComponent(() => import("./pages/audit.tsx"), "Audit"),
-  }),
-  createRoute({
-    ...page("/tokens"),
-    component: lazyRouteComponent(() => import("./pages/tokens.tsx"), "Tokens"),
-  }),
+  page("/", () => import("./pages/overview.tsx"), "Overview"),
+  page("/groups", () => import("./pages/groups.tsx"), "Groups"),
+  page("/groups/$signature", () => import("./pages/group.tsx"), "Group"),
+  page("/letters", () => import("./pages/letters.tsx"), "Letters"),
+  page("/letters/$queue/$item", () => import("./pages/letter.tsx"), "Letter"),
+  page("/queues", () => import("./pages/queues.tsx"), "Queues"),
+  page("/queues/$name", () => import("./pages/queue.tsx"), "Queue"),
+  page("/items/$queue/$item", () => import("./pages/item.tsx"), "Item"),
+  page("/jobs", () => import("./pages/jobs.tsx"), "Jobs"),
+  page("/jobs/$id", () => import("./pages/job.tsx"), "JobPage"),
+  page("/workers", () => import("./pages/workers.tsx"), "Workers"),
+  page("/operations", () => import("./pages/operations.tsx"), "Operations"),
+  page("/operations/$id", () => import("./pages/operation.tsx"), "OperationPage"),
+  page("/schedules", () => import("./pages/schedules.tsx"), "Schedules"),
+  page("/receipts", () => import("./pages/receipts.tsx"), "Receipts"),
+  page("/errors", () => import("./pages/errors.tsx"), "Errors"),
+  page("/alerts", () => import("./pages/alerts.tsx"), "Alerts"),
+  page("/audit", () => import("./pages/audit.tsx"), "Audit"),
+  page("/tokens", () => import("./pages/tokens.tsx"), "Tokens"),
 ] as const;
 
 export function createConsoleRouter() {

@@ -1,30 +1,23 @@
 /** Reads letters page by page, and their number apart from the list, because counting may take longer. */
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { call } from "./api.ts";
-import { type LetterSearch, letterQuery } from "./search.ts";
+import { usePages } from "./list.ts";
+import { LETTER_ORDERS, type ListSearch, letterQuery, oneOf } from "./search.ts";
 
-const PAGE = 100;
-
-export function useLetters(search: LetterSearch) {
-  const letters = useInfiniteQuery({
-    queryKey: ["letters", search],
-    queryFn: ({ pageParam, signal }) => {
-      const query = { ...letterQuery(search), limit: PAGE, ...(pageParam !== "" && { cursor: pageParam }) };
-      return call("GET /letters", { query }, { signal });
-    },
-    initialPageParam: "",
-    getNextPageParam: ({ next }) => next,
-  });
-  const rows = letters.data?.pages.flatMap(({ items }) => items) ?? [];
-  const readMore = () => {
-    if (letters.hasNextPage && !letters.isFetchingNextPage) void letters.fetchNextPage();
-  };
-  return { ...letters, rows, readMore };
+export function useLetters(search: ListSearch) {
+  const sort = oneOf(LETTER_ORDERS, search.sort);
+  const query = { ...letterQuery(search), ...(sort && { sort }) };
+  return usePages(
+    ["letters", query],
+    (page, signal) => call("GET /letters", { query: { ...query, ...page } }, { signal }),
+    ({ items }) => items,
+  );
 }
 
-export function useLetterCount(search: LetterSearch) {
+export function useLetterCount(search: ListSearch) {
+  const query = letterQuery(search);
   return useQuery({
-    queryKey: ["letters", "count", search],
-    queryFn: ({ signal }) => call("GET /letters/count", { query: letterQuery(search) }, { signal }),
+    queryKey: ["letters", "count", query],
+    queryFn: ({ signal }) => call("GET /letters/count", { query }, { signal }),
   });
 }

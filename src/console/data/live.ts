@@ -1,8 +1,9 @@
 /**
  * Follows the events of the server and refreshes what is shown. Events arrive in bursts, so queries are refreshed at most
- * every second. Nothing is refreshed while rows are selected or the page is hidden.
+ * every second. Nothing is refreshed while rows are selected or the page is hidden. A list of many pages is only marked as
+ * outdated, because reading all of its pages again would take longer than the next event.
  */
-import type { QueryClient } from "@tanstack/react-query";
+import type { Query, QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { urlOf } from "./api.ts";
 
@@ -10,6 +11,7 @@ export type Connection = "connecting" | "live" | "lost" | "paused";
 
 const REFRESH_MS = 1000;
 const RETRY_MS = 2000;
+const PAGES_MAX = 3;
 
 /** Which queries an event makes stale, by the beginning of its type. */
 const STALE: readonly (readonly [prefix: string, keys: readonly string[]])[] = [
@@ -17,6 +19,9 @@ const STALE: readonly (readonly [prefix: string, keys: readonly string[]])[] = [
   ["group_", ["groups", "group", "overview"]],
   ["operation_", ["operations", "operation", "overview"]],
   ["queue_", ["queues", "queue"]],
+  ["alert_", ["queues"]],
+  ["change_", ["audit"]],
+  ["worktree_", ["job"]],
   ["job_", ["jobs", "job", "overview"]],
   ["phase_", ["job"]],
   ["item_", ["items", "item", "queues", "queue", "job", "overview"]],
@@ -64,7 +69,10 @@ export function followEvents(client: QueryClient): () => void {
     if (isPaused || document.hidden) return schedule();
     const keys = [...stale];
     stale.clear();
-    void client.invalidateQueries({ predicate: ({ queryKey }) => keys.includes(String(queryKey[0])) });
+    const isStale = ({ queryKey }: Query) => keys.includes(String(queryKey[0]));
+    void client.invalidateQueries({ predicate: (query) => isStale(query) && !isLong(query) });
+    const isStaleAndLong = (query: Query) => isStale(query) && isLong(query);
+    void client.invalidateQueries({ predicate: isStaleAndLong, refetchType: "none" });
   };
   const schedule = () => {
     timer ??= setTimeout(refresh, REFRESH_MS);
@@ -92,4 +100,9 @@ export function followEvents(client: QueryClient): () => void {
     clearTimeout(retry);
     source?.close();
   };
+}
+
+function isLong({ state }: Query): boolean {
+  const data = state.data as { readonly pages?: readonly unknown[] } | undefined;
+  return (data?.pages?.length ?? 0) > PAGES_MAX;
 }

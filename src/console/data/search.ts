@@ -1,4 +1,4 @@
-/** The query strings of lists. A value that a page does not know is ignored, never an error. */
+/** The query strings of pages. A value that a page does not know is ignored, never an error. */
 type Raw = Readonly<Record<string, unknown>>;
 
 function text(value: unknown): string | undefined {
@@ -9,12 +9,15 @@ function text(value: unknown): string | undefined {
       : undefined;
 }
 
-function oneOf<const Value extends string>(values: readonly Value[], value: unknown): Value | undefined {
+export function oneOf<const Value extends string>(
+  values: readonly Value[],
+  value: unknown,
+): Value | undefined {
   return values.find((one) => one === value);
 }
 
 /** Leaves out what is not set, so that addresses stay short. */
-function compact<T extends object>(given: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+export function compact<T extends object>(given: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
     [Key in keyof T]?: Exclude<T[Key], undefined>;
   };
@@ -22,24 +25,19 @@ function compact<T extends object>(given: T): { [Key in keyof T]?: Exclude<T[Key
 
 export const GROUP_STATES = ["open", "resolved", "ignored", "all"] as const;
 export const LETTER_STATES = ["dead", "ready", "leased", "held", "discarded", "resolved", "all"] as const;
+export const LETTER_ORDERS = ["newest", "oldest", "attempts", "item", "type"] as const;
 export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "unknown"] as const;
 
-export type GroupSearch = ReturnType<typeof groupSearch>;
-export function groupSearch(raw: Raw) {
-  return compact({ state: oneOf(GROUP_STATES, raw.state), queue: text(raw.queue), q: text(raw.q) });
-}
+/** Every word that the address of any list knows. */
+const WORDS = [
+  ...(["q", "state", "queue", "sort", "group", "class", "filter", "older_than"] as const),
+  ...(["author", "origin", "since"] as const),
+] as const;
 
-export type LetterSearch = ReturnType<typeof letterSearch>;
-export function letterSearch(raw: Raw) {
-  return compact({
-    state: oneOf(LETTER_STATES, raw.state),
-    queue: text(raw.queue),
-    group: text(raw.group),
-    class: oneOf(ERROR_CLASSES, raw.class),
-    q: text(raw.q),
-    filter: text(raw.filter),
-    older_than: text(raw.older_than),
-  });
+export type ListSearch = { readonly [Word in (typeof WORDS)[number]]?: string };
+
+export function listSearch(raw: Raw): ListSearch {
+  return compact(Object.fromEntries(WORDS.map((word) => [word, text(raw[word])])));
 }
 
 export function tabSearch(raw: Raw) {
@@ -47,7 +45,9 @@ export function tabSearch(raw: Raw) {
 }
 
 /** The query of the API for the letters that a list shows. */
-export function letterQuery({ state, queue, group, class: errorClass, q, filter, older_than }: LetterSearch) {
+export function letterQuery({ queue, group, q, filter, older_than, ...rest }: ListSearch) {
+  const state = oneOf(LETTER_STATES, rest.state);
+  const errorClass = oneOf(ERROR_CLASSES, rest.class);
   return {
     ...(state && { state: [state] }),
     ...(queue !== undefined && { queue }),
@@ -60,11 +60,21 @@ export function letterQuery({ state, queue, group, class: errorClass, q, filter,
 }
 
 /** The options of the command that selects the same letters. */
-export function letterOptions({ queue, group, class: errorClass, filter, older_than }: LetterSearch): string {
+export function letterOptions({
+  state,
+  queue,
+  group,
+  class: errorClass,
+  q,
+  filter,
+  older_than,
+}: ListSearch): string {
   const words = [
+    state && `--state ${state}`,
     queue && `--queue ${quoted(queue)}`,
     group && `--group ${group}`,
     errorClass && `--class ${errorClass}`,
+    q && `--search ${quoted(q)}`,
     filter && `--filter ${quoted(filter)}`,
     older_than && `--older-than ${older_than}`,
   ];

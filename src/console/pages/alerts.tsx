@@ -1,51 +1,85 @@
 /** Alerts: the rules of redrive.yml, checked now. */
-import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { call } from "../data/api.ts";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
+import { useWhole } from "../data/list.ts";
+import { TwoLines, textColumn } from "../ui/columns.tsx";
+import { ListPage } from "../ui/list-page.tsx";
+import { plural } from "../ui/numbers.ts";
 import { State } from "../ui/state.tsx";
-import { Time } from "../ui/time.tsx";
+import type { Column } from "../ui/table.tsx";
 
-const CHECK_MS = 30_000;
+/** The fields of an alert that the page shows. */
+interface Row {
+  readonly rule?: string;
+  readonly condition?: string;
+  readonly queue?: string;
+  readonly severity?: string;
+  readonly text?: string;
+  readonly value?: number;
+  readonly limit?: number;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    key: "text",
+    title: "Alert",
+    track: "minmax(0, 2fr)",
+    cell: ({ text, rule, condition }) => (
+      <TwoLines
+        title={text}
+        first={text}
+        second={`rule ${rule}: ${(condition ?? "").replaceAll("_", " ")}`}
+      />
+    ),
+  },
+  {
+    key: "queue",
+    title: "Queue or job",
+    track: "minmax(0, 1fr)",
+    cell: ({ queue }) =>
+      queue !== undefined && (
+        <Link to="/letters" search={{ queue }} className="hover:underline">
+          {queue}
+        </Link>
+      ),
+  },
+  textColumn("value", "Value and limit", ({ value, limit }) => `${value ?? "–"} of ${limit ?? "–"}`, {
+    track: "140px",
+    align: "right",
+  }),
+  {
+    key: "severity",
+    title: "Severity",
+    track: "110px",
+    aside: true,
+    cell: ({ severity = "warning" }) => (
+      <State name={severity === "critical" ? "open" : "held"} label={severity} />
+    ),
+  },
+];
 
 export function Alerts() {
-  const alerts = useQuery({
-    queryKey: ["alerts"],
-    queryFn: ({ signal }) => call("GET /alerts", {}, { signal }),
-    refetchInterval: CHECK_MS,
-  });
-  const found = alerts.data?.alerts ?? [];
+  const list = useWhole(
+    ["queues", "alerts"],
+    (signal) => call("GET /alerts", {}, { signal }),
+    ({ alerts }) => alerts as readonly Row[],
+  );
   return (
-    <>
-      <Heading
-        title="Alerts"
-        facts={
-          alerts.data && (
-            <span>
-              checked <Time at={alerts.data.at} />
-            </span>
-          )
-        }
-        command="redrive alerts check"
-      />
-      <Panel>
-        {alerts.isPending && <Skeleton />}
-        {alerts.error && <ErrorPanel error={alerts.error} retry={() => void alerts.refetch()} />}
-        {alerts.data && found.length === 0 && (
-          <Empty title="No alert is active.">
-            <p>Rules on depth, age, arrival rate and new groups are set in redrive.yml under alerts.</p>
-          </Empty>
-        )}
-        <ul className="divide-y divide-line">
-          {found.map((alert) => (
-            <li key={JSON.stringify(alert)} className="flex items-center gap-3 px-3 py-2">
-              <State name="open" label={String(alert.rule ?? "alert")} />
-              <span className="min-w-0 break-words">
-                {String(alert.message ?? alert.text ?? JSON.stringify(alert))}
-              </span>
-            </li>
-          ))}
-        </ul>
-      </Panel>
-    </>
+    <ListPage
+      title="Alerts"
+      facts={!list.isPending && `${plural(list.rows.length, "alert")}, checked now`}
+      command="redrive watch --once"
+      list={list}
+      filters={[{ key: "q", label: "Search alerts", of: ({ text, rule }) => `${text} ${rule}` }]}
+      label="Alerts"
+      columns={COLUMNS}
+      rowHeight={48}
+      keyOf={(row) => JSON.stringify(row)}
+      empty={{
+        title: "No alert is active.",
+        command: "redrive watch",
+        children: <p>Rules on depth, age, arrival rate and new groups are set in redrive.yml under watch.</p>,
+      }}
+    />
   );
 }

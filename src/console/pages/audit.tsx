@@ -1,29 +1,20 @@
 /** The audit: who changed what, and how. It cannot be edited. */
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
-import { type Column, Table } from "../ui/table.tsx";
-import { Time } from "../ui/time.tsx";
+import { usePages } from "../data/list.ts";
+import { useListSearch } from "../data/list-search.ts";
+import { quoted } from "../data/search.ts";
+import { textColumn, timeColumn } from "../ui/columns.tsx";
+import { ListPage } from "../ui/list-page.tsx";
+import type { Column } from "../ui/table.tsx";
 
 type Row = ResponseOf<"GET /audit">["entries"][number];
 
 const COLUMNS: readonly Column<Row>[] = [
-  { key: "at", title: "When", track: "90px", cell: ({ at }) => <Time at={at} /> },
-  {
-    key: "who",
-    title: "Who",
-    track: "minmax(0, 1fr)",
-    cell: ({ author }) => <span className="font-medium">{author}</span>,
-  },
-  { key: "via", title: "Through", track: "80px", cell: ({ via }) => via },
-  {
-    key: "action",
-    title: "What",
-    track: "minmax(0, 1fr)",
-    cell: ({ action }) => action.replaceAll("_", " "),
-  },
+  textColumn("action", "What", ({ action }) => action.replaceAll("_", " "), {
+    cell: ({ action }) => <span className="font-medium">{action.replaceAll("_", " ")}</span>,
+  }),
   {
     key: "where",
     title: "Where",
@@ -37,9 +28,9 @@ const COLUMNS: readonly Column<Row>[] = [
         queue
       ),
   },
-  {
-    key: "data",
-    title: "Details",
+  textColumn("who", "Who", ({ author }) => author),
+  textColumn("via", "Through", ({ via }) => via, { track: "80px" }),
+  textColumn("data", "Details", ({ data }) => JSON.stringify(data), {
     track: "minmax(0, 1.5fr)",
     secondary: true,
     cell: ({ data }) => (
@@ -47,41 +38,38 @@ const COLUMNS: readonly Column<Row>[] = [
         {JSON.stringify(data)}
       </span>
     ),
-  },
+  }),
+  timeColumn("at", "When", ({ at }) => at, { aside: true }),
 ];
 
 export function Audit() {
-  const audit = useInfiniteQuery({
-    queryKey: ["audit"],
-    queryFn: ({ pageParam, signal }) =>
-      call(
-        "GET /audit",
-        { query: { limit: 100, ...(pageParam !== "" && { cursor: pageParam }) } },
-        { signal },
-      ),
-    initialPageParam: "",
-    getNextPageParam: ({ next }) => next,
-  });
-  const rows = audit.data?.pages.flatMap(({ entries }) => entries) ?? [];
+  const [{ author, queue }] = useListSearch();
+  const query = { ...(author && { author }), ...(queue && { queue }) };
+  const list = usePages(
+    ["audit", query],
+    (page, signal) => call("GET /audit", { query: { ...query, ...page } }, { signal }),
+    ({ entries }) => entries,
+  );
+  const options = [author && `--author ${quoted(author)}`, queue && `--queue ${quoted(queue)}`];
   return (
-    <>
-      <Heading title="Audit" facts="Every change, with who made it and how" command="redrive audit" />
-      <Panel>
-        {audit.isPending && <Skeleton />}
-        {audit.error && <ErrorPanel error={audit.error} retry={() => void audit.refetch()} />}
-        {audit.data && rows.length === 0 && <Empty title="Nobody has changed anything yet." />}
-        {rows.length > 0 && (
-          <Table
-            label="Changes"
-            columns={COLUMNS}
-            rows={rows}
-            keyOf={({ id }) => id}
-            onEndReached={() => {
-              if (audit.hasNextPage && !audit.isFetchingNextPage) void audit.fetchNextPage();
-            }}
-          />
-        )}
-      </Panel>
-    </>
+    <ListPage
+      title="Audit"
+      facts="Every change, with who made it and how"
+      command={["redrive audit", ...options].filter(Boolean).join(" ")}
+      list={list}
+      filters={[
+        { key: "author", label: "Author, exactly" },
+        { key: "queue", label: "Queue or job, exactly" },
+        { key: "q", label: "Search changes", of: ({ action, data }) => `${action} ${JSON.stringify(data)}` },
+      ]}
+      label="Changes"
+      columns={COLUMNS}
+      keyOf={({ id }) => id}
+      empty={{
+        title: "Nobody has changed anything yet.",
+        command: "redrive audit",
+        children: <p>Every retry, edit, discard, pause and note is recorded here with its author.</p>,
+      }}
+    />
   );
 }

@@ -7,10 +7,11 @@ import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { type LetterSearch, letterOptions, letterQuery, quoted } from "../data/search.ts";
+import { type ListSearch, letterOptions, letterQuery, quoted } from "../data/search.ts";
 import { Button } from "../ui/button.tsx";
 import { SameAsCommand } from "../ui/copy.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { CheckField, TextField } from "../ui/form.tsx";
 import { countText, plural } from "../ui/numbers.ts";
 import { ErrorPanel, Skeleton } from "../ui/panel.tsx";
 import { Pattern } from "../ui/pattern.tsx";
@@ -23,7 +24,7 @@ type Selection = ResponseOf<"POST /selections">;
 export interface BulkTarget {
   readonly queue: string;
   readonly ids?: readonly string[];
-  readonly search?: LetterSearch;
+  readonly search?: ListSearch;
 }
 
 const WORDS = {
@@ -83,26 +84,23 @@ export function BulkDialog({ kind, target, onClose, onStarted }: BulkDialogProps
       <form onSubmit={onSubmit} className="grid gap-3">
         {kind === "retry" && <RetryFields plan={plan} onChange={change} />}
         {kind === "edit" && <EditFields plan={plan} onChange={change} />}
-        <Field label="Reason" hint={kind === "discard" ? "required" : "optional"}>
-          <input
-            value={plan.reason}
-            required={kind === "discard"}
-            onChange={(event) => change({ reason: event.target.value })}
-            className={INPUT}
-          />
-        </Field>
+        <TextField
+          label="Reason"
+          hint={kind === "discard" ? "required" : "optional"}
+          value={plan.reason}
+          required={kind === "discard"}
+          onChange={(reason) => change({ reason })}
+        />
         {preview.isPending && <Skeleton rows={3} />}
         {preview.error && <ErrorPanel error={preview.error} />}
         {preview.data && <Preview selection={preview.data} effect={words.effect} />}
         {mustType && (
-          <Field label={`Type ${changes} to discard ${plural(changes, "letter")}`}>
-            <input
-              inputMode="numeric"
-              value={typed}
-              onChange={(event) => setTyped(event.target.value)}
-              className={INPUT}
-            />
-          </Field>
+          <TextField
+            label={`Type ${changes} to discard ${plural(changes, "letter")}`}
+            inputMode="numeric"
+            value={typed}
+            onChange={setTyped}
+          />
         )}
         {start.error && <ErrorPanel error={start.error} retry={() => preview.mutate(plan)} />}
         <SameAsCommand command={commandOf(kind, target, plan)} />
@@ -133,7 +131,6 @@ interface Plan {
 }
 
 const EMPTY_PLAN: Plan = { force: false, canary: false, rate: "", reason: "", path: "", value: "" };
-const INPUT = "w-full rounded-md border border-line-strong bg-panel px-2 py-1";
 
 function freeze(action: BulkKind, { queue, ids, search = {} }: BulkTarget, plan: Plan): Promise<Selection> {
   const { force, canary, rate, reason, path, value } = plan;
@@ -208,41 +205,24 @@ interface FieldsProps {
 function RetryFields({ plan, onChange }: FieldsProps) {
   return (
     <>
-      <label className="flex items-start gap-2">
-        <input
-          type="checkbox"
-          className="mt-1"
-          checked={plan.canary}
-          onChange={() => onChange({ canary: !plan.canary })}
-        />
-        <span>
-          Try a few first
-          <span className="block text-xs text-muted">
-            One of each group, then 1 %, 10 %, all. Stops if the same failure comes back.
-          </span>
-        </span>
-      </label>
-      <label className="flex items-start gap-2">
-        <input
-          type="checkbox"
-          className="mt-1"
-          checked={plan.force}
-          onChange={() => onChange({ force: !plan.force })}
-        />
-        <span>
-          Include letters that are not eligible
-          <span className="block text-xs text-muted">
-            Letters that need a person, cannot succeed unchanged, or failed too often.
-          </span>
-        </span>
-      </label>
-      <Field label="At most" hint="e.g. 5/s or 100/m; empty for no limit">
-        <input
-          value={plan.rate}
-          onChange={(event) => onChange({ rate: event.target.value })}
-          className={INPUT}
-        />
-      </Field>
+      <CheckField
+        label="Try a few first"
+        hint="One of each group, then 1 %, 10 %, all. Stops if the same failure comes back."
+        checked={plan.canary}
+        onChange={(canary) => onChange({ canary })}
+      />
+      <CheckField
+        label="Include letters that are not eligible"
+        hint="Letters that need a person, cannot succeed unchanged, or failed too often."
+        checked={plan.force}
+        onChange={(force) => onChange({ force })}
+      />
+      <TextField
+        label="At most"
+        hint="e.g. 5/s or 100/m; empty for no limit"
+        value={plan.rate}
+        onChange={(rate) => onChange({ rate })}
+      />
     </>
   );
 }
@@ -250,42 +230,23 @@ function RetryFields({ plan, onChange }: FieldsProps) {
 function EditFields({ plan, onChange }: FieldsProps) {
   return (
     <div className="grid gap-3 sm:grid-cols-2">
-      <Field label="Field" hint="a path, e.g. customer.email">
-        <input
-          value={plan.path}
-          required
-          onChange={(event) => onChange({ path: event.target.value })}
-          className={`${INPUT} font-mono`}
-        />
-      </Field>
-      <Field label="New value" hint="a CEL expression, e.g. item.customer.email.trim()">
-        <input
-          value={plan.value}
-          required
-          onChange={(event) => onChange({ value: event.target.value })}
-          className={`${INPUT} font-mono`}
-        />
-      </Field>
+      <TextField
+        mono
+        required
+        label="Field"
+        hint="a path, e.g. customer.email"
+        value={plan.path}
+        onChange={(path) => onChange({ path })}
+      />
+      <TextField
+        mono
+        required
+        label="New value"
+        hint="a CEL expression, e.g. item.customer.email.trim()"
+        value={plan.value}
+        onChange={(value) => onChange({ value })}
+      />
     </div>
-  );
-}
-
-function Field({
-  label,
-  hint,
-  children,
-}: {
-  readonly label: string;
-  readonly hint?: string;
-  readonly children: React.ReactNode;
-}) {
-  return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child
-    <label className="block">
-      <span className="font-medium">{label}</span>
-      {hint !== undefined && <span className="ml-2 text-xs text-muted">{hint}</span>}
-      <span className="mt-1 block">{children}</span>
-    </label>
   );
 }
 
@@ -304,6 +265,6 @@ function commandOf(kind: BulkKind, { queue, ids, search }: BulkTarget, plan: Pla
   return words.filter(Boolean).join(" ");
 }
 
-function withoutQueue({ queue: _, ...rest }: LetterSearch): LetterSearch {
+function withoutQueue({ queue: _, ...rest }: ListSearch): ListSearch {
   return rest;
 }

@@ -1,31 +1,29 @@
 /** The error log: every failure of every queue, whether or not it was retried. */
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { typeName } from "../data/letter.ts";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
-import { type Column, Table } from "../ui/table.tsx";
-import { Time } from "../ui/time.tsx";
+import { headline, typeName } from "../data/letter.ts";
+import { usePages } from "../data/list.ts";
+import { useListSearch } from "../data/list-search.ts";
+import { oneOf, quoted } from "../data/search.ts";
+import { TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
+import { ListPage } from "../ui/list-page.tsx";
+import type { Column } from "../ui/table.tsx";
 
 type Row = ResponseOf<"GET /errors">["errors"][number];
 const text = (value: unknown) => (typeof value === "string" ? value : "");
 
 const COLUMNS: readonly Column<Row>[] = [
-  { key: "at", title: "When", track: "90px", cell: ({ timestamp }) => <Time at={timestamp} /> },
   {
     key: "error",
     title: "Error",
     track: "minmax(0, 2fr)",
-    cell: ({ error_message: message, error_type: type, step }) => (
-      <span className="block leading-5">
-        <span className="block truncate" title={text(message)}>
-          {text(message)}
-        </span>
-        <span className="block truncate text-xs text-muted">
-          {[typeName(type), text(step)].filter(Boolean).join(" · ")}
-        </span>
-      </span>
+    cell: ({ error_message: message, error_type: type, step, origin }) => (
+      <TwoLines
+        title={text(message)}
+        first={<span className="font-normal">{headline(text(message))}</span>}
+        second={[origin === "runner" && "runner", typeName(type), text(step)].filter(Boolean).join(" · ")}
+      />
     ),
   },
   {
@@ -33,7 +31,7 @@ const COLUMNS: readonly Column<Row>[] = [
     title: "Item",
     track: "minmax(0, 1fr)",
     cell: ({ queue, item_id: item }) =>
-      text(item) === "" ? null : (
+      text(item) !== "" && (
         <Link
           to="/items/$queue/$item"
           params={{ queue: text(queue), item: text(item) }}
@@ -43,55 +41,60 @@ const COLUMNS: readonly Column<Row>[] = [
         </Link>
       ),
   },
-  { key: "queue", title: "Queue or job", track: "150px", secondary: true, cell: ({ queue }) => text(queue) },
-  {
-    key: "attempt",
-    title: "Attempt",
+  textColumn("queue", "Queue or job", ({ queue }) => text(queue), { track: "150px", secondary: true }),
+  textColumn("attempt", "Attempt", ({ attempt }) => String(attempt ?? "–"), {
     track: "70px",
     align: "right",
-    secondary: true,
-    cell: ({ attempt }) => String(attempt ?? "–"),
-  },
-  { key: "machine", title: "Machine", track: "120px", secondary: true, cell: ({ machine }) => text(machine) },
+  }),
+  textColumn("machine", "Machine", ({ machine }) => text(machine), { track: "120px", secondary: true }),
+  timeColumn("at", "When", ({ timestamp }) => timestamp, { aside: true }),
 ];
 
+const ORIGINS = ["work", "runner"] as const;
+const SPANS = ["1h", "24h", "7d"] as const;
+
 export function Errors() {
-  const errors = useInfiniteQuery({
-    queryKey: ["errors"],
-    queryFn: ({ pageParam, signal }) =>
-      call(
-        "GET /errors",
-        { query: { limit: 100, ...(pageParam !== "" && { cursor: pageParam }) } },
-        { signal },
-      ),
-    initialPageParam: "",
-    getNextPageParam: ({ next }) => next,
-  });
-  const rows = errors.data?.pages.flatMap((page) => page.errors) ?? [];
+  const navigate = useNavigate();
+  const [search] = useListSearch();
+  const { queue } = search;
+  const [origin, since] = [oneOf(ORIGINS, search.origin), oneOf(SPANS, search.since)];
+  const query = { ...(queue && { queue: [queue] }), ...(origin && { origin }), ...(since && { since }) };
+  const list = usePages(
+    ["errors", query],
+    (page, signal) => call("GET /errors", { query: { ...query, ...page } }, { signal }),
+    ({ errors }) => errors,
+  );
+  const command = [
+    "redrive errors",
+    queue && `--queue ${quoted(queue)}`,
+    origin && `--origin ${origin}`,
+    since && `--since ${since}`,
+  ];
   return (
-    <>
-      <Heading
-        title="Errors"
-        facts="Every failed attempt, also of items that succeeded later"
-        command="redrive errors"
-      />
-      <Panel>
-        {errors.isPending && <Skeleton />}
-        {errors.error && <ErrorPanel error={errors.error} retry={() => void errors.refetch()} />}
-        {errors.data && rows.length === 0 && <Empty title="No attempt has failed." />}
-        {rows.length > 0 && (
-          <Table
-            label="Errors"
-            columns={COLUMNS}
-            rows={rows}
-            rowHeight={48}
-            keyOf={({ id }) => String(id)}
-            onEndReached={() => {
-              if (errors.hasNextPage && !errors.isFetchingNextPage) void errors.fetchNextPage();
-            }}
-          />
-        )}
-      </Panel>
-    </>
+    <ListPage
+      title="Errors"
+      facts="Every failed attempt, also of items that succeeded later"
+      command={command.filter(Boolean).join(" ")}
+      list={list}
+      filters={[
+        { key: "since", label: "Since", values: ["all", ...SPANS], as: "chips" },
+        { key: "origin", label: "Origin", values: ["all origins", ...ORIGINS] },
+        { key: "q", label: "Search messages", of: ({ error_message: message }) => text(message) },
+        { key: "queue", label: "queue", as: "applied" },
+      ]}
+      label="Errors"
+      columns={COLUMNS}
+      rowHeight={48}
+      keyOf={({ id }) => String(id)}
+      onOpen={({ queue, item_id: item }) => {
+        if (text(item) !== "")
+          void navigate({ to: "/items/$queue/$item", params: { queue: text(queue), item: text(item) } });
+      }}
+      empty={{
+        title: "No attempt has failed.",
+        command: "redrive errors --follow",
+        children: <p>Failed attempts appear here as they happen.</p>,
+      }}
+    />
   );
 }

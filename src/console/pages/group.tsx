@@ -1,22 +1,26 @@
 /** One group: why these failures are one, what their letters have in common, and what can be done about all of them. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
 import { useLetters } from "../data/letters.ts";
 import { useKeys } from "../shell/keys.ts";
 import { May, useMay } from "../shell/session.tsx";
+import { Action } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
+import { ListTable } from "../ui/list-page.tsx";
+import { Loaded } from "../ui/loaded.tsx";
+import { Notes } from "../ui/notes.tsx";
 import { countText, plural } from "../ui/numbers.ts";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
+import { Heading, Panel } from "../ui/panel.tsx";
 import { Pattern } from "../ui/pattern.tsx";
 import { useRowSelection } from "../ui/selection.ts";
 import { Sparkline } from "../ui/sparkline.tsx";
 import { State } from "../ui/state.tsx";
 import { Time } from "../ui/time.tsx";
 import { BulkDialog, type BulkKind } from "./bulk.tsx";
-import { LetterTable, letterKey } from "./letter-table.tsx";
+import { letterColumns, letterKey } from "./letter-columns.tsx";
 
 const route = getRouteApi("/groups/$signature");
 type GroupDetails = ResponseOf<"GET /groups/{group}">;
@@ -27,9 +31,7 @@ export function Group() {
     queryKey: ["group", signature],
     queryFn: ({ signal }) => call("GET /groups/{group}", { params: { group: signature } }, { signal }),
   });
-  if (group.error) return <ErrorPanel error={group.error} retry={() => void group.refetch()} />;
-  if (!group.data) return <Skeleton rows={8} />;
-  return <Shown group={group.data} key={signature} />;
+  return <Loaded query={group}>{(data) => <Shown group={data} key={signature} />}</Loaded>;
 }
 
 function Shown({ group }: { readonly group: GroupDetails }) {
@@ -76,7 +78,12 @@ function Shown({ group }: { readonly group: GroupDetails }) {
           <Trend signature={signature} />
           <WhatDiffers signature={signature} />
           <Helped group={group} />
-          <Notes group={group} />
+          <Notes
+            notes={group.notes}
+            add={(text) =>
+              call("POST /groups/{group}/notes", { params: { group: signature }, body: { text } })
+            }
+          />
         </div>
       </div>
       {bulk !== null && (
@@ -98,12 +105,8 @@ function Actions({
   readonly onStart: (kind: BulkKind, queue?: string) => void;
 }) {
   const { signature, jobs, count, state } = group;
-  const client = useQueryClient();
-  const mark = useMutation({
-    mutationFn: (verb: "open" | "resolve" | "ignore") =>
-      call(`POST /groups/{group}/${verb}`, { params: { group: signature }, body: {} }),
-    onSuccess: () => client.invalidateQueries(),
-  });
+  const mark = (verb: "open" | "resolve" | "ignore") => () =>
+    call(`POST /groups/{group}/${verb}`, { params: { group: signature }, body: {} });
   const none = count === 0 ? "The group has no waiting letters." : undefined;
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2">
@@ -126,16 +129,16 @@ function Actions({
         Discard all…
       </Button>
       <span className="flex-1" />
-      {state !== "resolved" && <Button onClick={() => mark.mutate("resolve")}>Mark as resolved</Button>}
-      {state !== "ignored" && <Button onClick={() => mark.mutate("ignore")}>Ignore</Button>}
-      {state !== "open" && <Button onClick={() => mark.mutate("open")}>Reopen</Button>}
-      {mark.error && <ErrorPanel error={mark.error} />}
+      {state !== "resolved" && <Action label="Mark as resolved" act={mark("resolve")} />}
+      {state !== "ignored" && <Action label="Ignore" act={mark("ignore")} />}
+      {state !== "open" && <Action label="Reopen" act={mark("open")} />}
     </div>
   );
 }
 
 function GroupLetters({ signature }: { readonly signature: string }) {
   const search = { group: signature };
+  const navigate = useNavigate();
   const letters = useLetters(search);
   const { selected, select } = useRowSelection(letters.rows.map(letterKey));
   return (
@@ -147,19 +150,20 @@ function GroupLetters({ signature }: { readonly signature: string }) {
         </Link>
       }
     >
-      {letters.isPending && <Skeleton />}
-      {letters.error && <ErrorPanel error={letters.error} retry={() => void letters.refetch()} />}
-      {letters.data && letters.rows.length === 0 && <Empty title="No letter waits in this group." />}
-      {letters.rows.length > 0 && (
-        <LetterTable
-          isGroup
-          rows={letters.rows}
-          search={search}
-          onEndReached={letters.readMore}
-          selected={selected}
-          onSelect={select}
-        />
-      )}
+      <ListTable
+        list={letters}
+        label="Letters"
+        columns={letterColumns(search).filter(({ key }) => key !== "error")}
+        rowHeight={48}
+        maxHeight="26rem"
+        keyOf={letterKey}
+        onOpen={({ queue, item_id: item }) =>
+          void navigate({ to: "/letters/$queue/$item", params: { queue, item }, search })
+        }
+        selected={selected}
+        onSelect={select}
+        empty={{ title: "No letter waits in this group." }}
+      />
     </Panel>
   );
 }
@@ -182,8 +186,7 @@ function Explanation({ signature }: { readonly signature: string }) {
     queryFn: ({ signal }) =>
       call("GET /groups/{group}/explain", { params: { group: signature } }, { signal }),
   });
-  if (explanation.error) return <ErrorPanel error={explanation.error} />;
-  if (!explanation.data) return <Skeleton rows={3} />;
+  if (!explanation.data) return <Loaded query={explanation}>{() => null}</Loaded>;
   const { pattern, nearest } = explanation.data;
   const { why, source, lines = [], hits = [] } = explanation.data as Explained;
   return (
@@ -324,51 +327,6 @@ function Helped({ group }: { readonly group: GroupDetails }) {
           </li>
         ))}
       </ul>
-    </Panel>
-  );
-}
-
-function Notes({ group }: { readonly group: GroupDetails }) {
-  const client = useQueryClient();
-  const [text, setText] = useState("");
-  const add = useMutation({
-    mutationFn: () =>
-      call("POST /groups/{group}/notes", { params: { group: group.signature }, body: { text } }),
-    onSuccess: () => {
-      setText("");
-      return client.invalidateQueries({ queryKey: ["group", group.signature] });
-    },
-  });
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault();
-    add.mutate();
-  };
-  return (
-    <Panel title={`Notes (${group.notes.length})`}>
-      <ul className="divide-y divide-line">
-        {group.notes.map((note) => (
-          <li key={`${note.at} ${note.text}`} className="px-3 py-2">
-            <p className="break-words whitespace-pre-wrap">{note.text}</p>
-            <p className="text-xs text-muted">
-              {note.author}, <Time at={note.at} />
-            </p>
-          </li>
-        ))}
-      </ul>
-      <May atLeast="operator">
-        <form className="flex gap-2 border-t border-line px-3 py-2" onSubmit={onSubmit}>
-          <input
-            aria-label="New note"
-            placeholder="Write a note"
-            required
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-            className="min-w-0 flex-1 rounded-md border border-line-strong bg-panel px-2 py-1"
-          />
-          <Button type="submit">Add note</Button>
-        </form>
-        {add.error && <ErrorPanel error={add.error} />}
-      </May>
     </Panel>
   );
 }

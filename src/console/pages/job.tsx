@@ -4,8 +4,9 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
 import { quoted } from "../data/search.ts";
+import { Loaded } from "../ui/loaded.tsx";
 import { countText } from "../ui/numbers.ts";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
+import { Empty, Heading, Panel } from "../ui/panel.tsx";
 import { Pattern } from "../ui/pattern.tsx";
 import { Progress } from "../ui/progress.tsx";
 import { State } from "../ui/state.tsx";
@@ -21,9 +22,7 @@ export function JobPage() {
     queryKey: ["job", id],
     queryFn: ({ signal }) => call("GET /jobs/{job}", { params: { job: id } }, { signal }),
   });
-  if (job.error) return <ErrorPanel error={job.error} retry={() => void job.refetch()} />;
-  if (!job.data) return <Skeleton rows={6} />;
-  return <Shown job={job.data} />;
+  return <Loaded query={job}>{(data) => <Shown job={data} />}</Loaded>;
 }
 
 function Shown({ job }: { readonly job: Job }) {

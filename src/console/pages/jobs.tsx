@@ -1,14 +1,15 @@
 /** Jobs: runs of maps and workflows, newest first. */
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
+import { usePages } from "../data/list.ts";
+import { countColumn, LINK, TwoLines, timeColumn } from "../ui/columns.tsx";
+import { ListPage } from "../ui/list-page.tsx";
 import { countText } from "../ui/numbers.ts";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
 import { Progress } from "../ui/progress.tsx";
 import { State } from "../ui/state.tsx";
-import { type Column, Table } from "../ui/table.tsx";
-import { durationText, Time } from "../ui/time.tsx";
+import type { Column } from "../ui/table.tsx";
+import { durationText } from "../ui/time.tsx";
 
 type Row = ResponseOf<"GET /jobs">["jobs"][number];
 
@@ -18,11 +19,8 @@ const COLUMNS: readonly Column<Row>[] = [
     title: "Job",
     track: "minmax(0, 1fr)",
     cell: ({ job_id: id, command }) => (
-      <Link to="/jobs/$id" params={{ id }} className="block truncate leading-5 hover:underline">
-        <span className="block truncate font-medium">{id}</span>
-        <span className="block truncate font-mono text-xs text-muted" title={command}>
-          {command}
-        </span>
+      <Link to="/jobs/$id" params={{ id }} className={LINK}>
+        <TwoLines mono first={<span className="font-sans">{id}</span>} second={command} title={command} />
       </Link>
     ),
   },
@@ -33,73 +31,58 @@ const COLUMNS: readonly Column<Row>[] = [
     secondary: true,
     cell: (job) => <Progress done={job.succeeded} dead={job.dead} total={job.total} />,
   },
-  {
-    key: "done",
-    title: "Done",
+  countColumn("done", "Done", ({ succeeded }) => succeeded, {
     track: "110px",
-    align: "right",
     cell: ({ succeeded, total }) => `${countText(succeeded)}/${countText(total)}`,
-  },
-  {
-    key: "dead",
-    title: "Dead",
+  }),
+  countColumn("dead", "Dead", ({ dead }) => dead, {
     track: "70px",
-    align: "right",
     cell: ({ dead }) => <span className={dead > 0 ? "font-medium text-red" : ""}>{countText(dead)}</span>,
-  },
-  {
-    key: "started",
-    title: "Started",
+  }),
+  timeColumn("started", "Started", ({ started_at }) => started_at),
+  countColumn("took", "Took", ({ duration_ms }) => duration_ms, {
     track: "90px",
-    secondary: true,
-    cell: ({ started_at }) => <Time at={started_at} />,
-  },
-  {
-    key: "took",
-    title: "Took",
-    track: "90px",
-    align: "right",
     secondary: true,
     cell: ({ duration_ms }) => durationText(duration_ms),
+  }),
+  {
+    key: "status",
+    title: "Status",
+    track: "110px",
+    aside: true,
+    cell: ({ status }) => <State name={status} />,
   },
-  { key: "status", title: "Status", track: "110px", cell: ({ status }) => <State name={status} /> },
 ];
+
+const STATUSES = ["all", "running", "interrupted", "stopped", "completed", "failed"] as const;
 
 export function Jobs() {
   const navigate = useNavigate();
-  const jobs = useInfiniteQuery({
-    queryKey: ["jobs"],
-    queryFn: ({ pageParam, signal }) =>
-      call("GET /jobs", { query: { limit: 50, ...(pageParam !== "" && { cursor: pageParam }) } }, { signal }),
-    initialPageParam: "",
-    getNextPageParam: ({ next }) => next,
-  });
-  const rows = jobs.data?.pages.flatMap((page) => page.jobs) ?? [];
+  const list = usePages(
+    ["jobs"],
+    (page, signal) => call("GET /jobs", { query: page }, { signal }),
+    ({ jobs }) => jobs,
+  );
   return (
-    <>
-      <Heading title="Jobs" command="redrive jobs" />
-      <Panel>
-        {jobs.isPending && <Skeleton />}
-        {jobs.error && <ErrorPanel error={jobs.error} retry={() => void jobs.refetch()} />}
-        {jobs.data && rows.length === 0 && (
-          <Empty title="Nothing ever ran here." command="ls *.json | redrive map -- gzip -k {}">
-            <p>A job runs a command or a workflow over many items.</p>
-          </Empty>
-        )}
-        {rows.length > 0 && (
-          <Table
-            label="Jobs"
-            columns={COLUMNS}
-            rows={rows}
-            rowHeight={48}
-            keyOf={({ job_id }) => job_id}
-            onOpen={({ job_id: id }) => void navigate({ to: "/jobs/$id", params: { id } })}
-            onEndReached={() => {
-              if (jobs.hasNextPage && !jobs.isFetchingNextPage) void jobs.fetchNextPage();
-            }}
-          />
-        )}
-      </Panel>
-    </>
+    <ListPage
+      title="Jobs"
+      facts="Runs of maps and workflows, newest first"
+      command="redrive jobs"
+      list={list}
+      filters={[
+        { key: "state", label: "Status", values: STATUSES, as: "chips", of: ({ status }) => status },
+        { key: "q", label: "Search jobs", of: ({ job_id, command }) => `${job_id} ${command}` },
+      ]}
+      label="Jobs"
+      columns={COLUMNS}
+      rowHeight={48}
+      keyOf={({ job_id }) => job_id}
+      onOpen={({ job_id: id }) => void navigate({ to: "/jobs/$id", params: { id } })}
+      empty={{
+        title: "Nothing ever ran here.",
+        command: "ls *.json | redrive map -- gzip -k {}",
+        children: <p>A job runs a command or a workflow over many items.</p>,
+      }}
+    />
   );
 }

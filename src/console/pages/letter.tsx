@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { request, urlOf } from "../data/api.ts";
+import { call, request, urlOf } from "../data/api.ts";
 import { headline, type LetterDetails, lastFailure, typeName } from "../data/letter.ts";
 import { useLetters } from "../data/letters.ts";
 import { quoted } from "../data/search.ts";
@@ -10,13 +10,15 @@ import { useKeys } from "../shell/keys.ts";
 import { May, useMay } from "../shell/session.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy.tsx";
-import { ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
+import { Loaded } from "../ui/loaded.tsx";
+import { Notes } from "../ui/notes.tsx";
+import { Heading, Panel } from "../ui/panel.tsx";
 import { State } from "../ui/state.tsx";
 import { Time } from "../ui/time.tsx";
 import { BulkDialog, type BulkKind } from "./bulk.tsx";
 import { LetterAttempts } from "./letter-attempts.tsx";
 import { LetterData } from "./letter-data.tsx";
-import { LetterNotes, LetterTimeline } from "./letter-history.tsx";
+import { LetterTimeline } from "./letter-history.tsx";
 
 const route = getRouteApi("/letters/$queue/$item");
 
@@ -27,9 +29,11 @@ export function Letter() {
     queryFn: ({ signal }) =>
       request("GET /letters/{queue}/{item_id}", { params: { queue, item_id: item } }, { signal }),
   });
-  if (letter.error) return <ErrorPanel error={letter.error} retry={() => void letter.refetch()} />;
-  if (!letter.data) return <Skeleton rows={8} />;
-  return <Shown letter={letter.data.data} etag={letter.data.etag ?? ""} key={`${queue} ${item}`} />;
+  return (
+    <Loaded query={letter}>
+      {({ data, etag }) => <Shown letter={data} etag={etag ?? ""} key={`${queue} ${item}`} />}
+    </Loaded>
+  );
 }
 
 function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag: string }) {
@@ -121,7 +125,15 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
         />
         <LetterAttempts letter={letter} />
         <LetterTimeline letter={letter} />
-        <LetterNotes letter={letter} />
+        <Notes
+          notes={letter.notes ?? []}
+          add={(text) =>
+            call("POST /letters/{queue}/{item_id}/notes", {
+              params: { queue, item_id: item },
+              body: { text },
+            })
+          }
+        />
       </div>
       {bulk !== null && (
         <BulkDialog kind={bulk} target={{ queue, ids: [item] }} onClose={() => setBulk(null)} />
@@ -162,7 +174,7 @@ function Neighbours({ queue, item }: { readonly queue: string; readonly item: st
       </Button>
       <span className="text-muted">
         {index + 1} of {letters.rows.length}
-        {letters.hasNextPage ? "+" : ""}
+        {letters.hasMore ? "+" : ""}
       </span>
       <Button
         tone="quiet"

@@ -1,14 +1,15 @@
 /** One operation: live progress, what was refused and why, and pause, cancel or undo. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
 import { quoted } from "../data/search.ts";
 import { May } from "../shell/session.tsx";
-import { Button } from "../ui/button.tsx";
+import { Action } from "../ui/action.tsx";
 import { SameAsCommand } from "../ui/copy.tsx";
+import { Loaded } from "../ui/loaded.tsx";
 import { countText } from "../ui/numbers.ts";
-import { ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
+import { Heading, Panel } from "../ui/panel.tsx";
 import { Progress } from "../ui/progress.tsx";
 import { State } from "../ui/state.tsx";
 import { Time } from "../ui/time.tsx";
@@ -29,9 +30,7 @@ export function OperationPage() {
     // Progress is not an event of its own, so it is read while the operation runs.
     refetchInterval: ({ state }) => (state.data?.ended_at === undefined ? POLL_MS : false),
   });
-  if (operation.error) return <ErrorPanel error={operation.error} retry={() => void operation.refetch()} />;
-  if (!operation.data) return <Skeleton rows={6} />;
-  return <Shown operation={operation.data} />;
+  return <Loaded query={operation}>{(data) => <Shown operation={data} />}</Loaded>;
 }
 
 function Shown({ operation }: { readonly operation: OperationDetails }) {
@@ -139,30 +138,17 @@ function NoWorker({ queue }: { readonly queue: string }) {
 }
 
 function Actions({ operation }: { readonly operation: OperationDetails }) {
-  const client = useQueryClient();
   const { operation_id, kind, status, ended_at: endedAt } = operation;
   const params = { operation_id };
-  const act = useMutation({
-    mutationFn: (verb: "pause" | "resume" | "cancel" | "undo") =>
-      call(`POST /operations/{operation_id}/${verb}`, { params }),
-    onSuccess: () => client.invalidateQueries(),
-  });
+  const act = (verb: "pause" | "resume" | "cancel" | "undo") => () =>
+    call(`POST /operations/{operation_id}/${verb}`, { params });
   const isEnded = endedAt !== undefined;
   return (
     <May atLeast="operator">
-      {!isEnded && status === "open" && <Button onClick={() => act.mutate("pause")}>Pause</Button>}
-      {!isEnded && status === "paused" && (
-        <Button tone="primary" onClick={() => act.mutate("resume")}>
-          Resume
-        </Button>
-      )}
-      {!isEnded && (
-        <Button tone="danger" onClick={() => act.mutate("cancel")}>
-          Cancel
-        </Button>
-      )}
-      {isEnded && UNDOABLE.includes(kind) && <Button onClick={() => act.mutate("undo")}>Undo</Button>}
-      {act.error && <ErrorPanel error={act.error} />}
+      {!isEnded && status === "open" && <Action label="Pause" act={act("pause")} />}
+      {!isEnded && status === "paused" && <Action tone="primary" label="Resume" act={act("resume")} />}
+      {!isEnded && <Action tone="danger" label="Cancel" act={act("cancel")} />}
+      {isEnded && UNDOABLE.includes(kind) && <Action label="Undo" act={act("undo")} />}
     </May>
   );
 }

@@ -1,14 +1,15 @@
 /** Operations: every bulk change, newest first. */
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { countText } from "../ui/numbers.ts";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
+import { usePages } from "../data/list.ts";
+import { useListSearch } from "../data/list-search.ts";
+import { quoted } from "../data/search.ts";
+import { countColumn, LINK, TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
+import { ListPage } from "../ui/list-page.tsx";
 import { Progress } from "../ui/progress.tsx";
 import { State } from "../ui/state.tsx";
-import { type Column, Table } from "../ui/table.tsx";
-import { Time } from "../ui/time.tsx";
+import type { Column } from "../ui/table.tsx";
 
 export type Operation = ResponseOf<"GET /operations">["operations"][number];
 
@@ -23,11 +24,8 @@ const COLUMNS: readonly Column<Operation>[] = [
     title: "Operation",
     track: "minmax(0, 1fr)",
     cell: ({ operation_id: id, kind, job_id, reason }) => (
-      <Link to="/operations/$id" params={{ id }} className="block truncate leading-5 hover:underline">
-        <span className="block truncate font-medium">
-          {kind} in {job_id}
-        </span>
-        <span className="block truncate text-xs text-muted">{reason ?? id}</span>
+      <Link to="/operations/$id" params={{ id }} className={LINK}>
+        <TwoLines first={`${kind} in ${job_id}`} second={reason ?? id} />
       </Link>
     ),
   },
@@ -40,72 +38,49 @@ const COLUMNS: readonly Column<Operation>[] = [
       <Progress done={kind === "redrive" ? succeeded : done} dead={failed + refused} total={selected} />
     ),
   },
-  {
-    key: "selected",
-    title: "Letters",
-    track: "80px",
-    align: "right",
-    cell: ({ selected }) => countText(selected),
-  },
-  {
-    key: "refused",
-    title: "Refused",
-    track: "80px",
-    align: "right",
-    secondary: true,
-    cell: ({ refused }) => countText(refused),
-  },
-  { key: "author", title: "By", track: "130px", secondary: true, cell: ({ author }) => author },
-  { key: "at", title: "Started", track: "84px", cell: ({ created_at }) => <Time at={created_at} /> },
+  countColumn("selected", "Letters", ({ selected }) => selected),
+  countColumn("refused", "Refused", ({ refused }) => refused, { secondary: true }),
+  textColumn("author", "By", ({ author }) => author, { track: "130px" }),
+  timeColumn("at", "Started", ({ created_at }) => created_at),
   {
     key: "state",
     title: "State",
     track: "104px",
+    aside: true,
+    sort: operationState,
     cell: (operation) => <State name={operationState(operation)} />,
   },
 ];
 
 export function Operations() {
   const navigate = useNavigate();
-  const operations = useInfiniteQuery({
-    queryKey: ["operations"],
-    queryFn: ({ pageParam, signal }) =>
-      call(
-        "GET /operations",
-        { query: { limit: 100, ...(pageParam !== "" && { cursor: pageParam }) } },
-        { signal },
-      ),
-    initialPageParam: "",
-    getNextPageParam: ({ next }) => next,
-  });
-  const rows = operations.data?.pages.flatMap((page) => page.operations) ?? [];
+  const [{ queue, state }] = useListSearch();
+  const query = { ...(queue && { job: queue }), ...(state === "open" && { open: true }) };
+  const list = usePages(
+    ["operations", query],
+    (page, signal) => call("GET /operations", { query: { ...query, ...page } }, { signal }),
+    ({ operations }) => operations,
+  );
   return (
-    <>
-      <Heading title="Operations" command="redrive ops list" />
-      <Panel>
-        {operations.isPending && <Skeleton />}
-        {operations.error && <ErrorPanel error={operations.error} retry={() => void operations.refetch()} />}
-        {operations.data && rows.length === 0 && (
-          <Empty title="Nothing was changed yet.">
-            <p>
-              A retry, an edit or a discard of letters appears here, with its progress and who started it.
-            </p>
-          </Empty>
-        )}
-        {rows.length > 0 && (
-          <Table
-            label="Operations"
-            columns={COLUMNS}
-            rows={rows}
-            rowHeight={48}
-            keyOf={({ operation_id }) => operation_id}
-            onOpen={({ operation_id: id }) => void navigate({ to: "/operations/$id", params: { id } })}
-            onEndReached={() => {
-              if (operations.hasNextPage && !operations.isFetchingNextPage) void operations.fetchNextPage();
-            }}
-          />
-        )}
-      </Panel>
-    </>
+    <ListPage
+      title="Operations"
+      facts="Every retry, edit and discard of letters, newest first"
+      command={`redrive ops list${queue ? ` --job ${quoted(queue)}` : ""}${state === "open" ? " --open" : ""}`}
+      list={list}
+      filters={[
+        { key: "state", label: "State", values: ["all", "open"], as: "chips" },
+        { key: "queue", label: "queue", as: "applied" },
+      ]}
+      label="Operations"
+      columns={COLUMNS}
+      rowHeight={48}
+      keyOf={({ operation_id }) => operation_id}
+      onOpen={({ operation_id: id }) => void navigate({ to: "/operations/$id", params: { id } })}
+      empty={{
+        title: "Nothing was changed yet.",
+        command: "redrive dlq retry --help",
+        children: <p>A retry, an edit or a discard of letters appears here, with its progress and author.</p>,
+      }}
+    />
   );
 }

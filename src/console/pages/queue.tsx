@@ -1,21 +1,27 @@
 /** One queue: its items by state, workers and settings, with pause and a form to add an item. */
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
 import { dataText } from "../data/letter.ts";
-import { quoted } from "../data/search.ts";
+import { usePages } from "../data/list.ts";
+import { useListSearch } from "../data/list-search.ts";
+import { oneOf, quoted } from "../data/search.ts";
 import { May } from "../shell/session.tsx";
+import { PauseAction } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { countColumn, LINK, TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
 import { Facts } from "../ui/facts.tsx";
 import { Chips } from "../ui/filter.tsx";
+import { Field, FormDialog, INPUT, TextField } from "../ui/form.tsx";
+import { ListTable } from "../ui/list-page.tsx";
+import { Loaded } from "../ui/loaded.tsx";
 import { countText, machineName, middle, plural } from "../ui/numbers.ts";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
+import { Empty, Heading, Panel } from "../ui/panel.tsx";
 import { State } from "../ui/state.tsx";
-import { type Column, Table } from "../ui/table.tsx";
-import { durationText, Time } from "../ui/time.tsx";
+import type { Column } from "../ui/table.tsx";
+import { durationText } from "../ui/time.tsx";
 import { QueueState } from "./queues.tsx";
 
 const route = getRouteApi("/queues/$name");
@@ -30,9 +36,7 @@ export function Queue() {
     queryKey: ["queue", name],
     queryFn: ({ signal }) => call("GET /queues/{queue}", { params: { queue: name } }, { signal }),
   });
-  if (queue.error) return <ErrorPanel error={queue.error} retry={() => void queue.refetch()} />;
-  if (!queue.data) return <Skeleton rows={6} />;
-  return <Shown queue={queue.data} />;
+  return <Loaded query={queue}>{(data) => <Shown queue={data} />}</Loaded>;
 }
 
 function Shown({ queue }: { readonly queue: QueueDetails }) {
@@ -61,7 +65,11 @@ function Shown({ queue }: { readonly queue: QueueDetails }) {
         command={`redrive queue show ${quoted(name)}`}
         actions={
           <May atLeast="operator">
-            <PauseButton queue={queue} />
+            <PauseAction
+              isPaused={queue.is_paused}
+              pause={() => call("POST /queues/{queue}/pause", { params: { queue: name }, body: {} })}
+              resume={() => call("POST /queues/{queue}/resume", { params: { queue: name } })}
+            />
             <Button onClick={() => setAdding(true)}>Add an item…</Button>
           </May>
         }
@@ -106,144 +114,100 @@ function settingText(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-function PauseButton({ queue }: { readonly queue: QueueDetails }) {
-  const client = useQueryClient();
-  const params = { queue: queue.name };
-  const change = useMutation<unknown>({
-    mutationFn: () =>
-      queue.is_paused
-        ? call("POST /queues/{queue}/resume", { params })
-        : call("POST /queues/{queue}/pause", { params, body: {} }),
-    onSuccess: () => client.invalidateQueries(),
-  });
-  return (
-    <>
-      <Button onClick={() => change.mutate()}>{queue.is_paused ? "Resume" : "Pause"}</Button>
-      {change.error && <ErrorPanel error={change.error} />}
-    </>
-  );
-}
-
 const COLUMNS: readonly Column<Item>[] = [
   {
     key: "item",
     title: "Item",
     track: "minmax(0, 1fr)",
     cell: ({ queue, item_id: item, data }) => (
-      <Link to="/items/$queue/$item" params={{ queue, item }} className="block leading-5 hover:underline">
-        <span className="block truncate font-medium">{middle(item, 40)}</span>
-        <span className="block truncate font-mono text-xs text-muted">{dataText(data)}</span>
+      <Link to="/items/$queue/$item" params={{ queue, item }} className={LINK}>
+        <TwoLines
+          mono
+          first={<span className="font-sans">{middle(item, 40)}</span>}
+          second={dataText(data)}
+        />
       </Link>
     ),
   },
-  { key: "priority", title: "Priority", track: "72px", secondary: true, cell: ({ priority }) => priority },
+  textColumn("priority", "Priority", ({ priority }) => priority, { track: "72px", secondary: true }),
+  countColumn("tries", "Attempts", ({ attempts }) => attempts, { track: "76px" }),
+  timeColumn("due", "Due", ({ due_at }) => due_at),
   {
-    key: "tries",
-    title: "Attempts",
-    track: "76px",
-    align: "right",
-    secondary: true,
-    cell: ({ attempts }) => countText(attempts),
+    key: "state",
+    title: "State",
+    track: "96px",
+    aside: true,
+    cell: ({ state }) => <State name={state} />,
   },
-  { key: "due", title: "Due", track: "90px", cell: ({ due_at }) => <Time at={due_at} /> },
-  { key: "state", title: "State", track: "96px", cell: ({ state }) => <State name={state} /> },
 ];
 
 function Items({ queue, counts }: { readonly queue: string; readonly counts: QueueDetails["counts"] }) {
   const navigate = useNavigate();
-  const [state, setState] = useState<(typeof STATES)[number]>("ready");
-  const items = useInfiniteQuery({
-    queryKey: ["items", queue, state],
-    queryFn: ({ pageParam, signal }) =>
-      call(
-        "GET /items",
-        { query: { queue, state: [state], limit: 100, ...(pageParam !== "" && { cursor: pageParam }) } },
-        { signal },
-      ),
-    initialPageParam: "",
-    getNextPageParam: ({ next }) => next,
-  });
-  const rows = items.data?.pages.flatMap((page) => page.items) ?? [];
+  const [search, change] = useListSearch();
+  const state = oneOf(STATES, search.state) ?? "ready";
+  const items = usePages(
+    ["items", queue, state],
+    (page, signal) => call("GET /items", { query: { queue, state: [state], ...page } }, { signal }),
+    (page) => page.items,
+  );
   return (
     <Panel
       title={`Items, ${countText(counts[state] ?? 0)} ${state === "leased" ? "running" : state}`}
-      actions={<Chips label="State" values={STATES} value={state} onChange={setState} />}
-    >
-      {items.isPending && <Skeleton />}
-      {items.error && <ErrorPanel error={items.error} />}
-      {items.data && rows.length === 0 && <Empty title={`No item is ${state}.`} />}
-      {rows.length > 0 && (
-        <Table
-          label="Items"
-          columns={COLUMNS}
-          rows={rows}
-          rowHeight={48}
-          keyOf={({ item_id }) => item_id}
-          onOpen={({ item_id: item }) =>
-            void navigate({ to: "/items/$queue/$item", params: { queue, item } })
-          }
-          onEndReached={() => {
-            if (items.hasNextPage && !items.isFetchingNextPage) void items.fetchNextPage();
-          }}
+      actions={
+        <Chips
+          label="State"
+          values={STATES}
+          value={state}
+          onChange={(next) => change({ state: next === "ready" ? undefined : next })}
         />
-      )}
+      }
+    >
+      <ListTable
+        list={items}
+        label="Items"
+        columns={COLUMNS}
+        rowHeight={48}
+        keyOf={({ item_id }) => item_id}
+        onOpen={({ item_id: item }) => void navigate({ to: "/items/$queue/$item", params: { queue, item } })}
+        empty={{ title: `No item is ${state === "leased" ? "running" : state}.` }}
+      />
     </Panel>
   );
 }
 
-const FIELD = "mt-1 w-full rounded-md border border-line-strong bg-panel px-2 py-1";
-
 /** The form starts with the fields that the schema of the queue names. */
 function AddItem({ queue, onClose }: { readonly queue: QueueDetails; readonly onClose: () => void }) {
-  const client = useQueryClient();
   const [text, setText] = useState(() => JSON.stringify(exampleOf(queue.settings.schema), null, 2));
   const [key, setKey] = useState("");
-  const add = useMutation({
-    mutationFn: async () => {
-      const item = { data: JSON.parse(text) as unknown, ...(key !== "" && { key }) };
-      const { results } = await call("POST /queues/{queue}/items", {
-        params: { queue: queue.name },
-        body: { items: [item] },
-      });
-      const [result] = results;
-      if (result?.outcome === "refused") throw new Error(`The item was refused: ${result.reason}`);
-      return result;
-    },
-    onSuccess: () => {
-      onClose();
-      return client.invalidateQueries();
-    },
-  });
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault();
-    add.mutate();
+  const add = async () => {
+    const item = { data: JSON.parse(text) as unknown, ...(key !== "" && { key }) };
+    const params = { queue: queue.name };
+    const { results } = await call("POST /queues/{queue}/items", { params, body: { items: [item] } });
+    const [result] = results;
+    if (result?.outcome === "refused") throw new Error(`The item was refused: ${result.reason}`);
+    return result;
   };
   return (
-    <Dialog title={`Add an item to ${queue.name}`} onClose={onClose}>
-      <form className="grid gap-3" onSubmit={onSubmit}>
-        <label>
-          Data (JSON)
+    <FormDialog title={`Add an item to ${queue.name}`} submit="Add" onClose={onClose} act={add}>
+      <Field label="Data" hint="JSON">
+        {(id) => (
           <textarea
+            id={id}
             rows={10}
             required
             value={text}
             onChange={(event) => setText(event.target.value)}
-            className={`${FIELD} font-mono text-xs`}
+            className={`${INPUT} font-mono text-xs`}
           />
-        </label>
-        <label>
-          Key <span className="text-xs text-muted">its id in the queue; empty for a random one</span>
-          <input value={key} onChange={(event) => setKey(event.target.value)} className={FIELD} />
-        </label>
-        {add.error && <ErrorPanel error={add.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary">
-            Add
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+        )}
+      </Field>
+      <TextField
+        label="Key"
+        hint="its id in the queue; empty for a random one"
+        value={key}
+        onChange={setKey}
+      />
+    </FormDialog>
   );
 }
 

@@ -1,35 +1,23 @@
 /** Schedules: items that are added to queues by cron patterns. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
+import { useWhole } from "../data/list.ts";
 import { May } from "../shell/session.tsx";
-import { Button } from "../ui/button.tsx";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
+import { PauseAction } from "../ui/action.tsx";
+import { queueColumn, textColumn, timeColumn } from "../ui/columns.tsx";
+import { ListPage } from "../ui/list-page.tsx";
 import { State } from "../ui/state.tsx";
-import { type Column, Table } from "../ui/table.tsx";
-import { Time } from "../ui/time.tsx";
+import type { Column } from "../ui/table.tsx";
 
 type Row = ResponseOf<"GET /schedules">["schedules"][number];
 
+const stateOf = ({ paused_at: pausedAt }: Row) => (pausedAt === null ? "active" : "paused");
+
 const COLUMNS: readonly Column<Row>[] = [
-  {
-    key: "name",
-    title: "Schedule",
-    track: "minmax(0, 1fr)",
+  textColumn("name", "Schedule", ({ schedule }) => schedule, {
     cell: ({ schedule }) => <span className="font-medium">{schedule}</span>,
-  },
-  {
-    key: "queue",
-    title: "Queue",
-    track: "minmax(0, 1fr)",
-    secondary: true,
-    cell: ({ queue }) => (
-      <Link to="/queues/$name" params={{ name: queue }} className="hover:underline">
-        {queue}
-      </Link>
-    ),
-  },
+  }),
+  queueColumn(),
   {
     key: "cron",
     title: "When",
@@ -40,70 +28,57 @@ const COLUMNS: readonly Column<Row>[] = [
       </span>
     ),
   },
-  {
-    key: "last",
-    title: "Last run",
-    track: "100px",
-    secondary: true,
-    cell: ({ last_run_at }) => <Time at={last_run_at} />,
-  },
-  {
-    key: "next",
-    title: "Next run",
-    track: "100px",
-    secondary: true,
-    cell: ({ next_run_at }) => <Time at={next_run_at} />,
-  },
+  timeColumn("last", "Last run", ({ last_run_at }) => last_run_at, { secondary: true }),
+  timeColumn("next", "Next run", ({ next_run_at }) => next_run_at),
   {
     key: "state",
     title: "State",
     track: "90px",
-    secondary: true,
-    cell: ({ paused_at }) => <State name={paused_at === null ? "active" : "paused"} />,
+    aside: true,
+    sort: stateOf,
+    cell: (row) => <State name={stateOf(row)} />,
   },
   {
     key: "act",
     title: "Action",
-    track: "90px",
-    cell: (row) => (
+    track: "100px",
+    aside: true,
+    cell: ({ schedule, paused_at: pausedAt }) => (
       <May atLeast="operator">
-        <PauseSchedule row={row} />
+        <PauseAction
+          isPaused={pausedAt !== null}
+          pause={() => call("POST /schedules/{schedule}/pause", { params: { schedule } })}
+          resume={() => call("POST /schedules/{schedule}/resume", { params: { schedule } })}
+        />
       </May>
     ),
   },
 ];
 
 export function Schedules() {
-  const schedules = useQuery({
-    queryKey: ["queues", "schedules"],
-    queryFn: ({ signal }) => call("GET /schedules", {}, { signal }),
-  });
-  const rows = schedules.data?.schedules ?? [];
-  return (
-    <>
-      <Heading title="Schedules" facts="Items that are added by a clock" command="redrive schedule list" />
-      <Panel>
-        {schedules.isPending && <Skeleton />}
-        {schedules.error && <ErrorPanel error={schedules.error} retry={() => void schedules.refetch()} />}
-        {schedules.data && rows.length === 0 && (
-          <Empty title="There are no schedules." command="redrive schedule create --help">
-            <p>A schedule adds an item to a queue at the times of a cron pattern.</p>
-          </Empty>
-        )}
-        {rows.length > 0 && (
-          <Table label="Schedules" columns={COLUMNS} rows={rows} keyOf={({ schedule }) => schedule} />
-        )}
-      </Panel>
-    </>
+  const list = useWhole(
+    ["queues", "schedules"],
+    (signal) => call("GET /schedules", {}, { signal }),
+    ({ schedules }) => schedules,
   );
-}
-
-function PauseSchedule({ row }: { readonly row: Row }) {
-  const client = useQueryClient();
-  const verb = row.paused_at === null ? "pause" : "resume";
-  const change = useMutation({
-    mutationFn: () => call(`POST /schedules/{schedule}/${verb}`, { params: { schedule: row.schedule } }),
-    onSuccess: () => client.invalidateQueries(),
-  });
-  return <Button onClick={() => change.mutate()}>{verb === "pause" ? "Pause" : "Resume"}</Button>;
+  return (
+    <ListPage
+      title="Schedules"
+      facts="Items that are added to queues at set times"
+      command="redrive schedule list"
+      list={list}
+      filters={[
+        { key: "state", label: "State", values: ["all", "active", "paused"], as: "chips", of: stateOf },
+        { key: "q", label: "Search schedules", of: ({ schedule, queue }) => `${schedule} ${queue}` },
+      ]}
+      label="Schedules"
+      columns={COLUMNS}
+      keyOf={({ schedule }) => schedule}
+      empty={{
+        title: "There are no schedules.",
+        command: "redrive schedule create nightly --queue orders --cron '0 3 * * *'",
+        children: <p>A schedule adds an item to a queue at the times of a cron pattern.</p>,
+      }}
+    />
+  );
 }

@@ -1,15 +1,16 @@
 /** Tokens: who may use the API, with which role, until when. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
+import { useWhole } from "../data/list.ts";
+import { quoted } from "../data/search.ts";
 import { Button } from "../ui/button.tsx";
-import { CopyButton } from "../ui/copy.tsx";
-import { Dialog } from "../ui/dialog.tsx";
-import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
+import { textColumn, timeColumn } from "../ui/columns.tsx";
+import { CopyButton, SameAsCommand } from "../ui/copy.tsx";
+import { FormDialog, SelectField, TextField } from "../ui/form.tsx";
+import { ListPage } from "../ui/list-page.tsx";
 import { State } from "../ui/state.tsx";
-import { type Column, Table } from "../ui/table.tsx";
-import { Time } from "../ui/time.tsx";
+import type { Column } from "../ui/table.tsx";
 
 type Row = ResponseOf<"GET /tokens">["tokens"][number];
 const ROLES = ["viewer", "operator", "admin"] as const;
@@ -19,144 +20,114 @@ function stateOf({ revoked_at: revoked, expires_at: expires }: Row): string {
   return expires !== null && Date.parse(expires) < Date.now() ? "expired" : "active";
 }
 
+const COLUMNS: readonly Column<Row>[] = [
+  textColumn("name", "Name", ({ name }) => name),
+  textColumn("role", "Role", ({ role }) => role, { track: "90px" }),
+  textColumn("by", "Created by", ({ created_by }) => created_by, { track: "140px", secondary: true }),
+  timeColumn("used", "Last used", ({ last_used_at }) => last_used_at),
+  timeColumn("expires", "Expires", ({ expires_at }) => expires_at, { secondary: true }),
+  {
+    key: "state",
+    title: "State",
+    track: "100px",
+    aside: true,
+    sort: stateOf,
+    cell: (row) => <State name={stateOf(row)} />,
+  },
+  {
+    key: "act",
+    title: "Action",
+    track: "90px",
+    aside: true,
+    cell: (row) => stateOf(row) === "active" && <Revoke row={row} />,
+  },
+];
+
 export function Tokens() {
-  const client = useQueryClient();
   const [isCreating, setCreating] = useState(false);
-  const tokens = useQuery({
-    queryKey: ["tokens"],
-    queryFn: ({ signal }) => call("GET /tokens", {}, { signal }),
-  });
-  const revoke = useMutation({
-    mutationFn: (token_id: string) => call("DELETE /tokens/{token_id}", { params: { token_id } }),
-    onSuccess: () => client.invalidateQueries({ queryKey: ["tokens"] }),
-  });
-  const rows = tokens.data?.tokens ?? [];
-  const columns: readonly Column<Row>[] = [
-    {
-      key: "name",
-      title: "Name",
-      track: "minmax(0, 1fr)",
-      cell: ({ name }) => <span className="font-medium">{name}</span>,
-    },
-    { key: "role", title: "Role", track: "90px", cell: ({ role }) => role },
-    { key: "by", title: "Created by", track: "140px", secondary: true, cell: ({ created_by }) => created_by },
-    {
-      key: "used",
-      title: "Last used",
-      track: "100px",
-      secondary: true,
-      cell: ({ last_used_at }) => <Time at={last_used_at} />,
-    },
-    {
-      key: "expires",
-      title: "Expires",
-      track: "100px",
-      secondary: true,
-      cell: ({ expires_at }) => <Time at={expires_at} />,
-    },
-    { key: "state", title: "State", track: "100px", cell: (row) => <State name={stateOf(row)} /> },
-    {
-      key: "act",
-      title: "Action",
-      track: "84px",
-      cell: (row) =>
-        stateOf(row) === "active" ? (
-          <Button tone="danger" onClick={() => revoke.mutate(row.token_id)}>
-            Revoke
-          </Button>
-        ) : null,
-    },
-  ];
+  const list = useWhole(
+    ["tokens"],
+    (signal) => call("GET /tokens", {}, { signal }),
+    ({ tokens }) => tokens,
+  );
+  return (
+    <ListPage
+      title="Tokens"
+      facts="Who may use the API, with which role, until when"
+      command="redrive token list"
+      actions={
+        <Button tone="primary" onClick={() => setCreating(true)}>
+          Create a token…
+        </Button>
+      }
+      list={list}
+      filters={[
+        {
+          key: "state",
+          label: "State",
+          values: ["all", "active", "expired", "revoked"],
+          as: "chips",
+          of: stateOf,
+        },
+        { key: "q", label: "Search names", of: ({ name }) => name },
+      ]}
+      label="Tokens"
+      columns={COLUMNS}
+      keyOf={({ token_id }) => token_id}
+      empty={{ title: "There are no tokens.", command: "redrive token create --name ci --role viewer" }}
+    >
+      {isCreating && <CreateToken onClose={() => setCreating(false)} />}
+    </ListPage>
+  );
+}
+
+/** Revoking cannot be undone, so it asks first. */
+function Revoke({ row }: { readonly row: Row }) {
+  const [isAsking, setAsking] = useState(false);
+  const { token_id, name } = row;
   return (
     <>
-      <Heading
-        title="Tokens"
-        command="redrive token list"
-        actions={
-          <Button tone="primary" onClick={() => setCreating(true)}>
-            Create a token…
-          </Button>
-        }
-      />
-      <Panel>
-        {tokens.isPending && <Skeleton />}
-        {tokens.error && <ErrorPanel error={tokens.error} />}
-        {revoke.error && <ErrorPanel error={revoke.error} />}
-        {tokens.data && rows.length === 0 && (
-          <Empty title="There are no tokens." command="redrive token create ci --role viewer" />
-        )}
-        {rows.length > 0 && (
-          <Table label="Tokens" columns={columns} rows={rows} keyOf={({ token_id }) => token_id} />
-        )}
-      </Panel>
-      {isCreating && <CreateToken onClose={() => setCreating(false)} />}
+      <Button tone="danger" onClick={() => setAsking(true)}>
+        Revoke…
+      </Button>
+      {isAsking && (
+        <FormDialog
+          title={`Revoke ${name}`}
+          submit="Revoke"
+          onClose={() => setAsking(false)}
+          act={() => call("DELETE /tokens/{token_id}", { params: { token_id } })}
+        >
+          <p>Requests with this token are refused from now on. This cannot be undone.</p>
+        </FormDialog>
+      )}
     </>
   );
 }
 
-const FIELD = "mt-1 w-full rounded-md border border-line-strong bg-panel px-2 py-1";
-
 function CreateToken({ onClose }: { readonly onClose: () => void }) {
-  const client = useQueryClient();
   const [name, setName] = useState("");
   const [role, setRole] = useState<(typeof ROLES)[number]>("viewer");
   const [expires, setExpires] = useState("90d");
-  const create = useMutation({
-    mutationFn: () => call("POST /tokens", { body: { name, role, expires } }),
-    onSuccess: () => client.invalidateQueries({ queryKey: ["tokens"] }),
-  });
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
-    <Dialog title="Create a token" onClose={onClose}>
-      {create.data ? (
+    <FormDialog
+      title="Create a token"
+      submit="Create"
+      onClose={onClose}
+      act={() => call("POST /tokens", { body: { name, role, expires } })}
+      done={({ token }) => (
         <div>
           <p>Copy the token now. It is not stored and cannot be shown again.</p>
-          <p className="my-3 rounded bg-code p-2 font-mono break-all">{create.data.token}</p>
-          <CopyButton text={create.data.token} label="Copy the token" />
+          <p className="my-3 rounded bg-code p-2 font-mono break-all">{token}</p>
+          <CopyButton text={token} label="Copy the token" />
         </div>
-      ) : (
-        <form className="grid gap-3" onSubmit={onSubmit}>
-          <label>
-            Name
-            <input
-              required
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-              className={FIELD}
-            />
-          </label>
-          <label>
-            Role
-            <select
-              value={role}
-              onChange={(event) => setRole(ROLES.find((one) => one === event.target.value) ?? "viewer")}
-              className={FIELD}
-            >
-              {ROLES.map((one) => (
-                <option key={one}>{one}</option>
-              ))}
-            </select>
-          </label>
-          <label>
-            Expires after
-            <input
-              required
-              value={expires}
-              onChange={(event) => setExpires(event.target.value)}
-              className={FIELD}
-            />
-          </label>
-          {create.error && <ErrorPanel error={create.error} />}
-          <div className="flex justify-end">
-            <Button type="submit" tone="primary">
-              Create
-            </Button>
-          </div>
-        </form>
       )}
-    </Dialog>
+    >
+      <TextField label="Name" required value={name} onChange={setName} />
+      <SelectField label="Role" values={ROLES} value={role} onChange={setRole} />
+      <TextField label="Expires after" required value={expires} onChange={setExpires} />
+      <SameAsCommand
+        command={`redrive token create --name ${quoted(name || "NAME")} --role ${role} --expires ${quoted(expires)}`}
+      />
+    </FormDialog>
   );
 }

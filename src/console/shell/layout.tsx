@@ -106,9 +106,9 @@ function TopBar({ onSearch, onHelp }: { readonly onSearch: () => void; readonly 
       <button
         type="button"
         onClick={onSearch}
-        className="flex min-w-40 flex-1 items-center justify-between rounded-md border border-line-strong px-2 py-1 text-left text-muted sm:max-w-sm"
+        className="flex min-w-28 flex-1 items-center justify-between rounded-md border border-line-strong px-2 py-1 text-left text-muted sm:max-w-sm"
       >
-        Search or run… <kbd className="font-mono text-xs">Ctrl K</kbd>
+        Search or run… <kbd className="font-mono text-xs max-sm:hidden">Ctrl K</kbd>
       </button>
       <span className="flex-1 max-sm:hidden" />
       <button
@@ -122,13 +122,23 @@ function TopBar({ onSearch, onHelp }: { readonly onSearch: () => void; readonly 
           {text}
         </span>
       </button>
-      <button type="button" className={small} onClick={() => setZone(zone === "utc" ? "local" : "utc")}>
+      <button
+        type="button"
+        className={`${small} max-sm:hidden`}
+        onClick={() => setZone(zone === "utc" ? "local" : "utc")}
+      >
         {zone === "utc" ? "UTC" : "Local time"}
       </button>
       <button type="button" className={small} onClick={nextTheme} title="Change the theme (t)">
-        Theme: {theme}
+        <span className="max-sm:sr-only">Theme: </span>
+        {theme}
       </button>
-      <button type="button" className={small} onClick={onHelp} title="Keyboard shortcuts (?)">
+      <button
+        type="button"
+        className={`${small} max-sm:hidden`}
+        onClick={onHelp}
+        title="Keyboard shortcuts (?)"
+      >
         ?
       </button>
       <span className="text-xs text-muted max-sm:hidden" title={`role: ${role}`}>

@@ -14,7 +14,13 @@ export async function copyText(text: string): Promise<void> {
   area.remove();
 }
 
-export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+interface CopyProps {
+  readonly text: string;
+  readonly label?: string;
+  readonly className?: string;
+}
+
+export function CopyButton({ text, label = "Copy", className = buttonClass("quiet") }: CopyProps) {
   const [copied, setCopied] = useState(false);
   const onClick = async () => {
     await copyText(text);
@@ -22,12 +28,7 @@ export function CopyButton({ text, label = "Copy" }: { readonly text: string; re
     setTimeout(() => setCopied(false), SHOWN_MS);
   };
   return (
-    <button
-      type="button"
-      className={buttonClass("quiet")}
-      onClick={() => void onClick()}
-      title={text.slice(0, 500)}
-    >
+    <button type="button" className={className} onClick={() => void onClick()} title={text.slice(0, 500)}>
       {copied ? "Copied" : label}
     </button>
   );
@@ -40,7 +41,10 @@ export function SameAsCommand({ command }: { readonly command: string }) {
       <code className="min-w-0 truncate" title={command}>
         {command}
       </code>
-      <CopyButton text={command} />
+      <CopyButton
+        text={command}
+        className="min-h-7 rounded px-1.5 font-sans text-muted hover:text-text max-sm:min-h-8"
+      />
     </div>
   );
 }

@@ -1,14 +1,14 @@
-/** Controls of filters: a row of choices, and a search box that waits until typing pauses. */
+/** Controls of filters: a row of choices, a list of choices, a search box, and what is filtered by a link. */
 import { useEffect, useRef, useState } from "react";
 
-interface ChipsProps<Value extends string> {
+interface ChoiceProps<Value extends string> {
   readonly label: string;
   readonly values: readonly Value[];
   readonly value: Value;
   readonly onChange: (value: Value) => void;
 }
 
-export function Chips<Value extends string>({ label, values, value, onChange }: ChipsProps<Value>) {
+export function Chips<Value extends string>({ label, values, value, onChange }: ChoiceProps<Value>) {
   return (
     <fieldset className="flex flex-wrap gap-1">
       <legend className="sr-only">{label}</legend>
@@ -18,12 +18,27 @@ export function Chips<Value extends string>({ label, values, value, onChange }: 
           key={one}
           aria-pressed={one === value}
           onClick={() => onChange(one)}
-          className="rounded-full border border-line-strong px-2.5 py-0.5 text-xs text-muted aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
+          className="rounded-full border border-line-strong px-2.5 py-0.5 text-xs text-muted aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent max-sm:min-h-8"
         >
           {one}
         </button>
       ))}
     </fieldset>
+  );
+}
+
+export function Choice<Value extends string>({ label, values, value, onChange }: ChoiceProps<Value>) {
+  return (
+    <select
+      aria-label={label}
+      value={value}
+      onChange={(event) => onChange(values.find((one) => one === event.target.value) ?? value)}
+      className="rounded-md border border-line-strong bg-panel px-2 py-1"
+    >
+      {values.map((one) => (
+        <option key={one}>{one}</option>
+      ))}
+    </select>
   );
 }
 
@@ -36,6 +51,7 @@ interface SearchBoxProps {
   readonly wide?: boolean;
 }
 
+/** Searches when typing pauses. */
 export function SearchBox({ label, value, onChange, wide = false }: SearchBoxProps) {
   const [text, setText] = useState(value);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -52,7 +68,20 @@ export function SearchBox({ label, value, onChange, wide = false }: SearchBoxPro
         clearTimeout(timer.current);
         timer.current = setTimeout(() => onChange(next), PAUSE_MS);
       }}
-      className={`${wide ? "w-full sm:w-96" : "w-52"} rounded-md border border-line-strong bg-panel px-2 py-1`}
+      className={`${wide ? "w-full sm:w-80" : "w-52 max-sm:w-full"} rounded-md border border-line-strong bg-panel px-2 py-1`}
     />
+  );
+}
+
+export function Applied({ text, onRemove }: { readonly text: string; readonly onRemove: () => void }) {
+  return (
+    <button
+      type="button"
+      className="max-w-full truncate rounded-full border border-accent bg-accent-soft px-2.5 py-0.5 text-xs text-accent"
+      onClick={onRemove}
+      title="Remove this filter"
+    >
+      {text} ✕
+    </button>
   );
 }

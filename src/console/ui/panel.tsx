@@ -26,7 +26,7 @@ export function Panel({ title, actions, children, className = "" }: PanelProps) 
   );
 }
 
-interface HeadingProps {
+export interface HeadingProps {
   readonly title: ReactNode;
   readonly facts?: ReactNode;
   readonly actions?: ReactNode;
@@ -51,7 +51,7 @@ export function Heading({ title, facts, actions, command }: HeadingProps) {
   );
 }
 
-interface EmptyProps {
+export interface EmptyProps {
   readonly title: string;
   readonly children?: ReactNode;
   readonly command?: string;

@@ -1,52 +1,68 @@
 /**
  * A list of rows. Only the visible rows are in the document, the next page is read before its end is reached, `j` and `k` move
- * between rows, Enter opens one and `x` selects it. On a phone a row is a card.
+ * between rows, Enter opens one and `x` selects it. On a phone every row is a card with the same cells.
  */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useKeys } from "../shell/keys.ts";
+import { CardCells, WideCells } from "./table-row.tsx";
 
 export interface Column<Row> {
   readonly key: string;
-  readonly title: ReactNode;
+  readonly title: string;
   /** A CSS grid track, e.g. `minmax(0, 1fr)` or `90px`. */
   readonly track: string;
   readonly align?: "right";
-  /** Left out on narrow screens. */
+  /** Left out of cards, and of tables in narrow windows. */
   readonly secondary?: boolean;
+  /** In a card: beside the first column instead of below it. */
+  readonly aside?: boolean;
+  /** In a card: on a line of its own, without the name of the column. */
+  readonly line?: boolean;
+  /** What the rows are sorted by when the heading is pressed. */
+  readonly sort?: (row: Row) => string | number;
   cell(row: Row): ReactNode;
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  readonly onOpen?: (row: Row) => void;
-  readonly onEndReached?: () => void;
-  readonly selected?: ReadonlySet<string>;
-  readonly onSelect?: (key: string, range: boolean) => void;
-  readonly rowHeight?: number;
-  /** A row on a phone, instead of its columns. */
-  readonly card?: (row: Row) => ReactNode;
+  readonly onOpen?: ((row: Row) => void) | undefined;
+  readonly onEndReached?: (() => void) | undefined;
+  readonly selected?: ReadonlySet<string> | undefined;
+  readonly onSelect?: ((key: string, range: boolean) => void) | undefined;
+  readonly rowHeight?: number | undefined;
   /** Default: the rest of the window. */
-  readonly maxHeight?: string;
+  readonly maxHeight?: string | undefined;
+  /** The column that the rows are sorted by, with `-` in front when descending. */
+  readonly sort?: string | undefined;
+  readonly onSort?: ((sort: string) => void) | undefined;
 }
 
 const OVERSCAN = 12;
+const ROW_HEIGHT = 44;
+const CARD_HEIGHT = 68;
+
+/** Where each list was left, so that going back shows the same rows. */
+const left = new Map<string, { readonly top: number; readonly current: number }>();
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, columns, rows, keyOf, onOpen, onEndReached, selected, onSelect, rowHeight = 44 } = props;
-  const { maxHeight = "calc(100vh - 220px)" } = props;
+  const { label, columns, rows, keyOf, onOpen, onEndReached, selected, onSelect, maxHeight } = props;
+  const { rowHeight = ROW_HEIGHT } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [current, setCurrent] = useState(-1);
-  const isNarrow = useNarrow();
-  const shown = isNarrow ? narrowColumns(props) : columns;
+  const [place] = useState(() => `${window.location.pathname}${window.location.search} ${label}`);
+  const [current, setCurrent] = useState(left.get(place)?.current ?? -1);
+  const isCards = useWindowBelow(CARDS_BELOW);
+  const isNarrow = useWindowBelow(NARROW_BELOW);
+  const shown = isNarrow ? columns.filter(({ secondary }) => !secondary) : columns;
   const tracks = `${onSelect ? "32px " : ""}${shown.map(({ track }) => track).join(" ")}`;
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
+    estimateSize: () => (isCards ? CARD_HEIGHT : rowHeight),
+    initialOffset: left.get(place)?.top ?? 0,
     overscan: OVERSCAN,
   });
   const visible = virtual.getVirtualItems();
@@ -54,6 +70,11 @@ export function Table<Row>(props: TableProps<Row>) {
   useEffect(() => {
     if (last >= rows.length - OVERSCAN) onEndReached?.();
   }, [last, rows.length, onEndReached]);
+  useEffect(() => {
+    const element = scroller.current;
+    return () => void left.set(place, { top: element?.scrollTop ?? 0, current });
+  }, [place, current]);
+  const rest = useRestOfWindow(scroller);
 
   const move = (by: number) => {
     const next = Math.min(rows.length - 1, Math.max(0, current + by));
@@ -76,7 +97,7 @@ export function Table<Row>(props: TableProps<Row>) {
 
   return (
     <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className="min-w-0">
-      <div role="rowgroup">
+      <div role="rowgroup" className={isCards ? "sr-only" : ""}>
         <div
           role="row"
           className="grid items-center gap-3 border-b border-line px-3 py-1.5 text-xs font-medium text-muted"
@@ -87,14 +108,8 @@ export function Table<Row>(props: TableProps<Row>) {
               <span className="sr-only">Selected</span>
             </span>
           )}
-          {shown.map(({ key, title, align }) => (
-            <span
-              role="columnheader"
-              key={key}
-              className={`truncate ${align === "right" ? "text-right" : ""}`}
-            >
-              {title}
-            </span>
+          {shown.map((column) => (
+            <HeaderCell key={column.key} column={column} sort={props.sort} onSort={props.onSort} />
           ))}
         </div>
       </div>
@@ -103,48 +118,43 @@ export function Table<Row>(props: TableProps<Row>) {
         role="rowgroup"
         tabIndex={0}
         className="overflow-auto"
-        style={{ maxHeight, minHeight: Math.min(rows.length, 4) * rowHeight }}
+        style={{ maxHeight: maxHeight ?? rest, minHeight: Math.min(rows.length, 4) * rowHeight }}
       >
         <div role="presentation" style={{ height: virtual.getTotalSize(), position: "relative" }}>
           {visible.map(({ index, start }) => {
             const row = rows[index];
             if (row === undefined) return null;
             const key = keyOf(row);
+            const isOn = index === current || selected?.has(key) === true;
+            const checkbox = onSelect && (
+              <span role="cell">
+                <input
+                  type="checkbox"
+                  aria-label={`Select ${key}`}
+                  checked={selected?.has(key) ?? false}
+                  onChange={(event) => onSelect(key, (event.nativeEvent as MouseEvent).shiftKey)}
+                />
+              </span>
+            );
             return (
               <div
                 key={key}
                 role="row"
+                data-index={index}
+                ref={isCards ? virtual.measureElement : undefined}
                 aria-rowindex={index + 2}
                 aria-selected={selected?.has(key)}
                 onClick={(event) => isPlainClick(event) && onOpen?.(row)}
-                className={`absolute inset-x-0 grid items-center gap-3 border-b border-line px-3 hover:bg-grey-soft ${
-                  index === current ? "bg-accent-soft" : selected?.has(key) ? "bg-accent-soft" : ""
-                } ${onOpen ? "cursor-pointer" : ""}`}
+                className={`absolute inset-x-0 gap-3 border-b border-line px-3 hover:bg-grey-soft ${
+                  isCards ? "flex py-2" : "grid items-center"
+                } ${isOn ? "bg-accent-soft" : ""} ${onOpen ? "cursor-pointer" : ""}`}
                 style={{
-                  gridTemplateColumns: tracks,
-                  height: rowHeight,
+                  ...(!isCards && { gridTemplateColumns: tracks, height: rowHeight }),
                   transform: `translateY(${start}px)`,
                 }}
               >
-                {onSelect && (
-                  <span role="cell">
-                    <input
-                      type="checkbox"
-                      aria-label={`Select ${key}`}
-                      checked={selected?.has(key) ?? false}
-                      onChange={(event) => onSelect(key, (event.nativeEvent as MouseEvent).shiftKey)}
-                    />
-                  </span>
-                )}
-                {shown.map(({ key: column, cell, align }) => (
-                  <span
-                    role="cell"
-                    key={column}
-                    className={`min-w-0 truncate ${align === "right" ? "text-right" : ""}`}
-                  >
-                    {cell(row)}
-                  </span>
-                ))}
+                {checkbox}
+                {isCards ? <CardCells columns={shown} row={row} /> : <WideCells columns={shown} row={row} />}
               </div>
             );
           })}
@@ -154,9 +164,42 @@ export function Table<Row>(props: TableProps<Row>) {
   );
 }
 
-function narrowColumns<Row>({ columns, card, label }: TableProps<Row>): readonly Column<Row>[] {
-  if (card === undefined) return columns.filter(({ secondary }) => !secondary);
-  return [{ key: "card", title: label, track: "minmax(0, 1fr)", cell: card }];
+interface HeaderCellProps<Row> {
+  readonly column: Column<Row>;
+  readonly sort: string | undefined;
+  readonly onSort: ((sort: string) => void) | undefined;
+}
+
+function HeaderCell<Row>({ column, sort, onSort }: HeaderCellProps<Row>) {
+  const { key, title, align } = column;
+  const side = align === "right" ? "text-right" : "";
+  if (column.sort === undefined || onSort === undefined) {
+    return (
+      <span role="columnheader" className={`truncate ${side}`}>
+        {title}
+      </span>
+    );
+  }
+  const isUp = sort === key;
+  const isDown = sort === `-${key}`;
+  return (
+    <span
+      role="columnheader"
+      aria-sort={isUp ? "ascending" : isDown ? "descending" : "none"}
+      className={`truncate ${side}`}
+    >
+      <button
+        type="button"
+        className="hover:text-text"
+        title={`Sort by ${title}`}
+        onClick={() => onSort(isDown ? key : `-${key}`)}
+      >
+        {title}
+        {isUp && " ↑"}
+        {isDown && " ↓"}
+      </button>
+    </span>
+  );
 }
 
 /** Clicks on links, buttons and boxes inside a row are theirs, and selecting text is not a click. */
@@ -165,14 +208,33 @@ function isPlainClick(event: React.MouseEvent): boolean {
   return !inside && String(window.getSelection()) === "" && !event.metaKey && !event.ctrlKey;
 }
 
-const NARROW = window.matchMedia("(max-width: 700px)");
+const CARDS_BELOW = window.matchMedia("(max-width: 640px)");
+const NARROW_BELOW = window.matchMedia("(max-width: 1100px)");
 
-function useNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(NARROW.matches);
+function useWindowBelow(query: MediaQueryList): boolean {
+  const [isBelow, setBelow] = useState(query.matches);
   useEffect(() => {
-    const onChange = () => setNarrow(NARROW.matches);
-    NARROW.addEventListener("change", onChange);
-    return () => NARROW.removeEventListener("change", onChange);
-  }, []);
-  return isNarrow;
+    const onChange = () => setBelow(query.matches);
+    query.addEventListener("change", onChange);
+    return () => query.removeEventListener("change", onChange);
+  }, [query]);
+  return isBelow;
+}
+
+const REST_MIN = 240;
+const BELOW_TABLE = 18;
+
+/** The height from the top of the element to the end of the window, so that the page itself does not scroll. */
+function useRestOfWindow(element: RefObject<HTMLElement | null>): string {
+  const [height, setHeight] = useState("60vh");
+  useLayoutEffect(() => {
+    const measure = () => {
+      const top = (element.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
+      setHeight(`${Math.max(REST_MIN, window.innerHeight - top - BELOW_TABLE)}px`);
+    };
+    measure();
+    window.addEventListener("resize", measure);
+    return () => window.removeEventListener("resize", measure);
+  }, [element]);
+  return height;
 }

@@ -1,0 +1,16 @@
+/** Reads and changes the filters and the order of a list. They are in the address; a change replaces it, so that "back" leaves the list. */
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { compact, type ListSearch } from "./search.ts";
+
+export type ListChange = { readonly [Key in keyof ListSearch]: ListSearch[Key] | undefined };
+
+export function useListSearch(): readonly [ListSearch, (next: ListChange) => void] {
+  const search = useSearch({ strict: false }) as ListSearch;
+  const navigate = useNavigate();
+  const change = (next: ListChange) => {
+    const change = (old: ListSearch) => compact({ ...old, ...next });
+    // The router cannot infer on which page this hook is used.
+    void navigate({ to: ".", search: change, replace: true } as never);
+  };
+  return [search, change];
+}

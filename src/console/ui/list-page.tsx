@@ -1,0 +1,144 @@
+/** A page with one list: heading, command, filters whose state is in the address, and a table with its empty states. */
+import type { ReactNode } from "react";
+import type { List } from "../data/list.ts";
+import { useListSearch } from "../data/list-search.ts";
+import type { ListSearch } from "../data/search.ts";
+import { Button } from "./button.tsx";
+import { Applied, Chips, Choice, SearchBox } from "./filter.tsx";
+import { countText } from "./numbers.ts";
+import { Empty, type EmptyProps, ErrorPanel, Heading, type HeadingProps, Panel, Skeleton } from "./panel.tsx";
+import { Table, type TableProps } from "./table.tsx";
+
+/** A filter on one word of the address. With `of`, the rows that were read are filtered here, otherwise by the server. */
+export interface Filter<Row> {
+  readonly key: keyof ListSearch;
+  readonly label: string;
+  /** The choices; the first one is the default. Without them, the filter is a search box. */
+  readonly values?: readonly string[];
+  /** Chips take more room than a list and show all choices at once. */
+  readonly as?: "chips" | "list" | "search" | "wide" | "applied";
+  of?(row: Row): string;
+}
+
+interface ListPageProps<Row>
+  extends Omit<HeadingProps, "facts">,
+    Omit<TableProps<Row>, "rows" | "onEndReached" | "sort" | "onSort"> {
+  readonly facts?: ReactNode;
+  readonly list: List<Row>;
+  readonly filters?: readonly Filter<Row>[];
+  /** What the page shows while nothing is there, filters aside. */
+  readonly empty: EmptyProps;
+  readonly above?: ReactNode;
+  readonly children?: ReactNode;
+}
+
+export function ListPage<Row>(props: ListPageProps<Row>) {
+  const { title, facts, actions, command, list, filters = [], children } = props;
+  return (
+    <>
+      <Heading title={title} facts={facts} actions={actions} {...(command !== undefined && { command })} />
+      <Filters filters={filters} />
+      <Panel>
+        <ListTable {...props} list={list} />
+      </Panel>
+      {children}
+    </>
+  );
+}
+
+type ListTableProps<Row> = Omit<ListPageProps<Row>, "title" | "facts" | "actions" | "command" | "children">;
+
+/** The table of a list page, which other pages use inside a panel of their own. */
+export function ListTable<Row>({ list, filters = [], empty, above, ...table }: ListTableProps<Row>) {
+  const [search, change] = useListSearch();
+  const found = list.rows.filter(matches(filters, search));
+  // A part of the rows in order would look like all of them.
+  const rows = list.hasMore ? found : sorted(found, table.columns, search.sort);
+  const isFiltered = filters.some(
+    ({ key, values }) => search[key] !== undefined && search[key] !== values?.[0],
+  );
+  return (
+    <>
+      {above}
+      {list.isOutdated && (
+        <div className="flex items-center gap-3 border-b border-line bg-accent-soft px-3 py-1.5">
+          Rows have changed since this list was read.
+          <Button onClick={list.reload}>Read it again</Button>
+        </div>
+      )}
+      {list.isPending && <Skeleton rows={8} />}
+      {list.error !== null && list.error !== undefined && (
+        <ErrorPanel error={list.error} retry={list.reload} />
+      )}
+      {!list.isPending && !list.error && rows.length === 0 && !isFiltered && <Empty {...empty} />}
+      {!list.isPending && !list.error && rows.length === 0 && isFiltered && (
+        <Empty title={`None of ${countText(list.rows.length)} rows that were read matches these filters.`}>
+          {list.hasMore && <Button onClick={list.readMore}>Read more rows</Button>}
+          <Button onClick={() => change(Object.fromEntries(filters.map(({ key }) => [key, undefined])))}>
+            Clear the filters
+          </Button>
+        </Empty>
+      )}
+      {rows.length > 0 && (
+        <Table
+          {...table}
+          rows={rows}
+          onEndReached={list.readMore}
+          sort={search.sort}
+          {...(!list.hasMore && { onSort: (sort: string) => change({ sort }) })}
+        />
+      )}
+    </>
+  );
+}
+
+function Filters<Row>({ filters }: { readonly filters: readonly Filter<Row>[] }) {
+  const [search, change] = useListSearch();
+  if (filters.length === 0) return null;
+  return (
+    <div className="mb-3 flex flex-wrap items-center gap-2">
+      {filters.map(({ key, label, values, as = values ? "list" : "search" }) => {
+        const value = search[key];
+        const set = (next: string) =>
+          change({ [key]: next === "" || next === values?.[0] ? undefined : next });
+        if (as === "applied")
+          return value && <Applied key={key} text={`${label}: ${value}`} onRemove={() => set("")} />;
+        if (values === undefined)
+          return (
+            <SearchBox key={key} label={label} value={value ?? ""} onChange={set} wide={as === "wide"} />
+          );
+        const Control = as === "chips" ? Chips : Choice;
+        return (
+          <Control key={key} label={label} values={values} value={value ?? values[0] ?? ""} onChange={set} />
+        );
+      })}
+    </div>
+  );
+}
+
+/** Whether a row passes the filters that are applied here. */
+function matches<Row>(filters: readonly Filter<Row>[], search: ListSearch): (row: Row) => boolean {
+  const active = filters.filter(({ key, of }) => of !== undefined && search[key] !== undefined);
+  return (row) =>
+    active.every(({ key, of, values }) => {
+      const wanted = String(search[key]);
+      const text = of?.(row) ?? "";
+      if (values === undefined) return text.toLowerCase().includes(wanted.toLowerCase());
+      return wanted === values[0] || text === wanted;
+    });
+}
+
+function sorted<Row>(
+  rows: readonly Row[],
+  columns: TableProps<Row>["columns"],
+  sort: string | undefined,
+): readonly Row[] {
+  const column = columns.find(({ key }) => key === sort?.replace(/^-/u, ""));
+  const value = column?.sort;
+  if (sort === undefined || value === undefined) return rows;
+  const direction = sort.startsWith("-") ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [first, second] = [value(a), value(b)];
+    return first === second ? 0 : first < second ? -direction : direction;
+  });
+}

@@ -1,0 +1,16 @@
+/** Shows what a query has read; until then a skeleton, or the error with a way to try again. */
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { ErrorPanel, Skeleton } from "./panel.tsx";
+
+interface LoadedProps<Data> {
+  readonly query: Pick<UseQueryResult<Data>, "data" | "error" | "refetch">;
+  readonly rows?: number;
+  children(data: Data): ReactNode;
+}
+
+export function Loaded<Data>({ query, rows = 6, children }: LoadedProps<Data>) {
+  if (query.data !== undefined) return children(query.data);
+  if (query.error) return <ErrorPanel error={query.error} retry={() => void query.refetch()} />;
+  return <Skeleton rows={rows} />;
+}
