@@ -165,7 +165,10 @@ export async function resolveBulk(
     ...options,
     ...compact({ states }),
   });
-  const job = named ?? found.job ?? (await onlyJobWithLetters(engine, states));
+  const job =
+    named ??
+    found.job ??
+    (await onlyJobWithLetters(engine, { ...selection.filter, ...(states && { states }) }));
   const itemIds = names.length > 0 ? { itemIds: found.itemIds } : {};
   const filter = { ...selection.filter, queue: job.id, ...itemIds };
   return { job, selection: { ...selection, filter }, unknown: found.unknown };
@@ -242,20 +245,27 @@ async function requireQueueOf(engine: Engine, queue: string): Promise<Job> {
 
 const CANDIDATES_MAX = 10;
 
-/** Returns the only job with letters, or throws an error that lists the jobs with letters. */
-export async function onlyJobWithLetters(engine: Engine, states?: readonly ItemState[]): Promise<Job> {
-  const sums = states === undefined ? await countWaiting(engine) : await countInStates(engine, states);
-  const [first, ...more] = [...sums.keys()];
-  if (first === undefined) {
-    const words = states?.map(stateWord).join(" or ");
-    const none = words ? `No letter is ${words}.` : "The dead letter queue is empty.";
-    throw userError("item_not_found", none, "Count the letters of all jobs: redrive dlq stats");
-  }
-  if (more.length === 0) return requireJob(engine, first);
+/** Returns the only job with letters that match the filter, or throws an error that lists the jobs. */
+export async function onlyJobWithLetters(engine: Engine, filter: LetterFilter = {}): Promise<Job> {
+  const { states, ...more } = filter;
+  const isForAll = Object.keys(more).length === 0;
+  const sums =
+    states === undefined && isForAll ? await countWaiting(engine) : await countMatching(engine, filter);
+  const [first, ...others] = [...sums.keys()];
+  if (first === undefined) throw noLetters(filter);
+  if (others.length === 0) return requireJob(engine, first);
   const names = [...sums].slice(0, CANDIDATES_MAX).map(([queue, letters]) => `${queue} (${letters})`);
   const cut = sums.size > CANDIDATES_MAX ? ", …" : "";
-  const message = `${sums.size} jobs have letters: ${names.join(", ")}${cut}.`;
-  throw userError("ambiguous", message, `Give one of them: --job ${first}`);
+  const message = `${sums.size} jobs have ${isForAll ? "" : "such "}letters: ${names.join(", ")}${cut}.`;
+  throw userError("ambiguous", message, `Select one, then the next: --job ${first}, --job ${others[0]}`);
+}
+
+function noLetters({ states, ...more }: LetterFilter): RedriveError {
+  const state = states?.map(stateWord).join(" or ");
+  const hint = "Count the letters of all jobs: redrive dlq stats";
+  if (Object.keys(more).length > 0) return userError("item_not_found", "No letter matches.", hint);
+  const message = state === undefined ? "The dead letter queue is empty." : `No letter is ${state}.`;
+  return userError("item_not_found", message, hint);
 }
 
 async function countWaiting(engine: Engine): Promise<ReadonlyMap<string, number>> {
@@ -264,11 +274,11 @@ async function countWaiting(engine: Engine): Promise<ReadonlyMap<string, number>
   return sums;
 }
 
-async function countInStates(engine: Engine, states: readonly ItemState[]) {
+async function countMatching(engine: Engine, filter: LetterFilter): Promise<ReadonlyMap<string, number>> {
   const sums = new Map<string, number>();
   for await (const { id } of everyJob(engine)) {
-    const { total } = await engine.listLetters({ queue: id, states, limit: 0 });
+    const { total } = await engine.listLetters({ ...filter, queue: id, limit: 0 });
     if (total > 0) sums.set(id, total);
   }
-  return sums;
+  return new Map([...sums].sort(([, a], [, b]) => b - a));
 }

@@ -127,6 +127,17 @@ describe("which job is meant", () => {
     });
   });
 
+  it("is the only one with letters that match the filter", async () => {
+    await buryIn(QUEUE, "a", "b");
+    await bench.engine.add("job-2", [newItem("c")]);
+    await bench.settle(buried(await bench.leaseOne("holder-1", "job-2"), { reprocessEligible: false }));
+    expect((await bulk({ eligible: true })).job.id).toBe(QUEUE);
+    await expect(bulk({ text: "no such text" })).rejects.toMatchObject({ message: "No letter matches." });
+    await expect(bulk({ types: ["CommandFailed"] })).rejects.toMatchObject({
+      message: "2 jobs have such letters: job-1 (2), job-2 (1).",
+    });
+  });
+
   it("for a command on closed letters is the only one that has such", async () => {
     await buryIn(QUEUE, "a", "b");
     await buryIn("job-2", "c");
