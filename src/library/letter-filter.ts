@@ -1,7 +1,6 @@
 /** The filter of letters as callers write it, and the selection of the store that it becomes. */
 import * as z from "zod";
 import type { Engine } from "../engine.ts";
-import { isError } from "../errors.ts";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES, type ErrorClass, type ErrorTypeName } from "../item/error-type.ts";
 import {
   LETTER_AGES,
@@ -11,7 +10,7 @@ import {
   type LetterFilter as StoredFilter,
 } from "../item/letter-query.ts";
 import { ITEM_STATES, type ItemState } from "../item/state.ts";
-import { mergedInto, requireGroup } from "../redrive/groups.ts";
+import { requireLiveGroup } from "../redrive/groups.ts";
 import type { Selection } from "../redrive/select.ts";
 import * as t from "../std/check-input.ts";
 import { compact } from "../std/json.ts";
@@ -21,7 +20,7 @@ import { type Duration, oneOrMany, type Shape } from "./values.ts";
 /** Selects letters. All given conditions must hold; a list matches if any entry does. */
 export interface LetterFilter {
   readonly ids?: string | readonly string[];
-  /** The signature of a group, its beginning, or the name of a group. An unknown group has no letters. */
+  /** The signature of a group, its beginning, or the name of a group. An unknown group is an error. */
   readonly group?: string | readonly string[];
   readonly type?: ErrorTypeName | readonly ErrorTypeName[];
   readonly class?: ErrorClass | readonly ErrorClass[];
@@ -89,16 +88,7 @@ export async function selectionOf(
   return { filter, ...(where !== undefined && { where }) };
 }
 
-/** An unknown group selects nothing, which an empty list means. */
+/** An unknown group is an error: with a misspelt name, a change would otherwise do nothing and look successful. */
 async function signaturesOf(engine: Engine, groups: readonly string[]): Promise<readonly string[]> {
-  const corrections = await engine.listCorrections();
-  const found: string[] = [];
-  for (const group of groups) {
-    try {
-      found.push(mergedInto((await requireGroup(engine, group)).signature, corrections));
-    } catch (error) {
-      if (!isError(error, "group_not_found")) throw error;
-    }
-  }
-  return found;
+  return Promise.all(groups.map(async (group) => (await requireLiveGroup(engine, group)).signature));
 }

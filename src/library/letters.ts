@@ -47,7 +47,7 @@ export interface EditRecipe {
 export interface ChangeOptions {
   /** Why the letters are changed, stored with the operation. */
   readonly reason?: string;
-  /** Ends the operation early. */
+  /** Stops the change early. `operations.resume` continues it, unless it is an edit by a function. */
   readonly signal?: AbortSignal;
 }
 

@@ -24,7 +24,7 @@ import {
   readEvents,
 } from "./history.ts";
 import { Jobs } from "./jobs.ts";
-import type { LetterFilter } from "./letter-filter.ts";
+import { type LetterFilter, letterFilter } from "./letter-filter.ts";
 import { Letters } from "./letters.ts";
 import { type MapHandler, type MapOptions, type MapResult, runMap } from "./map.ts";
 import { Operations } from "./operations.ts";
@@ -98,9 +98,8 @@ export class Redrive implements AsyncDisposable {
 
   /** The letters of all queues and jobs, or of one. Changes need a queue or a job. */
   letters(filter: LetterFilter & { readonly queue?: string } = {}): Letters<Json> {
-    parseInput(z.looseObject({}), filter, { caller: "letters", name: "filter" });
+    t.checkInput(storeFilter, filter, { caller: "letters", name: "filter" });
     const { queue, ...others } = filter;
-    parseInput(t.name.optional(), queue, { caller: "letters", name: "filter.queue" });
     return new Letters<Json>(this.#context, { queue }, others);
   }
 
@@ -192,4 +191,5 @@ export class Redrive implements AsyncDisposable {
   }
 }
 
+const storeFilter = letterFilter.extend({ queue: t.name.optional() });
 const closeOptions = z.strictObject({ timeout: duration.optional() });

@@ -1,4 +1,5 @@
 /** Runs a job's queue with the handler of its kind, and records how it ended. `map`, `run`, `resume` and `dlq retry` use it. */
+
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Prices } from "../agent/prices.ts";
@@ -14,6 +15,7 @@ import { refuseStanding } from "../queue/find-job.ts";
 import { hasLetters, hasOtherRunner, isNamedByLetter, type JobSummary } from "../queue/job-summary.ts";
 import type { FixRule } from "../redrive/fix.ts";
 import { recallCancelled } from "../redrive/operation.ts";
+import type { Policy } from "../retry/policy.ts";
 import {
   type Feed,
   type RunnerSettings,
@@ -235,7 +237,12 @@ export function redriving(
 
 async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOptions) {
   const { job, slots, operationId, onNotice, askMerge } = options;
-  const { maxAttempts = work.policy.maxAttempts } = options;
+  const { maxAttempts } = options;
+  const limited = (policy: Policy) => (maxAttempts === undefined ? policy : { ...policy, maxAttempts });
+  const settings = () => {
+    const { policy, ...others } = work.settings?.() ?? { policy: work.policy };
+    return { ...others, policy: limited(policy) };
+  };
   const { engine, clock, stop, drain, abandonAfterMs } = deps;
   const services = servicesOf(deps, job, onNotice);
   const run = (feed: Feed | undefined) =>
@@ -243,12 +250,12 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
       ...runnerSettings(deps),
       ...{ engine, stop, drain, clock, operationId, feed, abandonAfterMs },
       queue: job.id,
-      policy: { ...work.policy, maxAttempts },
+      policy: limited(work.policy),
       handler: work.handler,
       slots: slots ?? work.slots,
       observer: observing(deps.observer, work, services),
       askHandler: work.askHandler,
-      settings: work.settings,
+      settings,
     });
   try {
     let result = await run(options.feed);

@@ -39,26 +39,6 @@ onEveryStore("letters", (store) => {
   const work = () => orders.work(pay, { untilEmpty: true });
 
   describe("a filter", () => {
-    it.each([
-      [{ ids: "o1" }, ["o1"]],
-      [{ ids: ["o1", "o5"] }, ["o1", "o5"]],
-      [{ class: "permanent" as const }, ["o1", "o2"]],
-      [{ class: ["outage", "permanent"] as const }, ["o1", "o2", "o3", "o4", "o5"]],
-      [{ type: "ServerError" as const }, ["o3", "o4", "o5"]],
-      [{ eligible: false }, ["o1", "o2"]],
-      [{ text: "BANK" }, ["o3", "o4", "o5"]],
-      [{ filter: "item.total > 3.0" }, ["o4", "o5"]],
-      [{ attemptsMin: 2 }, []],
-      [{ attemptsMax: 1, ids: "o3" }, ["o3"]],
-      [{ states: "done" as const }, []],
-      [{ olderThan: "1h" }, []],
-      [{ newerThan: "1h", ageOf: "last" as const, ids: "o2" }, ["o2"]],
-      [{ group: "no such group" }, []],
-    ])("%j", async (filter, ids) => {
-      expect(await idsOf(orders.letters(filter))).toEqual(ids);
-      expect(await orders.letters(filter).count()).toBe(ids.length);
-    });
-
     it("by group and order", async () => {
       const [largest, ...others] = await orders.letters().groups();
       expect(largest).toMatchObject({ count: 3, title: expect.stringContaining("bank is closed") });

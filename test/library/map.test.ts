@@ -94,46 +94,6 @@ onEveryStore("map", (store) => {
     expect(notices.join()).toContain("other data (a)");
   });
 
-  it("retries and backoff: tries as often as told", async () => {
-    const redrive = await store.open();
-    let tries = 0;
-    const fail = () => {
-      tries += 1;
-      throw new Error("again");
-    };
-    await redrive.map("one", [1], fail, { retries: 3, backoff: "none" });
-    expect(tries).toBe(4);
-  });
-
-  it("concurrency: runs no more at once", async () => {
-    const redrive = await store.open();
-    let [now, most] = [0, 0];
-    const work = async () => {
-      now += 1;
-      most = Math.max(most, now);
-      await new Promise(setImmediate);
-      now -= 1;
-    };
-    await redrive.map(
-      "many",
-      Array.from({ length: 20 }, (_, n) => n),
-      work,
-      { concurrency: 3 },
-    );
-    expect(most).toBe(3);
-  });
-
-  it("timeout: ends a long attempt", async () => {
-    const redrive = await store.open();
-    const { letters } = await redrive.map(
-      "slow",
-      [1],
-      (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener("abort", reject)),
-      { timeout: "20ms", retries: 0 },
-    );
-    expect(await letters.first()).toMatchObject({ type: "Timeout" });
-  });
-
   it("signal: rejects, and the next call continues", async () => {
     const redrive = await store.open();
     const abort = new AbortController();
@@ -178,32 +138,6 @@ onEveryStore("map", (store) => {
       use: [mark("map"), { handle: mark("second") }],
     });
     expect(calls).toEqual(["store", "map", "second", "handler"]);
-  });
-
-  it("rate: is the shared rate of the job", async () => {
-    const redrive = await store.open();
-    const { jobId } = await redrive.map("paced", [1, 2, 3], double, { rate: "20/s" });
-    const items = await redrive.engine.listItems({ queue: jobId, limit: 3 });
-    const attempts = await Promise.all(items.map(({ ref }) => redrive.engine.listAttempts(ref)));
-    const starts = attempts.flat().map(({ startedAt }) => startedAt);
-    // Two items may start at once; the third one has to wait for its turn.
-    expect(Math.max(...starts) - Math.min(...starts)).toBeGreaterThanOrEqual(45);
-  });
-
-  it.each([
-    [{ concurency: 2 }, "concurency", "Did you mean concurrency?"],
-    [{ concurrency: 0 }, "concurrency", undefined],
-    [{ backoff: "sometimes" }, "backoff", undefined],
-    [{ timeout: "soon" }, "timeout", undefined],
-    [{ maxOutage: "1h" }, "maxOutage", undefined],
-    [{ maxRetrys: 3 }, "maxRetrys", "Did you mean retries?"],
-    [{ key: "id" }, "key", undefined],
-    [{ breaker: { timeoutMs: 3 } }, "breaker.timeoutMs", "Did you mean timeout?"],
-  ])("%j is refused, and no job is made", async (options, field, hint) => {
-    const redrive = await store.open();
-    const call = redrive.map("numbers", [1], double, options as object);
-    await expect(call).rejects.toMatchObject({ code: "usage", field, ...(hint && { hint }) });
-    expect(await redrive.engine.findJob("numbers")).toBeNull();
   });
 
   it("refuses items that are not JSON, and invalid keys", async () => {
