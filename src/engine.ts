@@ -4,6 +4,7 @@
  * `store_`, it wrote nothing. All implementations pass the suite in `test/conformance/`.
  */
 
+import type { AgentRun, AgentRunQuery, UsageQuery, UsageSum } from "./item/agent-run.ts";
 import type { ErrorEntry, ErrorQuery } from "./item/error-log.ts";
 import type { Event } from "./item/event.ts";
 import type { Correction, GroupChange, GroupRecord, GroupState } from "./item/group.ts";
@@ -155,6 +156,11 @@ export interface Engine {
   /** Stores the progress of a running attempt in place of the previous one. Returns false if the lease was lost. */
   writeProgress(lease: Lease, value: Json): Promise<boolean>;
   /**
+   * Stores what agents used so far, replacing earlier records with the same ids. Also accepted after the lease was lost,
+   * because the cost was spent anyway.
+   */
+  writeAgentRuns(queue: string, runs: readonly AgentRun[]): Promise<void>;
+  /**
    * Notifies when items of the queue may have become leasable. Notifications may be spurious, and are never sent if
    * `can.wakes` is false. The returned function stops them.
    */
@@ -186,6 +192,10 @@ export interface Engine {
     queue: string,
     page: { readonly after: number; readonly limit: number },
   ): Promise<readonly ItemResult[]>;
+  /** Lists the agents that ran for a queue, an item or a session, oldest first. */
+  listAgentRuns(query: AgentRunQuery): Promise<readonly AgentRun[]>;
+  /** Adds up what agents used, also in failed, released and lost attempts. Without agents there is no sum. */
+  sumAgentUsage(query: UsageQuery): Promise<readonly UsageSum[]>;
   /** Lists all attempts of an item, oldest first. */
   listAttempts(ref: number): Promise<readonly Attempt[]>;
   listLetters(query: LetterQuery): Promise<LetterPage>;

@@ -55,6 +55,10 @@ export const TABLES: readonly Table[] = [
     int: "ref number holder started_at ended_at",
     text: "outcome failure log result",
   }),
+  table("agent_runs", "id", {
+    int: "queue ref attempt cost input_tokens cached_tokens output_tokens turns is_final started_at updated_at",
+    text: "id step agent session model",
+  }),
   table("group_records", "signature", {
     int: "since new_letters regressions is_regression",
     text: "signature pattern state author ignore_until recent",

@@ -7,6 +7,7 @@ import type { Engine } from "../../src/engine.ts";
 import type { Clock } from "../../src/std/clock.ts";
 import { TestClock } from "../support/test-clock.ts";
 import { advanceTests } from "./advance.ts";
+import { agentRunTests } from "./agent-runs.ts";
 import { arrivalTests } from "./arrivals.ts";
 import { checkTests } from "./check.ts";
 import { clockRestartTests, clockTests, sharedClockTests } from "./clock.ts";
@@ -70,6 +71,7 @@ const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   "held items": holdTests,
   items: itemTests,
   "options and progress of items": itemOptionTests,
+  "what agents used": agentRunTests,
   lease: leaseTests,
   clock: clockTests,
   order: orderTests,

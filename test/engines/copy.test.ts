@@ -145,6 +145,13 @@ async function work(engine: Engine, max: number): Promise<void> {
   });
   const { leased } = await engine.settleAndLease(id, { settle: [], lease: { queue: "job-1", max } });
   assert(leased.length > 0, "there was something to do");
+  const [first = { ref: 0, attempt: 0 }] = leased;
+  const lease = { ref: first.ref, attempt: first.attempt };
+  const usage = { costUsd: 0.123456789, turns: 2 };
+  const times = { startedAt: 1, updatedAt: 2 };
+  await engine.writeAgentRuns("job-1", [
+    { id: `${id} run`, lease, step: "step 1", agent: "codex", usage, isFinal: true, ...times },
+  ]);
   const settle = leased.map((lease, place) => (place % 2 === 0 ? succeeded(lease) : buried(lease)));
   await engine.settleAndLease(id, { settle });
   expect(await engine.unregisterHolder(id)).toBe(true);

@@ -3,6 +3,7 @@
  */
 import type { Engine } from "../../engine.ts";
 import { advance } from "./advance.ts";
+import { listAgentRuns, sumAgentUsage, writeAgentRuns } from "./agent-runs.ts";
 import { addNote, listAmendments, listNotes } from "./amendments.ts";
 import { listAttempts } from "./attempts.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
@@ -65,6 +66,9 @@ export function sharedMethods(transactions: Transactions) {
     addNote: (ref, note) => write((db) => addNote(db, ref, note)),
     listNotes: (ref) => readOnce((db) => listNotes(db, ref)),
     writeProgress: (lease, value) => write((db) => writeProgress(db, lease, value)),
+    writeAgentRuns: (queue, runs) => write((db) => writeAgentRuns(db, queue, runs)),
+    listAgentRuns: (query) => readSnapshot((db) => listAgentRuns(db, query)),
+    sumAgentUsage: (query) => readOften((db) => sumAgentUsage(db, query)),
     listAmendments: (ref) => readOnce((db) => listAmendments(db, ref)),
     beginOperation: (operation) => writeLocked((db) => beginOperation(db, operation)),
     enlist: (id, found) => writeLocked((db) => enlist(db, id, found)),

@@ -15,6 +15,7 @@ import { VERSION_4 } from "./migrations/version-4.ts";
 import { VERSION_5 } from "./migrations/version-5.ts";
 import { VERSION_6 } from "./migrations/version-6.ts";
 import { VERSION_7 } from "./migrations/version-7.ts";
+import { VERSION_8 } from "./migrations/version-8.ts";
 
 /** One entry per version; entry n migrates a store from version n to n + 1. Released statements never change. */
 export const MIGRATIONS: readonly string[] = [
@@ -351,4 +352,5 @@ export const MIGRATIONS: readonly string[] = [
   VERSION_5,
   VERSION_6,
   VERSION_7,
+  VERSION_8,
 ];

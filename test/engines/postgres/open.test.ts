@@ -173,6 +173,7 @@ describe("a store of version 1", () => {
   const AS_VERSION_1 = `
     DROP FUNCTION run_within(text, text, boolean);
     DROP TABLE progress;
+    DROP TABLE agent_runs;
     ALTER TABLE store DROP COLUMN id;
     ALTER TABLE payloads DROP COLUMN options;
     ALTER TABLE ordered_items RENAME COLUMN ordering_key TO lane;
