@@ -268,7 +268,10 @@ export interface Engine {
    * arrive now. Event for each: `dlq_item_added` with reason `imported`; one for all: `dlq_items_imported`.
    */
   importLetters(queue: string, letters: readonly Letter[]): Promise<ImportReport>;
-  /** Adds a note to an item and its letter. Returns false if the item does not exist or was purged. */
+  /**
+   * Adds a note to an item and its letter. Returns false if the item does not exist or was purged. Event: `change_recorded`
+   * with the action `note_added`.
+   */
   addNote(ref: number, note: NewNote): Promise<boolean>;
   /** Lists the changes of an item's data, oldest first. */
   listAmendments(ref: number): Promise<readonly Amendment[]>;
@@ -329,8 +332,14 @@ export interface Engine {
   // Documents
 
   readDocument(name: string): Promise<SharedDocument | null>;
-  /** Writes a document if its version is still `seen` (0: it does not exist). Otherwise returns false without a change. */
-  writeDocument(name: string, document: { readonly seen: number; readonly body: Json }): Promise<boolean>;
+  /**
+   * Writes a document if its version is still `seen` (0: it does not exist), and records the given change with it.
+   * Otherwise returns false without a change.
+   */
+  writeDocument(
+    name: string,
+    document: { readonly seen: number; readonly body: Json; readonly change?: RecordedChange },
+  ): Promise<boolean>;
 
   // Copies and maintenance
 

@@ -10,6 +10,7 @@ import { isError, RedriveError } from "../errors.ts";
 import { AssertionError } from "../std/assert.ts";
 import { makePrivate } from "../std/files.ts";
 import { stringifyJson } from "../std/json.ts";
+import { authoredEngine } from "../store/authored-engine.ts";
 import { homeOf, storeUrlOf } from "../store/home.ts";
 import { damagedStore, EXIT } from "./exit-code.ts";
 import { type Paint, paintFor } from "./render/text.ts";
@@ -32,6 +33,8 @@ export interface SharedOptions {
 export interface StoreOptions extends OpenOptions {
   /** Creates a missing store. Default: the command uses an empty store in memory, and no file is created. */
   readonly creates?: boolean;
+  /** Whether the user of the command is the author of its changes. A server makes those of others. Default true. */
+  readonly isAuthor?: boolean;
 }
 
 /** The time after which a slow opening of the store is reported. */
@@ -77,13 +80,13 @@ export class Context {
   }
 
   /** Opens the store and reports a wait of more than a second with its reason. The caller must close the store. */
-  async openStore({ creates = false, ...options }: StoreOptions = {}): Promise<Engine> {
+  async openStore({ creates = false, isAuthor = true, ...options }: StoreOptions = {}): Promise<Engine> {
     const onWait = (reason: string) => this.#reportWait(reason);
     const timer = setTimeout(() => onWait("it does not answer yet"), SILENCE_MS_MAX);
     try {
       const engine = await openStore(this.storeUrl, { onWait, ...options, mustExist: !creates });
       this.#keepPrivate(creates);
-      return engine;
+      return isAuthor ? authoredEngine(engine, this.author) : engine;
     } catch (error) {
       if (!isError(error, "input_invalid") || creates || options.mustExist) throw error;
       return await openStore("memory:", options);

@@ -106,8 +106,14 @@ export async function sendReceipts(
   try {
     await target.opened;
     const ends: Promise<SentReceipt>[] = [];
+    let stored = 0;
     for await (const run of untilAborted(plan))
-      for (const kept of await Promise.all(run.map(store))) ends.push(end(kept));
+      for (const kept of await Promise.all(run.map(store))) {
+        if (kept.isNew) stored += 1;
+        ends.push(end(kept));
+      }
+    if (stored > 0)
+      await engine.recordChange({ action: "receipts_sent", queue: name, details: { count: stored } });
     if (waitMs !== null && Number.isFinite(waitMs))
       cancelWait = systemClock.after(waitMs, () => giveUp.abort());
     return await Promise.all(ends);

@@ -73,6 +73,45 @@ export const EVENT_TYPES = [
 /** One of `EVENT_TYPES`. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
+/**
+ * The events that people cause, which the audit lists. An event of another type is part of a change that has one of these,
+ * or nobody caused it. The author is in the event or, for steps of an operation, in the operation.
+ */
+export const AUDITED_EVENTS = [
+  "change_recorded",
+  "job_started",
+  "job_resumed",
+  "job_dismissed",
+  "job_deleted",
+  "queue_created",
+  "queue_changed",
+  "queue_paused",
+  "queue_resumed",
+  "item_replaced",
+  "item_held",
+  "item_released",
+  "dlq_item_amended",
+  "dlq_items_reprocessed",
+  "dlq_items_requeued",
+  "dlq_items_discarded",
+  "dlq_items_restored",
+  "dlq_items_purged",
+  "dlq_items_cleared",
+  "dlq_items_evicted",
+  "group_changed",
+  "operation_changed",
+] as const satisfies readonly EventType[];
+
+/** Adds the author to the data of an event that the audit lists. */
+export function withAuthor<Draft extends { readonly type: EventType; readonly data?: JsonObject }>(
+  draft: Draft,
+  author: string | null | undefined,
+): Draft {
+  const isAudited = (AUDITED_EVENTS as readonly EventType[]).includes(draft.type);
+  if (typeof author !== "string" || !isAudited || draft.data?.author !== undefined) return draft;
+  return { ...draft, data: { ...draft.data, author } };
+}
+
 /** One recorded change of an item, a letter, a group, a queue or a job. */
 export interface Event {
   /** Increases with every event of the store, so it is also the cursor for paging. */

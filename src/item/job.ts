@@ -34,10 +34,12 @@ export interface NewJob {
   readonly kind: JobKind;
   /** Everything needed to run the job again: command, directory, policy, input. */
   readonly spec: JsonObject;
+  /** Who creates it, for the audit. Default: nobody. */
+  readonly author?: string;
 }
 
 /** A run of a map or a workflow. */
-export interface Job extends NewJob {
+export interface Job extends Omit<NewJob, "author"> {
   readonly status: JobStatus;
   /** The progress of the phases, for the process that resumes the job. */
   readonly progress: JsonObject;
@@ -57,6 +59,8 @@ export interface DeleteJobStep {
 }
 
 export interface JobChange {
+  /** Who makes the change, for the audit. Default: nobody. */
+  readonly author?: string;
   readonly status?: JobStatus;
   readonly kind?: JobKind;
   readonly intakeComplete?: boolean;
@@ -64,7 +68,7 @@ export interface JobChange {
   readonly progress?: JsonObject;
   /** Sets `startedAt` to now and removes `endedAt`. */
   readonly restarted?: boolean;
-  /** Pauses the queue; null resumes it. A queue that is already paused keeps its first pause. */
-  readonly pause?: Omit<Pause, "at"> | null;
+  /** Pauses the queue, by default in the name of `author`; null resumes it. A paused queue keeps its first pause. */
+  readonly pause?: { readonly author?: string; readonly reason: string } | null;
   readonly event?: { readonly type: EventType; readonly data?: JsonObject };
 }

@@ -134,6 +134,8 @@ export interface LetterStep {
 }
 
 export interface OperationChange {
+  /** Who changes the status, for the audit. Null: the program does, whoever called it. Default: nobody. */
+  readonly author?: string | null;
   readonly status?: "open" | "paused" | "cancelled";
   readonly progress?: JsonObject;
   readonly refuseRest?: string;

@@ -64,8 +64,9 @@ export interface SharedDocument {
 
 /** A change that has no event type of its own, such as a new token or a changed queue setting. */
 export interface RecordedChange {
-  readonly author: string;
-  /** The action, e.g. `token.create`. */
+  /** Default `redrive`; an engine with an author (store/authored-engine.ts) gives its own. */
+  readonly author?: string;
+  /** The action in the past tense, like the types of events, e.g. `token_created`. */
   readonly action: string;
   readonly queue?: string;
   readonly item_id?: string;

@@ -8,6 +8,7 @@ import type { ClassRule } from "../retry/class-rule.ts";
 import { runnerSettings } from "../runner/run-options.ts";
 import * as t from "../std/check-input.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
+import { authoredEngine } from "../store/authored-engine.ts";
 import { homeOf, storeUrlOf } from "../store/home.ts";
 import type { GroupRule } from "../triage/grouping.ts";
 import { classRules, clock, groupRules, limitSettings } from "./checked/schemas.ts";
@@ -73,9 +74,10 @@ export async function openContext(store: string | undefined, options: OpenOption
   const { clock: time = systemClock, mustExist, onNotice } = options;
   const env = { ...process.env, REDRIVE_HOME: home };
   const given = { ...(options.clock && { clock: time }), ...(mustExist !== undefined && { mustExist }) };
-  const engine = await openStore(storeUrlOf(env, store), given);
+  const by = authorText(author, "library");
+  const engine = authoredEngine(await openStore(storeUrlOf(env, store), given), by);
   return {
-    ...{ engine, home, author: authorText(author, "library"), use, limits, onNotice, clock: time },
+    ...{ engine, home, author: by, use, limits, onNotice, clock: time },
     runner: runnerSettings(options),
     listeners: new Listeners<WorkerEvents<unknown, unknown>>(),
     running: new Set(),

@@ -64,6 +64,19 @@ export async function addItems(
   return (await openQueueIntake(engine, await requireQueue(engine, queue))).add(items, options);
 }
 
+/** Records items that a person adds. Programs leave only the events of the items, because a further write costs as much. */
+export async function recordAdded(
+  engine: Engine,
+  queue: string,
+  results: readonly AddedItem[],
+): Promise<void> {
+  const added = results.filter(({ outcome }) => outcome === "added");
+  if (added.length === 0) return;
+  const item = added.length === 1 ? { item_id: added[0]?.itemId } : {};
+  const details = { added: added.length };
+  await engine.recordChange(compact({ action: "items_added", queue, ...item, details }));
+}
+
 /** Opens a queue for callers that add many items. Changes to the queue's settings take effect while it is open. */
 export async function openQueueIntake(engine: Engine, job: Job): Promise<QueueIntake> {
   return new QueueIntake(engine, await rulesOf(job));

@@ -5,6 +5,7 @@ import { RedriveError } from "../errors.ts";
 import { findField } from "../intake/identity.ts";
 import { formatOfName, openInput } from "../intake/input.ts";
 import { PRIORITIES } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
 import { compact, isJsonObject, type Json } from "../std/json.ts";
 import { type AddedItem, type AddItemsOptions, openQueueIntake, type QueueItem } from "./add-items.ts";
 import { requireQueue } from "./find-job.ts";
@@ -49,7 +50,7 @@ export interface ItemImport {
 
 const BATCH_MAX = 500;
 
-/** Imports the file (`-` is stdin). Importing it again adds no duplicates if its rows have keys. */
+/** Imports the file (`-` is stdin) and records the import. Importing it again adds no duplicates if its rows have keys. */
 export async function importItems(
   engine: Engine,
   queue: string,
@@ -57,6 +58,19 @@ export async function importItems(
   options: ImportItemsOptions = {},
 ): Promise<ItemImport> {
   const job = await requireQueue(engine, queue);
+  const report = await importRows(engine, job, path, options);
+  const { added, replaced } = report;
+  if (!options.isDry && added + replaced > 0)
+    await engine.recordChange({ action: "items_imported", queue: job.id, details: { added, replaced } });
+  return report;
+}
+
+async function importRows(
+  engine: Engine,
+  job: Job,
+  path: string,
+  options: ImportItemsOptions,
+): Promise<ItemImport> {
   const intake = await openQueueIntake(engine, job);
   const input = await openInput(path, options.stdin ?? process.stdin);
   const format = options.format ?? formatFor(path);

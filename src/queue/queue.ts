@@ -15,7 +15,7 @@ import type { OnItemFailureHandler } from "./worker.ts";
 
 /** The author and the reason of a change, e.g. a pause. */
 export interface QueueAct {
-  /** Default `redrive`. */
+  /** Default: the author of the store's changes, else `redrive`. */
   readonly author?: string;
   readonly reason?: string;
 }
@@ -33,9 +33,9 @@ export class StandingQueue {
   }
 
   /** Stops all workers from leasing items. Running attempts finish. */
-  async pause({ author = "redrive", reason = "" }: QueueAct = {}): Promise<void> {
+  async pause({ reason = "", ...by }: QueueAct = {}): Promise<void> {
     const { id } = await this.#require(this.engine, this.name);
-    await this.engine.changeJob(id, { pause: { author, reason } });
+    await this.engine.changeJob(id, { pause: { ...by, reason } });
   }
 
   /** Ends a pause, including an automatic one after a rejected token. */

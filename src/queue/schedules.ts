@@ -7,6 +7,7 @@ import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Priority } from "../item/item.ts";
 import type { ItemOptions } from "../item/item-options.ts";
+import type { RecordedChange } from "../item/store-queries.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
@@ -94,7 +95,9 @@ export async function putSchedule(
       ...(known &&
         compact({ pausedAt: known.pausedAt, lastRunAt: known.lastRunAt, lastItemId: known.lastItemId })),
     };
-    return { schedules: { ...schedules, [scheduleName]: made }, answer: made };
+    const { queue, cron } = settings;
+    const recorded = { action: "schedule_set", details: { schedule: scheduleName, queue, cron, timezone } };
+    return { schedules: { ...schedules, [scheduleName]: made }, answer: made, recorded };
   });
 }
 
@@ -112,7 +115,11 @@ export async function requireSchedule(engine: Engine, name: string): Promise<Sch
 /** Stops adding items. Runs that are due during the pause are skipped. */
 export async function pauseSchedule(engine: Engine, name: string): Promise<Schedule> {
   const now = await engine.now();
-  return changeOne(engine, name, (schedule) => ({ ...schedule, pausedAt: schedule.pausedAt ?? now }));
+  return changeOne(engine, name, (schedule) =>
+    schedule.pausedAt === undefined
+      ? { action: "schedule_paused", to: { ...schedule, pausedAt: now } }
+      : null,
+  );
 }
 
 /** Adds items again, from the next run on. */
@@ -120,7 +127,9 @@ export async function resumeSchedule(engine: Engine, name: string): Promise<Sche
   const now = await engine.now();
   return changeOne(engine, name, (schedule) => {
     const { pausedAt, ...others } = schedule;
-    return pausedAt === undefined ? schedule : { ...others, handledUntil: now };
+    return pausedAt === undefined
+      ? null
+      : { action: "schedule_resumed", to: { ...others, handledUntil: now } };
   });
 }
 
@@ -129,7 +138,8 @@ export async function removeSchedule(engine: Engine, name: string): Promise<Sche
   return change(engine, (schedules) => {
     const removed = found(schedules, name);
     const { [name]: _, ...others } = schedules;
-    return { schedules: others, answer: removed };
+    const recorded = { action: "schedule_removed", details: { schedule: name } };
+    return { schedules: others, answer: removed, recorded };
   });
 }
 
@@ -322,16 +332,27 @@ async function readStored(engine: Engine): Promise<Stored> {
   return { version: document?.version ?? 0, schedules: schedules as unknown as Stored["schedules"] };
 }
 
-function changeOne(engine: Engine, name: string, to: (schedule: Schedule) => Schedule): Promise<Schedule> {
-  return change(engine, (schedules) => {
-    const next = to(found(schedules, name));
-    return { schedules: { ...schedules, [name]: next }, answer: next };
+/** Changes a schedule, unless the step returns null because there is nothing to change. */
+async function changeOne(
+  engine: Engine,
+  name: string,
+  step: (schedule: Schedule) => { readonly action: string; readonly to: Schedule } | null,
+): Promise<Schedule> {
+  const changed = await change(engine, (schedules) => {
+    const next = step(found(schedules, name));
+    if (next === null) return null;
+    const { action, to } = next;
+    const recorded = { action, details: { schedule: name } };
+    return { schedules: { ...schedules, [name]: to }, answer: to, recorded };
   });
+  return changed ?? requireSchedule(engine, name);
 }
 
 interface Change<Answer> {
   readonly schedules: Stored["schedules"];
   readonly answer: Answer;
+  /** What the audit shows. Default: nothing, because the scheduler made the change. */
+  readonly recorded?: RecordedChange;
 }
 
 /**
@@ -355,7 +376,8 @@ async function change<Answer>(
     const next = steps(schedules);
     if (next === null) return null;
     const body = next.schedules as unknown as JsonObject;
-    if (await engine.writeDocument(DOCUMENT, { seen: version, body })) return next.answer;
+    const document = { seen: version, body, ...(next.recorded && { change: next.recorded }) };
+    if (await engine.writeDocument(DOCUMENT, document)) return next.answer;
   }
   throw new RedriveError("store_busy", "Other processes keep changing the schedules.", {
     hint: "Try again.",

@@ -7,6 +7,7 @@ import type { Engine, Regrouped } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { type Correction, type CorrectionRule, corrected, type GroupRecord } from "../item/group.ts";
 import { LETTER_STATES } from "../item/state.ts";
+import { compact } from "../std/json.ts";
 import { type GroupRule, groupOf, splitSignature } from "../triage/grouping.ts";
 import { ALGORITHM } from "../triage/signature.ts";
 import { mergedInto } from "./groups.ts";
@@ -28,6 +29,10 @@ export async function mergeGroups(
   for (const group of groups) {
     await storeCorrections(engine, planMerge(group, target, await engine.listCorrections()), options.author);
   }
+  const { author } = options;
+  const merged = groups.map(({ signature }) => signature);
+  const details = { groups: merged, into: target.signature };
+  await engine.recordChange({ author, action: "groups_merged", details });
   let moved = 0;
   for (const group of groups) {
     if (group.signature !== target.signature) moved += await moveLetters(engine, { group, target }, options);
@@ -45,7 +50,20 @@ export async function splitGroup(
   const words = { text, ...(name !== undefined && { name }) };
   const { target, ...plan } = planSplit(group, words, await engine.listCorrections());
   await storeCorrections(engine, plan, options.author);
+  const details = { group: group.signature, ...words, into: target.signature };
+  await engine.recordChange({ author: options.author, action: "group_split", details });
   return { target, moved: await moveLetters(engine, { group, target }, { ...options, text }) };
+}
+
+/** Removes a merge or a split. Returns false if there is none. `rebuildGroups` then moves the existing letters. */
+export async function removeCorrection(
+  engine: Engine,
+  { from, text }: Pick<Correction, "from" | "text">,
+): Promise<boolean> {
+  const isRemoved = await engine.removeCorrection(from, text);
+  if (isRemoved)
+    await engine.recordChange({ action: "correction_removed", details: compact({ from, text }) });
+  return isRemoved;
 }
 
 async function currentGroup(engine: Engine, group: NamedGroup): Promise<NamedGroup> {
@@ -185,5 +203,7 @@ export async function rebuildGroups(engine: Engine, options: RebuildOptions) {
     letters += page.length;
     onProgress?.(letters);
   }
+  if (!dryRun)
+    await engine.recordChange(compact({ action: "groups_rebuilt", queue, details: { letters, changed } }));
   return { letters, changed, groupsBefore: before.size, groupsAfter: after.size };
 }

@@ -31,7 +31,7 @@ export async function undoOperation(
     const begun = await beginSelected(engine, { ...request, kind: opposite, ...reason });
     return undoneBy(continueDiscard(engine, begun, request));
   }
-  return importBack(engine, operation, signal);
+  return importBack(engine, operation, { author, signal });
 }
 
 /** Throws if the operation cannot be undone, so that commands can check before they ask for confirmation. */
@@ -77,7 +77,11 @@ async function reasonBefore(engine: Engine, { id, undoes }: Operation): Promise<
 const BATCH_MAX = 200;
 
 /** Imports the archived letters. Skips existing ones, so that the import can be repeated after a crash. */
-async function importBack(engine: Engine, operation: Operation, signal?: AbortSignal): Promise<Undone> {
+async function importBack(
+  engine: Engine,
+  operation: Operation,
+  { author, signal }: { readonly author: string; readonly signal: AbortSignal | undefined },
+): Promise<Undone> {
   const { queue } = operation;
   const archive = archiveOf(operation);
   assert(archive !== null, `the operation ${operation.id} has no archive`);
@@ -86,6 +90,8 @@ async function importBack(engine: Engine, operation: Operation, signal?: AbortSi
     if (signal?.aborted) break;
     report = sumOfReports(report, await engine.importLetters(queue, batch));
   }
+  const details = { undoes: operation.id, count: report.imported + report.extended };
+  await engine.recordChange({ author, action: "letters_imported", queue, details });
   return { by: "import", archive: archive.path, report };
 }
 

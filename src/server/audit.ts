@@ -1,30 +1,10 @@
 /** The audit: who changed what, and by which way, read from the append-only events. Nothing here or elsewhere changes it. */
 import type { Engine } from "../engine.ts";
 import { parseAuthor } from "../item/author.ts";
-import type { Event, EventType } from "../item/event.ts";
+import { AUDITED_EVENTS, type Event } from "../item/event.ts";
 import type { Operation } from "../item/operation.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import type { JsonObject } from "../std/json.ts";
-
-/** Events that people cause. Their authors are in the event or in its operation. */
-const TYPES = [
-  "change_recorded",
-  "dlq_item_amended",
-  "dlq_items_reprocessed",
-  "dlq_items_requeued",
-  "dlq_items_discarded",
-  "dlq_items_restored",
-  "dlq_items_purged",
-  "dlq_items_cleared",
-  "dlq_items_evicted",
-  "group_changed",
-  "item_replaced",
-  "item_held",
-  "item_released",
-  "job_dismissed",
-  "job_deleted",
-  "queue_paused",
-] as const satisfies readonly EventType[];
 
 export interface AuditQuery {
   readonly limit: number;
@@ -83,7 +63,7 @@ async function eventsBetween(
 ): Promise<Event[]> {
   const found: Event[] = [];
   for (let after = low; ; ) {
-    const query = { after, types: TYPES, limit: PAGE_MAX, ...(queue !== undefined && { queue }) };
+    const query = { after, types: AUDITED_EVENTS, limit: PAGE_MAX, ...(queue !== undefined && { queue }) };
     const page = await engine.listEvents(query);
     found.push(...page.filter(({ id }) => id <= high));
     const last = page.at(-1);
@@ -101,9 +81,10 @@ class Authors {
   }
 
   /** Returns null for an event that no person caused, or whose operation was deleted with its job. */
-  async of({ data }: Event): Promise<string | null> {
+  async of({ type, data }: Event): Promise<string | null> {
     if (typeof data?.author === "string") return data.author;
-    if (typeof data?.operation_id !== "string") return null;
+    // A change of the status without an author is by the program, not by the person who began the operation.
+    if (type === "operation_changed" || typeof data?.operation_id !== "string") return null;
     const id = data.operation_id;
     if (!this.#operations.has(id)) this.#operations.set(id, await this.#engine.findOperation(id));
     return this.#operations.get(id)?.author ?? null;

@@ -46,7 +46,7 @@ export async function holdSelection(engine: Engine, request: HoldRequest): Promi
     const letterSequences = letters.map(({ letterSequence }) => letterSequence);
     await engine.enlist(id, { letterSequences, cursor: CURSOR });
   }
-  await engine.changeOperation(id, { status: "paused" });
+  await engine.changeOperation(id, { status: "paused", author: null });
   const digest = await digestOf(engine, { id, queue });
   return engine.changeOperation(id, { progress: { digest } });
 }
@@ -78,10 +78,10 @@ export async function startHeld(
   if (held.selected !== count)
     throw changed(`The selection ${id} has ${held.selected} letters, not ${count}.`);
   if ((await digestOf(engine, held)) !== held.progress.digest) {
-    await engine.changeOperation(id, { status: "cancelled" });
+    await engine.changeOperation(id, { status: "cancelled", author: null });
     throw changed(`Letters of the selection ${id} changed after they were selected.`);
   }
-  await engine.changeOperation(id, { status: "open", progress: {} });
+  await engine.changeOperation(id, { status: "open", progress: {}, author: null });
   return engine.enlist(id, { letterSequences: [], cursor: null });
 }
 
@@ -132,7 +132,7 @@ async function digestOf(engine: Engine, { id, queue }: Pick<Operation, "id" | "q
 async function cancelExpired(engine: Engine, queue: string, now: number): Promise<void> {
   for (const operation of await engine.listOperations({ queue, open: true }))
     if (isHeld(operation) && Number(operation.plan.held_until) <= now)
-      await engine.changeOperation(operation.id, { status: "cancelled" });
+      await engine.changeOperation(operation.id, { status: "cancelled", author: null });
 }
 
 /** The kinds that a request can ask for, with the words of the API. */

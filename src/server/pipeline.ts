@@ -1,6 +1,7 @@
 /** What happens to every request of a route: origin, who, role, limits, input; then the handler; then the response. */
 import { authorText } from "../item/author.ts";
-import { compact, isJsonObject, type JsonObject, stringifyJson } from "../std/json.ts";
+import { isJsonObject, stringifyJson } from "../std/json.ts";
+import { authoredEngine } from "../store/authored-engine.ts";
 import { unauthorized } from "./auth/login.ts";
 import { mayAct, type Principal } from "./auth/principal.ts";
 import { type Connection, Reply, type RequestContext, type Seen, type ServerContext } from "./context.ts";
@@ -162,7 +163,7 @@ export async function contextFor(
   request: Omit<RequestContext, keyof ServerContext | "redactor">,
 ): Promise<RequestContext> {
   const redactor = redactorFor((await context.config()).redact, request.principal.role);
-  return { ...context, ...request, redactor };
+  return { ...context, ...request, engine: authoredEngine(context.engine, request.author), redactor };
 }
 
 /** Throws `forbidden` unless the role includes the needed one. */
@@ -171,16 +172,15 @@ export function requireRights({ name, role }: Principal, needed: Role): void {
   throw new RequestError("forbidden", `This needs the role ${needed}; ${name} has the role ${role}.`);
 }
 
-/** Runs the handler of a route, records the change, and masks what the role may not see. */
+/** Runs the handler of a route and masks what the role may not see. */
 export async function runHandler(
-  { route, handler }: HandledRoute,
+  { handler }: HandledRoute,
   context: RequestContext,
   input: ParsedInput,
 ): Promise<Reply | Response> {
   const { redactor } = context;
   if (redactor !== null) requireNoGuessing(input);
   const result = await handler(context, input as Parameters<typeof handler>[1]);
-  if (route.recorded !== undefined) await record(context, route, input);
   if (result instanceof Response) return result;
   const reply = result instanceof Reply ? result : new Reply(result);
   return redactor === null
@@ -198,24 +198,6 @@ function requireNoGuessing({ query, body }: ParsedInput): void {
 /** Browsers have sessions, programs have tokens. */
 function authorOf({ name, kind }: Principal): string {
   return authorText(name, kind === "session" ? "console" : "api");
-}
-
-/** Writes the change to the audit. Queues are named only where the path or the body has the exact name of one. */
-async function record(
-  { engine, author }: RequestContext,
-  route: RouteSpec,
-  input: ParsedInput,
-): Promise<void> {
-  const params = (input.params ?? {}) as Readonly<Record<string, string>>;
-  const body = (input.body ?? {}) as JsonObject;
-  const {
-    queue = route.id === "createQueue" ? String(body.name) : undefined,
-    target,
-    item_id,
-    ...others
-  } = params;
-  const details = { ...others, ...(route.recorded === "with-body" && body) };
-  await engine.recordChange(compact({ author, action: route.id, queue: queue ?? target, item_id, details }));
 }
 
 const NOBODY: Principal = { name: "nobody", role: "viewer", kind: "open", id: "nobody" };

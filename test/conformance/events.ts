@@ -103,6 +103,33 @@ function reading(test: Declare): void {
     ]);
   });
 
+  test("a change names its author, and one that nobody made names none", async (bench) => {
+    const { engine } = bench;
+    await bench.add("a");
+    const [item] = await engine.listItems({ queue: QUEUE, limit: 1 });
+    const cursor = await bench.lastEvent();
+    const author = "ada";
+    await engine.createJob({ id: "night", name: "night", kind: "map", spec: {}, author });
+    await engine.changeJob(QUEUE, { author, pause: { reason: "" } });
+    await engine.changeJob(QUEUE, { author, pause: null });
+    await engine.changeJob(QUEUE, { author, event: { type: "phase_started", data: { phase: "map" } } });
+    await engine.changeJob(QUEUE, { event: { type: "queue_changed", data: {} } });
+    await engine.addNote(item?.ref ?? 0, { author, text: "seen" });
+    const change = { author, action: "token_created" };
+    await engine.writeDocument("copy/a", { seen: 0, body: 1, change });
+    await engine.writeDocument("copy/a", { seen: 0, body: 2, change }); // not written
+    const events = await engine.listEvents({ after: cursor, limit: 20 });
+    expect(events.map(({ type, itemId, data }) => [type, itemId, data])).toEqual([
+      ["job_started", undefined, { name: "night", author }],
+      ["queue_paused", undefined, { author, reason: "" }],
+      ["queue_resumed", undefined, { author }],
+      ["phase_started", undefined, { phase: "map" }],
+      ["queue_changed", undefined, {}],
+      ["change_recorded", "a", { author, action: "note_added" }],
+      ["change_recorded", undefined, change],
+    ]);
+  });
+
   test("ids rise, and a cursor reads on where it stopped", async (bench) => {
     await bench.add("a", "b", "c");
     const all = await bench.engine.listEvents({ after: 0, limit: 100 });

@@ -68,8 +68,12 @@ describe("live events", () => {
     const [seen] = await first(1);
     await kit.add("b");
     await kit.add("c");
-    const missed = await read(kit, 2, {}, seen?.id);
-    expect(missed.map(({ item_id }) => item_id)).toEqual(["b", "c"]);
+    const missed = await read(kit, 3, {}, seen?.id);
+    expect(missed.map(({ type, item_id }) => [type, item_id])).toEqual([
+      ["item_queued", "b"],
+      ["item_queued", "c"],
+      ["change_recorded", undefined], // the token of the second connection
+    ]);
   });
 
   test("a client that is thousands of events behind gets all of them in order", async () => {

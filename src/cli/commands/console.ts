@@ -27,7 +27,7 @@ const open = command({
         show(context, { ...running, staysClosed });
         return EXIT.done;
       },
-      { creates: true },
+      { creates: true, isAuthor: false },
     ),
 });
 

@@ -2,7 +2,13 @@
 import type { Correction, GroupChange } from "../../item/group.ts";
 import { LETTER_STATES } from "../../item/state.ts";
 import { requireJob } from "../../queue/find-job.ts";
-import { mergeGroups, rebuildGroups, requireCorrection, splitGroup } from "../../redrive/correct-groups.ts";
+import {
+  mergeGroups,
+  rebuildGroups,
+  removeCorrection,
+  requireCorrection,
+  splitGroup,
+} from "../../redrive/correct-groups.ts";
 import {
   type GroupView,
   groupViewToJson,
@@ -114,7 +120,7 @@ const corrections = command({
   run: async (context, { remove }) => {
     const { removed, all } = await context.withStore(async (engine) => {
       const found = remove === undefined ? null : await requireCorrection(engine, remove);
-      if (found !== null) await engine.removeCorrection(found.from, found.text);
+      if (found !== null) await removeCorrection(engine, found);
       return { removed: found, all: await engine.listCorrections() };
     });
     const list = all.map((one, index) => ({ number: index + 1, ...correctionToJson(one) }));

@@ -22,17 +22,19 @@ const mcp = command({
   run: async (context, { allowsChanges, allowsRuns }) => {
     const { serveStdio } = await import("../../server/mcp/stdio.ts");
     const { stdin, stdout, version } = context.terminal;
-    return context.withStore((engine) =>
-      untilInterrupted(async ({ signal }) => {
-        await serveStdio({
-          ...{ engine, stdin, stdout, version, signal, allowsChanges, allowsRuns },
-          home: context.home,
-          name: context.author,
-          config: () => context.config(),
-          log: ({ event, ...fields }) => context.note(JSON.stringify({ event, ...fields })),
-        });
-        return EXIT.done;
-      }),
+    return context.withStore(
+      (engine) =>
+        untilInterrupted(async ({ signal }) => {
+          await serveStdio({
+            ...{ engine, stdin, stdout, version, signal, allowsChanges, allowsRuns },
+            home: context.home,
+            name: context.author,
+            config: () => context.config(),
+            log: ({ event, ...fields }) => context.note(JSON.stringify({ event, ...fields })),
+          });
+          return EXIT.done;
+        }),
+      { isAuthor: false },
     );
   },
 });

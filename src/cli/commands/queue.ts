@@ -2,7 +2,7 @@
 
 import { text as readAll } from "node:stream/consumers";
 import { PRIORITIES } from "../../item/item.ts";
-import { type AddedItem, addItems } from "../../queue/add-items.ts";
+import { type AddedItem, addItems, recordAdded } from "../../queue/add-items.ts";
 import { itemViewToJson, readItemView, requireItem } from "../../queue/find-item.ts";
 import { requireQueue } from "../../queue/find-job.ts";
 import { type ItemImport, importItems, type RefusedRow } from "../../queue/import-items.ts";
@@ -184,7 +184,10 @@ const add = command({
         dueAt: readTime("--due", due, now),
         expiresAt: readTime("--expires", expires, now),
       });
-      return addItems(engine, name, [{ data: given, ...settings, ...times }], { author: context.author });
+      const { author } = context;
+      const results = await addItems(engine, name, [{ data: given, ...settings, ...times }], { author });
+      await recordAdded(engine, name, results);
+      return results;
     });
     return answerAdded(context, name, added ?? { outcome: "refused" });
   },

@@ -78,7 +78,7 @@ const serve = command({
           return EXIT.done;
         });
       },
-      { creates: true },
+      { creates: true, isAuthor: false },
     );
   },
 });

@@ -48,7 +48,10 @@ const clean = command({
       const things = plan.removed.length + plan.branchesRemoved.length;
       if (isPreview || things === 0) return plan;
       if (!isAgreed) await context.confirm(`${removedText(plan, "Remove")}?`);
-      return cleanWorktrees(context.home, options);
+      const done = await cleanWorktrees(context.home, options);
+      const details = { worktrees: done.removed.length, branches: done.branchesRemoved.length };
+      await engine.recordChange({ action: "worktrees_removed", details });
+      return done;
     });
     const document = { ...reportToJson(report), dry_run: isPreview };
     return context.answer(document, () => reportText(report, { isPreview, force }));

@@ -67,7 +67,15 @@ export async function importLetters(
     for (const reading of readings) await run.take(reading);
     if (options.signal?.aborted) break;
   }
-  return run.end();
+  const report = await run.end();
+  if (!options.isDry) await recordImport(engine, report);
+  return report;
+}
+
+async function recordImport(engine: Engine, { jobs }: Imported): Promise<void> {
+  for (const { jobId: queue, imported, extended } of jobs)
+    if (imported + extended > 0)
+      await engine.recordChange({ action: "letters_imported", queue, details: { imported, extended } });
 }
 
 const REFUSED_SHOWN_MAX = 100;

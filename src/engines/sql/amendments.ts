@@ -4,6 +4,7 @@ import type { NewNote } from "../../item/item.ts";
 import type { Amendment, LetterNote } from "../../item/letter.ts";
 import { canonicalJson, compact, type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
+import { writeEvent } from "./events.ts";
 
 /** The item and letter that an amendment belongs to. */
 interface Subject {
@@ -108,7 +109,11 @@ export function* addNote(db: Db, ref: number, { author, text }: NewNote): Step<b
       WHERE i.ref = ?1 AND i.purged = 0 ${db.sql.forShare}`,
     ...[ref, db.now, author, text],
   );
-  return written > 0;
+  if (written === 0) return false;
+  const item = yield* db.get<{ queue: number }>("SELECT queue FROM items WHERE ref = ?", ref);
+  const data = { author, action: "note_added" };
+  yield* writeEvent(db, { type: "change_recorded", data }, compact({ queue: item?.queue, ref }));
+  return true;
 }
 
 /** Inserts the notes of settlements, whose items are already leased and locked. */

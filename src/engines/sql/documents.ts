@@ -1,8 +1,9 @@
 /** Small documents that processes share. Each has a version that increases with every write. */
 import type { SettleAndLease, SettleAndLeaseResult, SharedDocument } from "../../engine.ts";
-import { assertFreeName, gateName } from "../../item/store-queries.ts";
+import { assertFreeName, gateName, type RecordedChange } from "../../item/store-queries.ts";
 import { type Json, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
+import { recordChange } from "./recorded-change.ts";
 
 export function* readDocument(db: Db, name: string): Step<SharedDocument | null> {
   const sql = "SELECT version, body FROM documents WHERE name = ?";
@@ -14,10 +15,12 @@ export function* readDocument(db: Db, name: string): Step<SharedDocument | null>
 export function* writeDocument(
   db: Db,
   name: string,
-  { seen, body }: { readonly seen: number; readonly body: Json },
+  { change, ...document }: { readonly seen: number; readonly body: Json; readonly change?: RecordedChange },
 ): Step<boolean> {
   assertFreeName(name);
-  return yield* writeSeen(db, name, { seen, body });
+  const isWritten = yield* writeSeen(db, name, document);
+  if (isWritten && change !== undefined) yield* recordChange(db, change);
+  return isWritten;
 }
 
 /** The state of a queue's gate in a step. */

@@ -1,6 +1,7 @@
 /** Jobs and their queues, and the counts of a queue. */
 import type { JobChange, QueueCounts } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
+import { withAuthor } from "../../item/event.ts";
 import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from "../../item/job.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 import { stringifyJson } from "../../std/json.ts";
@@ -20,7 +21,8 @@ export function* createJob(db: Db, job: NewJob): Step<Job> {
   );
   if (made === 0) throw taken(job);
   const type = STANDING_KINDS.includes(job.kind) ? "queue_created" : "job_started";
-  yield* writeEvent(db, { type, data: { name: job.name } }, { queue: yield* queueNo(db, job.id) });
+  const event = withAuthor({ type, data: { name: job.name } }, job.author);
+  yield* writeEvent(db, event, { queue: yield* queueNo(db, job.id) });
   return yield* requireJob(db, job.id);
 }
 
@@ -93,9 +95,9 @@ export function* changeJob(db: Db, id: string, change: JobChange): Step<Job> {
 }
 
 /** A queue that is already paused keeps its original pause. */
-function pauseAfter(job: Job, { pause }: JobChange, now: number): Pause | undefined {
+function pauseAfter(job: Job, { pause, author = "redrive" }: JobChange, now: number): Pause | undefined {
   if (pause === null) return undefined;
-  return job.pause ?? (pause && { ...pause, at: now });
+  return job.pause ?? (pause && { author, ...pause, at: now });
 }
 
 interface Changed {
@@ -113,10 +115,10 @@ function* tell(db: Db, { job, pause, change }: Changed): Step<void> {
     const { author, reason } = pause;
     yield* writeEvent(db, { type: "queue_paused", data: { author, reason } }, { queue: no });
   } else if (isResumed) {
-    yield* writeEvent(db, { type: "queue_resumed" }, { queue: no });
+    yield* writeEvent(db, withAuthor({ type: "queue_resumed" }, change.author), { queue: no });
     yield* db.notify({ no, name: job.id });
   }
-  if (change.event) yield* writeEvent(db, change.event, { queue: no });
+  if (change.event) yield* writeEvent(db, withAuthor(change.event, change.author), { queue: no });
 }
 
 /** Returns the number of a queue; throws if it does not exist. */

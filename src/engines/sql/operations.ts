@@ -1,5 +1,6 @@
 /** Reads and changes operations: records, totals and status. */
 import { RedriveError } from "../../errors.ts";
+import { withAuthor } from "../../item/event.ts";
 import {
   type Operation,
   type OperationChange,
@@ -82,7 +83,8 @@ export function* changeOperation(db: Db, id: string, change: OperationChange): S
   if (change.refuseRest !== undefined) yield* refuseRest(db, row, change.refuseRest);
   if (status !== row.status) {
     if (status === "cancelled") yield* cancel(db, row);
-    yield* writeEvent(db, statusEvent({ id, status }), { queue: row.queueNo });
+    const event = withAuthor(statusEvent({ id, status }), change.author);
+    yield* writeEvent(db, event, { queue: row.queueNo });
     yield* db.notify({ no: row.queueNo, name: row.queue });
   }
   if (row.kind === "redrive") yield* endWhenOver(db, row);

@@ -5,7 +5,7 @@ import type { Db, Step } from "./db.ts";
 import { writeEvent } from "./events.ts";
 import { queueNo } from "./jobs.ts";
 
-export function* recordChange(db: Db, { queue, ...data }: RecordedChange): Step<void> {
+export function* recordChange(db: Db, { author = "redrive", queue, ...data }: RecordedChange): Step<void> {
   const subject = queue === undefined ? {} : { queue: yield* queueNo(db, queue) };
-  yield* writeEvent(db, { type: "change_recorded", data: compact(data) }, subject);
+  yield* writeEvent(db, { type: "change_recorded", data: compact({ author, ...data }) }, subject);
 }

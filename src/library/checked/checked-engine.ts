@@ -18,7 +18,13 @@ import { checkNewItems } from "./item-check.ts";
 import { FILTER, ORDER } from "./letter-schemas.ts";
 import { ERROR_QUERY, json } from "./schemas.ts";
 
-const newJob = t.objectOf<NewJob>({ id: t.name, name: t.name, kind: t.oneOf(JOB_KINDS), spec: json });
+const newJob = t.objectOf<NewJob>({
+  id: t.name,
+  name: t.name,
+  kind: t.oneOf(JOB_KINDS),
+  spec: json,
+  ...t.optional(t.name, "author"),
+});
 const jobPage = t.objectOf<Parameters<Engine["listJobs"]>[0]>({
   limit: t.positive,
   ...t.optional(t.time, "before"),

@@ -1,6 +1,7 @@
 /** Logs in: finds out who makes a request, exchanges tokens for session cookies, and accepts one-time login links. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Engine } from "../../engine.ts";
+import { authorText } from "../../item/author.ts";
 import type { Role } from "../contract/route.ts";
 import { RequestError } from "../problem.ts";
 import type { Principal } from "./principal.ts";
@@ -73,7 +74,7 @@ export class Login {
       kind: "session",
       name: link ?? token?.name ?? "",
       role: token?.role ?? "admin",
-      createdBy: link ?? token?.name ?? "",
+      createdBy: authorText(link ?? token?.name ?? "", "console"),
       lifetimeMs: Math.min(SESSION_MS, (token?.expiresAt ?? Number.POSITIVE_INFINITY) - now),
     });
     await this.#cache.refresh();
@@ -82,7 +83,7 @@ export class Login {
 
   /** Ends the session of the cookie. Returns the header that removes the cookie. */
   async logOut({ kind, id, name }: Principal): Promise<string> {
-    if (kind === "session") await revokeToken(this.#options.engine, id, name);
+    if (kind === "session") await revokeToken(this.#options.engine, id, authorText(name, "console"));
     await this.#cache.refresh();
     return this.#setCookie("", 0);
   }

@@ -5,6 +5,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
+import type { RecordedChange } from "../../item/store-queries.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
 import { randomName } from "../../std/random.ts";
@@ -52,8 +53,16 @@ export async function createToken(
   const now = await engine.now();
   const times = { createdAt: now, expiresAt: now + lifetimeMs };
   const record: TokenRecord = { id: `t-${randomName(8)}`, kind, ...named, hash: hashOf(secret), ...times };
-  await changeTokens(engine, (tokens) => [...tokens.filter((one) => isKept(one, now)), record]);
+  await changeTokens(engine, (tokens) => ({
+    tokens: [...tokens.filter((one) => isKept(one, now)), record],
+    change: changeOf(kind === "token" ? "token_created" : "session_started", record, named.createdBy),
+  }));
   return { secret, record };
+}
+
+/** What the audit shows of a token or a session. */
+function changeOf(action: string, { id, name, role }: TokenRecord, author: string): RecordedChange {
+  return { author, action, details: { token_id: id, name, role } };
 }
 
 /** Ended sessions are of no use. Ended tokens stay in the list, because people look for them. */
@@ -73,13 +82,16 @@ export async function listTokens(
 export async function revokeToken(engine: Engine, id: string, revokedBy: string): Promise<TokenRecord> {
   const revokedAt = await engine.now();
   let revoked: TokenRecord | undefined;
-  await changeTokens(engine, (tokens) =>
-    tokens.map((one) => {
-      if (one.id !== id) return one;
-      revoked = one.revokedAt === undefined ? { ...one, revokedAt, revokedBy } : one;
-      return revoked;
-    }),
-  );
+  await changeTokens(engine, (tokens) => {
+    const found = tokens.find((one) => one.id === id);
+    revoked = found?.revokedAt === undefined && found ? { ...found, revokedAt, revokedBy } : found;
+    if (revoked === undefined || revoked === found) return null;
+    const action = revoked.kind === "token" ? "token_revoked" : "session_ended";
+    return {
+      tokens: tokens.map((one) => (one.id === id && revoked ? revoked : one)),
+      change: changeOf(action, revoked, revokedBy),
+    };
+  });
   if (revoked !== undefined) return revoked;
   throw new RedriveError("item_not_found", `There is no token ${id}.`, {
     hint: "List them: redrive token list",
@@ -147,14 +159,22 @@ export function tokenToJson(token: TokenRecord): JsonObject {
   };
 }
 
+interface Changed {
+  readonly tokens: readonly TokenRecord[];
+  readonly change: RecordedChange;
+}
+
+/** Changes the list, unless the step returns null because there is nothing to change. */
 async function changeTokens(
   engine: Engine,
-  change: (tokens: readonly TokenRecord[]) => readonly TokenRecord[],
+  step: (tokens: readonly TokenRecord[]) => Changed | null,
 ): Promise<void> {
   for (;;) {
     const { version, tokens } = await readDocument(engine);
-    const body = toBody(change(tokens));
-    if (await engine.writeDocument(DOCUMENT, { seen: version, body })) return;
+    const next = step(tokens);
+    if (next === null) return;
+    const document = { seen: version, body: toBody(next.tokens), change: next.change };
+    if (await engine.writeDocument(DOCUMENT, document)) return;
   }
 }
 

@@ -69,7 +69,6 @@ export const groupActionRoutes = {
   },
   "POST /groups/{group}/split": {
     id: "splitGroup",
-    recorded: "with-body",
     tag,
     summary: "Split off the failures whose message contains a text. This also applies to later failures.",
     role: "operator",
@@ -80,7 +79,6 @@ export const groupActionRoutes = {
   },
   "POST /groups/merge": {
     id: "mergeGroups",
-    recorded: "with-body",
     tag,
     summary: "Merge groups into another one. This also applies to later failures.",
     role: "operator",
@@ -90,7 +88,6 @@ export const groupActionRoutes = {
   },
   "POST /groups/rebuild": {
     id: "rebuildGroups",
-    recorded: "with-body",
     tag,
     summary: "Regroup letters with the current algorithm, rules and corrections.",
     role: "admin",
@@ -121,7 +118,6 @@ export const groupActionRoutes = {
   },
   "POST /corrections/remove": {
     id: "removeCorrection",
-    recorded: "with-body",
     tag,
     summary: "Remove a merge or a split; a rebuild then regroups its letters.",
     role: "operator",

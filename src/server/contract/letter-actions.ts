@@ -53,7 +53,6 @@ export const letterActionRoutes = {
   },
   "POST /letters/{queue}/{item_id}/notes": {
     id: "addLetterNote",
-    recorded: "bare",
     tag,
     summary: "Add a note to a letter.",
     role: "operator",
@@ -101,7 +100,6 @@ export const letterActionRoutes = {
   },
   "POST /letters/import": {
     id: "importLetters",
-    recorded: "bare",
     tag,
     summary: "Import letters from an export, which may be compressed.",
     role: "admin",

@@ -79,7 +79,11 @@ export const operationRoutes = {
     description:
       "If a letter of the selection has changed since then, the answer is 409 and nothing is started.",
     role: "operator",
-    body: z.strictObject({ selection_id: name, count }),
+    body: z.strictObject({
+      selection_id: name,
+      count,
+      reason: sentence.optional().meta({ description: "why; the audit shows it" }),
+    }),
     response: operation,
     status: 202,
     errors: [...known, "selection_changed", "selection_used"],
@@ -113,7 +117,6 @@ export const operationRoutes = {
   },
   "POST /operations/{operation_id}/pause": {
     id: "pauseOperation",
-    recorded: "bare",
     tag: "operations",
     summary: "Pause an operation; running attempts finish.",
     role: "operator",
@@ -124,7 +127,6 @@ export const operationRoutes = {
   },
   "POST /operations/{operation_id}/resume": {
     id: "resumeOperation",
-    recorded: "bare",
     tag: "operations",
     summary: "Resume an operation that was paused or interrupted.",
     role: "operator",
@@ -136,7 +138,6 @@ export const operationRoutes = {
   },
   "POST /operations/{operation_id}/cancel": {
     id: "cancelOperation",
-    recorded: "bare",
     tag: "operations",
     summary: "Cancel an operation; letters that it has not sent yet stay unchanged.",
     role: "operator",

@@ -73,7 +73,6 @@ export const queueRoutes = {
   },
   "POST /queues": {
     id: "createQueue",
-    recorded: "with-body",
     tag,
     summary: "Create a queue. Creating it again with the same settings changes nothing.",
     role: "admin",
@@ -94,7 +93,6 @@ export const queueRoutes = {
   },
   "PATCH /queues/{queue}": {
     id: "changeQueue",
-    recorded: "with-body",
     tag,
     summary: "Change settings of a queue; other settings stay unchanged.",
     role: "admin",
@@ -116,7 +114,6 @@ export const queueRoutes = {
   },
   "POST /queues/{queue}/resume": {
     id: "resumeQueue",
-    recorded: "bare",
     tag,
     summary: "Resume a paused queue.",
     role: "operator",
@@ -127,7 +124,6 @@ export const queueRoutes = {
   },
   "POST /queues/{queue}/items": {
     id: "addItems",
-    recorded: "bare",
     tag: "items",
     summary: "Add items and return a result for each.",
     role: "operator",
@@ -146,7 +142,6 @@ export const queueRoutes = {
   },
   "POST /queues/{queue}/import": {
     id: "importItems",
-    recorded: "bare",
     tag: "items",
     summary: "Add items from JSON Lines or CSV.",
     role: "operator",

@@ -65,11 +65,6 @@ export interface RouteSpec {
   readonly errors: readonly ProblemCode[];
   /** The request needs `If-Match`, and the response of the read route has the `ETag`. */
   readonly needsRevision?: boolean;
-  /**
-   * The change has no event with its author, so the server records it. `with-body`: the audit shows the body, which has no
-   * secrets.
-   */
-  readonly recorded?: "bare" | "with-body";
   /** Sending the request twice has the effect of sending it once, so an interrupted request may be repeated. */
   readonly isRepeatable?: boolean;
 }

@@ -43,7 +43,6 @@ export const scheduleRoutes = {
   },
   "PUT /schedules/{schedule}": {
     id: "putSchedule",
-    recorded: "with-body",
     tag,
     summary: "Create a schedule, or change the existing one.",
     role: "admin",
@@ -67,7 +66,6 @@ export const scheduleRoutes = {
   },
   "POST /schedules/{schedule}/pause": {
     id: "pauseSchedule",
-    recorded: "bare",
     tag,
     summary: "Pause a schedule: it adds no items.",
     role: "operator",
@@ -78,7 +76,6 @@ export const scheduleRoutes = {
   },
   "POST /schedules/{schedule}/resume": {
     id: "resumeSchedule",
-    recorded: "bare",
     tag,
     summary: "Resume a paused schedule.",
     role: "operator",
@@ -89,7 +86,6 @@ export const scheduleRoutes = {
   },
   "DELETE /schedules/{schedule}": {
     id: "removeSchedule",
-    recorded: "bare",
     tag,
     summary: "Remove a schedule. Items that it has added are kept.",
     role: "admin",

@@ -49,7 +49,6 @@ export const sessionRoutes = {
   },
   "DELETE /session": {
     id: "logOut",
-    recorded: "bare",
     tag,
     summary: "End the session of the cookie.",
     role: "viewer",
@@ -66,7 +65,6 @@ export const sessionRoutes = {
   },
   "POST /tokens": {
     id: "createToken",
-    recorded: "with-body",
     tag: "tokens",
     summary: "Create a token. Its secret is shown only once.",
     role: "admin",
@@ -81,7 +79,6 @@ export const sessionRoutes = {
   },
   "DELETE /tokens/{token_id}": {
     id: "revokeToken",
-    recorded: "bare",
     tag: "tokens",
     summary: "Revoke a token.",
     role: "admin",

@@ -107,7 +107,6 @@ export const systemRoutes = {
   },
   "POST /targets/{target}/resume": {
     id: "resumeTarget",
-    recorded: "bare",
     tag: "receipts",
     summary: "Resume a paused target.",
     role: "operator",
@@ -118,7 +117,6 @@ export const systemRoutes = {
   },
   "POST /targets/{target}/receipts": {
     id: "sendReceipt",
-    recorded: "bare",
     tag: "receipts",
     summary: "Store a receipt for delivery. A repeated request with the same key and receipt has no effect.",
     role: "operator",

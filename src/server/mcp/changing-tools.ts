@@ -58,14 +58,9 @@ const startChange = tool({
     reason: sentence.meta({ description: "why this change is right; the audit shows it" }),
   }),
   facts: z.looseObject({ operation_id: z.string(), kind: z.string(), status: z.string(), selected: count }),
-  run: async (routes, { reason, ...body }) => {
+  run: async (routes, body) => {
     await requireCanary(routes, body.selection_id);
-    const started = await routes.document("POST /operations", { body });
-    const details = { operation_id: body.selection_id, count: body.count, reason };
-    const { engine } = routes.context;
-    const queue = String(started.job_id);
-    await engine.recordChange({ author: routes.author, action: "startOperation", queue, details });
-    return answerOf(started);
+    return answerOf(await routes.document("POST /operations", { body }));
   },
 });
 

@@ -4,7 +4,7 @@ import { RedriveError } from "../../errors.ts";
 import type { GroupChange } from "../../item/group.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { parseTimeOption, TIME_OPTION_FORMS } from "../../queue/time-option.ts";
-import { mergeGroups, rebuildGroups, splitGroup } from "../../redrive/correct-groups.ts";
+import { mergeGroups, rebuildGroups, removeCorrection, splitGroup } from "../../redrive/correct-groups.ts";
 import { groupViewToJson, requireLiveGroup, viewGroup } from "../../redrive/groups.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { compact, type JsonObject } from "../../std/json.ts";
@@ -74,7 +74,7 @@ export const groupActionHandlers: { readonly [Name in keyof Routes]: Handler<Rou
   }),
 
   "POST /corrections/remove": async ({ engine }, { body }) => ({
-    removed: await engine.removeCorrection(body.from, body.text),
+    removed: await removeCorrection(engine, compact(body)),
   }),
 };
 

@@ -7,6 +7,7 @@ import { cancelOperation, pauseOperation, reopen } from "../../redrive/change-op
 import { requireOperation } from "../../redrive/operation.ts";
 import { operationViewToJson, viewOperation } from "../../redrive/operation-view.ts";
 import { undoOperation } from "../../redrive/undo.ts";
+import { compact } from "../../std/json.ts";
 import type { Handler } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
 import type { operationRoutes } from "../contract/operations.ts";
@@ -20,7 +21,10 @@ export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Route
   "POST /selections": async (context, { body }) => previewSelection(context, body),
 
   "POST /operations": async ({ engine, author, runner }, { body }) => {
-    const operation = await startHeld(engine, { id: body.selection_id, count: body.count, author });
+    const { selection_id: id, count, reason } = body;
+    const operation = await startHeld(engine, { id, count, author });
+    const details = compact({ operation_id: id, kind: operation.kind, count, reason });
+    await engine.recordChange({ action: "operation_started", queue: operation.queue, details });
     runner.start(operation);
     return operationToJson(operation);
   },

@@ -4,7 +4,7 @@ import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { Job } from "../../item/job.ts";
 import { isGone } from "../../lease/holder.ts";
-import { addItems, type QueueItem } from "../../queue/add-items.ts";
+import { addItems, type QueueItem, recordAdded } from "../../queue/add-items.ts";
 import { requireQueue } from "../../queue/find-job.ts";
 import { importItems } from "../../queue/import-items.ts";
 import { changeQueue, createQueue, type QueueSettings } from "../../queue/queue-settings.ts";
@@ -114,6 +114,7 @@ export const queueItemHandlers: Pick<
         }),
     );
     const results = await addItems(engine, params.queue, items, { author });
+    await recordAdded(engine, params.queue, results);
     return {
       results: results.map(({ outcome, itemId, reason }) => ({
         outcome,

@@ -89,6 +89,9 @@ export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     if (problem !== undefined) throw new RedriveError("usage", `The receipt key ${problem}.`);
     const orderingKey = orderOf(data, targetSpecOf(target).delivery.orderField);
     const isNew = await new Outbox(engine, target.id).add(compact({ itemId: key, data, orderingKey }));
+    const details = { count: 1 };
+    if (isNew)
+      await engine.recordChange({ action: "receipts_sent", queue: target.id, item_id: key, details });
     return { key, is_new: isNew };
   },
 

@@ -72,9 +72,9 @@ function withChange(job: Job, change: JobChange, now: number): Job {
   });
 }
 
-function pauseAfter(job: Job, { pause }: JobChange, now: number): Pause | undefined {
+function pauseAfter(job: Job, { pause, author = "redrive" }: JobChange, now: number): Pause | undefined {
   if (pause === null) return undefined;
-  return job.pause ?? (pause && { ...pause, at: now });
+  return job.pause ?? (pause && { author, ...pause, at: now });
 }
 
 function tellOfPause(store: Store, before: Job, { id, pause }: Job): void {

@@ -6,6 +6,7 @@ import type { LetterPage, LetterPart, LetterQuery, StoredLetter } from "../../..
 import type { NewNote } from "../../../src/item/item.ts";
 import { compact } from "../../../src/std/json.ts";
 import { burialOf } from "./bury.ts";
+import { record } from "./events.ts";
 import { matchingLetters } from "./filter.ts";
 import { comparePlaces, placeOf, readCursor, writeCursor } from "./letter-order.ts";
 import type { Row, Store } from "./store.ts";
@@ -55,6 +56,13 @@ export function addNote(store: Store, ref: number, { author, text }: NewNote): b
   const row = store.rows[ref - 1];
   if (!row || row.purged) return false;
   row.notes.push(Object.freeze({ at: store.now, author, text }));
+  const { itemId } = row;
+  record(store, {
+    type: "change_recorded",
+    queue: row.queue.name,
+    itemId,
+    data: { author, action: "note_added" },
+  });
   return true;
 }
 
