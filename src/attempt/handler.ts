@@ -56,7 +56,7 @@ function failureOf(
   { startedAt, now }: { readonly startedAt: number; readonly now: number },
 ): Outcome {
   const { stackTrace, context: trail, ...facts } = describeThrown(thrown);
-  const read = readException(thrown);
+  const read = readException(thrown, now);
   const { type, step = "handler", source, evidence = [], retryAfterMs } = read;
   for (const path of evidence) attempt.evidence(path);
   const { class: errorClassOf, message: reportedMessage } = read;

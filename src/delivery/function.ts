@@ -45,7 +45,7 @@ const NOT_REACHED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "
 
 function outcomeOfThrown(thrown: unknown, key: string): DeliveryOutcome {
   const { message, errno, httpStatus } = describeThrown(thrown);
-  const { type, retryAfterMs } = readException(thrown);
+  const { type, retryAfterMs } = readException(thrown, Date.now());
   if (type === undefined && httpStatus !== undefined)
     return outcomeOfStatus(httpStatus, { said: {}, message, key, retryAfterMs });
   const reported = type === undefined ? {} : { reported: { type: { name: type } } };

@@ -8,6 +8,7 @@ import { compact, stringifyJson } from "../std/json.ts";
 import { issuesText, type SchemaIssue } from "../std/schema-issues.ts";
 import { oneLine } from "../triage/clean.ts";
 import { clampDelayMs } from "./backoff.ts";
+import { retryAfterMsOf } from "./retry-after.ts";
 
 /** The description of a thrown value. `classify` uses everything except the trace and the context. */
 export interface Thrown {
@@ -94,8 +95,28 @@ function errnoOf(value: unknown): string | undefined {
 
 function httpStatusOf(value: unknown): number | undefined {
   const response = read(value, "response");
-  const status = read(value, "status") ?? read(value, "statusCode") ?? read(response, "status");
+  const own = read(value, "status") ?? read(value, "statusCode");
+  const status = own ?? read(response, "status") ?? read(response, "statusCode");
   return typeof status === "number" && status >= 400 && status <= 599 ? status : undefined;
+}
+
+/** The delay that a server has requested: `retryAfter` of the error, or the header `Retry-After` of its response. */
+function requestedDelay(value: unknown, now: number): number | undefined {
+  const own = read(value, "retryAfter");
+  const asked = own instanceof Date ? own.toISOString() : own;
+  const headers = [read(read(value, "response"), "headers"), read(value, "headers")];
+  return firstOf([asked, ...headers.map(retryAfterHeader)], (given) => retryAfterMsOf(given, now));
+}
+
+/** Reads `Retry-After` from a `Headers` object or from a plain one, whose names may be written in any case. */
+function retryAfterHeader(headers: unknown): unknown {
+  if (typeof headers !== "object" || headers === null) return undefined;
+  try {
+    if (headers instanceof Headers) return headers.get("retry-after");
+    return Object.entries(headers).find(([name]) => name.toLowerCase() === "retry-after")?.[1];
+  } catch {
+    return undefined;
+  }
 }
 
 /** Options of `PermanentError`, `BusinessException`, `ITException` and `GenericException`. */
@@ -157,13 +178,17 @@ export interface ReadException {
 const TYPES = ["BusinessException", "ITException", "GenericException"] as const satisfies ErrorTypeName[];
 const NAMES: readonly unknown[] = [...TYPES, "PermanentError", "ValidationFailed"];
 
-/** Reads the fields of an exception of this library, and the issues of a schema library. Never throws. */
-export function readException(value: unknown): ReadException {
+/**
+ * Reads the fields of an exception of this library, the issues of a schema library, and the delay that a server has
+ * requested by the time `now`. Never throws.
+ */
+export function readException(value: unknown, now: number): ReadException {
   if (typeof value !== "object" || value === null) return {};
+  const retryAfterMs = firstOf(causesOf(value), (cause) => requestedDelay(cause, now));
   try {
-    return readOptions(value as ThrownFields);
+    return { ...compact({ retryAfterMs }), ...readOptions(value as ThrownFields) };
   } catch {
-    return {}; // a getter threw
+    return compact({ retryAfterMs }); // a getter threw
   }
 }
 

@@ -82,6 +82,24 @@ describe("a test store", () => {
     await assertLetters(invoices, [{ id: "4711", failures: 3, message: "bank is closed" }]);
   });
 
+  it("a retry waits as long as the server has asked for in Retry-After", async () => {
+    const queue = test.redrive.queue<number>("pages", { retries: 3, backoff: "none" });
+    const errors = [
+      { response: new Response(null, { status: 429, headers: { "Retry-After": "90" } }) },
+      { status: 503, retryAfter: 30 },
+      { statusCode: 503, headers: { "retry-after": "Sun, 01 Mar 2026 09:10:00 GMT" } },
+    ];
+    const attempts: string[] = [];
+    queue.work(({ attempt }) => {
+      attempts.push(test.clock.date().toISOString().slice(11, 19));
+      const error = errors[attempt - 1];
+      if (error) throw Object.assign(new Error("busy"), error);
+    });
+    await queue.add(1);
+    await test.drain({ advance: true });
+    expect(attempts).toEqual(["09:00:00", "09:01:30", "09:02:00", "09:10:00"]);
+  });
+
   it("drain with advance moves the clock through all retries and delays", async () => {
     const invoices = declareInvoices(test);
     await invoices.add({ vat: "", total: 1 }, { key: "now" });

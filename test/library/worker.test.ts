@@ -225,6 +225,7 @@ onEveryStore("a worker", (store) => {
       [Object.assign(new Error("x"), { status: 404 }), "ClientError", "permanent"],
       [Object.assign(new Error("x"), { statusCode: 429 }), "RateLimited", "throttled"],
       [Object.assign(new Error("x"), { response: { status: 503 } }), "ServerError", "outage"],
+      [Object.assign(new Error("x"), { response: { statusCode: 400 } }), "ClientError", "permanent"],
       [z.string().safeParse(1).error, "ValidationFailed", "permanent"],
       [Object.assign(new Error("x"), { code: "ECONNRESET" }), "TransportError", "transient"],
       [new DOMException("The operation was aborted due to timeout", "TimeoutError"), "Timeout", "transient"],

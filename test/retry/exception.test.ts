@@ -1,5 +1,7 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { BusinessException, GenericException, ITException, readException } from "../../src/retry/thrown.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
 
 it.each([
   ["BusinessException", new BusinessException("no VAT id")],
@@ -7,7 +9,7 @@ it.each([
   ["GenericException", new GenericException("who knows")],
 ] as const)("%s says what it is, and nothing that was not said", (type, thrown) => {
   expect(thrown).toBeInstanceOf(Error);
-  expect(readException(thrown)).toEqual({ type });
+  expect(readException(thrown, NOW)).toEqual({ type });
 });
 
 it("where it happened, what shows it and when to come back are read", () => {
@@ -22,7 +24,7 @@ it("where it happened, what shows it and when to come back are read", () => {
     retryAfterMs: 5000,
     cause: new Error("503"),
   });
-  expect(readException(thrown)).toEqual({
+  expect(readException(thrown, NOW)).toEqual({
     type: "ITException",
     step: "log in",
     source: {
@@ -40,8 +42,8 @@ it("where it happened, what shows it and when to come back are read", () => {
 
 it("an error of another class is known by its name, and any error may say when to come back", () => {
   const own = Object.assign(new Error("no"), { name: "BusinessException" });
-  expect(readException(own)).toEqual({ type: "BusinessException" });
-  expect(readException(Object.assign(new Error("busy"), { retryAfterMs: 1000 }))).toEqual({
+  expect(readException(own, NOW)).toEqual({ type: "BusinessException" });
+  expect(readException(Object.assign(new Error("busy"), { retryAfterMs: 1000 }), NOW)).toEqual({
     retryAfterMs: 1000,
   });
 });
@@ -62,11 +64,50 @@ it.each<[string, unknown]>([
     }),
   ],
 ])("%s says nothing in these words", (_what, thrown) => {
-  expect(readException(thrown)).toEqual({});
+  expect(readException(thrown, NOW)).toEqual({});
 });
 
 it("fields of the wrong kind are left out", () => {
   const options = { step: 7, flow: "", evidence: ["/a", 3], retryAfterMs: -1 };
   const thrown = Object.assign(new Error("x"), { name: "ITException", options });
-  expect(readException(thrown)).toEqual({ type: "ITException", evidence: ["/a"] });
+  expect(readException(thrown, NOW)).toEqual({ type: "ITException", evidence: ["/a"] });
+});
+
+describe("the delay that a server requests is read from", () => {
+  const headers = { "Retry-After": "7" };
+  it.each<[string, object, number]>([
+    ["retryAfterMs, before anything else", { retryAfterMs: 5, retryAfter: 1, response: { headers } }, 5],
+    ["retryAfter in seconds", { retryAfter: 7 }, 7000],
+    ["retryAfter as a text", { retryAfter: "7" }, 7000],
+    ["retryAfter as a Date", { retryAfter: new Date(NOW + 7000) }, 7000],
+    ["the headers of a response of fetch", { response: new Response(null, { headers }) }, 7000],
+    ["plain headers of a response, in any case", { response: { headers: { "rETRY-aFTER": "7" } } }, 7000],
+    ["headers of the error itself", { headers: new Headers(headers) }, 7000],
+    ["an HTTP date", { headers: { "retry-after": "Thu, 01 Jan 2026 00:00:07 GMT" } }, 7000],
+    ["the cause", { cause: { response: { headers } } }, 7000],
+    ["at most an hour", { retryAfter: 1e9 }, 3_600_000],
+  ])("%s", (_, fields, retryAfterMs) => {
+    expect(readException(Object.assign(new Error("busy"), fields), NOW)).toEqual({ retryAfterMs });
+  });
+
+  it.each<[string, object]>([
+    ["no number and no date", { retryAfter: "soon" }],
+    ["a negative number", { retryAfter: -1 }],
+    ["headers that are no object", { headers: "retry-after: 7", response: { headers: 7 } }],
+    [
+      "headers that throw",
+      {
+        headers: new Proxy(
+          {},
+          {
+            ownKeys: () => {
+              throw new Error("no");
+            },
+          },
+        ),
+      },
+    ],
+  ])("not from %s", (_, fields) => {
+    expect(readException(Object.assign(new Error("busy"), fields), NOW)).toEqual({});
+  });
 });

@@ -23,6 +23,8 @@ describe("an error", () => {
     });
     expect(describeThrown(Object.assign(new Error("no"), { status: 429 })).httpStatus).toBe(429);
     expect(describeThrown(Object.assign(new Error("no"), { statusCode: 503 })).httpStatus).toBe(503);
+    for (const response of [{ status: 404 }, { statusCode: 404 }])
+      expect(describeThrown(Object.assign(new Error("no"), { response })).httpStatus).toBe(404);
   });
 
   test("a code that is no errno is not taken for one", () => {
