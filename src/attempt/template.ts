@@ -77,28 +77,43 @@ function readPlaceholder(match: RegExpExecArray): TemplatePart {
 }
 
 /** A name, then fields and indexes, then an optional default. */
-const PLACEHOLDER_INSIDE = /^(raw:)?([A-Za-z_]\w*)((?:\.[^.[\]:\s]+|\[\d+\]|\["[^"]*"\])*)(?::-(.*))?$/s;
-const PATH_STEP = /\.([^.[\]:\s]+)|\[(\d+)\]|\["([^"]*)"\]/g;
+const PLACEHOLDER_INSIDE =
+  /^(raw:)?([A-Za-z_]\w*)((?:\.[^.[\]:\s]+|\[(?:\d+|\*)\]|\["[^"]*"\])*)(?::-(.*))?$/s;
+const PATH_STEP = /\.([^.[\]:\s]+)|\[(\d+|\*)\]|\["([^"]*)"\]/g;
+
+/** The step `[*]`: every element of a list. */
+const EACH = "*";
 
 function readPath(path: string): PathStep[] {
   return Array.from(path.matchAll(PATH_STEP), ([, field, index, quoted]) =>
-    index === undefined ? (field ?? quoted ?? "") : Number(index),
+    index === undefined ? (field ?? quoted ?? "") : index === EACH ? EACH : Number(index),
   );
 }
 
 /** Returns a string unchanged and other values as JSON; undefined when missing. With a default, null counts as missing. */
 export function lookUp(placeholder: Placeholder, values: Readonly<Record<string, Json>>): string | undefined {
-  let value: Json | undefined = Object.hasOwn(values, placeholder.name)
-    ? values[placeholder.name]
-    : undefined;
-  for (const step of placeholder.path) value = value === undefined ? undefined : stepInto(value, step);
+  const root = Object.hasOwn(values, placeholder.name) ? values[placeholder.name] : undefined;
+  const value = valueAt(root, placeholder.path);
   if (placeholder.fallback !== undefined && (value ?? null) === null) return placeholder.fallback;
   if (value === undefined) return undefined;
   return placeholder.of === undefined ? asText(value) : placeholder.of(asText(value));
 }
 
+/** `[*]` collects the rest of the path from each element that has it. */
+function valueAt(value: Json | undefined, [step, ...rest]: readonly PathStep[]): Json | undefined {
+  if (step === undefined || value === undefined) return value;
+  if (step !== EACH) return valueAt(stepInto(value, step), rest);
+  if (!Array.isArray(value)) return undefined;
+  return (value as readonly Json[])
+    .map((element) => valueAt(element, rest))
+    .filter((found) => found !== undefined);
+}
+
+/** An element of a list may be written `.0` or `[0]`. */
 function stepInto(value: Json, step: PathStep): Json | undefined {
-  if (typeof step === "number") return Array.isArray(value) ? (value as readonly Json[])[step] : undefined;
+  if (Array.isArray(value))
+    return /^\d+$/.test(String(step)) ? (value as readonly Json[])[Number(step)] : undefined;
+  if (typeof step === "number") return undefined;
   return isJsonObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
 }
 

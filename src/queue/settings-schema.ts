@@ -8,6 +8,7 @@ import {
   ITEM_FAILURE_ACTIONS,
   OUTAGE_ACTIONS,
   type Policy,
+  TIMEOUT_ACTIONS,
 } from "../retry/policy.ts";
 import * as t from "../std/check-input.ts";
 import type { QueueSettings } from "./queue-settings.ts";
@@ -47,6 +48,7 @@ export const policy = t.objectOf<Policy>({
     "failureThreshold",
   ),
   ...t.optional(t.oneOf(OUTAGE_ACTIONS), "onOutage"),
+  ...t.optional(t.oneOf(TIMEOUT_ACTIONS), "onTimeout"),
   ...t.optional(t.delayMs, "outageMsMax"),
   maxAttempts: t.positive,
   backoff,

@@ -60,6 +60,8 @@ interface BackoffSettings {
   readonly firstMs?: number | undefined;
   /** Default 30 s, or the first wait if that is longer. */
   readonly maxMs?: number | undefined;
+  /** For linear backoff. Default: the first wait. */
+  readonly stepMs?: number | undefined;
   /** Default 2. */
   readonly factor?: number | undefined;
   readonly delaysMs?: readonly number[] | undefined;
@@ -69,14 +71,14 @@ interface BackoffSettings {
 
 /** Fills in the defaults. Settings that the kind does not use are ignored. */
 export function backoffOf(kind: Backoff["kind"], settings: BackoffSettings): Backoff {
-  const { firstMs: initialMs = 1000, factor = 2, delaysMs = [] } = settings;
+  const { firstMs: initialMs = 1000, factor = 2, delaysMs = [], stepMs = initialMs } = settings;
   // A first wait above the default maximum raises the maximum, so that 5m does not become 30 s.
   const { maxMs = Math.max(30_000, initialMs), jitter = kind !== "fixed" && kind !== "list" } = settings;
   switch (kind) {
     case "exponential":
       return { kind, initialMs, factor, maxMs, jitter };
     case "linear":
-      return { kind, initialMs, stepMs: initialMs, maxMs, jitter };
+      return { kind, initialMs, stepMs, maxMs, jitter };
     case "fibonacci":
       return { kind, initialMs, maxMs, jitter };
     case "fixed":

@@ -71,6 +71,9 @@ export function decide(
   const { errorClass, errorType } = outcome.failure;
   if (errorClass === "permanent")
     return giveUp(history, outcome, policy, context, `permanent: ${errorType.name}`);
+  const { onTimeout = "retry" } = policy;
+  if (errorType.name === "Timeout" && onTimeout !== "retry")
+    return { kind: onTimeout, reason: `over its time limit, and the policy says on_timeout: ${onTimeout}` };
   if (context.breaker?.isOutage || mayWait(outcome, policy, context)) return park(outcome, policy, context);
   const tries = history.attemptsCounted + 1;
   if (tries < policy.maxAttempts) return retry(history, outcome, policy, context);

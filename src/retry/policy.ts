@@ -11,6 +11,10 @@ export const OUTAGE_ACTIONS = ["retry", "wait"] as const;
 /** What to do for the classes `throttled` and `outage`: `retry` counts the attempt, `wait` parks the queue instead. */
 export type OnOutage = (typeof OUTAGE_ACTIONS)[number];
 
+export const TIMEOUT_ACTIONS = ["retry", "skip", "stop"] as const;
+/** What to do with an item that is over its time limit: `retry` counts it as any failure, the others give up at once. */
+export type OnTimeout = (typeof TIMEOUT_ACTIONS)[number];
+
 /** The default limit of `wait` for one outage: a day. */
 export const OUTAGE_MS_MAX = 86_400_000;
 
@@ -44,6 +48,8 @@ export interface Policy {
   /** False stops the job at the first dead item. */
   readonly continueOnFailure: boolean;
   readonly breaker?: BreakerPolicy;
+  /** Default `retry`. */
+  readonly onTimeout?: OnTimeout;
   /** Default: `retry`, but a failed agent step waits for up to an hour. */
   readonly onOutage?: OnOutage;
   /** How long `wait` waits for one outage before attempts count again. Default: a day. */

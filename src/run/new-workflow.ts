@@ -87,7 +87,12 @@ async function specWith(job: Job, path: string, cwd: string): Promise<WorkflowSp
     variables,
     mergeMode: before?.mergeMode ?? "auto",
     ...(before?.keepEvidence && { keepEvidence: true }),
-    workflow: requireWorkflow(text, path, { variables: Object.keys(variables) }),
+    ...(before?.profile !== undefined && { profile: before.profile }),
+    workflow: requireWorkflow(text, path, {
+      variables: Object.keys(variables),
+      profile: before?.profile,
+      environment: (name) => process.env[name],
+    }),
     file: path,
     digest: digestOf(text),
   };

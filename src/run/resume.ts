@@ -105,7 +105,11 @@ async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Prom
     throw new RedriveError("job_changed", message, { hint });
   }
   const { requireWorkflow } = await import("../workflow/read-workflow.ts");
-  const workflow = requireWorkflow(text, spec.file, { variables: Object.keys(spec.variables) });
+  const workflow = requireWorkflow(text, spec.file, {
+    variables: Object.keys(spec.variables),
+    profile: spec.profile,
+    environment: (name) => process.env[name],
+  });
   return plain({ ...spec, workflow, digest: digestOf(text) });
 }
 

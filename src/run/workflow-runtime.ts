@@ -85,9 +85,12 @@ export function stepContextOf(
   };
 }
 
-/** Returns the variables that steps captured. `shell` is excluded, because it is only the output of the last step. */
+/** Variables with the results of steps, which no step has captured. */
+const OF_STEPS: ReadonlySet<string> = new Set(["shell", "claude", "last", "steps"]);
+
+/** Returns the variables that steps captured. */
 export function capturedSince(before: ReadonlySet<string>, variables: Readonly<Record<string, Json>>) {
-  const captured = Object.entries(variables).filter(([name]) => !before.has(name) && name !== "shell");
+  const captured = Object.entries(variables).filter(([name]) => !before.has(name) && !OF_STEPS.has(name));
   return Object.fromEntries(captured);
 }
 
@@ -99,6 +102,7 @@ export function jobVariables({ job, spec, env, sealer }: WorkflowRuntime): Recor
   const { setup, captured } = workflowProgressOf(job);
   return {
     job_id: job.id,
+    workflow: { name: spec.workflow.name, id: job.id, iteration: 1 },
     env: { ...outsideEnv(), ...env },
     ...sealer.unseal(captured),
     ...spec.variables,

@@ -1,5 +1,6 @@
 /** `redrive run`: runs the phases setup, map, reduce and merge, starting where the last run of the job stopped. */
 import { mkdirSync } from "node:fs";
+import { basename } from "node:path";
 import { RedriveError } from "../errors.ts";
 import type { Failure } from "../item/failure.ts";
 import type { Job } from "../item/job.ts";
@@ -260,8 +261,27 @@ async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json
   const { deps, runtime, job } = run;
   const { total, done, dead, skipped } = await deps.engine.count(job.id);
   const { file, results } = await writeResults(deps.engine, job, runtime.jobRuntime.logs.folder);
-  return { map: { total, successful: done, failed: dead, skipped, results, results_file: file } };
+  const rate = (count: number) => (total === 0 ? 0 : count / total);
+  return {
+    map: {
+      ...{ total, successful: done, failed: dead, skipped, results, results_file: file },
+      ...{ success_rate: rate(done), failure_rate: rate(dead) },
+    },
+    ...(phase === "merge" && { merge: mergeVariables(run) }),
+  };
 }
+
+/** Returns `${merge.*}`: the branch with the work of the job, and the one that it is merged into. */
+function mergeVariables({ runtime: { workspace }, job }: Run): Record<string, Json> {
+  const { source, target } = workspace.branches ?? {};
+  return {
+    source_branch: source ?? "",
+    target_branch: target ?? "",
+    worktree: basename(workspace.root),
+    session_id: job.id,
+  };
+}
+
 /** Records the phase change. After setup, its captures become available as `${setup.x}`. */
 async function enterPhase(run: Run, phase: Phase, more: Partial<WorkflowProgress> = {}): Promise<void> {
   const progress = workflowProgressOf(run.job);

@@ -6,7 +6,7 @@
  */
 import { Environment, EvaluationError, ParseError, TypeError as TypingError } from "@marcbachmann/cel-js";
 import { RedriveError } from "../errors.ts";
-import { type Json, parseJson } from "./json.ts";
+import { type Json, parseJson, stringifyJson } from "./json.ts";
 import { nearest } from "./nearest.ts";
 import { PatternError, rememberedLinear } from "./pattern.ts";
 
@@ -230,10 +230,53 @@ export function environmentFor(known: KnownVariables): Environment {
     "string.replace(string, string): string",
     (text: string, from: string, to: string) => text.replaceAll(from, () => to),
   );
+  for (const [signature, compute] of TOLERANT) environment.registerFunction(signature, compute);
   environment.registerFunction(`string.${MATCHES_INSIDE}(string): bool`, (text: string, pattern: string) =>
     rememberedLinear(pattern)(text),
   );
   return environment;
+}
+
+/** Functions that accept every value, also null, so that a condition on mixed or missing values is never an error. */
+const TOLERANT: readonly (readonly [signature: string, compute: (...values: never[]) => unknown])[] = [
+  ["asNumber(dyn): double", (value: unknown) => numberOf(value)],
+  ["asText(dyn): string", (value: unknown) => textOf(value)],
+  ["isTrue(dyn): bool", (value: unknown) => isTrue(value)],
+  ["lengthOf(dyn): double", (value: unknown) => lengthOf(value)],
+  ["typeName(dyn): string", (value: unknown) => typeName(value)],
+  [
+    "includes(dyn, string): bool",
+    (value: unknown, part: string) =>
+      Array.isArray(value) ? value.some((one) => textOf(one) === part) : textOf(value).includes(part),
+  ],
+];
+
+/** Returns NaN, which no comparison matches, for what is not a number. */
+function numberOf(value: unknown): number {
+  if (typeof value === "string" && value.trim() !== "") return Number(value);
+  return typeof value === "number" || typeof value === "bigint" ? Number(value) : Number.NaN;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === null ? "" : stringifyJson(jsonOf(value));
+}
+
+function isTrue(value: unknown): boolean {
+  if (typeof value === "string") return !["", "false", "0", "no"].includes(value.trim().toLowerCase());
+  return value === true || (typeof value === "number" && value !== 0);
+}
+
+function lengthOf(value: unknown): number {
+  if (typeof value === "string" || Array.isArray(value)) return value.length;
+  return isPlainObject(value) ? Object.keys(value).length : Number.NaN;
+}
+
+function typeName(value: unknown): string {
+  if (value === null || typeof value === "boolean") return value === null ? "null" : "boolean";
+  if (typeof value === "string") return "text";
+  if (Array.isArray(value)) return "list";
+  return isPlainObject(value) ? "mapping" : "number";
 }
 
 /** The name of the linear-time function that replaces CEL's own `matches`, which backtracks and cannot be overridden. */

@@ -13,7 +13,15 @@ import { jsonPathProblem } from "./json-path.ts";
 import { splitWords } from "./program.ts";
 import { parseSortKeys } from "./select-items.ts";
 import { shellProblems } from "./shell-values.ts";
-import { ACTION_KEYS, NAME_PATTERN, retryForm, retryProblems, STEP_KEYS, twice } from "./step-form.ts";
+import {
+  ACTION_KEYS,
+  CAPTURE_PATTERN,
+  NAME_PATTERN,
+  retryForm,
+  retryProblems,
+  STEP_KEYS,
+  twice,
+} from "./step-form.ts";
 import {
   afterSetup,
   ERROR_FIELDS,
@@ -24,6 +32,7 @@ import {
   takeOver,
   VALIDATION_FIELDS,
   withItem,
+  withMerge,
   withResults,
 } from "./step-variables.ts";
 import { type ExpandMode, unknownVariable, unreadable, usageProblem } from "./variables.ts";
@@ -54,7 +63,8 @@ function keysOf({ value }: Field): readonly string[] {
 /** Returns all violations of these rules. `given` lists the names of variables from the command line. */
 export function checkWorkflow(raw: unknown, given: readonly string[]): readonly Finding[] {
   if (!isJsonObject(raw)) return [];
-  const checker = new Checker(Array.isArray(raw.secrets) ? raw.secrets.map(String) : []);
+  const secrets = Array.isArray(raw.secrets) ? raw.secrets : [];
+  const checker = new Checker(secrets.map((entry) => String(isJsonObject(entry) ? entry.name : entry)));
   const at = (key: string) => child({ value: raw, path: [] }, key);
   const setup = inSetup(given);
   checker.environment(at("env"), setup);
@@ -64,7 +74,7 @@ export function checkWorkflow(raw: unknown, given: readonly string[]): readonly 
   const results = withResults(after);
   checker.map(at("map"), after);
   checker.phase(at("reduce"), results);
-  checker.phase(at("merge"), results);
+  checker.phase(at("merge"), withMerge(results));
   checker.errorPolicy(at("error_policy"), withItem(after));
   return checker.findings;
 }
@@ -135,7 +145,7 @@ class Checker {
     if (!isJsonObject(value)) return;
     this.#oneAction(step, value);
     this.#id(child(step, "id"));
-    this.#expression(child(step, "when"), known);
+    this.#expression(child(step, "when"), new Map(known).set("vars", "any"));
     this.environment(child(step, "env"), known);
     this.#action(step, known);
     for (const key of ["working_dir", "output_file"]) this.#text(child(step, key), known);
@@ -143,7 +153,10 @@ class Checker {
     this.#handler(child(step, "on_failure"), known, "error");
     this.#capture(step, value, known);
     const validate = child(step, "validate");
-    this.#step(validate, known);
+    if (isJsonObject(validate.value) && "steps" in validate.value)
+      this.steps(child(validate, "steps"), known);
+    else this.#step(validate, known);
+    this.#text(child(validate, "result_file"), known);
     this.#handler(child(validate, "on_incomplete"), known, "validation");
     const codes = child(step, "on_exit_code");
     for (const code of keysOf(codes)) this.steps(child(codes, code), known);
@@ -189,7 +202,10 @@ class Checker {
 
   #foreach(foreach: Field, value: Mapping, known: Known): void {
     const { path } = foreach;
-    for (const key of ["items", "list"]) this.#text(child(foreach, key), known);
+    for (const key of ["items", "list"]) {
+      this.#text(child(foreach, key), known);
+      this.#text(child(child(foreach, key), "command"), known, "shell");
+    }
     this.#twice(foreach, value, "items", "list");
     this.#twice(foreach, value, "steps", "do");
     if (!("items" in value || "list" in value))
@@ -197,7 +213,7 @@ class Checker {
     const steps = value.steps ?? value.do;
     if (steps === undefined || (Array.isArray(steps) && steps.length === 0))
       this.findings.push({ path, message: "the list of steps is empty", lacks: ["steps", "do"] });
-    const inner = inRound(known);
+    const inner = inRound(known, value.own_item === true);
     for (const key of ["steps", "do"]) this.steps(child(foreach, key), inner);
     for (const [name, fields] of inner)
       if (!known.has(name) && !RESERVED_NAMES.has(name)) known.set(name, fields);
@@ -224,10 +240,11 @@ class Checker {
     const name = field.value;
     if (name === undefined && "capture_format" in value)
       this.#reportKey(child(step, "capture_format"), "capture_format has no effect without capture");
-    if (typeof name !== "string" || !NAME_PATTERN.test(name)) return;
-    if (RESERVED_NAMES.has(name) || !isExpressionName(name))
-      this.#report(field, `the name "${name}" is already used; choose another`);
-    else known.set(name, "any");
+    if (typeof name !== "string" || !CAPTURE_PATTERN.test(name)) return;
+    const [first = ""] = name.split(".");
+    if (RESERVED_NAMES.has(first) || !isExpressionName(first))
+      this.#report(field, `the name "${first}" is already used; choose another`);
+    else known.set(first, "any");
   }
 
   #id(id: Field): void {

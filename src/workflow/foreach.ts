@@ -2,7 +2,7 @@
 import { asText, type Json, parseJson } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
 import { oneLine } from "../triage/clean.ts";
-import type { Action } from "./model.ts";
+import type { Action, Step } from "./model.ts";
 import { type At, inside, type StepEnd } from "./step-context.ts";
 import { brokenOff, logLine } from "./step-record.ts";
 import { linesOf } from "./step-variables.ts";
@@ -12,10 +12,16 @@ type Foreach = Extract<Action, { kind: "foreach" }>;
 
 /** After a failure no further element starts, but running ones finish. The output joins the outputs of all rounds. */
 export async function foreachStep(action: Foreach, at: At): Promise<StepEnd> {
-  const elements = naming("foreach", () => elementsOf(action, at)).slice(0, action.maxItems);
+  const { items, continueOnError } = action;
+  const listed = isCommand(items)
+    ? await printedBy(items.command, at)
+    : naming("foreach", () => elementsOf(items, at));
+  if (!Array.isArray(listed)) return listed as StepEnd;
+  const elements = (listed as readonly Json[]).slice(0, action.maxItems);
   await logLine(at, `${elements.length} items`);
   const ends = await runRounds(action, elements, at);
-  const end = ends.find((one) => one?.kind === "failed") ?? ends.find((one) => one?.kind === "stopped");
+  const failed = continueOnError ? undefined : ends.find((one) => one?.kind === "failed");
+  const end = failed ?? ends.find((one) => one?.kind === "stopped");
   if (end !== undefined) return end;
   if (ends.includes(undefined)) return brokenOff(at);
   const outputs = ends.map((one) => (one?.kind === "done" ? one.output : undefined));
@@ -24,14 +30,18 @@ export async function foreachStep(action: Foreach, at: At): Promise<StepEnd> {
 }
 
 async function runRounds(
-  { steps, parallel }: Foreach,
+  { steps, parallel, ownItem, continueOnError }: Foreach,
   elements: readonly Json[],
   at: At,
 ): Promise<(StepEnd | undefined)[]> {
   const ends: (StepEnd | undefined)[] = elements.map(() => undefined);
   const hasItem = Object.hasOwn(at.scope.all(), "item");
   const scopes = elements.map((item, index) =>
-    at.scope.fork({ foreach: { item, index, total: elements.length }, ...(!hasItem && { item }) }),
+    at.scope.fork({
+      foreach: { item, index, total: elements.length },
+      ...(!hasItem && { item }),
+      ...(ownItem && { item, index, total: elements.length }),
+    }),
   );
   let next = 0;
   let goesOn = true;
@@ -43,7 +53,7 @@ async function runRounds(
       const title = `foreach item ${index + 1} of ${elements.length}: ${shown}`;
       const end = await at.runList(steps, { ...inside(at, `item ${index + 1}`, title), scope });
       ends[index] = end;
-      if (end.kind !== "done") goesOn = false;
+      if (end.kind === "stopped" || (end.kind === "failed" && !continueOnError)) goesOn = false;
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, Math.min(parallel, elements.length)) }, work));
@@ -51,12 +61,32 @@ async function runRounds(
   return ends;
 }
 
+function isCommand(items: Foreach["items"]): items is { readonly command: string } {
+  return typeof items === "object" && !Array.isArray(items);
+}
+
+/** Runs a script and returns what it prints, or how it ended if it failed. */
+async function printedBy(script: string, at: At): Promise<readonly Json[] | StepEnd> {
+  const step: Step = {
+    action: { kind: "shell", script },
+    env: {},
+    onSuccess: [],
+    onExitCode: {},
+    commitRequired: false,
+  };
+  const end = await at.runList([step], inside(at, "items"));
+  return end.kind === "done" ? elementsIn(end.output ?? "") : end;
+}
+
 /** Strings in a list are templates. A single template must expand to a JSON array or to lines. */
-function elementsOf({ items }: Foreach, at: At): readonly Json[] {
+function elementsOf(items: readonly Json[] | string, at: At): readonly Json[] {
   const variables = at.scope.all();
   if (typeof items !== "string")
     return items.map((item) => (typeof item === "string" ? expand(item, variables) : item));
-  const text = expand(items, variables);
+  return elementsIn(expand(items, variables));
+}
+
+function elementsIn(text: string): readonly Json[] {
   const json = text.trimStart().startsWith("[") ? tryTo(() => parseJson(text)) : undefined;
   if (Array.isArray(json)) return json as readonly Json[];
   return linesOf(text).filter((line) => line.trim() !== "");

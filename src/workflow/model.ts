@@ -8,7 +8,9 @@ export interface Workflow {
   readonly env: Readonly<Record<string, string>>;
   /** Names of environment variables whose values are masked in all stored and printed texts. */
   readonly secrets: readonly string[];
-  readonly envFiles: readonly string[];
+  /** Files with the values of secrets, by name. */
+  readonly secretFiles?: Readonly<Record<string, string>>;
+  readonly envFiles: readonly (string | { readonly path: string; readonly isOptional: true })[];
   readonly setup: readonly Step[];
   readonly map: MapPhase;
   readonly reduce: readonly Step[];
@@ -55,6 +57,8 @@ export type CaptureFormat = (typeof CAPTURE_FORMATS)[number];
 export interface Step {
   readonly action: Action;
   readonly id?: string;
+  /** Shown to people instead of the command. */
+  readonly name?: string;
   readonly timeoutMs?: number;
   /** How long an agent may print nothing. Default: 30 minutes for an agent with a known stream. */
   readonly silenceMs?: number;
@@ -92,7 +96,11 @@ export type Action =
   | {
       readonly kind: "foreach";
       /** A list, or a template that expands to a JSON array or to lines. */
-      readonly items: readonly Json[] | string;
+      readonly items: readonly Json[] | string | { readonly command: string };
+      /** If true, `${item}`, `${index}` and `${total}` are those of the element even inside a map. */
+      readonly ownItem?: true;
+      /** If true, a failed element neither stops the others nor fails the step. */
+      readonly continueOnError?: true;
       readonly steps: readonly Step[];
       readonly parallel: number;
       readonly maxItems?: number;
@@ -109,6 +117,12 @@ export interface FailureHandler {
 export interface Validation {
   /** Its result is the exit code or printed JSON: `{"score": 0-100 (or completion_percentage), "missing": […]}`. */
   readonly step: Step;
+  /** Steps that run before `step`. If one fails, the score is 0. */
+  readonly earlier?: readonly Step[];
+  /** Limit for all steps, if there are several. */
+  readonly timeoutMs?: number;
+  /** A JSON file with the result, instead of the output of the step. */
+  readonly resultFile?: string;
   readonly threshold: number;
   readonly onIncomplete?: FailureHandler;
 }

@@ -2,11 +2,14 @@
 import { basename, extname } from "node:path";
 import { RedriveError } from "../errors.ts";
 import { DEFAULT_BREAKER, DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
-import { compact } from "../std/json.ts";
+import { compact, isJsonObject } from "../std/json.ts";
+import { nearest } from "../std/nearest.ts";
 import { checkForm } from "../yaml/form.ts";
-import { type FormProblem, problemText, readYaml } from "../yaml/read-yaml.ts";
+import { type Finding, type FormProblem, problemText, readYaml } from "../yaml/read-yaml.ts";
 import { checkWorkflow } from "./check-workflow.ts";
 import type { Action, FailureHandler, MapPhase, Step, Validation, Workflow } from "./model.ts";
+import { rewriteProdigy } from "./prodigy/rewrite.ts";
+import type { RewriteOptions, Rewriting } from "./prodigy/rewriting.ts";
 import { splitWords } from "./program.ts";
 import { parseSortKeys } from "./select-items.ts";
 import {
@@ -23,28 +26,63 @@ import { type ErrorPolicyForm, type PhaseForm, type WorkflowForm, workflowForm }
 
 export { problemText };
 
-export function parseWorkflow(
-  text: string,
-  { file, variables = [] }: { readonly file: string; readonly variables?: readonly string[] },
-): { readonly workflow: Workflow } | { readonly problems: readonly FormProblem[] } {
+export interface ParseOptions extends RewriteOptions {
+  readonly file: string;
+}
+
+export type ParsedWorkflow = {
+  /** Constructs of another format whose meaning differs, or that have no effect. */
+  readonly warnings: readonly FormProblem[];
+  /** The text in the format of Redrive, if the file was written in another one. */
+  readonly rewritten?: string;
+} & ({ readonly workflow: Workflow } | { readonly problems: readonly FormProblem[] });
+
+export function parseWorkflow(text: string, { file, ...options }: ParseOptions): ParsedWorkflow {
+  let rewriting: Rewriting | undefined;
   const read = readYaml(text, {
     empty: "the file is empty; `redrive init` writes an example workflow",
     notMapping: "a workflow must be a mapping with keys such as name and map",
+    rewrite: (document) => {
+      rewriting = rewriteProdigy(document, options);
+    },
   });
-  if (read.raw === undefined) return { problems: read.problems([]) };
+  const noted = (rewriting?.notes ?? []).map(({ kind, at, message }) => ({
+    kind,
+    path: "",
+    message,
+    ...read.place(at),
+  }));
+  const warnings = noted.filter(({ kind }) => kind === "warning").map(({ kind: _, ...note }) => note);
+  const refused = noted.filter(({ kind }) => kind === "problem").map(({ kind: _, ...note }) => note);
+  const rewritten = rewriting?.isProdigy ? { rewritten: read.print() } : {};
+  if (read.raw === undefined) return { problems: [...refused, ...read.problems([])], warnings };
   const { value, findings } = checkForm(workflowForm, read.raw);
-  const problems = read.problems([...findings, ...checkWorkflow(read.raw, variables)]);
-  if (!value || problems.length > 0) return { problems };
-  return { workflow: buildWorkflow(value, basename(file, extname(file))) };
+  const variables = [...(options.variables ?? []), ...(rewriting?.assumed ?? [])];
+  const profileProblem = unknownProfile(read.raw.profiles, options.profile);
+  const found = read.problems([...findings, ...checkWorkflow(read.raw, variables), ...profileProblem]);
+  const problems = [...refused, ...found].sort((a, b) => a.line - b.line || a.column - b.column);
+  if (!value || problems.length > 0) return { problems, warnings, ...rewritten };
+  const workflow = buildWorkflow(value, {
+    fileName: basename(file, extname(file)),
+    profile: options.profile,
+  });
+  return { workflow, warnings, ...rewritten };
+}
+
+function unknownProfile(profiles: unknown, profile: string | undefined): readonly Finding[] {
+  const known = isJsonObject(profiles) ? Object.keys(profiles) : [];
+  if (profile === undefined || known.includes(profile)) return [];
+  const message = `there is no profile "${profile}". Profiles: ${known.join(", ") || "none"}`;
+  return [{ path: known.length === 0 ? [] : ["profiles"], message, suggestion: nearest(profile, known) }];
 }
 
 /** Returns the workflow, or throws one usage error that lists all problems. `variables` are the names that `--var` sets. */
 export function requireWorkflow(
   text: string,
   file: string,
-  options: { readonly variables?: readonly string[] } = {},
+  options: Omit<ParseOptions, "file" | "isRun"> = {},
 ): Workflow {
-  const parsed = parseWorkflow(text, { file, ...options });
+  const parsed = parseWorkflow(text, { file, ...options, isRun: true });
   if ("workflow" in parsed) return parsed.workflow;
   const { problems } = parsed;
   const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
@@ -52,13 +90,16 @@ export function requireWorkflow(
   throw new RedriveError("usage", `${file} has ${count}:\n${list}`, { hint: "Nothing was run." });
 }
 
-function buildWorkflow(form: WorkflowForm, fileName: string): Workflow {
+function buildWorkflow(
+  form: WorkflowForm,
+  { fileName, profile }: { readonly fileName: string; readonly profile: string | undefined },
+): Workflow {
   const policy = form.error_policy ?? {};
   return {
     name: form.name ?? fileName,
-    env: buildEnvironment(form.env),
-    secrets: form.secrets ?? [],
-    envFiles: listOf(form.env_files),
+    env: { ...buildEnvironment(form.env), ...buildProfile(form, profile) },
+    ...buildSecrets(form.secrets ?? []),
+    envFiles: buildFiles(form.env_files),
     setup: stepsOf(form.setup),
     map: buildMap(form.map),
     reduce: stepsOf(form.reduce),
@@ -73,6 +114,34 @@ function buildWorkflow(form: WorkflowForm, fileName: string): Workflow {
       typeof policy.on_item_failure === "object" ? policy.on_item_failure.custom : policy.custom_handler,
     ),
   };
+}
+
+function buildProfile(
+  { profiles }: WorkflowForm,
+  profile: string | undefined,
+): Readonly<Record<string, string>> {
+  const { description: _, ...values } = (profile !== undefined && profiles?.[profile]) || {};
+  return buildEnvironment(values);
+}
+
+function buildSecrets(form: NonNullable<WorkflowForm["secrets"]>): Pick<Workflow, "secrets" | "secretFiles"> {
+  const names = form.map((entry) => (typeof entry === "string" ? entry : entry.name));
+  const files = form.flatMap((entry) =>
+    typeof entry === "string" ? [] : [[entry.name, entry.file] as const],
+  );
+  return { secrets: names, ...(files.length > 0 && { secretFiles: Object.fromEntries(files) }) };
+}
+
+function buildFiles(form: WorkflowForm["env_files"]): Workflow["envFiles"] {
+  return [form ?? []]
+    .flat()
+    .map((entry) =>
+      typeof entry !== "string" && entry.required === false
+        ? { path: entry.path, isOptional: true as const }
+        : typeof entry === "string"
+          ? entry
+          : entry.path,
+    );
 }
 
 const DEFAULT_PARALLEL = 10;
@@ -114,6 +183,7 @@ function buildPolicy(form: ErrorPolicyForm, retry: RetryForm | undefined): Polic
       maxFailures: form.max_failures,
       failureThreshold: form.failure_threshold,
       onOutage: form.on_outage,
+      onTimeout: form.on_timeout,
       outageMsMax: milliseconds(form.max_outage),
       breaker: form.circuit_breaker && { ...DEFAULT_BREAKER, ...compact(breaker) },
     }),
@@ -148,6 +218,7 @@ function buildStep(form: StepForm): Step {
     ),
     commitRequired: form.commit_required ?? false,
     id: form.id,
+    name: form.name,
     timeoutMs: milliseconds(form.timeout),
     silenceMs: milliseconds(form.silence_timeout),
     workingDir: form.working_dir,
@@ -186,6 +257,8 @@ function buildForeach(form: ForeachForm): Action {
   return compact({
     kind: "foreach" as const,
     items: form.items ?? form.list ?? [],
+    ownItem: form.own_item || undefined,
+    continueOnError: form.continue_on_error || undefined,
     steps: buildSteps(form.steps ?? form.do),
     parallel: form.parallel ?? 1,
     maxItems: form.max_items,
@@ -204,9 +277,20 @@ function buildHandler(form: HandlerForm): FailureHandler {
 
 const ENOUGH = 100;
 
-function buildValidation({ threshold, on_incomplete: onIncomplete, ...step }: ValidateForm): Validation {
+function buildValidation({
+  threshold,
+  on_incomplete: onIncomplete,
+  steps: list,
+  result_file: resultFile,
+  ...step
+}: ValidateForm): Validation {
+  const { timeout, ...single } = step;
+  const steps = list === undefined ? [buildStep(step)] : buildSteps(list);
   return compact({
-    step: buildStep(step),
+    step: steps.at(-1) ?? buildStep(single),
+    earlier: steps.length > 1 ? steps.slice(0, -1) : undefined,
+    timeoutMs: list === undefined ? undefined : milliseconds(timeout),
+    resultFile,
     threshold: threshold ?? ENOUGH,
     onIncomplete: onIncomplete && buildHandler(onIncomplete),
   });

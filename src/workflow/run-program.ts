@@ -30,6 +30,7 @@ export interface Ran {
   /** True when `on_exit_code` does not apply, e.g. after a timeout. */
   readonly isFinal: boolean;
   readonly output: Output;
+  readonly stderr?: Output | undefined;
   release(): void;
 }
 
@@ -83,7 +84,13 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
   const isStopped = end.cutShort === "stopped" && !passedDeadline(at);
   if (!isStopped && startStage !== "runner") {
     const output = printed?.stdout ?? new Output("stdout", { bytes: 0 }, files.stdout, undefined);
-    return { kind: "ran", output, release, ...resultOf(finished(end, watch), printed?.report, step, at) };
+    return {
+      kind: "ran",
+      output,
+      stderr: printed?.stderr,
+      release,
+      ...resultOf(finished(end, watch), printed?.report, step, at),
+    };
   }
   release();
   return isStopped

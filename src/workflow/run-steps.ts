@@ -22,14 +22,8 @@ import {
 } from "./step-context.ts";
 import { stepLabel, stepName } from "./step-label.ts";
 import { brokenOff, hopeless, logLine, ruleFailure, thrownFailure } from "./step-record.ts";
-import {
-  captureValue,
-  errorVariable,
-  Scope,
-  tooLarge,
-  VALUE_BYTES_MAX,
-  withoutLineEnd,
-} from "./step-variables.ts";
+import { recordResult, tailOf } from "./step-results.ts";
+import { captureValue, errorVariable, Scope, tooLarge, VALUE_BYTES_MAX } from "./step-variables.ts";
 import { validateStep } from "./validate-step.ts";
 import { expand, isUsageError, naming } from "./variables.ts";
 import { writeFileStep, writeInside } from "./write-file.ts";
@@ -139,7 +133,8 @@ async function runStep(step: Step, at: At): Promise<StepEnd> {
 
 function isWanted({ when }: Step, at: At): boolean | StepFailed {
   if (when === undefined) return true;
-  const variables = at.scope.all();
+  const all = at.scope.all();
+  const variables = { ...all, vars: all };
   const compiled = compileExpression(when, new Map(Object.keys(variables).map((name) => [name, "any"])));
   const answer = compiled.ok ? compiled.evaluate(variables) : compiled;
   return answer.ok ? answer.value : hopeless(at, `when "${when}": ${answer.message}`);
@@ -228,8 +223,10 @@ async function act(step: Step, at: At): Promise<StepEnd> {
       const rounds = (limited: At) => foreachStep(action, limited);
       return useText(await withDeadline(at, step.timeoutMs, "foreach", rounds), step, at);
     }
+    const startedAt = at.run.context.clock.monotonicNow();
     const ran = await runProgram(step, programOf(action, step, at), at);
-    return ran.kind === "ran" ? await useProcess(ran, step, at) : ran;
+    const durationMs = Math.round(at.run.context.clock.monotonicNow() - startedAt);
+    return ran.kind === "ran" ? await useProcess(ran, step, at, durationMs) : ran;
   } catch (error) {
     if (isUsageError(error)) return hopeless(at, error.message);
     throw error;
@@ -237,14 +234,14 @@ async function act(step: Step, at: At): Promise<StepEnd> {
 }
 
 /** Uses the output of an ended process before its files are removed, then runs the steps for its exit code. */
-async function useProcess(ran: Ran, step: Step, at: At): Promise<StepEnd> {
+async function useProcess(ran: Ran, step: Step, at: At, durationMs: number): Promise<StepEnd> {
   const text = valueText(ran);
   const output = text === undefined ? {} : { output: text };
   const steps = ran.isFinal ? undefined : new Map(Object.entries(step.onExitCode)).get(String(ran.exitCode));
   try {
-    if (step.action.kind === "shell") {
-      at.scope.set("shell", text === undefined ? {} : { output: withoutLineEnd(text) });
-    }
+    const { exitCode, failed } = ran;
+    const result = { output: text, exitCode, isDone: !failed, stderr: tailOf(ran.stderr), durationMs };
+    recordResult(step, result, at);
     if (ran.failed && !steps) return { ...ran.failed, ...output };
     const printed = { text, bytes: ran.output.bytes, chunks: ran.output.chunks() };
     const used = useOutput(printed, step, at, ran.output.isWhole);
@@ -264,6 +261,7 @@ function valueText({ output }: Ran): string | undefined {
 function useText(end: StepEnd, step: Step, at: At): StepEnd {
   if (end.kind !== "done") return end;
   const text = end.output ?? "";
+  recordResult(step, { output: text, exitCode: 0, isDone: true, durationMs: 0 }, at);
   const bytes = Buffer.from(text);
   const used = useOutput({ text, bytes: bytes.length, chunks: [bytes] }, step, at, true);
   return used.kind === "done" ? end : used;
@@ -295,7 +293,7 @@ function capture({ text, bytes }: Printed, { name, format }: NonNullable<Step["c
   const value =
     text === undefined ? { ok: false as const, message: tooLarge(bytes) } : captureValue(text, format);
   if (!value.ok) return ruleFailure(at, "ValidationFailed", `the output for "${name}" ${value.message}`);
-  at.scope.set(name, value.value);
+  at.scope.setPath(name, value.value);
   return { kind: "done" };
 }
 

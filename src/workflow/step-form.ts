@@ -15,6 +15,9 @@ const curve = {
     .optional()
     .describe("The factor for exponential backoff. Default 2."),
   multiplier: z.number().min(1, "expected a number of at least 1").optional().describe("Alias of factor."),
+  increment: duration
+    .optional()
+    .describe("For linear backoff: how much longer each wait is. Default: the first wait."),
   jitter: z.boolean().optional().describe("Whether to wait a random part of the delay."),
   delays: z
     .array(duration)
@@ -38,10 +41,11 @@ export type RetryForm = z.infer<typeof retryForm>;
 const DEFAULT_ATTEMPTS = 3;
 
 export function buildRetry(form: RetryForm): { readonly maxAttempts: number; readonly backoff: Backoff } {
-  const { kind, initial_delay, max_delay, factor, multiplier, delays, jitter } = settingsOf(form);
+  const { kind, initial_delay, max_delay, increment, factor, multiplier, delays, jitter } = settingsOf(form);
   const backoff = backoffOf(kind, {
     firstMs: milliseconds(initial_delay),
     maxMs: milliseconds(max_delay),
+    stepMs: milliseconds(increment),
     factor: factor ?? multiplier,
     delaysMs: delays?.map((delay) => milliseconds(delay) ?? 0),
     jitter,
@@ -60,7 +64,7 @@ function settingsOf(form: RetryForm) {
 /** The settings that each kind of backoff uses. Others are reported, because they would have no effect. */
 const READS: Readonly<Record<Backoff["kind"], readonly string[]>> = {
   exponential: ["initial_delay", "max_delay", "factor", "multiplier"],
-  linear: ["initial_delay", "max_delay"],
+  linear: ["initial_delay", "max_delay", "increment"],
   fibonacci: ["initial_delay", "max_delay"],
   fixed: ["initial_delay"],
   list: ["delays"],
@@ -109,7 +113,9 @@ export const ACTION_KEYS = ["shell", "claude", "agent", "write_file", "foreach"]
 
 /** Valid names of captures, which `${…}` and expressions can read. */
 export const NAME_PATTERN = /^[A-Za-z_]\w*$/;
-const captureName = z.string().regex(NAME_PATTERN, "a name may contain only letters, digits and _");
+/** A capture may be a field of a variable, such as `build.version`. */
+export const CAPTURE_PATTERN = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*$/;
+const captureName = z.string().regex(CAPTURE_PATTERN, "a name may contain only letters, digits and _");
 
 /** YAML reads an unquoted 0644 as the number 644. */
 const MODE_EXPECTED = 'expected permissions in quotes, such as "0644"';
@@ -151,6 +157,7 @@ const plainStep = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9][\w.-]*$/, "an id may contain only letters, digits, -, _ and .")
     .optional(),
+  name: z.string().optional().describe("A name that is shown instead of the command."),
   timeout: duration.optional().describe("After this time the step and all its processes are ended."),
   silence_timeout: duration
     .optional()
@@ -185,6 +192,8 @@ export type StepsForm = StepForm | readonly StepForm[];
 export type HandlerForm = readonly StepForm[] | (StepForm & z.infer<typeof handlerKeys>);
 
 export interface ValidateForm extends StepForm {
+  readonly steps?: readonly StepForm[] | undefined;
+  readonly result_file?: string | undefined;
   readonly threshold?: number | undefined;
   readonly on_incomplete?: HandlerForm | undefined;
 }
@@ -212,15 +221,27 @@ export const stepForm: z.ZodType<StepForm> = z
 
 export const stepsForm: z.ZodType<StepsForm> = z.union([z.array(stepForm), stepForm]).meta({ id: "steps" });
 
-const elements = z.union([z.string(), z.array(z.json())]).optional();
+const elements = z
+  .union([z.string(), z.array(z.json()), z.strictObject({ command: required("a command") })])
+  .optional();
 
 const foreachForm = z.strictObject({
-  items: elements.describe("A list, or a template that evaluates to one (a JSON array, or lines)."),
+  items: elements.describe(
+    "A list, a template that evaluates to one (a JSON array, or lines), or a command that prints one.",
+  ),
   list: elements.describe("Alias of items."),
   steps: z.array(stepForm).optional(),
   do: z.array(stepForm).optional().describe("Alias of steps."),
   parallel: count(1).optional().describe("How many elements to process at a time. Default 1."),
   max_items: count(0).optional(),
+  continue_on_error: z
+    .boolean()
+    .optional()
+    .describe("Whether to process the other elements after a failure, and not to fail. Default false."),
+  own_item: z
+    .boolean()
+    .optional()
+    .describe("Whether ${item}, ${index} and ${total} are the element also in a map. Default false."),
 });
 export type ForeachForm = z.infer<typeof foreachForm>;
 
@@ -241,6 +262,12 @@ const handlerForm: z.ZodType<HandlerForm> = z.union([
 
 const validateForm: z.ZodType<ValidateForm> = z.strictObject({
   ...stepShape(),
+  steps: z
+    .array(stepForm)
+    .min(1, "the list of steps is empty")
+    .optional()
+    .describe("Several steps; the last one answers."),
+  result_file: required("a file").optional().describe("A JSON file with the answer, instead of the output."),
   threshold: ratio(100).optional().describe("The minimum score, 0 to 100. Default 100."),
   on_incomplete: z.lazy(() => handlerForm).optional(),
 });

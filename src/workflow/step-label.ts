@@ -17,6 +17,8 @@ export function stepLabel(
   variables: Readonly<Record<string, Json>>,
   mask: (text: string) => string,
 ): string {
+  if (step.name !== undefined)
+    return oneLine(mask(expandKnown(step.name, variables, "plain")), LABEL_CHARS_MAX);
   const { kind, text, mode } = labelParts(step);
   return oneLine(`${kind}: ${mask(expandKnown(text, variables, mode))}`, LABEL_CHARS_MAX);
 }
@@ -26,11 +28,9 @@ function labelParts({ action }: Step): { kind: string; text: string; mode: "plai
   if (action.kind === "agent") return { kind: programOf(action.command), text: action.prompt, mode: "plain" };
   if (action.kind === "write_file") return { kind: "write_file", text: action.path, mode: "plain" };
   const { items } = action;
-  return {
-    kind: "foreach",
-    text: typeof items === "string" ? items : `${items.length} items`,
-    mode: "plain",
-  };
+  if (typeof items === "string") return { kind: "foreach", text: items, mode: "plain" };
+  if ("command" in items) return { kind: "foreach", text: items.command, mode: "shell" };
+  return { kind: "foreach", text: `${items.length} items`, mode: "plain" };
 }
 
 /** Names the step in failure messages. Contains no item values, so that equal failures form one group. */

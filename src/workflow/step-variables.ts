@@ -2,7 +2,7 @@
 import type { Filled } from "../attempt/template.ts";
 import type { Failure } from "../item/failure.ts";
 import type { KnownVariables } from "../std/expression.ts";
-import { type Json, parseJson } from "../std/json.ts";
+import { isJsonObject, type Json, parseJson } from "../std/json.ts";
 import type { CaptureFormat } from "./model.ts";
 
 export class Scope {
@@ -33,9 +33,21 @@ export class Scope {
     this.#own[name] = value;
   }
 
+  /** Sets `a.b` inside the value of `a`. */
+  setPath(path: string, value: Json): void {
+    const [name = "", ...fields] = path.split(".");
+    this.set(name, withField(this.all()[name], fields, value));
+  }
+
   all(): Record<string, Json> {
     return { ...this.#outer?.all(), ...this.#own, ...this.#locals };
   }
+}
+
+function withField(outer: Json | undefined, [field, ...rest]: readonly string[], value: Json): Json {
+  if (field === undefined) return value;
+  const fields = isJsonObject(outer) ? outer : {};
+  return { ...fields, [field]: withField(fields[field], rest, value) };
 }
 
 /** Larger outputs cannot be captured, because values are held in memory. */
@@ -100,16 +112,25 @@ export function errorVariable(failure: Failure): Record<(typeof ERROR_FIELDS)[nu
 }
 
 /** Fields of `${map.…}` in reduce and merge. */
-export const MAP_FIELDS = ["total", "successful", "failed", "skipped", "results", "results_file"] as const;
+export const MAP_FIELDS = [
+  ...["total", "successful", "failed", "skipped", "success_rate", "failure_rate", "results", "results_file"],
+] as const;
+/** Fields of `${shell.…}`, `${claude.…}`, `${last.…}` and of each of `${steps.…}`. */
+export const RESULT_FIELDS = ["output", "exit_code", "success", "stderr", "duration"] as const;
+export const WORKFLOW_FIELDS = ["name", "id", "iteration"] as const;
+/** Fields of `${merge.…}` in the merge phase. */
+export const MERGE_FIELDS = ["source_branch", "target_branch", "worktree", "session_id"] as const;
 /** Fields of `${error.…}` in a failure handler. */
 export const ERROR_FIELDS = ["type", "message", "step", "exit_code", "stderr", "stdout"] as const;
 /** Fields of `${validation.…}` in `on_incomplete`. */
-export const VALIDATION_FIELDS = ["score", "missing"] as const;
+export const VALIDATION_FIELDS = ["score", "missing", "gaps", "status", "implemented"] as const;
 /** Fields of `${foreach.…}` in each round. */
 export const FOREACH_FIELDS = ["item", "index", "total"] as const;
 
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(
-  "item item_id index map setup env job_id error validation foreach".split(" "),
+  "item item_id index map setup env job_id error validation foreach shell claude last steps vars workflow merge".split(
+    " ",
+  ),
 );
 
 /** The variables of a phase with their fields. Steps add their captures. */
@@ -117,7 +138,14 @@ export type Known = Map<string, readonly string[] | "any">;
 
 /** Variables in setup: the environment, the job id and those that `--var` sets. */
 export function inSetup(given: readonly string[]): Known {
-  return new Map([["env", "any"], ["job_id", "any"], ...given.map((name) => [name, "any"] as const)]);
+  return new Map<string, readonly string[] | "any">([
+    ["env", "any"],
+    ["job_id", "any"],
+    ["workflow", WORKFLOW_FIELDS],
+    ...["shell", "claude", "last"].map((name) => [name, RESULT_FIELDS] as const),
+    ["steps", "any"],
+    ...given.map((name) => [name, "any"] as const),
+  ]);
 }
 
 /** Adds the captures of setup as `${setup.x}`. They stay available under their own names. */
@@ -131,13 +159,18 @@ export function withItem(known: KnownVariables): Known {
 }
 
 /** Variables in a `foreach` round. If `item` already exists, the element is only `${foreach.item}`. */
-export function inRound(known: KnownVariables): Known {
+export function inRound(known: KnownVariables, ownItem: boolean): Known {
   const inner: Known = new Map(known).set("foreach", FOREACH_FIELDS);
+  if (ownItem) inner.set("item", "any").set("index", "any").set("total", "any");
   return inner.has("item") ? inner : inner.set("item", "any");
 }
 
 export function withResults(known: KnownVariables): Known {
   return new Map(known).set("map", MAP_FIELDS);
+}
+
+export function withMerge(known: KnownVariables): Known {
+  return new Map(known).set("merge", MERGE_FIELDS);
 }
 
 /** Makes captures of nested steps known to later steps. */

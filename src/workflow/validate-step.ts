@@ -1,12 +1,27 @@
 /** `validate`: a step rates how complete the work is. Below the threshold, `on_incomplete` runs and the work is rated again. */
+import { readFileSync, rmSync } from "node:fs";
 import { parseMessage } from "../agent/message-lines.ts";
 import { asText, type Json, type JsonObject } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 import type { Validation } from "./model.ts";
-import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-context.ts";
+import {
+  type At,
+  inside,
+  isTurnedAway,
+  type StepEnd,
+  type StepFailed,
+  withDeadline,
+} from "./step-context.ts";
 import { ruleFailure } from "./step-record.ts";
+import { expand, naming } from "./variables.ts";
+import { insideRoot } from "./write-file.ts";
 
 export async function validateStep(validation: Validation, at: At): Promise<StepEnd> {
-  const { threshold, onIncomplete } = validation;
+  const { threshold, onIncomplete, timeoutMs } = validation;
+  if (timeoutMs !== undefined) {
+    const { timeoutMs: _, ...rest } = validation;
+    return withDeadline(at, timeoutMs, "validate", (limited) => validateStep(rest, limited));
+  }
   let found = await scoreOf(validation, inside(at, "validate"));
   const roundsMax = onIncomplete ? Math.max(1, onIncomplete.maxAttempts) : 0;
   for (
@@ -14,8 +29,8 @@ export async function validateStep(validation: Validation, at: At): Promise<Step
     found.kind === "score" && found.score < threshold && onIncomplete && round <= roundsMax;
     round++
   ) {
-    const { score, missing } = found;
-    const scope = at.scope.with({ validation: { score, missing } });
+    const { score, missing, gaps = missing, report = {} } = found;
+    const scope = at.scope.with({ validation: { ...report, score, missing, gaps } });
     const path = onIncomplete.maxAttempts > 1 ? `on_incomplete ${round}` : "on_incomplete";
     const helped = await at.runList(onIncomplete.steps, { ...inside(at, path), scope });
     if (helped.kind !== "done") return helped;
@@ -32,9 +47,12 @@ export async function validateStep(validation: Validation, at: At): Promise<Step
 }
 
 /** A validation that ran to its end has a score. One that could not run or timed out is a failure. */
-async function scoreOf({ step }: Validation, at: At): Promise<Score | StepEnd> {
-  const end = await at.runList([step], at);
+async function scoreOf({ step, earlier = [], resultFile }: Validation, at: At): Promise<Score | StepEnd> {
+  const path = resultFile === undefined ? undefined : resultPath(resultFile, at);
+  if (path !== undefined) rmSync(path, { force: true }); // the answer of an earlier validation is not this one's
+  const end = await at.runList([...earlier, step], at);
   if (end.kind === "stopped" || (end.kind === "failed" && !hasJudged(end))) return end;
+  if (path !== undefined) return scoreInFile(path, end, at);
   const isAgent = step.action.kind === "agent";
   const answer = (isAgent ? readReply : readPrintedScore)(end.output ?? "");
   if (answer.kind === "score") return answer;
@@ -57,10 +75,27 @@ function hasJudged(end: StepFailed): boolean {
   return exitCode !== 0 && errorType.name !== "Timeout" && !isTurnedAway(end);
 }
 
+function resultPath(resultFile: string, at: At): string {
+  return naming("result_file", () => insideRoot(at.run.context.root, expand(resultFile, at.scope.all())));
+}
+
+function scoreInFile(path: string, end: StepEnd, at: At): Score | StepEnd {
+  const text = tryTo(() => readFileSync(path, "utf8"));
+  const answer = text === undefined ? undefined : readReply(text);
+  if (answer?.kind === "score") return answer;
+  if (end.kind === "failed") return { kind: "score", score: 0, missing: [] };
+  const why = answer?.kind === "unreadable" ? answer.why : "it has no JSON object with a score";
+  const problem = text === undefined ? "was not written" : `cannot be read: ${why}`;
+  return ruleFailure(at, "ValidationFailed", `the result_file of the validation ${problem}. ${EXPECTED}`);
+}
+
 interface Score {
   readonly kind: "score";
   readonly score: number;
   readonly missing: Json;
+  readonly gaps?: Json;
+  /** All fields of the answer. */
+  readonly report?: JsonObject;
 }
 
 /** `unreadable` is an answer without a valid score. `none` means that the text contains no answer. */
@@ -93,14 +128,19 @@ function namedScore(json: JsonObject): ScoreReading | undefined {
   const given = json[key];
   const score =
     typeof given === "number" || typeof given === "string" ? percentage(String(given)) : undefined;
-  if (score !== undefined) return { kind: "score", score, missing: json.missing ?? json.gaps ?? [] };
+  if (score !== undefined) return scoreIn(json, score);
   return { kind: "unreadable", why: `its ${key} is ${JSON.stringify(given)}, not a number from 0 to 100` };
+}
+
+function scoreIn(json: JsonObject, score: number): Score {
+  const missing = json.missing ?? json.gaps ?? [];
+  return { kind: "score", score, missing, gaps: json.gaps ?? missing, report: json };
 }
 
 function statusScore(json: JsonObject): ScoreReading {
   if (typeof json.status !== "string") return { kind: "none" };
   const score = Object.hasOwn(SCORE_OF_STATUS, json.status) ? SCORE_OF_STATUS[json.status] : undefined;
-  if (score !== undefined) return { kind: "score", score, missing: json.missing ?? json.gaps ?? [] };
+  if (score !== undefined) return scoreIn(json, score);
   return { kind: "unreadable", why: `it has no score, and its status is ${JSON.stringify(json.status)}` };
 }
 

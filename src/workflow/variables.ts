@@ -1,4 +1,6 @@
 /** Expands `${…}` in texts that no shell reads, renders scripts for display, and builds the environment of a workflow. */
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { parseEnv } from "node:util";
 import {
@@ -138,12 +140,29 @@ function missing(placeholder: Placeholder, variables: Variables): string {
 /** Returns the environment of a workflow's steps. Its `env` section overrides its env files. */
 export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Record<string, string> {
   const env: Record<string, string> = {};
-  for (const file of workflow.envFiles) Object.assign(env, readEnvFile(resolve(cwd, file)));
+  for (const file of workflow.envFiles) {
+    const { path, isOptional } = typeof file === "string" ? { path: file, isOptional: false } : file;
+    const full = resolve(cwd, expand(path, { ...variables, env: { ...outsideEnv(), ...env } }));
+    if (!isOptional || existsSync(full)) Object.assign(env, readEnvFile(full));
+  }
+  for (const [name, file] of Object.entries(workflow.secretFiles ?? {}))
+    env[name] = readSecretFile(resolve(cwd, file.replace(/^~(?=\/)/, homedir())), name);
   for (const [name, value] of Object.entries(workflow.env)) {
     const known = { ...variables, env: { ...outsideEnv(), ...env } };
     env[name] = naming(`env.${name}`, () => expand(value, known));
   }
   return env;
+}
+
+/** Line ends at the end of the file are not part of the secret. */
+function readSecretFile(path: string, name: string): string {
+  try {
+    return readText(path).replace(/(\r?\n)+$/, "");
+  } catch (error) {
+    throw new RedriveError("usage", `The file ${path} with the secret ${name} cannot be read.`, {
+      cause: error,
+    });
+  }
 }
 
 function readEnvFile(path: string): NodeJS.Dict<string> {

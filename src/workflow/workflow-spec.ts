@@ -13,6 +13,8 @@ export interface WorkflowSpec {
   readonly cwd: string;
   /** Set with `--var`. */
   readonly variables: Readonly<Record<string, string>>;
+  /** The profile whose variables were chosen. */
+  readonly profile?: string;
   /** Whether the job's branch is merged into the branch from which the run started. */
   readonly mergeMode: (typeof MERGE_MODES)[number];
   /** Whether evidence files are copied into the home folder. Default: only their digests are recorded. */

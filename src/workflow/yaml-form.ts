@@ -1,6 +1,6 @@
 /** Defines the format of workflow files. The validator, its types and the JSON Schema for editors are derived from it. */
 import * as z from "zod";
-import { ITEM_FAILURE_ACTIONS, OUTAGE_ACTIONS } from "../retry/policy.ts";
+import { ITEM_FAILURE_ACTIONS, OUTAGE_ACTIONS, TIMEOUT_ACTIONS } from "../retry/policy.ts";
 import { count, duration, jsonSchemaOf, ratio, required, scalar, schemaTextOf } from "../yaml/form.ts";
 import { KEEP_WORKTREES } from "./model.ts";
 import { retryForm, stepForm, stepsForm } from "./step-form.ts";
@@ -82,6 +82,12 @@ const errorPolicyForm = z
       .describe(
         "What to do when a service is down or throttles: retry counts attempts, wait pauses the job and counts none. Default: agent steps wait for up to an hour, others retry.",
       ),
+    on_timeout: z
+      .enum(TIMEOUT_ACTIONS)
+      .optional()
+      .describe(
+        "What to do with an item that is over its time: retry (default) like any failure, skip it, or stop the job.",
+      ),
     max_outage: duration
       .optional()
       .describe("For on_outage: wait. After this time, attempts count again. Default 24h."),
@@ -100,19 +106,40 @@ const errorPolicyForm = z
   })
   .meta({ id: "error_policy" });
 
+const envFile = z.strictObject({
+  path: required("a file"),
+  required: z.boolean().optional().describe("Whether the file must exist. Default true."),
+});
+
 export const workflowForm = z
   .strictObject({
     name: required("a name").optional().describe("The name of the workflow. Default: the file name."),
+    description: z.string().optional().describe("A text for people."),
     mode: z.literal("mapreduce", { error: "the only mode is mapreduce" }).optional(),
     env: z
       .record(z.string(), scalar)
       .optional()
       .describe("Environment variables for every step of every phase."),
+    profiles: z
+      .record(z.string(), z.record(z.string(), scalar))
+      .optional()
+      .describe("Environment variables by profile. `redrive run --profile NAME` adds them to env."),
     secrets: z
-      .array(required("a name"))
+      .array(
+        z.union([
+          required("a name"),
+          z.strictObject({
+            name: required("a name"),
+            file: required("a file").describe("A file with the value."),
+          }),
+        ]),
+      )
       .optional()
       .describe("Environment variables whose values are never shown."),
-    env_files: z.union([required("a file"), z.array(required("a file"))]).optional(),
+    env_files: z
+      .union([required("a file"), z.array(z.union([required("a file"), envFile])), envFile])
+      .optional()
+      .describe("Files with NAME=value lines, relative to the folder of the run."),
     setup: phase.optional().describe("Runs once, before the items."),
     map: mapForm,
     reduce: phase.optional().describe("Runs once, after the items."),

@@ -42,6 +42,10 @@ export async function openGitWorkspace(
   return {
     root,
     head: () => worktrees.head({ path: top }),
+    branches: {
+      source: worktrees.branchName,
+      ...(worktrees.start.startBranch !== null && { target: worktrees.start.startBranch }),
+    },
     env: agentEnvironment(process.env),
     notes: repository.notes,
     acquire: async (itemId, attempt, name) => {

@@ -4,6 +4,8 @@ import type { JsonObject } from "../std/json.ts";
 
 export interface Workspace {
   readonly root: string;
+  /** The branch with the work of the job, and the branch that it is merged into, if the run started on one. */
+  readonly branches?: { readonly source: string; readonly target?: string };
   /** Returns the commit of `root`. Absent if git is not used. */
   readonly head?: () => Promise<string>;
   readonly env: Readonly<Record<string, string>>;

@@ -18,10 +18,16 @@ export interface YamlKind {
   /** The message for an empty file. Without it, an empty file is an empty mapping. */
   readonly empty?: string;
   readonly notMapping: string;
+  /** Edits the document before it is read. */
+  readonly rewrite?: (document: Document) => void;
 }
 
 export interface YamlText {
   readonly raw?: JsonObject;
+  /** Returns the line and column of a node. */
+  place(node: Node): Position;
+  /** Returns the text of the document as it was edited. */
+  print(): string;
   /** YAML errors and the given findings, in the order of the lines. */
   problems(findings: readonly Finding[]): readonly FormProblem[];
 }
@@ -33,11 +39,17 @@ export function readYaml(text: string, kind: YamlKind): YamlText {
   const syntaxError = document.errors.find((error) => error.code !== "DUPLICATE_KEY");
   // Other errors are usually consequences of the first one.
   if (syntaxError) return unreadable([yamlProblem(syntaxError, lines, text)]);
+  kind.rewrite?.(document);
   const yamlProblems = document.errors.map((error) => yamlProblem(error, lines, text));
   const read = contentOf(document, kind);
   if ("message" in read) return unreadable([...yamlProblems, { line: 1, column: 1, path: "", ...read }]);
   return {
     raw: read.raw,
+    place: (node) => {
+      const { line, col } = lines.linePos(startOf(node));
+      return { line, column: col };
+    },
+    print: () => document.toString({ lineWidth: 0 }),
     problems: (findings) =>
       inOrder([
         ...yamlProblems,
@@ -47,7 +59,7 @@ export function readYaml(text: string, kind: YamlKind): YamlText {
 }
 
 function unreadable(problems: readonly FormProblem[]): YamlText {
-  return { problems: () => problems };
+  return { problems: () => problems, place: () => ({ line: 1, column: 1 }), print: () => "" };
 }
 
 function yamlProblem(error: YAMLError, lines: LineCounter, text: string): FormProblem {

@@ -18,7 +18,9 @@ test("it has every key, refuses others, and says that a step has one action", ()
     $defs: Record<string, { properties: object; additionalProperties: boolean; oneOf?: unknown[] }>;
   };
   expect(Object.keys(schema.properties)).toEqual(
-    "name mode env secrets env_files setup map reduce merge error_policy retry".split(" "),
+    "name description mode env profiles secrets env_files setup map reduce merge error_policy retry".split(
+      " ",
+    ),
   );
   expect(schema).toMatchObject({ additionalProperties: false, required: ["map"] });
   expect(Object.keys(schema.$defs.map?.properties ?? {})).toEqual(expect.arrayContaining(["filter", "keep"]));

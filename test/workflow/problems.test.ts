@@ -66,7 +66,7 @@ error_policy:
 describe("the text itself", () => {
   test.each([
     ["", ["w:1:1: the file is empty; `redrive init` writes an example workflow"]],
-    ["- a", ["w:1:1: a workflow must be a mapping with keys such as name and map"]],
+    ["a", ["w:1:1: a workflow must be a mapping with keys such as name and map"]],
     ["map:\n  input: [a", [expect.stringMatching(/^w:2:12: /)]],
     ["map:\n\tinput: x", [expect.stringMatching(/^w:2:1: /)]],
     [

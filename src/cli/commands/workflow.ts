@@ -16,6 +16,8 @@ import { counted } from "../render/text.ts";
 
 const file = argument("<workflow>", "the YAML file");
 
+const profile = option.text("--profile <name>", "the profile of the workflow whose variables apply");
+
 const run = command({
   summary: "Run a workflow: setup, an agent for each item, reduce, merge.",
   examples: ["redrive run workflow.yml --dry-run", "redrive run workflow.yml -j 4 --var region=eu"],
@@ -24,6 +26,7 @@ const run = command({
     dryRun: option.flag("--dry-run", "print the items, the first commands and the policy; run nothing"),
     concurrency: option.concurrency("how many agents to run at a time (default: the workflow's setting)"),
     variables: option.repeated("--var <name=value>", "a variable of the workflow; may be repeated"),
+    profile,
     merge: option.withDefault(
       option.choice(
         "--merge <mode>",
@@ -38,13 +41,22 @@ const run = command({
   },
   run: async (
     context,
-    { file: name, dryRun: isPreview, concurrency: maxParallel, variables: given = [], merge, ...flags },
+    {
+      file: name,
+      dryRun: isPreview,
+      concurrency: maxParallel,
+      variables: given = [],
+      profile: chosen,
+      merge,
+      ...flags
+    },
   ) => {
     const { cwd } = context.terminal;
     const path = resolve(cwd, name);
     const text = readWorkflow(path, name);
     const variables = Object.fromEntries(given.map(readVariable));
-    const workflow = requireWorkflow(text, name, { variables: Object.keys(variables) });
+    const options = { variables: Object.keys(variables), profile: chosen };
+    const workflow = requireWorkflow(text, name, { ...options, environment: environmentOf(context) });
     const spec: WorkflowSpec = {
       workflow: maxParallel === undefined ? workflow : { ...workflow, map: { ...workflow.map, maxParallel } },
       file: path,
@@ -52,6 +64,7 @@ const run = command({
       cwd,
       variables,
       mergeMode: merge,
+      ...(chosen !== undefined && { profile: chosen }),
       ...(flags.keepEvidence && { keepEvidence: true }),
     };
     if (isPreview) return (await import("../dry-run.ts")).dryRun(context, spec);
@@ -71,6 +84,10 @@ function readWorkflow(path: string, name: string): string {
   }
 }
 
+function environmentOf({ terminal: { env } }: Context): (name: string) => string | undefined {
+  return (name) => env[name];
+}
+
 function readVariable(given: string): [string, string] {
   const match = /^([A-Za-z_]\w*)=(.*)$/s.exec(given);
   if (match?.[1] !== undefined) return [match[1], match[2] ?? ""];
@@ -83,18 +100,23 @@ const validate = command({
   arguments: { file },
   options: {
     variables: option.repeated("--var <name=value>", "a variable that will be passed to `redrive run`"),
+    profile,
   },
-  run: async (context, { file: name, variables: given = [] }) => {
+  run: async (context, { file: name, variables: given = [], profile: chosen }) => {
     const text = readWorkflow(resolve(context.terminal.cwd, name), name);
     const variables = given.map((one) => one.split("=", 1)[0] ?? "");
-    const parsed = parseWorkflow(text, { file: name, variables });
+    const environment = environmentOf(context);
+    const parsed = parseWorkflow(text, { file: name, variables, profile: chosen, environment });
     const problems = "problems" in parsed ? parsed.problems : [];
-    const warnings = "workflow" in parsed ? warningsOf(context, parsed.workflow) : [];
+    const missing = "workflow" in parsed ? warningsOf(context, parsed.workflow) : [];
+    const warnings = [...parsed.warnings, ...missing];
     const isValid = problems.length === 0;
     const document = { valid: isValid, problems, warnings };
     const lines = isValid
-      ? [`${name} is valid.`, ...warnings.map(({ message }) => `Warning: ${message}`)]
+      ? [`${name} is valid.`]
       : [...problems.map((problem) => problemText(problem, name)), `${counted(problems.length, "problem")}.`];
+    lines.push(...parsed.warnings.map((warning) => `Warning: ${problemText(warning, name)}`));
+    lines.push(...missing.map(({ message }) => `Warning: ${message}`));
     return context.answer(document, () => `${lines.join("\n")}\n`, isValid ? EXIT.done : EXIT.usage);
   },
 });

@@ -1,0 +1,57 @@
+/** Rewrites numbers that are written as text, or as a variable of the environment: `max_parallel: "$WORKERS"`. */
+import { isScalar, nodeAt, type Scalar, take, type YAMLMap } from "../../yaml/edit-yaml.ts";
+import type { Rewriting } from "./rewriting.ts";
+
+const VARIABLE = /^\s*\$(?:\{(?:env[.:])?([A-Za-z_]\w*)(?::-([^}]*))?\}|([A-Za-z_]\w*))\s*$/;
+
+/** For settings that are a number. */
+export function rewriteNumber(map: YAMLMap, key: string, rewriting: Rewriting): void {
+  rewriteSetting(map, key, rewriting, (text) => (/^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : text));
+}
+
+/** For settings that are a duration: a text with a unit stays. */
+export function rewriteDuration(map: YAMLMap, key: string, rewriting: Rewriting): void {
+  rewriteSetting(map, key, rewriting, (text) => text);
+}
+
+function rewriteSetting(
+  map: YAMLMap,
+  key: string,
+  rewriting: Rewriting,
+  valueOfText: (text: string) => string | number,
+): void {
+  const node = nodeAt(map, key);
+  if (!isScalar(node) || typeof node.value !== "string") return;
+  const variable = VARIABLE.exec(node.value);
+  const text = variable ? lookUp(node, variable, rewriting) : node.value;
+  if (text === undefined) {
+    take(map, key);
+    return;
+  }
+  const value = valueOfText(text);
+  if (value === node.value) return;
+  node.value = value;
+  rewriting.touch();
+}
+
+function lookUp(
+  node: Scalar,
+  [, braced, fallback, bare]: RegExpExecArray,
+  rewriting: Rewriting,
+): string | undefined {
+  const name = braced ?? bare ?? "";
+  const found = rewriting.variable(name) ?? fallback;
+  if (found !== undefined) return found;
+  if (rewriting.options.isRun) {
+    rewriting.refuse(
+      node,
+      `${String(node.value)}: the variable ${name} is not set. Set it under env, or in the environment`,
+    );
+  } else {
+    rewriting.warn(
+      node,
+      `${String(node.value)}: the variable ${name} is not set here. It must be set when the workflow runs`,
+    );
+  }
+  return undefined;
+}

@@ -1,0 +1,79 @@
+/**
+ * Rewrites a workflow of Prodigy, the predecessor, in the format of Redrive. It edits the YAML document in place, so that
+ * problems are reported at the lines of the file, and leaves a note where a meaning differs or a key has no effect.
+ */
+import type { Document } from "yaml";
+import {
+  has,
+  isMap,
+  isSeq,
+  mapOf,
+  nodeAt,
+  plainOf,
+  put,
+  rename,
+  take,
+  YAMLMap,
+} from "../../yaml/edit-yaml.ts";
+import { rewriteEnvironment } from "./rewrite-environment.ts";
+import { rewriteFilter, rewriteMap } from "./rewrite-map.ts";
+import { rewriteDuration } from "./rewrite-numbers.ts";
+import { rewritePolicy } from "./rewrite-policy.ts";
+import { rewriteSteps } from "./rewrite-steps.ts";
+import { collectNames, rewriteVariables } from "./rewrite-variables.ts";
+import { type RewriteOptions, Rewriting } from "./rewriting.ts";
+
+export function rewriteProdigy(document: Document, options: RewriteOptions): Rewriting {
+  const rewriting = new Rewriting(options, rewriteSteps);
+  if (isSeq(document.contents)) {
+    document.contents = mapOf(document.contents, { steps: document.contents });
+    rewriting.touch();
+  }
+  const root = document.contents;
+  if (!(root instanceof YAMLMap)) return rewriting;
+  rewriteRoot(root, rewriting);
+  collectNames(root, rewriting);
+  rewriteVariables(root, rewriting);
+  return rewriting;
+}
+
+function rewriteRoot(root: YAMLMap, rewriting: Rewriting): void {
+  if (rename(root, "commands", "steps")) rewriting.touch();
+  rewriteMode(root, rewriting);
+  rewriteEnvironment(root, rewriting);
+  const version = take(root, "version");
+  if (version !== undefined) rewriting.warn(version, "version has no effect: there is one format");
+  const map = nodeAt(root, "map");
+  if (isMap(map)) rewriteMap(root, map, rewriting);
+  rewritePolicy(root, rewriting);
+  for (const key of ["setup", "reduce", "merge"]) rewritePhase(root, key, rewriting);
+  const steps = rewriteSteps(nodeAt(root, "steps"), rewriting);
+  if (steps !== undefined) put(root, "steps", steps);
+  if (isMap(map)) rewriteFilter(map, rewriting);
+}
+
+/** Keys that Prodigy does not have: a file with one of them was written for Redrive. */
+const OWN_KEYS = ["id_field", "isolation", "keep", "keep_worktrees"];
+
+function rewriteMode(root: YAMLMap, rewriting: Rewriting): void {
+  const mode = plainOf(root, "mode");
+  const map = nodeAt(root, "map");
+  const isOurs = isMap(map) && OWN_KEYS.some((key) => has(map, key));
+  if (mode === "mapreduce" && !isOurs) rewriting.touch();
+  const isPlain = mode === "standard" || mode === "sequential" || mode === "workflow";
+  if (isPlain && !has(root, "map")) take(root, "mode");
+}
+
+function rewritePhase(root: YAMLMap, key: string, rewriting: Rewriting): void {
+  const phase = nodeAt(root, key);
+  if (phase === undefined) return;
+  if (!isMap(phase)) {
+    const steps = rewriteSteps(phase, rewriting);
+    if (steps !== undefined) put(root, key, steps);
+    return;
+  }
+  rewriteDuration(phase, "timeout", rewriting);
+  if (rename(phase, "steps", "commands")) rewriting.touch();
+  const commands = rewriteSteps(nodeAt(phase, "commands"), rewriting);
+  if (commands !== undefined) put(phase, "commands", commands);
+}

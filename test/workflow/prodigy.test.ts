@@ -1,0 +1,448 @@
+/** Workflows in the format of Prodigy: each construct means the same as the form of Redrive beside it. */
+import { describe, expect, test } from "vitest";
+import { compileExpression, FILTER_VARIABLES } from "../../src/std/expression.ts";
+import type { RewriteOptions } from "../../src/workflow/prodigy/rewriting.ts";
+import { parseWorkflow, problemText } from "../../src/workflow/read-workflow.ts";
+
+const read = (text: string, options: RewriteOptions = {}) =>
+  parseWorkflow(text, { file: "w.yml", ...options });
+
+function workflowOf(text: string, options?: RewriteOptions) {
+  const parsed = read(text, options);
+  if ("workflow" in parsed) return parsed.workflow;
+  throw new Error(parsed.problems.map((problem) => problemText(problem, "w.yml")).join("\n"));
+}
+
+const indented = (text: string, by: number) => text.replaceAll(/^(?=.)/gm, " ".repeat(by));
+const MAP = "map:\n  input: items.json\n  agent_template:\n    - shell: work\n";
+const withStep = (step: string) =>
+  `mode: mapreduce\nmap:\n  input: items.json\n  agent_template:\n    - ${indented(step, 6).trimStart()}\n`;
+const withMapKey = (line: string) => `mode: mapreduce\nmap:\n${indented(line, 2)}\n${MAP.slice(5)}`;
+
+describe("a step", () => {
+  test.each([
+    [
+      "an ignored failure",
+      "shell: a\non_failure: true",
+      "shell: a\non_failure: { steps: [], max_attempts: 0, fail_workflow: false }",
+    ],
+    ["a failure that is not ignored", "shell: a\non_failure: false", "shell: a"],
+    [
+      "a command as handler",
+      "shell: a\non_failure: fix it",
+      "shell: a\non_failure: { steps: [{ shell: fix it }], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "a prompt as handler",
+      "shell: a\non_failure: /fix",
+      "shell: a\non_failure: { steps: [{ claude: /fix }], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "commands as handler",
+      "shell: a\non_failure: [b, /c]",
+      "shell: a\non_failure: { steps: [{ shell: b }, { claude: /c }], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "max_retries",
+      "shell: a\non_failure: { claude: /b, max_retries: 3, fail_workflow: true }",
+      "shell: a\non_failure: { claude: /b, max_attempts: 3, fail_workflow: true }",
+    ],
+    [
+      "retry_original: false",
+      "shell: a\non_failure: { shell: b, retry_original: false, fail_workflow: true }",
+      "shell: a\non_failure: { shell: b, max_attempts: 0, fail_workflow: true }",
+    ],
+    [
+      "only fail_workflow",
+      "shell: a\non_failure: { fail_workflow: false }",
+      "shell: a\non_failure: { steps: [], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "both actions in a handler",
+      "shell: a\non_failure: { shell: b, claude: /c, fail_workflow: true }",
+      "shell: a\non_failure: { steps: [{ shell: b }, { claude: /c }], fail_workflow: true }",
+    ],
+    [
+      "a handler with a strategy",
+      "shell: a\non_failure: { strategy: cleanup, commands: [{ shell: b, continue_on_error: true }], fail_workflow: true }",
+      "shell: a\non_failure: { commands: [{ shell: b, on_failure: { steps: [], max_attempts: 0, fail_workflow: false } }], fail_workflow: true }",
+    ],
+    [
+      "continue_on_error",
+      "shell: a\ncontinue_on_error: true",
+      "shell: a\non_failure: { steps: [], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "allow_failure",
+      "shell: a\nallow_failure: true",
+      "shell: a\non_failure: { steps: [], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "both actions after a success",
+      "shell: a\non_success: { shell: b, claude: /c }",
+      "shell: a\non_success: [{ shell: b }, { claude: /c }]",
+    ],
+    [
+      "test",
+      "test: { command: a, on_failure: { claude: /b, max_attempts: 2, fail_workflow: true } }",
+      "shell: a\non_failure: { claude: /b, max_attempts: 2, fail_workflow: true }",
+    ],
+    [
+      "goal_seek",
+      "goal_seek: { goal: cover it, claude: /c, validate: score, threshold: 90, max_attempts: 4, timeout_seconds: 60 }",
+      "claude: /c\nname: cover it\ntimeout: 60\nvalidate: { shell: score, threshold: 90, on_incomplete: { claude: /c, max_attempts: 3 } }",
+    ],
+    [
+      "the oldest form",
+      "name: review\nargs: [a, b]\nfocus: security\nmetadata: { retries: 2, timeout: 9 }",
+      "claude: /review a b --focus security\nretry: { max_attempts: 3 }\ntimeout: 9",
+    ],
+    ["cwd", "shell: a\ncwd: sub", "shell: a\nworking_dir: sub"],
+    ["capture_output: true", "shell: a\ncapture_output: true", "shell: a"],
+    [
+      "validate as a list",
+      "shell: a\nvalidate: [{ shell: b }, { claude: /c, result_file: r.json }]",
+      "shell: a\nvalidate: { steps: [{ shell: b }, { claude: /c }], result_file: r.json }",
+    ],
+    [
+      "validate with commands",
+      "shell: a\nvalidate: { commands: [{ shell: b }, { shell: c }], threshold: 80, timeout: 5 }",
+      "shell: a\nvalidate: { steps: [{ shell: b }, { shell: c }], threshold: 80, timeout: 5 }",
+    ],
+    [
+      "validate with command",
+      "shell: a\nvalidate: { command: b, threshold: 80 }",
+      "shell: a\nvalidate: { shell: b, threshold: 80 }",
+    ],
+    [
+      "on_incomplete with commands",
+      "shell: a\nvalidate: { shell: b, on_incomplete: { commands: [{ claude: /c, commit_required: true }], max_attempts: 5 } }",
+      "shell: a\nvalidate: { shell: b, on_incomplete: { steps: [{ claude: /c, commit_required: true }], max_attempts: 5 } }",
+    ],
+    [
+      "on_incomplete without attempts",
+      "shell: a\nvalidate: { shell: b, on_incomplete: { claude: /c } }",
+      "shell: a\nvalidate: { shell: b, on_incomplete: { claude: /c, max_attempts: 2 } }",
+    ],
+    [
+      "a nested foreach with a command",
+      "foreach: { foreach: ls, do: [{ shell: b }], parallel: true, continue_on_error: true }",
+      "foreach: { items: { command: ls }, do: [{ shell: b }], parallel: 10, continue_on_error: true, own_item: true }",
+    ],
+    [
+      "a nested foreach with a list",
+      "foreach: { foreach: [x, y], do: [{ shell: b }], parallel: false }",
+      "foreach: { items: [x, y], do: [{ shell: b }], parallel: 1, own_item: true }",
+    ],
+    [
+      "a flat foreach",
+      "foreach: ls\ndo: [{ shell: b }]\nmax_items: 3",
+      "foreach: { items: { command: ls }, do: [{ shell: b }], max_items: 3, own_item: true }",
+    ],
+    [
+      "retry_config",
+      "shell: a\nretry_config: { attempts: 5, backoff: { exponential: { base: 3 } }, initial_delay: 2s }",
+      "shell: a\nretry: { attempts: 5, backoff: { type: exponential, factor: 3 }, initial_delay: 2s }",
+    ],
+    [
+      "a condition",
+      "shell: a\nwhen: \"${branch} == 'main' && ${coverage} >= 80\"",
+      `shell: a\nwhen: 'asText(vars.?branch.orValue(null)) == "main" && asNumber(vars.?coverage.orValue(null)) >= 80'`,
+    ],
+    [
+      "a variable of the shell",
+      'shell: "for f in *; do echo ${f%.js} ${HOME}; done"',
+      'shell: "for f in *; do echo $${f%.js} $${HOME}; done"',
+    ],
+    [
+      "a field of a step",
+      "shell: a\nid: build\non_success: [{ shell: 'echo ${build.exit_code} ${build.output}' }]",
+      "shell: a\nid: build\non_success: [{ shell: 'echo ${steps.build.exit_code} ${steps.build.output}' }]",
+    ],
+    ["a default", "shell: 'echo ${item.x|default:none}'", "shell: 'echo ${item.x:-none}'"],
+    [
+      "validation.completion",
+      "shell: a\nvalidate: { shell: b, on_incomplete: { shell: 'c ${validation.completion}', max_attempts: 1 } }",
+      "shell: a\nvalidate: { shell: b, on_incomplete: { shell: 'c ${validation.score}', max_attempts: 1 } }",
+    ],
+  ])("%s", (_name, theirs, ours) => {
+    expect(workflowOf(withStep(theirs)).map.steps).toEqual(workflowOf(withStep(ours)).map.steps);
+  });
+});
+
+describe("the map phase", () => {
+  test.each([
+    ["a number as text", 'max_parallel: "3"', "max_parallel: 3"],
+    [
+      "a variable for a number",
+      "max_parallel: $WORKERS\nmax_items: '${WORKERS}'",
+      "max_parallel: 7\nmax_items: 7",
+    ],
+    ["a default for a number", "max_parallel: '${LIMIT:-4}'", "max_parallel: 4"],
+    ["a time limit with a unit", "agent_timeout_secs: 10m", "agent_timeout_secs: 600"],
+    ["timeout_per_agent", "timeout_per_agent: 60s", "agent_timeout_secs: 60"],
+    ["an empty json_path", 'json_path: ""', ""],
+    ["distinct by a field of the item", "distinct: item.id", "distinct: id"],
+    [
+      "bare fields",
+      "filter: severity == 'high' OR score >= 5",
+      `filter: 'asText(item.?severity.orValue(null)) == "high" || asNumber(item.?score.orValue(null)) >= 5'`,
+    ],
+  ])("%s", (_name, theirs, ours) => {
+    const environment = (name: string) => (name === "WORKERS" ? "7" : undefined);
+    expect(workflowOf(withMapKey(theirs), { environment }).map).toEqual(workflowOf(withMapKey(ours)).map);
+  });
+
+  test("a command as input", () => {
+    const { map } = workflowOf(MAP.replace("items.json", "find . -name '*.js'"));
+    expect(map.input).toEqual({ command: "find . -name '*.js'" });
+  });
+
+  test("limits of commands become limits of steps", () => {
+    const config =
+      "timeout_config: { agent_timeout_secs: 600, timeout_action: skip, command_timeouts: { claude: 300, shell: 60, claude_1: 9 } }";
+    const text = withMapKey(config).replace(
+      "- shell: work",
+      "- claude: /a\n    - claude: /b\n    - shell: c\n    - shell: d\n      timeout: 5",
+    );
+    const { map, policy } = workflowOf(text);
+    expect(map.agentTimeoutMs).toBe(600_000);
+    expect(map.steps.map(({ timeoutMs }) => timeoutMs)).toEqual([300_000, 9000, 60_000, 5000]);
+    expect(policy.onTimeout).toBe("skip");
+  });
+
+  test("a limit for each command", () => {
+    const { map } = workflowOf(
+      withMapKey("timeout_config: { agent_timeout_secs: 100, timeout_policy: per_command }"),
+    );
+    expect([map.agentTimeoutMs, map.steps[0]?.timeoutMs]).toEqual([undefined, 100_000]);
+  });
+});
+
+describe("the policy", () => {
+  test.each([
+    [
+      "keys at the top",
+      `on_item_failure: skip\ncontinue_on_failure: false\nmax_failures: 3\nfailure_threshold: 0.5\n${MAP}`,
+    ],
+    [
+      "keys in map",
+      withMapKey(
+        "on_item_failure: skip\ncontinue_on_failure: false\nmax_failures: 3\nfailure_threshold: 0.5",
+      ),
+    ],
+  ])("%s", (_name, text) => {
+    const policy = { onItemFailure: "skip", continueOnFailure: false, maxFailures: 3, failureThreshold: 0.5 };
+    expect(workflowOf(text).policy).toMatchObject(policy);
+  });
+
+  test("retry_on_failure counts retries", () => {
+    expect(workflowOf(withMapKey("retry_on_failure: 2")).policy.maxAttempts).toBe(3);
+  });
+
+  test.each([
+    ["{ exponential: { initial: 2s, multiplier: 3 } }", { kind: "exponential", initialMs: 2000, factor: 3 }],
+    [
+      "{ type: exponential, initial: 2s, multiplier: 3 }",
+      { kind: "exponential", initialMs: 2000, factor: 3 },
+    ],
+    ["{ fixed: { delay: 5s } }", { kind: "fixed", delayMs: 5000 }],
+    ["{ linear: { initial: 1s, increment: 500ms } }", { kind: "linear", initialMs: 1000, stepMs: 500 }],
+    ["{ fibonacci: { initial: 3s } }", { kind: "fibonacci", initialMs: 3000 }],
+    ["{ custom: { delays: [1s, 4s] } }", { kind: "list", delaysMs: [1000, 4000] }],
+    ["fixed", { kind: "fixed", delayMs: 1000 }],
+  ])("backoff: %s", (backoff, expected) => {
+    const text = `${MAP}error_policy:\n  retry_config: { max_attempts: 4, backoff: ${backoff} }\n`;
+    expect(workflowOf(text).policy).toMatchObject({ maxAttempts: 4, backoff: expected });
+  });
+});
+
+describe("the environment", () => {
+  const text = (head: string) => `${head}\nmode: mapreduce\n${MAP.replace("work", '"echo ${NAME} $NAME"')}`;
+  const scriptOf = (head: string, options?: RewriteOptions) => {
+    const { action } = workflowOf(text(head), options).map.steps[0] ?? {};
+    return action?.kind === "shell" ? action.script : undefined;
+  };
+
+  test.each(["env: { NAME: a }", "secrets: [NAME]", "profiles: { dev: { NAME: a } }"])(
+    "${NAME} of %s",
+    (head) => {
+      expect(scriptOf(head)).toBe("echo ${env.NAME} $NAME");
+    },
+  );
+
+  test("a profile adds its variables, and replaces those of env", () => {
+    const head = "env: { NAME: a, OTHER: b }\nprofiles: { dev: { description: for development, NAME: c } }";
+    expect(workflowOf(text(head)).env).toEqual({ NAME: "a", OTHER: "b" });
+    expect(workflowOf(text(head), { profile: "dev" }).env).toEqual({ NAME: "c", OTHER: "b" });
+    const unknown = read(text(head), { profile: "dve" });
+    expect("problems" in unknown && unknown.problems[0]).toMatchObject({
+      message: 'there is no profile "dve". Profiles: dev',
+      suggestion: "dev",
+    });
+  });
+
+  test("a profile decides about settings", () => {
+    const map = withMapKey("max_parallel: $WORKERS");
+    const head = "env: { WORKERS: 2 }\nprofiles: { prod: { WORKERS: 20 } }\n";
+    expect(workflowOf(head + map).map.maxParallel).toBe(2);
+    expect(workflowOf(head + map, { profile: "prod" }).map.maxParallel).toBe(20);
+  });
+
+  test.each([
+    ["secrets: { NAME: '${env:TOKEN}' }", { NAME: "${env.TOKEN}" }],
+    ["secrets: { NAME: '${env:NAME}' }", {}],
+    ["secrets: { NAME: { provider: env, key: TOKEN } }", { NAME: "${env.TOKEN}" }],
+    ["secrets: { NAME: { secret: true, value: abcdef } }", { NAME: "abcdef" }],
+    ["env: { NAME: { secret: true, value: abcdef } }", { NAME: "abcdef" }],
+  ])("%s", (head, env) => {
+    expect(workflowOf(text(head))).toMatchObject({ env, secrets: ["NAME"] });
+  });
+
+  test("a secret from a file", () => {
+    const workflow = workflowOf(text("secrets: { NAME: { provider: file, key: /run/secrets/x } }"));
+    expect(workflow).toMatchObject({ secrets: ["NAME"], secretFiles: { NAME: "/run/secrets/x" } });
+  });
+
+  test("a missing file is skipped, unless it is required", () => {
+    const head = "env_files: [.env, { path: .env.local, required: true }]";
+    expect(workflowOf(text(`env: { NAME: a }\n${head}`)).envFiles).toEqual([
+      { path: ".env", isOptional: true },
+      ".env.local",
+    ]);
+  });
+});
+
+describe("conditions", () => {
+  const matches = (filter: string, item: object) => {
+    const text = workflowOf(withMapKey(`filter: ${JSON.stringify(filter)}`)).map.filter ?? "";
+    const compiled = compileExpression(text, FILTER_VARIABLES);
+    return compiled.ok ? compiled.evaluate({ item: item as never }) : compiled;
+  };
+
+  test.each([
+    ["status = 'active'", { status: "active" }, { status: "idle" }],
+    ["priority > 5", { priority: 6 }, { priority: "high" }],
+    ["priority > 5 AND NOT is_null(owner)", { priority: 6, owner: "a" }, { priority: 6 }],
+    ["!(status == 'archived') && score >= 1", { score: 1 }, { score: 1, status: "archived" }],
+    ["a.b.c >= 2", { a: { b: { c: 2 } } }, { a: 3 }],
+    ["status in ['a', 'b']", { status: "b" }, { status: "c" }],
+    ["contains(name, 'es') || name contains 'x'", { name: "test" }, { name: "tomcat" }],
+    ["tags contains 'x'", { tags: ["x", "y"] }, { tags: ["xy"] }],
+    ["starts_with(path, '/usr') and ends_with(path, '.rs')", { path: "/usr/a.rs" }, { path: "/usr/a.js" }],
+    ["matches(path, '\\.rs$')", { path: "a.rs" }, { path: "a.rsx" }],
+    ["path matches '^src/'", { path: "src/a" }, { path: "lib/src/a" }],
+    ["length(tags) == 2", { tags: [1, 2] }, { tags: [1] }],
+    ["is_number(score) && score > 1", { score: 2 }, { score: "2" }],
+    ["is_string(x) or is_array(x) or is_object(x) or is_bool(x)", { x: [] }, { x: 1 }],
+    ["active == true", { active: true }, {}],
+    ["owner == null", {}, { owner: "a" }],
+  ])("%s", (filter, match, other) => {
+    expect([matches(filter, match), matches(filter, other)]).toEqual([
+      { ok: true, value: true },
+      { ok: true, value: false },
+    ]);
+  });
+
+  test("a misspelt item is a mistake, not a field", () => {
+    const parsed = read(withMapKey("filter: itm.x > 3"));
+    expect("problems" in parsed && parsed.problems.map(({ message }) => message)).toEqual([
+      'unknown variable "itm"',
+    ]);
+  });
+
+  test("without a sign of Prodigy a bare field is a mistake", () => {
+    expect("problems" in read(withMapKey("filter: x > 3").replace("mode: mapreduce\n", ""))).toBe(true);
+  });
+});
+
+describe("what differs is reported", () => {
+  const warningsOf = (text: string, options?: RewriteOptions) =>
+    read(text, options).warnings.map(({ line, message }) => `${line}: ${message}`);
+
+  test.each([
+    [
+      "error_collection",
+      `error_policy: { error_collection: aggregate }\n${MAP}`,
+      /^1: error_collection has no effect/,
+    ],
+    ["version", `version: 1\n${MAP}`, /^1: version has no effect/],
+    ["a command as input", MAP.replace("items.json", "ls -1"), /^2: input has blanks/],
+    [
+      "a filter over a field that may be missing",
+      withMapKey("filter: item.x > 3"),
+      /^3: an item without a field/,
+    ],
+    [
+      "a handler without fail_workflow",
+      withStep("shell: a\non_failure: { shell: b }"),
+      /^6: fail_workflow is not set/,
+    ],
+    ["analyze", withStep("analyze: { force_refresh: true }"), /^5: analyze has no effect/],
+    ["auto_commit", withStep("shell: a\nauto_commit: true"), /^6: auto_commit has no effect/],
+    [
+      "expected_schema",
+      withStep("shell: a\nvalidate: { shell: b, expected_schema: s.json }"),
+      /^6: expected_schema has no effect/,
+    ],
+    [
+      "a prompt for a person",
+      withStep("shell: a\nvalidate: { shell: b, on_incomplete: { shell: c, prompt: go? } }"),
+      /^6: prompt has no effect/,
+    ],
+    [
+      "a grace period",
+      withMapKey("timeout_config: { cleanup_grace_period_secs: 3 }"),
+      /^3: cleanup_grace_period_secs has no effect/,
+    ],
+    [
+      "a variable that is not set",
+      withMapKey("max_parallel: $WORKERS"),
+      /^3: \$WORKERS: the variable WORKERS is not set here/,
+    ],
+    [
+      "a name that nothing defines",
+      withStep("claude: /do ${spec_file}"),
+      /^5: \$\{spec_file\} is not defined in the workflow/,
+    ],
+    [
+      "a prompt that reads the environment",
+      withStep("claude: /do ${TARGET}"),
+      /^5: \$\{TARGET\} is read from the environment/,
+    ],
+  ])("%s", (_name, text, message) => {
+    const parsed = read(text);
+    expect("problems" in parsed ? parsed.problems : []).toEqual([]);
+    expect(warningsOf(text)).toEqual([expect.stringMatching(message)]);
+  });
+
+  test("a workflow of Redrive has no warnings", () => {
+    expect(warningsOf(`${MAP}      on_failure: { shell: b }\n`)).toEqual([]);
+  });
+
+  test.each([
+    [
+      "a secret of a vault",
+      "secrets: { NAME: { provider: vault, key: a/b } }",
+      /cannot read secrets from vault.*write secrets: \[NAME\]/,
+    ],
+    ["a named handler", "on_item_failure: custom:mine", /Write on_item_failure: custom, and custom_handler/],
+  ])("%s is refused with what to write instead", (_name, head, message) => {
+    const parsed = read(`${head}\n${MAP}`);
+    expect("problems" in parsed && parsed.problems).toEqual([
+      expect.objectContaining({ line: 1, message: expect.stringMatching(message) as string }),
+    ]);
+  });
+
+  test("what is missing in the environment stops a run", () => {
+    const run = { isRun: true };
+    const [number, name] = [
+      read(withMapKey("max_parallel: $WORKERS"), run),
+      read(withStep("claude: /do ${spec}"), run),
+    ];
+    expect("problems" in number && number.problems[0]?.message).toBe(
+      "$WORKERS: the variable WORKERS is not set. Set it under env, or in the environment",
+    );
+    expect("problems" in name && name.problems[0]?.message).toContain('there is no variable "spec"');
+  });
+});
