@@ -7,6 +7,7 @@ import type { Hit, Masker } from "./mask/masker.ts";
 import { FIELD_MASKER, LIST_MASKER, STATEMENT_MASKER, SYSTEM_ERROR_MASKER } from "./mask/phrases.ts";
 import { QUOTE_MASKER } from "./mask/quotes.ts";
 import { SHAPE_MASKER, URL_MASKER } from "./mask/shapes.ts";
+import { STRUCTURE_MASKER } from "./mask/structures.ts";
 import { WORD_MASKER } from "./mask/word-masker.ts";
 
 /** The maximum length of a message and of a pattern. */
@@ -14,6 +15,7 @@ export const MESSAGE_CHARS_MAX = 4096;
 
 /** Specific maskers run before general ones, so that a date is not masked as three numbers. */
 export const MASKERS: readonly Masker[] = [
+  STRUCTURE_MASKER,
   QUOTE_MASKER,
   URL_MASKER,
   FIELD_MASKER,

@@ -1,6 +1,7 @@
-/** Computes the signature of a failure: the hash of its pattern. Depends only on the failure and the version. */
+/** Computes the signature of a failure: the hash of its canonical pattern. Depends only on the failure and the version. */
 import { hash } from "node:crypto";
 import type { Failure } from "../item/failure.ts";
+import { canonicalPattern } from "./canonical/canonical-pattern.ts";
 import { type Picked, pickErrorLine } from "./error-line.ts";
 import type { Frame, Trace } from "./frames/frame.ts";
 import { containsLine, countFrames, framesText, readTrace } from "./frames/trace.ts";
@@ -8,7 +9,7 @@ import type { Hit } from "./mask/masker.ts";
 import { normalise } from "./normalise.ts";
 
 /** Must change whenever the same failure would get another pattern, so that old and new signatures never collide. */
-export const ALGORITHM = "redrive-3";
+export const ALGORITHM = "redrive-4";
 const SIGNATURE_HEX_DIGITS = 16;
 
 /** The signature and the pattern by which a failure is grouped. */
@@ -26,8 +27,9 @@ export function signatureOf(failure: SignedFailure): Signature {
 
 /** Computes the signature from the result of `readFailure`. */
 export function signReading(type: string, { message, counted }: Reading, hit?: Hit): Signature {
-  const pattern = `${type}::${normalise(message, hit) || "(no message)"}${framesText(counted)}`;
-  return { signature: hashOf(type, pattern), pattern };
+  const text = normalise(message, hit) || "(no message)";
+  const frames = framesText(counted);
+  return { signature: hashOf(type, canonicalPattern(text), frames), pattern: `${type}::${text}${frames}` };
 }
 
 /** Hashes the algorithm's version with the parts that identify a group. */

@@ -19,6 +19,8 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
       "no ‘cart’ and no “shop” and no «x»": "no ‘<str>’ and no “<str>” and no «<str>»",
       '"GET /cart/7 HTTP/1.1" was refused': '"GET <str>" was refused',
       "one of 'a', 'b' and 'c' is missing": "one of '<str>' is missing",
+      "undefined reference to `total' and `tax'": "undefined reference to `<str>' and `<str>'",
+      "expected ')' before '{' in 'pay'": "expected '<str>' before '<str>' in '<str>'",
     },
     misses: [
       "don't, can't and won't",
@@ -26,6 +28,28 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
       "it said 'the disk of this machine is full'",
       "a lone ' quote",
     ],
+  },
+  field: {
+    hits: {
+      "spec.items[0].price: must be positive": "<field>: must be positive",
+      "orders[3].total, the cart": "<field>, the cart",
+      "all of itemList[2]": "all of <field>",
+      "order.total.net: must be positive": "<field>: must be positive",
+    },
+    misses: [
+      "the default of order.total",
+      "e.g.: a cart",
+      "sshd[17]: closed",
+      "java.io.IOException: closed",
+      "std::io: closed",
+    ],
+  },
+  data: {
+    hits: {
+      "found lock Token{78af589 owner=cart} at 3": "found lock Token<data> at <num>",
+      'bad item {"a": {"b": 1}}.': "bad item <data>.",
+    },
+    misses: ['{"id": 7}', 'answered {"error": "no such cart"}', "a { b", "an empty {}"],
   },
   val: {
     hits: { "cart=17 shop=north, till=t9.example": "cart=<val> shop=<val>, till=<val>" },

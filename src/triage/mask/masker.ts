@@ -33,6 +33,8 @@ export function replaceAll(
 /** Every mask of a pattern, and why failures that differ only in this part are the same failure. */
 export const MASKS: Readonly<Record<string, string>> = {
   str: "a program quotes the operand it was working on, and the operand changes from item to item",
+  field: "the path of a field identifies one part of the input",
+  data: "an object in braces is the data of one item, unless it has a field such as error or message",
   val: "in key=value the key belongs to the message and the value to the item",
   bool: "it describes the state of one item at one moment",
   url: "the address belongs to the item; the words around it describe the failure",

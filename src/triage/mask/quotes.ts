@@ -63,8 +63,33 @@ function nextQuote(text: string, from: number): number {
 
 function closingOf(text: string, at: number): number {
   const quote = text[at] ?? "";
+  if (isSingleSymbol(text, at, quote)) return at + 2;
+  if (quote === "`") {
+    const end = apostropheAfter(text, at);
+    if (end > 0) return end;
+  }
   const other = CLOSING[quote];
   return other === undefined ? closingSame(text, at, quote) : text.indexOf(other, at + 1);
+}
+
+/** Whether a single symbol is quoted, such as `'('`, whose bracket never closes. */
+function isSingleSymbol(text: string, at: number, quote: string): boolean {
+  const code = text.charCodeAt(at + 1);
+  return (
+    text[at + 2] === quote &&
+    code < 128 &&
+    code > 32 &&
+    text[at + 1] !== quote &&
+    !isWordCode(text.charCodeAt(at + 3))
+  );
+}
+
+const QUOTED_BY_GNU = /`[^`'\s]{1,80}'(?!\w)/y;
+
+/** The end of a quotation such as `total', as older programs write it; -1 when it is not one. */
+function apostropheAfter(text: string, at: number): number {
+  QUOTED_BY_GNU.lastIndex = at;
+  return QUOTED_BY_GNU.test(text) ? QUOTED_BY_GNU.lastIndex - 1 : -1;
 }
 
 /** Finds the first closing quote outside inner quotations with balanced brackets before it, or else the first one. */

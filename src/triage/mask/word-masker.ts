@@ -66,7 +66,10 @@ class Pass {
   }
 
   #maskOf(word: string, kinds: number, index: number, before: string): string {
-    if ((kinds & ~LETTER) === 0) return isOperand(words, index, before) ? "<name>" : word;
+    if ((kinds & ~LETTER) === 0) {
+      if (word === "localhost") return "<host>";
+      return isOperand(words, index, before) ? "<name>" : word;
+    }
     if ((kinds & DIGIT) !== 0 && FIXED_WORD.test(word)) return word;
     if (isOperand(words, index, before)) return "<name>";
     if (isNumber(word, kinds)) return this.#isCode(index) ? word : numberMask(word);

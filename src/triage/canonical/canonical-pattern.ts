@@ -1,0 +1,159 @@
+/**
+ * Reduces a pattern to the form that the signature is computed from. Every variable part becomes `<*>`, and a list of values, an
+ * optional part about a value and a remark in brackets become part of the value before them. Pure.
+ */
+import { PatternWords } from "./pattern-words.ts";
+import { type VariableReason, variableReason } from "./variable-words.ts";
+
+/** Called for each word: the reason when it is variable, or how it was folded. */
+export type WordVisitor = (word: string, start: number, reason: VariableReason | "index" | undefined) => void;
+
+const VALUE = "<*>";
+const OPEN = "(";
+
+/** Shared by all calls, which never overlap. */
+const words = new PatternWords();
+
+export function canonicalPattern(pattern: string, visit?: WordVisitor): string {
+  words.read(withoutPosition(pattern));
+  const folded = new Folded();
+  for (let index = 0; index < words.count; index += 1) {
+    folded.readGap(words.gap(index));
+    const skipped = indexEnd(words, index, folded.endsWithValue);
+    if (skipped > index) {
+      for (let at = index; at < skipped; at += 1) visit?.(words.word(at), words.start(at), "index");
+      index = skipped - 1;
+      continue;
+    }
+    const word = words.word(index);
+    const reason = variableReason(words, index);
+    visit?.(word, words.start(index), reason);
+    if (reason === undefined) folded.addWord(word);
+    else {
+      folded.addValue();
+      if (isBeforeFreeText(word, words.gap(index + 1))) break;
+    }
+  }
+  folded.readGap(words.gap(words.count));
+  return folded.text();
+}
+
+/** Removes the position that compilers print after an arrow. */
+function withoutPosition(pattern: string): string {
+  const at = pattern.lastIndexOf(" --> ");
+  return at > 0 && /^\S+(?: \w+>?)?$/.test(pattern.slice(at + 5)) ? pattern.slice(0, at) : pattern;
+}
+
+/** Returns the end of an index: `[…]` directly after a value, or the process id in `sshd[<num>]:`. */
+function indexEnd(all: PatternWords, index: number, isAfterValue: boolean): number {
+  if (all.gap(index) !== "[" || index === 0) return index;
+  let end = index + 1;
+  while (end < all.count && !all.gap(end).startsWith("]")) end += 1;
+  const isProcess = end === index + 1 && all.gap(end).startsWith("]:") && all.word(index) === "<num>";
+  return isAfterValue || isProcess ? end : index;
+}
+
+/** Whether free text follows an id, such as the subject of a commit: `3e1f4f7... fix the cart`. */
+function isBeforeFreeText(word: string, gap: string): boolean {
+  return gap.startsWith("... ") && /<(?:hash|id|hex|num)>$/.test(word);
+}
+
+const JOINERS = new Set("and or of in on for to".split(" "));
+/** Words that may stand between a preposition and a value: "in the column <*>". */
+const KINDS = new Set(
+  `type class struct enum trait module package crate library table column view relation schema database index constraint
+  trigger function method procedure field property attribute variable parameter argument option key value file directory
+  folder host node server user role group object instance member interface operator symbol name id service container image
+  namespace account repository branch resource bucket queue topic job task event rule policy target extension language
+  domain sequence family keyword token identifier a an the`.split(/\s+/),
+);
+const KINDS_MAX = 3;
+const IN_REMARK = new Set([VALUE, "of", "and", "or", "byte", "bytes", "is", "at", "in"]);
+const MORE = new Set(["more", "other", "others"]);
+const SINGULAR: ReadonlyMap<string, string> = new Map([
+  ["are", "is"],
+  ["were", "was"],
+]);
+const NO_PLURAL = /(?:ss|us|is)$|^(?:was|has|does)$/;
+const PLURAL_WORDS_MAX = 3;
+
+/** The words of the canonical pattern, in which each new value may absorb what precedes it. */
+class Folded {
+  readonly #out: string[] = [];
+  /** Whether punctuation separates the next word from the last, so that two values stay two. */
+  #isSeparated = false;
+  /** How many words after a value may still be a counted noun. */
+  #nounsLeft = 0;
+  /** Whether "and <*>" was folded last, so that "more" belongs to it. */
+  #isCounted = false;
+
+  get endsWithValue(): boolean {
+    return this.#out.at(-1) === VALUE;
+  }
+
+  readGap(gap: string): void {
+    if (gap === " ") return;
+    for (let at = 0; at < gap.length; at += 1) {
+      const char = gap[at];
+      if (char === OPEN) this.#out.push(OPEN);
+      else if (char === ")") this.#close();
+      else if ((char === ":" || char === "." || char === "!" || char === "?") && gap[at + 1] === " ")
+        this.#isSeparated = true;
+    }
+  }
+
+  addWord(word: string): void {
+    if (this.#isCounted && MORE.has(word)) {
+      this.#isCounted = false;
+      return;
+    }
+    this.#isCounted = false;
+    this.#isSeparated = false;
+    this.#out.push(this.#singular(SINGULAR.get(word) ?? word));
+  }
+
+  /** "1 item" and "2 items" are the same: the first plural shortly after a value loses its ending. */
+  #singular(word: string): string {
+    if (this.#nounsLeft === 0) return word;
+    this.#nounsLeft -= 1;
+    if (!word.endsWith("s") || word.length < 4 || NO_PLURAL.test(word)) return word;
+    this.#nounsLeft = 0;
+    return word.slice(0, -1);
+  }
+
+  addValue(): void {
+    const isNew = this.#isSeparated || !this.#absorbed();
+    this.#isSeparated = false;
+    this.#nounsLeft = PLURAL_WORDS_MAX;
+    if (isNew) this.#out.push(VALUE);
+  }
+
+  /** Folds the value into the value before it: lists, neighbours, and "<*> of the column <*>". */
+  #absorbed(): boolean {
+    const out = this.#out;
+    const last = out.length - 1;
+    this.#isCounted = false;
+    if (out[last] === VALUE) return true;
+    let at = last;
+    while (at > last - KINDS_MAX && KINDS.has(out[at] ?? "")) at -= 1;
+    if (at < 1 || !JOINERS.has(out[at] ?? "") || out[at - 1] !== VALUE) return false;
+    this.#isCounted = at === last;
+    out.length = at;
+    return true;
+  }
+
+  /** Drops a remark in brackets that has only values, or one word about the value before it. */
+  #close(): void {
+    const open = this.#out.lastIndexOf(OPEN);
+    if (open < 0) return;
+    const size = this.#out.length - open - 1;
+    const isAboutValue = size <= 1 && this.#out[open - 1] === VALUE;
+    if (isAboutValue || this.#out.every((word, at) => at <= open || IN_REMARK.has(word)))
+      this.#out.length = open;
+    else this.#out.push(")");
+  }
+
+  text(): string {
+    return this.#out.join(" ");
+  }
+}
