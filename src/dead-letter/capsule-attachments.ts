@@ -160,11 +160,18 @@ async function readPatches(
 }
 
 /**
- * The commit at which the agent's branch left the job's branch; null if the job's branch no longer exists.
+ * The commit at which the agent's branch left the job's branch. After the job's branch was merged and removed, it is the commit
+ * at which the agent's branch left the one that the repository has checked out; null if they have nothing in common.
  */
 async function commonBase(git: Git, jobId: string): Promise<string | null> {
-  const { exitCode, stdout } = await git.ask(["merge-base", "HEAD", `refs/heads/${jobBranch(jobId)}`]);
-  return exitCode === 0 ? stdout.trim() : null;
+  const worktrees = (await git.ask(["worktree", "list", "--porcelain"])).stdout;
+  const main = /^HEAD ([0-9a-f]+)$/m.exec(worktrees)?.[1];
+  for (const other of [`refs/heads/${jobBranch(jobId)}`, main]) {
+    if (other === undefined) continue;
+    const { exitCode, stdout } = await git.ask(["merge-base", "HEAD", other]);
+    if (exitCode === 0) return stdout.trim();
+  }
+  return null;
 }
 
 /** Overrides user settings that would change the format of a patch. */

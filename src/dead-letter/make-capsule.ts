@@ -62,6 +62,13 @@ export async function makeCapsule(engine: Engine, letter: StoredLetter, options:
   return mapTexts(capsule, mask) as unknown as Capsule;
 }
 
+/** Reads the patches of the letter's worktree, with the secrets of its workflow masked. */
+export async function readLetterChanges(engine: Engine, letter: StoredLetter) {
+  const mask = capsuleMask(await jobOf(engine, letter), {});
+  const { found, missing } = await readChanges(letter, await engine.listAttempts(letter.ref), mask);
+  return { found, missing: found === null ? [] : [...mask.missing, ...missing] };
+}
+
 async function jobOf(engine: Engine, { queue }: StoredLetter): Promise<Job> {
   const job = await engine.findJob(queue);
   if (job !== null) return job;

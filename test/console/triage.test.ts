@@ -49,7 +49,6 @@ test("the data of a letter is corrected and retried", async () => {
   await page.getByRole("button", { name: "Edit data" }).click();
   const editor = page.getByRole("textbox", { name: "Data as JSON" });
   await editor.fill('{ "vat": "PT999999990", "country": "PT" }');
-  await page.getByRole("button", { name: "Show the difference" }).click();
   await page.getByRole("list", { name: "Differences" }).getByText("PT999999990").waitFor();
   await page.getByRole("button", { name: "Save and retry…" }).click();
   await page.getByText("1 letter will be retried").waitFor();

@@ -1,27 +1,37 @@
-/** The attempts of a letter: one is shown, with what differs from the one before it, its output, stack trace and log. */
-import { useQuery } from "@tanstack/react-query";
+/** The attempts of a letter: one is shown with its output, stack trace and log, or two beside each other with what changed. */
 import { useState } from "react";
-import { call, urlOf } from "../data/api.ts";
 import { type Failure, headline, type LetterDetails, typeName } from "../data/letter.ts";
-import { Button, buttonClass } from "../ui/button.tsx";
+import { stackIn } from "../data/stack.ts";
+import { TextDiff } from "../ui/diff.tsx";
+import { Facts } from "../ui/facts.tsx";
+import { Chips } from "../ui/filter.tsx";
 import { Output } from "../ui/output.tsx";
-import { Empty, ErrorPanel, Panel, Skeleton } from "../ui/panel.tsx";
-import { durationText, Time } from "../ui/time.tsx";
+import { Empty, Panel } from "../ui/panel.tsx";
+import { Stack } from "../ui/stack.tsx";
+import { durationText, exactText, Time, useZone } from "../ui/time.tsx";
+import { AttemptLog, LiveLog } from "./item-log.tsx";
 
 export function LetterAttempts({ letter }: { readonly letter: LetterDetails }) {
   const history = letter.failure_history;
   const [chosen, setChosen] = useState(history.length - 1);
+  const [isCompared, setCompared] = useState(false);
   const failure = history[chosen];
   const before = history[chosen - 1];
-  if (failure === undefined) {
-    return (
-      <Panel title="Attempts">
-        <Empty title="No attempt was recorded." />
-      </Panel>
-    );
-  }
+  const params = { queue: letter.queue, item_id: letter.item_id };
   return (
-    <Panel title={`Attempts (${history.length})`}>
+    <Panel
+      title={`Attempts (${history.length})`}
+      actions={
+        history.length > 1 && (
+          <label className="flex items-center gap-1.5">
+            <input type="checkbox" checked={isCompared} onChange={() => setCompared(!isCompared)} />
+            Compare with the attempt before
+          </label>
+        )
+      }
+    >
+      {letter.state === "leased" && <LiveLog params={params} />}
+      {failure === undefined && <Empty title="No attempt was recorded." />}
       <ol className="max-h-40 divide-y divide-line overflow-auto border-b border-line">
         {history.map((one, index) => (
           <li key={one.attempt_number}>
@@ -39,114 +49,105 @@ export function LetterAttempts({ letter }: { readonly letter: LetterDetails }) {
           </li>
         ))}
       </ol>
-      <Facts failure={failure} before={before} />
-      {failure.stack_trace !== undefined && <Stack text={failure.stack_trace} />}
-      <Output
-        text={failure.stderr_tail || failure.stdout_tail || ""}
-        label={`Output of attempt ${failure.attempt_number}`}
-      />
-      <Log letter={letter} failure={failure} key={failure.attempt_number} />
+      {failure !== undefined && isCompared && before !== undefined && (
+        <Comparison before={before} after={failure} />
+      )}
+      {failure !== undefined && !(isCompared && before !== undefined) && (
+        <Attempt failure={failure} params={params} key={failure.attempt_number} />
+      )}
     </Panel>
   );
 }
 
-function Facts({ failure, before }: { readonly failure: Failure; readonly before: Failure | undefined }) {
-  const facts = factsOf(failure);
-  const old = before && new Map(factsOf(before));
+const STREAMS = ["stderr", "stdout", "whole log"] as const;
+
+interface AttemptProps {
+  readonly failure: Failure;
+  readonly params: { readonly queue: string; readonly item_id: string };
+}
+
+function Attempt({ failure, params }: AttemptProps) {
+  const { attempt_number: number, stderr_tail: stderr = "", stdout_tail: stdout = "", log } = failure;
+  const streams = STREAMS.filter((name) => name !== "whole log" || log !== undefined);
+  const [stream, setStream] = useState<(typeof STREAMS)[number]>(
+    stderr === "" && stdout !== "" ? "stdout" : "stderr",
+  );
+  const stack = failure.stack_trace ?? stackIn(stderr);
+  const [zone] = useZone();
   return (
-    <dl className="grid grid-cols-[7rem_1fr] gap-x-3 gap-y-1 px-3 py-2">
-      {facts.map(([name, value]) => (
-        <div key={name} className="contents">
-          <dt className="text-muted">{name}</dt>
-          <dd className="min-w-0 break-words">
-            {value}
-            {old !== undefined && old.get(name) !== value && (
-              <span className="ml-2 text-amber" title={`Attempt before: ${old.get(name) ?? "none"}`}>
-                changed
-              </span>
-            )}
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      <Facts facts={factsOf(failure, (at) => exactText(at, zone))} />
+      {stack !== undefined && <Stack text={stack} />}
+      <div className="border-t border-line px-3 py-2">
+        <Chips label="Output" values={streams} value={stream} onChange={setStream} />
+      </div>
+      {stream === "whole log" ? (
+        <AttemptLog params={params} attempt={number} />
+      ) : (
+        <Output
+          text={stream === "stderr" ? stderr : stdout}
+          label={`Last lines of ${stream} of attempt ${number}`}
+        />
+      )}
+    </>
   );
 }
 
-function factsOf(failure: Failure): [string, string][] {
+function Comparison({ before, after }: { readonly before: Failure; readonly after: Failure }) {
+  const [zone] = useZone();
+  const time = (at: number) => exactText(at, zone);
+  const old = new Map(factsOf(before, time));
+  const next = new Map(factsOf(after, time));
+  const names = [...new Set([...old.keys(), ...next.keys()])];
+  return (
+    <>
+      <table className="w-full table-fixed text-left" aria-label="What changed between the attempts">
+        <thead>
+          <tr className="border-b border-line text-xs text-muted">
+            <th className="w-24 px-3 py-1.5 font-medium">
+              <span className="sr-only">Fact</span>
+            </th>
+            <th className="px-3 py-1.5 font-medium">Attempt {before.attempt_number}</th>
+            <th className="px-3 py-1.5 font-medium">Attempt {after.attempt_number}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {names.map((name) => {
+            const isSame = old.get(name) === next.get(name);
+            const isTelling = !isSame && name !== "Time" && name !== "Took";
+            return (
+              <tr
+                key={name}
+                className={`align-top ${isSame ? "text-muted" : isTelling ? "bg-amber-soft" : ""}`}
+              >
+                <th className="px-3 py-1 font-normal text-muted">{name}</th>
+                <td className="px-3 py-1 break-words">{old.get(name) ?? "–"}</td>
+                <td className="px-3 py-1 break-words">{isSame ? "the same" : (next.get(name) ?? "–")}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      <p className="border-t border-line px-3 py-1.5 text-muted">What changed in the output</p>
+      <TextDiff before={outputOf(before)} after={outputOf(after)} />
+    </>
+  );
+}
+
+function outputOf({ stdout_tail: stdout = "", stderr_tail: stderr = "" }: Failure): string {
+  return `${stdout}${stderr}`;
+}
+
+function factsOf(failure: Failure, time: (at: number) => string): [string, string][] {
   const all: [string, string | undefined][] = [
     ["Message", failure.error_message],
     ["Type", `${typeName(failure.error_type)}, ${failure.error_class}`],
     ["Step", failure.step_failed],
     ["Exit", failure.exit_code === undefined ? failure.signal : String(failure.exit_code)],
+    ["Time", time(Date.parse(failure.timestamp))],
+    ["Took", durationText(failure.duration_ms)],
     ["Worker", failure.agent_id],
     ["Context", failure.error_context?.join("\n")],
   ];
   return all.filter((fact): fact is [string, string] => fact[1] !== undefined && fact[1] !== "");
-}
-
-const FRAMES_SHOWN = 8;
-
-function Stack({ text }: { readonly text: string }) {
-  const lines = text.split("\n");
-  return (
-    <details className="border-t border-line px-3 py-2" open>
-      <summary className="cursor-pointer text-muted">Stack trace</summary>
-      <pre className="mt-1 overflow-auto font-mono text-xs leading-5 whitespace-pre-wrap">
-        {lines.slice(0, FRAMES_SHOWN).join("\n")}
-      </pre>
-      {lines.length > FRAMES_SHOWN && (
-        <details>
-          <summary className="cursor-pointer text-xs text-muted">
-            {lines.length - FRAMES_SHOWN} more lines
-          </summary>
-          <pre className="overflow-auto font-mono text-xs leading-5 whitespace-pre-wrap">
-            {lines.slice(FRAMES_SHOWN).join("\n")}
-          </pre>
-        </details>
-      )}
-    </details>
-  );
-}
-
-const LOG_BYTES_MAX = 500_000;
-
-/** The whole log is read when somebody asks for it; of a long one, its end. */
-function Log({ letter, failure }: { readonly letter: LetterDetails; readonly failure: Failure }) {
-  const [isOpen, setOpen] = useState(false);
-  const params = { queue: letter.queue, item_id: letter.item_id };
-  const attempt = failure.attempt_number;
-  const log = useQuery({
-    queryKey: ["log", params, attempt],
-    queryFn: async ({ signal }) => {
-      const response = await call(
-        "GET /items/{queue}/{item_id}/log",
-        { params, query: { attempt } },
-        { signal },
-      );
-      const text = await response.text();
-      return text.length > LOG_BYTES_MAX ? text.slice(-LOG_BYTES_MAX) : text;
-    },
-    enabled: isOpen,
-    retry: false,
-  });
-  if (failure.log === undefined) return null;
-  return (
-    <div className="border-t border-line">
-      <div className="flex gap-2 px-3 py-2">
-        <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? "Hide the log" : "Show the whole log"}
-        </Button>
-        <a
-          className={buttonClass("quiet")}
-          href={urlOf("GET /items/{queue}/{item_id}/log", { params, query: { attempt } })}
-          download
-        >
-          Download
-        </a>
-      </div>
-      {isOpen && log.isPending && <Skeleton rows={3} />}
-      {isOpen && log.error && <ErrorPanel error={log.error} />}
-      {isOpen && log.data !== undefined && <Output text={log.data} label={`Log of attempt ${attempt}`} />}
-    </div>
-  );
 }

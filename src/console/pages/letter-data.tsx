@@ -1,6 +1,8 @@
 /** The data of a letter: shown as a tree, edited as JSON with a preview of the difference, compared with earlier revisions. */
-import { useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useState } from "react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { diffJson } from "../../redrive/json-diff.ts";
+import type { Json } from "../../std/json.ts";
 import { call } from "../data/api.ts";
 import type { LetterDetails } from "../data/letter.ts";
 import { Button } from "../ui/button.tsx";
@@ -52,47 +54,49 @@ interface EditDataProps {
   readonly onRetry: () => void;
 }
 
+/** The difference is shown while somebody types, after a pause. */
+const PAUSE_MS = 300;
+
 function EditData({ letter, etag, onEnd, onRetry }: EditDataProps) {
   const client = useQueryClient();
-  const { queue, item_id } = letter;
+  const params = { queue: letter.queue, item_id: letter.item_id };
   const [text, setText] = useState(() => formatExact(letter.item_data));
   const [note, setNote] = useState("");
-  const [changes, setChanges] = useState<readonly Change[] | null>(null);
-  const [error, setError] = useState<unknown>();
-  const save = async (isDry: boolean) => {
-    setError(undefined);
-    try {
-      const data = parseExact(text);
-      const answer = await call(
-        "PATCH /letters/{queue}/{item_id}",
-        {
-          params: { queue, item_id },
-          query: { dry_run: isDry },
-          body: { data, ...(note !== "" && { note }) },
-        },
-        { ifMatch: etag },
-      );
-      if (isDry) return setChanges(answer.changes);
-      await client.invalidateQueries({ queryKey: ["letter", queue, item_id] });
+  const pausedText = usePaused(text, PAUSE_MS);
+  const patch = (given: string, isDry: boolean) =>
+    call(
+      "PATCH /letters/{queue}/{item_id}",
+      {
+        params,
+        query: { dry_run: isDry },
+        body: { data: parsed(given), ...(note !== "" && { note }) },
+      },
+      { ifMatch: etag },
+    );
+  const preview = useQuery({
+    queryKey: ["edit", params, etag, pausedText],
+    queryFn: () => patch(pausedText, true),
+    retry: false,
+    gcTime: 0,
+  });
+  const save = useMutation({
+    mutationFn: () => patch(text, false),
+    onSuccess: async () => {
+      await client.invalidateQueries({ queryKey: ["letter"] });
       onEnd();
       onRetry();
-    } catch (caught) {
-      setError(caught instanceof SyntaxError ? new Error(`This is not JSON: ${caught.message}`) : caught);
-    }
-  };
+    },
+  });
+  const changes = text === pausedText ? preview.data?.changes : undefined;
+  const problem = preview.error === null ? undefined : schemaProblem(preview.error.message);
   return (
     <div>
       <Suspense fallback={<Skeleton rows={4} />}>
-        <Editor
-          value={text}
-          onChange={(next) => {
-            setText(next);
-            setChanges(null);
-          }}
-        />
+        <Editor value={text} onChange={setText} problem={problem} />
       </Suspense>
-      {changes !== null && <Differences changes={changes} />}
-      {error !== undefined && <ErrorPanel error={error} />}
+      {preview.error !== null && <ErrorPanel error={preview.error} />}
+      {changes !== undefined && changes.length > 0 && <Differences changes={changes} />}
+      {save.error && <ErrorPanel error={save.error} />}
       <div className="flex flex-wrap items-center gap-2 border-t border-line px-3 py-2">
         <input
           aria-label="Note about the change"
@@ -102,18 +106,42 @@ function EditData({ letter, etag, onEnd, onRetry }: EditDataProps) {
           className="min-w-48 flex-1 rounded-md border border-line-strong bg-panel px-2 py-1"
         />
         <Button onClick={onEnd}>Cancel</Button>
-        <Button onClick={() => void save(true)}>Show the difference</Button>
         <Button
           tone="primary"
-          disabled={changes === null || changes.length === 0}
-          title={changes === null ? "Look at the difference first." : undefined}
-          onClick={() => void save(false)}
+          disabled={changes === undefined || changes.length === 0 || save.isPending}
+          title={changes?.length === 0 ? "Nothing was changed yet." : undefined}
+          onClick={() => save.mutate()}
         >
           Save and retry…
         </Button>
       </div>
     </div>
   );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch (error) {
+    throw new Error(`This is not JSON: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function usePaused(text: string, ms: number): string {
+  const [paused, setPaused] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setPaused(text), ms);
+    return () => clearTimeout(timer);
+  }, [text, ms]);
+  return paused;
+}
+
+const SCHEMA_PROBLEM = /does not match the schema: ((?:\["(?:\\.|[^"\\])*"\]|\S)+) (.*?)\.?$/u;
+
+/** The path and the problem of data that the schema of the queue refuses. */
+function schemaProblem(message: string): { readonly path: string; readonly text: string } | undefined {
+  const [, path, text] = SCHEMA_PROBLEM.exec(message) ?? [];
+  return path === undefined || text === undefined ? undefined : { path, text };
 }
 
 export function Differences({ changes }: { readonly changes: readonly Change[] }) {
@@ -135,24 +163,25 @@ export function Differences({ changes }: { readonly changes: readonly Change[] }
   );
 }
 
+/** Each earlier revision, with what is different now. */
 function Revisions({ letter }: { readonly letter: LetterDetails }) {
-  const amendments = letter.amendments ?? [];
+  const amendments = (letter.amendments ?? []).filter((amendment) => "before" in amendment).toReversed();
   if (amendments.length === 0) return null;
   return (
-    <details className="border-t border-line px-3 py-2">
-      <summary className="cursor-pointer text-muted">
-        {amendments.length} earlier {amendments.length === 1 ? "revision" : "revisions"}
-      </summary>
-      <ul className="mt-2 space-y-2">
-        {amendments.map((amendment) => (
-          <li key={amendment.revision}>
-            <p className="text-muted">
-              Revision {amendment.revision} by {amendment.author}, <Time at={amendment.at} />
-            </p>
-            {"before" in amendment && <JsonView text={JSON.stringify(amendment.before) ?? "null"} />}
-          </li>
-        ))}
-      </ul>
-    </details>
+    <section aria-label="Earlier revisions" className="border-t border-line">
+      {amendments.map((amendment, index) => (
+        <details key={amendment.revision} open={index === 0} className="border-b border-line last:border-0">
+          <summary className="cursor-pointer px-3 py-2 text-muted">
+            Since revision {amendment.revision - 1}, edited by {amendment.author} <Time at={amendment.at} />
+            {typeof amendment.note === "string" && `: ${amendment.note}`}
+          </summary>
+          <Differences changes={diffJson(amendment.before as Json, letter.item_data as Json)} />
+          <details className="px-3 pb-2">
+            <summary className="cursor-pointer text-xs text-muted">The whole data before this edit</summary>
+            <JsonView text={JSON.stringify(amendment.before) ?? "null"} />
+          </details>
+        </details>
+      ))}
+    </section>
   );
 }

@@ -12,12 +12,14 @@ import { Button, buttonClass } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { Notes } from "../ui/notes.tsx";
+import { plural } from "../ui/numbers.ts";
 import { Heading, Panel } from "../ui/panel.tsx";
 import { State } from "../ui/state.tsx";
 import { Time } from "../ui/time.tsx";
 import { BulkDialog, type BulkKind } from "./bulk.tsx";
 import { LetterAttempts } from "./letter-attempts.tsx";
 import { LetterData } from "./letter-data.tsx";
+import { LetterChanges, LetterEvidence } from "./letter-files.tsx";
 import { LetterTimeline } from "./letter-history.tsx";
 
 const route = getRouteApi("/letters/$queue/$item");
@@ -55,7 +57,7 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
         facts={
           <>
             <State name={letter.state} label={letter.state === "ready" ? "retrying" : letter.state} />
-            <span>{letter.failure_count} tries</span>
+            <span>{plural(letter.failure_count, "try", "tries")}</span>
             <Link to="/queues/$name" params={{ name: queue }} className="hover:underline">
               {queue}
             </Link>
@@ -85,7 +87,7 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
             <Link to="/groups/$signature" params={{ signature }} className="text-accent underline">
               Group {signature.slice(0, 8)}
             </Link>{" "}
-            · {letter.group_count} waiting letters with this failure · {letter.reason}
+            · {plural(letter.group_count, "waiting letter")} with this failure · {letter.reason}
           </p>
           <div className="mt-3 flex flex-wrap gap-2">
             <May atLeast="operator">
@@ -105,35 +107,44 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
               {letter.state === "discarded" && <Button onClick={() => setBulk("restore")}>Restore…</Button>}
             </May>
             {failure !== undefined && <CopyButton text={failure.step_failed} label="Copy the step" />}
-            <a
-              className={buttonClass("quiet")}
-              href={urlOf("GET /letters/{queue}/{item_id}/capsule", { params: { queue, item_id: item } })}
-              download
-            >
-              Download capsule
-            </a>
+            <May atLeast="operator">
+              <a
+                className={buttonClass("quiet")}
+                href={urlOf("GET /letters/{queue}/{item_id}/capsule", { params: { queue, item_id: item } })}
+                title="A file with all that is needed to examine the letter elsewhere"
+                download
+              >
+                Download capsule
+              </a>
+            </May>
           </div>
         </div>
       </Panel>
       <div className="grid grid-cols-1 items-start gap-3 xl:grid-cols-2">
-        <LetterData
-          letter={letter}
-          etag={etag}
-          isEditing={isEditing}
-          onEditing={setEditing}
-          onRetry={() => setBulk("retry")}
-        />
-        <LetterAttempts letter={letter} />
-        <LetterTimeline letter={letter} />
-        <Notes
-          notes={letter.notes ?? []}
-          add={(text) =>
-            call("POST /letters/{queue}/{item_id}/notes", {
-              params: { queue, item_id: item },
-              body: { text },
-            })
-          }
-        />
+        <div className="min-w-0 space-y-3">
+          <LetterData
+            letter={letter}
+            etag={etag}
+            isEditing={isEditing}
+            onEditing={setEditing}
+            onRetry={() => setBulk("retry")}
+          />
+          <LetterTimeline letter={letter} />
+          <Notes
+            notes={letter.notes ?? []}
+            add={(text) =>
+              call("POST /letters/{queue}/{item_id}/notes", {
+                params: { queue, item_id: item },
+                body: { text },
+              })
+            }
+          />
+        </div>
+        <div className="min-w-0 space-y-3">
+          <LetterAttempts letter={letter} />
+          <LetterEvidence letter={letter} />
+          <LetterChanges letter={letter} />
+        </div>
       </div>
       {bulk !== null && (
         <BulkDialog kind={bulk} target={{ queue, ids: [item] }} onClose={() => setBulk(null)} />

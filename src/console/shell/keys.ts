@@ -8,7 +8,9 @@ const stack: Keys[] = [];
 let first = "";
 let firstAt = 0;
 
-function isTyping(target: EventTarget | null): boolean {
+/** The editor is in a shadow root, outside of which its events seem to come from the element around it. */
+function isTyping(event: KeyboardEvent): boolean {
+  const [target] = event.composedPath();
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/u.test(target.tagName);
 }
@@ -24,8 +26,7 @@ function belongsToElement(event: KeyboardEvent): boolean {
 
 function onKey(event: KeyboardEvent): void {
   if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return;
-  if (isTyping(event.target) || belongsToElement(event) || document.querySelector("dialog[open]") !== null)
-    return;
+  if (isTyping(event) || belongsToElement(event) || document.querySelector("dialog[open]") !== null) return;
   const sequence = event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${event.key}` : "";
   for (const keys of [...stack].reverse()) {
     const act = keys[sequence] ?? keys[event.key];

@@ -1,28 +1,49 @@
-/** A JSON editor (CodeMirror), loaded only when somebody edits. Syntax errors are marked where they are. */
+/** A JSON editor (CodeMirror), loaded only when somebody edits. Errors of syntax and of the schema are marked where they are. */
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
-import { bracketMatching, defaultHighlightStyle, syntaxHighlighting } from "@codemirror/language";
-import { linter, lintGutter } from "@codemirror/lint";
+import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { type Diagnostic, forceLinting, linter, lintGutter } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
+import { placeOf } from "./json-place.ts";
 
 const theme = EditorView.theme({
   "&": { fontSize: "12px", maxHeight: "50vh", backgroundColor: "var(--code)", color: "var(--text)" },
   ".cm-scroller": { overflow: "auto", fontFamily: "var(--font-mono)" },
   ".cm-gutters": { backgroundColor: "var(--code)", color: "var(--muted)", border: "none" },
   ".cm-content": { caretColor: "var(--text)" },
+  "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--accent-soft)" },
+  ".cm-selectionBackground, &.cm-focused .cm-selectionBackground": { backgroundColor: "var(--accent-soft)" },
+  ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", borderColor: "var(--line)" },
 });
+
+/** The colours of the theme, which the styles of CodeMirror do not have. */
+const colours = HighlightStyle.define([
+  { tag: tags.propertyName, color: "var(--accent)" },
+  { tag: tags.string, color: "var(--green)" },
+  { tag: [tags.number, tags.bool, tags.null], color: "var(--blue)" },
+]);
 
 interface EditorProps {
   readonly value: string;
   readonly onChange: (value: string) => void;
+  /** What is wrong with the value, and at which path. */
+  readonly problem?: { readonly path: string; readonly text: string } | undefined;
 }
 
-export function Editor({ value, onChange }: EditorProps) {
+export function Editor({ value, onChange, problem }: EditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const latest = useRef(onChange);
   latest.current = onChange;
+  const found = useRef(problem);
+  found.current = problem;
+  const shown = useRef<EditorView>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the editor marks a problem when it changes
+  useEffect(() => {
+    if (shown.current !== null) forceLinting(shown.current);
+  }, [problem?.path, problem?.text]);
   const initial = useRef(value);
   useEffect(() => {
     if (place.current === null) return;
@@ -39,9 +60,17 @@ export function Editor({ value, onChange }: EditorProps) {
           bracketMatching(),
           keymap.of([...defaultKeymap, ...historyKeymap]),
           json(),
-          linter(jsonParseLinter()),
+          linter(
+            (view): readonly Diagnostic[] => {
+              const syntax = jsonParseLinter()(view);
+              if (syntax.length > 0 || found.current === undefined) return syntax;
+              const { path, text } = found.current;
+              return [{ ...placeOf(view.state, path), severity: "error", message: `${path} ${text}` }];
+            },
+            { needsRefresh: () => true },
+          ),
           lintGutter(),
-          syntaxHighlighting(defaultHighlightStyle),
+          syntaxHighlighting(colours),
           theme,
           EditorView.contentAttributes.of({ "aria-label": "Data as JSON" }),
           EditorView.updateListener.of((update) => {
@@ -50,8 +79,12 @@ export function Editor({ value, onChange }: EditorProps) {
         ],
       }),
     });
+    shown.current = view;
     view.focus();
-    return () => view.destroy();
+    return () => {
+      shown.current = null;
+      view.destroy();
+    };
   }, []);
   return <div ref={place} />;
 }

@@ -80,6 +80,28 @@ export const letterActionRoutes = {
     response: { contentType: "application/octet-stream", description: "The file." },
     errors: [...found, "log_not_found", "range_invalid"],
   },
+  "GET /letters/{queue}/{item_id}/changes": {
+    id: "showLetterChanges",
+    tag,
+    summary: "Show what an attempt changed in its git worktree, as patches.",
+    role: "viewer",
+    params,
+    response: z.looseObject({
+      changes: z
+        .looseObject({
+          worktree_path: z.string(),
+          branch_name: z.string(),
+          base: z.string().nullable(),
+          head: z.string().nullable(),
+          commits: z.string().nullable().meta({ description: "the commits of the branch" }),
+          uncommitted: z.string().nullable(),
+        })
+        .nullable()
+        .meta({ description: "null if the letter has no worktree" }),
+      missing: z.array(z.string()).meta({ description: "a sentence for each part that could not be read" }),
+    }),
+    errors: found,
+  },
   "GET /letters/{queue}/{item_id}/capsule": {
     id: "downloadCapsule",
     tag,

@@ -2,9 +2,10 @@
 import { PassThrough, Readable } from "node:stream";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import type { CapsuleContent } from "../../dead-letter/capsule.ts";
 import { exportLetters } from "../../dead-letter/import-export/export.ts";
 import { importLetters } from "../../dead-letter/import-export/import.ts";
-import { makeCapsule } from "../../dead-letter/make-capsule.ts";
+import { makeCapsule, readLetterChanges } from "../../dead-letter/make-capsule.ts";
 import {
   hadLetters,
   type JobLetterStats,
@@ -97,6 +98,18 @@ export const letterActionHandlers: { readonly [Name in keyof Routes]: Handler<Ro
     return fileResponse(headers, { folder, path: file.kept, contentType: "application/octet-stream", name });
   },
 
+  "GET /letters/{queue}/{item_id}/changes": async ({ engine, redactor }, { params }) => {
+    const letter = await requireExactLetter(engine, params);
+    if (redactor !== null && letter.worktreeArtifacts !== undefined) requireVisible("a patch");
+    const { found, missing } = await readLetterChanges(engine, letter);
+    if (found === null) return { changes: null, missing };
+    const { commits, uncommitted, ...rest } = found;
+    return {
+      changes: { ...rest, commits: textOf(commits), uncommitted: textOf(uncommitted) },
+      missing: [...missing],
+    };
+  },
+
   "GET /letters/{queue}/{item_id}/capsule": async ({ engine, version, redactor }, { params }) => {
     if (redactor !== null) requireVisible("a capsule");
     const letter = await requireExactLetter(engine, params);
@@ -184,4 +197,11 @@ async function statsOf(engine: Engine, name: string | undefined): Promise<readon
     if (hadLetters(own)) found.push(own);
   }
   return found;
+}
+
+/** A patch as text; null if there is none, or if it is too large or not text. */
+function textOf(content: CapsuleContent | undefined): string | null {
+  return content === undefined || content.encoding !== "utf8" || content.dropped_bytes > 0
+    ? null
+    : content.content;
 }

@@ -1,0 +1,85 @@
+/** The console while real processes work: live output and progress, a worker that is killed, and the worktree of an agent. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { redrive, startRedrive } from "../support/cli.ts";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
+import { type Console, openConsole, useBrowser } from "./kit.ts";
+
+useBrowser();
+
+/** A console on a store in a file, and a home that processes share with it. */
+async function onDisk(): Promise<{ readonly console: Console; readonly folder: string }> {
+  const temporary = new TemporaryDirectory();
+  onTestFinished(() => temporary.remove());
+  const folder = temporary.path;
+  const home = join(folder, "redrive");
+  mkdirSync(home);
+  const console = await openConsole({ url: `sqlite:${join(home, "redrive.db")}`, home });
+  return { console, folder };
+}
+
+const WAITS = 'echo "charging $1"; while [ ! -e go ]; do sleep 0.05; kill -0 $PPID || exit 1; done';
+
+test("progress is live while a worker runs, is killed, and another one takes over", async () => {
+  const { console, folder: home } = await onDisk();
+  await redrive(["queue", "create", "orders", "--lease", "1s"], { home });
+  await redrive(["queue", "add", "orders", "--key", "o-1", "--data", '"o-1"'], { home });
+  const page = await console.open("/queues");
+  const row = page.getByRole("row", { name: "orders" });
+  const running = row.getByRole("cell").nth(2);
+  await expect.poll(() => running.textContent()).toBe("0");
+
+  const command = ["worker", "--queue", "orders", "--", "sh", "-c", WAITS, "x", "{}"];
+  const worker = startRedrive(command, { home });
+  await expect.poll(() => running.textContent(), { timeout: 30_000 }).toBe("1");
+  await page.goto(`${console.url}/items/orders/o-1`);
+  await page.getByText("Output, live").waitFor();
+  await page.getByRole("region", { name: "Live output" }).getByText("charging o-1").waitFor();
+
+  process.kill(worker.pid, "SIGKILL");
+  await worker.ended;
+  const second = startRedrive([...command.slice(0, 3), "--until-empty", ...command.slice(3)], { home });
+  await page.getByText("lost").first().waitFor();
+  await page.getByText("running").first().waitFor();
+  writeFileSync(join(home, "go"), "");
+  await second.ended;
+  await page.getByText("succeeded").first().waitFor();
+  await page.goto(`${console.url}/queues`);
+  await expect.poll(() => row.getByRole("cell").nth(4).textContent()).toBe("1");
+});
+
+const WORKFLOW = `
+name: fix
+map:
+  input: { command: "ls *.txt" }
+  agent_template:
+    - shell: "sed -i s/old/new/ \${item} && git commit -qam 'Change \${item}' && echo draft > notes.md && false"
+error_policy:
+  retry_config: { max_attempts: 1 }
+`;
+
+test("a letter shows what its agent committed and what it left uncommitted", async () => {
+  const { console, folder: home } = await onDisk();
+  const repository = join(home, "project");
+  mkdirSync(repository);
+  writeFileSync(join(repository, "page.txt"), "an old line\n");
+  writeFileSync(join(repository, "workflow.yml"), WORKFLOW);
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", ["-c", "user.name=Ana", "-c", "user.email=ana@example.org", ...args], {
+      cwd: repository,
+    });
+  git("init", "-q", ".");
+  git("add", "-A");
+  git("commit", "-qm", "Start");
+  const env = { GIT_AUTHOR_NAME: "Ana", GIT_AUTHOR_EMAIL: "ana@example.org" };
+  const committer = { GIT_COMMITTER_NAME: "Ana", GIT_COMMITTER_EMAIL: "ana@example.org" };
+  await redrive(["run", "workflow.yml"], { home, cwd: repository, env: { ...env, ...committer } });
+
+  const page = await console.open("/letters");
+  await page.getByRole("link", { name: "page.txt" }).click();
+  const committed = page.getByRole("region", { name: "Changes of page.txt" });
+  expect(await committed.textContent()).toContain("− an old line+ an new line");
+  await page.getByRole("region", { name: "Changes of notes.md" }).getByText("draft").waitFor();
+});
