@@ -95,6 +95,7 @@ export function explanationToJson(explanation: GroupExplanation): JsonObject {
     why: reading?.why,
     lines: reading && [...reading.lines],
     hits: reading?.hits.map((hit) => ({ ...hit })),
+    words: reading?.words.map(({ text, isVariable, why }) => ({ text, variable: isVariable, why })),
     language: reading?.language,
     frames_counted: reading?.framesCounted.map(frameToJson),
     frames_skipped: reading?.framesSkipped.map(frameToJson),

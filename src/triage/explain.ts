@@ -1,8 +1,11 @@
 /** Explains how a failure got its signature, and finds groups with similar patterns. */
+import { canonicalPattern } from "./canonical/canonical-pattern.ts";
+import { fixedReason, VARIABLE_REASONS } from "./canonical/variable-words.ts";
 import { pickErrorLine } from "./error-line.ts";
 import type { Frame } from "./frames/frame.ts";
 import { containsLine } from "./frames/trace.ts";
 import { MASKS } from "./mask/masker.ts";
+import { normalise } from "./normalise.ts";
 import {
   ALGORITHM,
   type Reading,
@@ -21,6 +24,14 @@ export interface MaskHit {
   readonly after: string;
 }
 
+/** Consecutive words of the pattern that are fixed or variable for the same reason. */
+export interface ExplainedWords {
+  readonly text: string;
+  /** Whether the words may differ within the group. */
+  readonly isVariable: boolean;
+  readonly why: string;
+}
+
 /** Why a failure has its signature: the chosen text, and what was masked in it. */
 export interface Explanation extends Signature {
   readonly algorithm: string;
@@ -30,6 +41,8 @@ export interface Explanation extends Signature {
   /** The chosen text, as printed. */
   readonly lines: readonly string[];
   readonly hits: readonly MaskHit[];
+  /** All words of the message's pattern, in order. */
+  readonly words: readonly ExplainedWords[];
   /** The language of the stack trace, when there is one. */
   readonly language?: string;
   readonly framesCounted: readonly Frame[];
@@ -53,10 +66,33 @@ export function explainFailure(failure: SignedFailure): Explanation {
     why: whyOf(reading),
     lines: reading.picked?.lines ?? (reading.message === "" ? [] : [reading.message]),
     hits,
+    words: explainWords(normalise(reading.message)),
     ...(reading.trace && { language: reading.trace.language }),
     framesCounted: reading.counted,
     framesSkipped: reading.skipped,
   };
+}
+
+/** Explains each word of a pattern. Neighbours with the same reason are joined. */
+export function explainWords(pattern: string): readonly ExplainedWords[] {
+  const found: (ExplainedWords & { readonly start: number })[] = [];
+  canonicalPattern(pattern, (words, index, reason) => {
+    const word = words.word(index);
+    const why = reason === undefined ? fixedReason(words, index) : variableWhy(word, reason);
+    const [start, end] = [words.start(index), words.start(index) + word.length];
+    const last = found.at(-1);
+    const isSame = last?.why === why && last.isVariable === (reason !== undefined);
+    if (isSame) found.pop();
+    const from = isSame ? last.start : start;
+    found.push({ text: pattern.slice(from, end), isVariable: reason !== undefined, why, start: from });
+  });
+  return found.map(({ start: _start, ...words }) => words);
+}
+
+/** A whole mask has a reason of its own. */
+function variableWhy(word: string, reason: keyof typeof VARIABLE_REASONS): string {
+  const mask = /^<([a-z]+)>$/.exec(word)?.[1] ?? "";
+  return MASKS[mask] ?? VARIABLE_REASONS[reason];
 }
 
 /** Finds the output lines that the recorded message was taken from. */

@@ -47,7 +47,7 @@ const WORDS: Readonly<
 describe.each(Object.entries(WORDS))("a word is variable: %s", (reason, { hits, misses }) => {
   const reasonsOf = (pattern: string) => {
     const found: (string | undefined)[] = [];
-    canonicalPattern(pattern, (_word, _start, why) => found.push(why));
+    canonicalPattern(pattern, (_words, _index, why) => found.push(why));
     return found;
   };
   test.each(hits)("in: %s", (pattern) => expect(reasonsOf(pattern)).toContain(reason));
@@ -84,7 +84,7 @@ test("any text has a canonical pattern, whose words are in the order of the text
   fc.assert(
     fc.property(fc.array(pieces, { maxLength: 40 }), (parts) => {
       const starts: number[] = [];
-      canonicalPattern(parts.join(""), (_word, start) => starts.push(start));
+      canonicalPattern(parts.join(""), (words, index) => starts.push(words.start(index)));
       expect(starts).toEqual([...starts].sort((a, b) => a - b));
     }),
   );

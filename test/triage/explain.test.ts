@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { explainFailure } from "../../src/triage/explain.ts";
+import { explainFailure, explainWords } from "../../src/triage/explain.ts";
 import { MASKS } from "../../src/triage/mask/masker.ts";
 import { signatureOf } from "../../src/triage/signature.ts";
 import { failures } from "../item/arbitraries.ts";
@@ -71,4 +71,25 @@ test("an explanation ends in the very signature that the failure has", () => {
       expect({ signature, pattern }).toEqual(signatureOf(failure));
     }),
   );
+});
+
+test("each word is explained, and neighbours with the same reason are joined", () => {
+  const words = explainWords(
+    "sh failed with exit code 22: cannot open <path> of user=<val>: OutOfMemoryError in node-<num>",
+  );
+  expect(words.map(({ text, isVariable }) => [isVariable ? "variable" : "fixed", text])).toEqual([
+    ["fixed", "sh failed with exit code"],
+    ["fixed", "22"],
+    ["fixed", "cannot open"],
+    ["variable", "<path>"],
+    ["fixed", "of"],
+    ["fixed", "user"],
+    ["variable", "<val>"],
+    ["fixed", "OutOfMemoryError"],
+    ["fixed", "in"],
+    ["variable", "node-<num>"],
+  ]);
+  expect(words[1]?.why).toBe("a code: another code is another failure");
+  expect(words[3]?.why).toBe(MASKS.path);
+  expect(words[9]?.why).toBe("it contains a masked part");
 });

@@ -189,6 +189,7 @@ function short(text: string): string {
 
 const LINES_MAX = 12;
 const HITS_MAX = 30;
+const WORDS_MAX = 30;
 const FRAMES_MAX = 10;
 
 export function explanationText(explanation: GroupExplanation, screen: Screen): string {
@@ -230,7 +231,7 @@ function decidedLines(explanation: GroupExplanation, { paint }: Screen): readonl
 }
 
 function readingSections(reading: Explanation, { paint, columns }: Screen): readonly Section[] {
-  const { lines, source, why, hits, framesCounted, framesSkipped } = reading;
+  const { lines, source, why, hits, words, framesCounted, framesSkipped } = reading;
   const cut = (texts: readonly string[], max: number) =>
     capped(
       texts.map((text) => fit(text, Math.max(40, columns - 2))),
@@ -248,9 +249,18 @@ function readingSections(reading: Explanation, { paint, columns }: Screen): read
       note: ` (${source}: ${why})`,
       lines: cut(lines.length === 0 ? ["nothing"] : lines, LINES_MAX),
     },
+    {
+      title: "Words",
+      note: " (fixed words make the group; variable ones may differ within it)",
+      lines: cut(words.map(wordsText), WORDS_MAX),
+    },
     { title: "Masked", lines: cut(masks, HITS_MAX) },
     { title: "Frames", lines: cut(frames, FRAMES_MAX) },
   ];
+}
+
+function wordsText({ text, isVariable, why }: Explanation["words"][number]): string {
+  return `${isVariable ? "variable" : "fixed   "}  ${text} · ${why}`;
 }
 
 function frameText({ function: name, file }: Explanation["framesCounted"][number]): string {

@@ -5,8 +5,8 @@
 import { PatternWords } from "./pattern-words.ts";
 import { type VariableReason, variableReason } from "./variable-words.ts";
 
-/** Called for each word: the reason when it is variable, or how it was folded. */
-export type WordVisitor = (word: string, start: number, reason: VariableReason | "index" | undefined) => void;
+/** Called for each word with its position, and the reason when it is variable. */
+export type WordVisitor = (words: PatternWords, index: number, reason: VariableReason | undefined) => void;
 
 const VALUE = "<*>";
 const OPEN = "(";
@@ -21,13 +21,13 @@ export function canonicalPattern(pattern: string, visit?: WordVisitor): string {
     folded.readGap(words.gap(index));
     const skipped = indexEnd(words, index, folded.endsWithValue);
     if (skipped > index) {
-      for (let at = index; at < skipped; at += 1) visit?.(words.word(at), words.start(at), "index");
+      for (let at = index; at < skipped; at += 1) visit?.(words, at, "index");
       index = skipped - 1;
       continue;
     }
     const word = words.word(index);
     const reason = variableReason(words, index);
-    visit?.(word, words.start(index), reason);
+    visit?.(words, index, reason);
     if (reason === undefined) folded.addWord(word);
     else {
       folded.addValue();

@@ -7,7 +7,7 @@ export const VARIABLE_REASONS = {
   letter: "a single letter names one thing",
   literal: "it is the value after a colon or an equals sign",
   dotted: "a dotted name identifies one field or module",
-  symbol: "a symbol at this position is the value that the message is about",
+  symbol: "a symbol at this position is what the message is about",
   call: "the name of a called function differs from item to item",
   compound: "a name with hyphens identifies one thing",
   type: "the name of a data type differs from item to item",
@@ -24,6 +24,15 @@ export type VariableReason = keyof typeof VARIABLE_REASONS;
 /** Names of exceptions and constants in capitals, which identify the failure. */
 const NAMES_FAILURE = /(?:Error|Exception|Warning|Fault)$|(?:^|\.)[A-Z][A-Z\d]*_[A-Z\d_]+$/;
 const HAS_DIGIT = /\d/;
+
+/** Why a word is part of the failure, for people. */
+export function fixedReason(words: PatternWords, index: number): string {
+  const word = words.word(index);
+  if (HAS_DIGIT.test(word)) return "a code: another code is another failure";
+  if (NAMES_FAILURE.test(word)) return "the name of an error or a constant: another name is another failure";
+  if (/^ ?=/.test(words.gap(index + 1))) return "the key of a value";
+  return "words of the message: other words are another failure";
+}
 
 /** Returns why the word is variable; undefined when it is part of the message. */
 export function variableReason(words: PatternWords, index: number): VariableReason | undefined {
