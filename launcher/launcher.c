@@ -13,14 +13,22 @@
  * Frames, integers in host order and unaligned. `length` counts the bytes after itself.
  *
  *   request  u32 length, u8 kind, u32 id, then
- *     launch u8 flags, u32 argc, u32 envc, u32 text_bytes, text, input (the rest)
+ *     launch u8 flags, u32 argc, u32 envc, u32 text_bytes, queue (with FLAG_QUEUE), text, input (the rest)
+ *            queue: u32 limit, u32 mark, u64 ref, u32 attempt, f64 monotonic_ms, f64 wall_ms
  *            text: NUL-terminated strings: cwd, stdout path, stderr path, argv..., NAME=value...
  *     ask    nothing
+ *     marks  the path of the marks file, NUL-terminated
+ *     cancel nothing; a command that has started is not changed
  *   reply    u32 length, u8 kind, u32 id, then
  *     ended  u8 stage, i32 exit_code (-1: none), i32 signal (0: none), i32 errno (0: it started),
  *            f64 duration_ms, f64 stdout_bytes, f64 stderr_bytes,
  *            u32 stdout_inline, u32 stderr_inline (INLINE_NONE: the file stays), the inline bytes of both
  *     asked  u32 pid (0: not running)
+ *     started nothing; only for FLAG_QUEUE
+ *
+ * A command with FLAG_QUEUE waits until fewer than `limit` of its kind run. Before it starts, its ref and attempt are
+ * written to the marks file, 16 bytes at 16 * mark, so that after a kill of the runner others know that it has started.
+ * It does not start after either clock has passed its time, because the runner's lease may have expired by then.
  *
  * src/attempt/launcher-frames.ts is the other end of this table.
  */
@@ -49,10 +57,11 @@
 #include <sys/signalfd.h>
 #endif
 
-#define PROTOCOL "redrive-launcher 1"
+#define PROTOCOL "redrive-launcher 2"
 
-enum { KIND_LAUNCH = 1, KIND_ASK = 2, KIND_ENDED = 1, KIND_ASKED = 2 };
-enum { FLAG_KEEP_EMPTY = 1 };
+enum { KIND_LAUNCH = 1, KIND_ASK = 2, KIND_MARKS = 3, KIND_CANCEL = 4 };
+enum { KIND_ENDED = 1, KIND_ASKED = 2, KIND_STARTED = 3 };
+enum { FLAG_KEEP_EMPTY = 1, FLAG_QUEUE = 2 };
 /*
  * What could not be done when a command did not start: run this command with what it was given, enter its folder,
  * or do our own part. Only the last may go better at another time.
@@ -61,6 +70,8 @@ enum { STAGE_NONE = 0, STAGE_COMMAND = 1, STAGE_CWD = 2, STAGE_RUNNER = 3 };
 
 #define FRAME_BYTES_MAX (64u << 20)
 #define HEADER_BYTES 9u       /* length, kind, id */
+#define QUEUE_BYTES 36u       /* the part of a launch that only a queued command has */
+#define MARK_BYTES 16
 #define ENDED_BYTES 54u       /* a whole ended frame without inline bytes */
 #define INLINE_BYTES_MAX 8192u
 #define INLINE_NONE UINT32_MAX
@@ -83,6 +94,7 @@ struct launch {
 struct request {
   uint32_t id;
   uint8_t flags;
+  const char *queue; /* with FLAG_QUEUE: the queue part of the frame */
   char *cwd, *stdout_path, *stderr_path;
   char **argv, **envp;
   const char *input;
@@ -94,8 +106,21 @@ struct captured {
   uint32_t inlined;
 };
 
+/* A command that waits until it may start. */
+struct waiting {
+  struct waiting *next;
+  uint32_t id;
+  size_t size;
+  char body[];
+};
+
 static struct launch *running;
 static size_t running_count, running_room;
+static size_t queued_running; /* how many of them came with FLAG_QUEUE */
+
+static struct waiting *queue_first, **queue_end = &queue_first;
+static int marks_fd = -1, marks_error = EBADF;
+static int closing; /* nothing is started any more */
 
 static int null_fd, child_fd; /* child_fd is readable when a child has ended */
 static int guard_fd = -1;     /* reads the end of a pipe when the guard has died */
@@ -106,16 +131,25 @@ static void die(const char *what)
   exit(1);
 }
 
-static double now_ms(void)
+static double read_clock(clockid_t clock)
 {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
+
+static double now_ms(void) { return read_clock(CLOCK_MONOTONIC); }
 
 static uint32_t get_u32(const char *from)
 {
   uint32_t value;
+  memcpy(&value, from, sizeof value);
+  return value;
+}
+
+static double get_f64(const char *from)
+{
+  double value;
   memcpy(&value, from, sizeof value);
   return value;
 }
@@ -199,6 +233,14 @@ static void reply_asked(uint32_t id, pid_t pid)
   *to++ = KIND_ASKED;
   put_u32(put_u32(to, id), (uint32_t)pid);
   replies_bytes += HEADER_BYTES + 4;
+}
+
+static void reply_started(uint32_t id)
+{
+  char *to = put_u32(room_for_reply(HEADER_BYTES), HEADER_BYTES - 4);
+  *to++ = KIND_STARTED;
+  put_u32(to, id);
+  replies_bytes += HEADER_BYTES;
 }
 
 /* ---- output files ---- */
@@ -513,6 +555,10 @@ static void start(const struct request *r)
   if (input_fd != null_fd) close(input_fd);
   if (l->pid > 0 && child_error == 0) {
     running_count++;
+    if (r->flags & FLAG_QUEUE) {
+      queued_running++;
+      reply_started(r->id);
+    }
     return;
   }
   if (l->pid > 0) waitpid(l->pid, NULL, 0);
@@ -575,9 +621,12 @@ static int read_launch(struct request *r, char *body, size_t size)
 {
   if (size < 13) return EINVAL;
   r->flags = (uint8_t)body[0];
+  r->queue = body + 13;
+  size_t head = r->flags & FLAG_QUEUE ? 13 + QUEUE_BYTES : 13;
+  if (size < head) return EINVAL;
   size_t argc = get_u32(body + 1), envc = get_u32(body + 5), text_bytes = get_u32(body + 9);
-  char *at = body + 13;
-  if (argc == 0 || text_bytes > size - 13 || argc > text_bytes || envc > text_bytes) return EINVAL;
+  char *at = body + head;
+  if (argc == 0 || text_bytes > size - head || argc > text_bytes || envc > text_bytes) return EINVAL;
   char *end = at + text_bytes;
   if (room_for_words(argc + envc + count_environ() + 2) != 0) return ENOMEM;
   r->argv = words;
@@ -593,7 +642,7 @@ static int read_launch(struct request *r, char *body, size_t size)
   r->argv[argc] = NULL;
   add_environ(r->envp, envc);
   r->input = end;
-  r->input_bytes = size - 13 - text_bytes;
+  r->input_bytes = size - head - text_bytes;
   return 0;
 }
 
@@ -608,16 +657,104 @@ static void answer_ask(uint32_t id)
   reply_asked(id, 0);
 }
 
-static void handle_frame(char kind, uint32_t id, char *body, size_t size)
+/* ---- commands that wait for their turn ---- */
+
+static int open_marks(const char *path, size_t size)
 {
-  if (kind == KIND_ASK) {
-    answer_ask(id);
+  if (marks_fd >= 0) close(marks_fd);
+  marks_fd = -1;
+  if (size == 0 || path[size - 1] != '\0') return EINVAL;
+  marks_fd = open(path, O_WRONLY | O_CLOEXEC);
+  return marks_fd < 0 ? errno : 0;
+}
+
+/* 0, or the errno of why this command must not start. */
+static int may_start(const struct request *r)
+{
+  const char *queue = r->queue;
+  char mark[MARK_BYTES] = {0};
+  if (now_ms() >= get_f64(queue + 20) || read_clock(CLOCK_REALTIME) >= get_f64(queue + 28)) return ESTALE;
+  if (marks_fd < 0) return marks_error;
+  memcpy(mark, queue + 8, 12); /* ref and attempt */
+  ssize_t n = pwrite(marks_fd, mark, MARK_BYTES, (off_t)get_u32(queue + 4) * MARK_BYTES);
+  return n == MARK_BYTES ? 0 : n < 0 ? errno : ENOSPC;
+}
+
+static void launch(uint32_t id, char *body, size_t size)
+{
+  struct request r = {.id = id};
+  int error = read_launch(&r, body, size);
+  uint8_t stage = stage_of(error);
+  if (!error && r.flags & FLAG_QUEUE) {
+    error = may_start(&r);
+    stage = STAGE_RUNNER;
+  }
+  if (error) reply_not_started(id, stage, error);
+  else start(&r);
+}
+
+static int is_queued(const char *body, size_t size) { return size >= 13 + QUEUE_BYTES && body[0] & FLAG_QUEUE; }
+
+static int has_room(const char *body) { return queued_running < get_u32(body + 13); }
+
+static void enqueue(uint32_t id, char *body, size_t size)
+{
+  struct waiting *w = malloc(sizeof *w + size);
+  if (!w) {
+    reply_not_started(id, STAGE_RUNNER, ENOMEM);
     return;
   }
-  struct request r = {.id = id};
-  int error = kind == KIND_LAUNCH ? read_launch(&r, body, size) : EPROTO;
-  if (error) reply_not_started(id, stage_of(error), error);
-  else start(&r);
+  w->next = NULL;
+  w->id = id;
+  w->size = size;
+  memcpy(w->body, body, size);
+  *queue_end = w;
+  queue_end = &w->next;
+}
+
+/* Takes it out of the queue; `at` points to it. */
+static struct waiting *dequeue(struct waiting **at)
+{
+  struct waiting *w = *at;
+  *at = w->next;
+  if (queue_end == &w->next) queue_end = at;
+  return w;
+}
+
+/* Others may have taken the items of a runner that was killed, so nothing of it may start. */
+static int has_runner_gone(void)
+{
+  struct pollfd in = {.fd = STDIN_FILENO};
+  return poll(&in, 1, 0) > 0 && in.revents & (POLLHUP | POLLERR);
+}
+
+static void start_waiting(void)
+{
+  while (!closing && queue_first && has_room(queue_first->body) && !has_runner_gone()) {
+    struct waiting *w = dequeue(&queue_first);
+    launch(w->id, w->body, w->size);
+    free(w);
+  }
+}
+
+static void cancel(uint32_t id)
+{
+  for (struct waiting **at = &queue_first; *at; at = &(*at)->next) {
+    if ((*at)->id != id) continue;
+    free(dequeue(at));
+    reply_not_started(id, STAGE_RUNNER, ECANCELED);
+    return;
+  }
+}
+
+static void handle_frame(char kind, uint32_t id, char *body, size_t size)
+{
+  if (kind == KIND_ASK) answer_ask(id);
+  else if (kind == KIND_MARKS) marks_error = open_marks(body, size);
+  else if (kind == KIND_CANCEL) cancel(id);
+  else if (kind != KIND_LAUNCH) reply_not_started(id, STAGE_COMMAND, EPROTO);
+  else if (is_queued(body, size) && (queue_first || !has_room(body))) enqueue(id, body, size);
+  else launch(id, body, size);
 }
 
 static char *input;
@@ -716,6 +853,8 @@ static int reap(void)
     size_t i = 0;
     while (i < running_count && running[i].pid != pid) i++;
     if (i == running_count) continue;
+    if (running[i].flags & FLAG_QUEUE) queued_running--;
+    start_waiting(); /* before the report, which takes longer */
     reply_ended(&running[i], status);
     free(running[i].stdout_path);
     running[i] = running[--running_count];
@@ -870,6 +1009,7 @@ static void wait_for_child(int timeout_ms)
 static void end_all(void)
 {
   double began = now_ms();
+  closing = 1;
   if (!reap()) return;
   signal_all(SIGTERM);
   signal_all(SIGCONT); /* a stopped process cannot act on TERM */

@@ -16,7 +16,7 @@ import {
   unlessDiskFull,
 } from "./capture.ts";
 import type { AttemptContext } from "./handler.ts";
-import type { Ended, Launcher } from "./launch.ts";
+import { type Ended, type Launcher, NOT_STARTED } from "./launch.ts";
 import { LOG_BYTES_MAX, OutputWatch } from "./output-watch.ts";
 import {
   itemEnvironment,
@@ -132,7 +132,7 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
 
 function specOf(
   { data, itemId, ref, attempt, queue }: LeasedItem,
-  { slot }: AttemptContext,
+  { slot, queued }: AttemptContext,
   argv: readonly string[],
   worker: Worker,
 ) {
@@ -150,6 +150,7 @@ function specOf(
     stdoutPath: `${prefix}.out`,
     stderrPath: `${prefix}.err`,
     keepEmptyFiles: true,
+    queued,
   };
   return { spec, reports };
 }
@@ -191,6 +192,7 @@ function outcomeOf(
   const { ended, kept, cutShort, reported } = end;
   const { item, context, worker } = run;
   const { log } = kept;
+  if (ended.startError === NOT_STARTED) return RECALLED;
   const isRunnerFault = ended.startStage === "runner";
   if (cutShort === "stopped" || isRunnerFault) {
     const fault = `no process could be started (${ended.startError})`;
@@ -212,6 +214,8 @@ function outcomeOf(
   });
   return compact({ kind: "failed" as const, failure, log, retryAfterMs: reported?.retryAfterMs });
 }
+
+const RECALLED: Outcome = { kind: "released", why: "the command was not started", isRecalled: true };
 
 /** The failure of an item that lacks a variable used in the command. A retry would not help. */
 function missingVariable(

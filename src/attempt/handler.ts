@@ -6,6 +6,7 @@ import type { Outcome } from "../item/settlement.ts";
 import { classify } from "../retry/classify.ts";
 import { describeThrown, readException } from "../retry/thrown.ts";
 import { compact, type Json, parseJson, stringifyJson } from "../std/json.ts";
+import type { QueuedLaunch } from "./launch.ts";
 
 /** The context that a handler gets together with its item. */
 export interface AttemptContext {
@@ -18,6 +19,8 @@ export interface AttemptContext {
   readonly signal: AbortSignal;
   /** False when the lease may have expired, e.g. after a stall. The handler must then start nothing and return `released`. */
   readonly mayStart: () => boolean;
+  /** The attempt was leased ahead: its command may wait in the launcher. Absent: it starts at once. */
+  readonly queued?: QueuedLaunch | undefined;
   /** Adds a note to the item, whatever the outcome is. */
   readonly note: (text: string) => void;
   /** Reports a file as evidence. If the attempt fails, the failure records its digest, size and type. */
@@ -109,6 +112,7 @@ export class OpenAttempt implements AttemptContext {
   readonly agentId: string;
   readonly signal: AbortSignal;
   readonly mayStart: () => boolean;
+  readonly queued: QueuedLaunch | undefined;
   readonly #author: string;
   readonly #onProgress: ((value: Json) => void) | undefined;
   #notes: NewNote[] | null = null;
@@ -121,6 +125,7 @@ export class OpenAttempt implements AttemptContext {
     this.agentId = options.agentId;
     this.signal = options.signal;
     this.mayStart = options.mayStart;
+    this.queued = options.queued;
     this.#author = options.author;
     this.#onProgress = options.onProgress;
   }

@@ -15,6 +15,21 @@ export interface LaunchSpec {
    * command's run time.
    */
   readonly keepEmptyFiles?: boolean;
+  /** Only for a launcher with `canQueue`. Default: the command starts at once. */
+  readonly queued?: QueuedLaunch | undefined;
+}
+
+/** A command that waits in the launcher until fewer than `limit` commands of this kind run. */
+export interface QueuedLaunch {
+  readonly limit: number;
+  /** The number of the record in the marks file that is written before the command starts. */
+  readonly mark: number;
+  readonly ref: number;
+  readonly attempt: number;
+  /** The command does not start after this time, because the lease may have expired by then. */
+  readonly startWithinMs: number;
+  /** Called when the command has started. */
+  readonly onStarted: () => void;
 }
 
 export interface Captured {
@@ -47,7 +62,13 @@ export interface Launched {
 
 export interface Launcher {
   readonly kind: "native" | "spawn";
+  /** Whether commands can wait in the launcher. */
+  readonly canQueue: boolean;
   launch(spec: LaunchSpec): Launched;
+  /** The existing file in which the launcher marks queued commands as started. */
+  setMarksFile(path: string): void;
+  /** Takes back all queued commands that have not started. They end with `NOT_STARTED`. */
+  recall(): void;
   /** Ends all running commands and everything they left behind, and resolves when that is done. */
   close(): Promise<void>;
 }
@@ -62,6 +83,9 @@ export const CLOSE_GRACE_MS = 2000;
 
 /** The launcher process died while commands were running: a fault of the runner, not of the item. */
 export const LAUNCHER_LOST = "ELAUNCHER";
+
+/** The start error of a queued command that was recalled before it started. */
+export const NOT_STARTED = "ECANCELED";
 
 export function notStarted(startError: string, startStage: StartStage): Ended {
   const nothing = { stdout: { bytes: 0 }, stderr: { bytes: 0 }, durationMs: 0 };

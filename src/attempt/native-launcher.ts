@@ -15,6 +15,7 @@ import {
   type Launcher,
   type LaunchSpec,
   notStarted,
+  type QueuedLaunch,
   type StartStage,
 } from "./launch.ts";
 import { endTree, newLauncherName } from "./process-tree.ts";
@@ -22,11 +23,21 @@ import { endTree, newLauncherName } from "./process-tree.ts";
 /** Starts its process with the first launch, and again after that process has died. */
 export function openNativeLauncher(binary: string): Launcher {
   let launcher: LauncherProcess | undefined;
+  let marksFile: string | undefined;
   return {
     kind: "native",
+    canQueue: process.platform === "linux", // elsewhere, its clock may differ from that of Node
+    setMarksFile(path) {
+      marksFile = path;
+      if (launcher?.usable) launcher.setMarksFile(path);
+    },
+    recall: () => launcher?.recall(),
     launch(spec) {
       try {
-        if (!launcher?.usable) launcher = new LauncherProcess(binary);
+        if (!launcher?.usable) {
+          launcher = new LauncherProcess(binary);
+          if (marksFile !== undefined) launcher.setMarksFile(marksFile);
+        }
       } catch (error) {
         return neverStarted(codeOf(error) ?? LAUNCHER_LOST, "runner");
       }
@@ -43,10 +54,17 @@ function neverStarted(error: string, stage: StartStage): Launched {
   return { ended: Promise.resolve(notStarted(error, stage)), end: async () => undefined };
 }
 
+/** A queued launch whose command may not have started yet. */
+interface Waiting {
+  readonly queued: QueuedLaunch;
+  isStarted: boolean;
+}
+
 /** One launcher process and the launches that it serves. */
 class LauncherProcess {
   readonly #name = newLauncherName();
   readonly #running = new Map<number, (ended: Ended) => void>();
+  readonly #waiting = new Map<number, Waiting>();
   readonly #asking = new Map<number, (pid: number) => void>();
   readonly #child: ChildProcess;
   readonly #requests: Writable;
@@ -68,6 +86,7 @@ class LauncherProcess {
     const reader = new ReplyReader({
       ended: (id, ended) => this.#finish(id, ended),
       asked: (id, pid) => this.#answer(id, pid),
+      started: (id) => this.#started(id),
     });
     child.stdout.on("data", (chunk: Buffer) => reader.push(chunk));
     child.stdin.on("error", () => undefined); // the process has died; "close" is emitted afterwards
@@ -92,8 +111,29 @@ class LauncherProcess {
     if (!frame) return neverStarted("EMSGSIZE", "command");
     const ended = new Promise<Ended>((resolve) => this.#running.set(id, resolve));
     if (this.#running.size === 1) socketOf(this.#replies).ref();
+    if (spec.queued) this.#waiting.set(id, { queued: spec.queued, isStarted: false });
     this.#send(frame);
     return { ended, end: (graceMs) => this.#end(id, launchId, graceMs) };
+  }
+
+  setMarksFile(path: string): void {
+    this.#send(marksFrame(path));
+  }
+
+  #started(id: number): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    waiting.isStarted = true;
+    waiting.queued.onStarted();
+  }
+
+  recall(): void {
+    for (const id of this.#waiting.keys()) this.#recall(id);
+  }
+
+  #recall(id: number): void {
+    if (this.#waiting.has(id)) this.#send(headerFrame(KIND.cancel, id));
   }
 
   /** Closes the launcher's input, which makes it end all its descendants and then itself. */
@@ -119,7 +159,10 @@ class LauncherProcess {
   }
 
   async #end(id: number, launchId: string, graceMs: number): Promise<void> {
+    const waiting = this.#waiting.get(id);
+    this.#recall(id);
     const pid = this.#running.has(id) ? await this.#ask(id) : 0;
+    if (waiting !== undefined && !waiting.isStarted) return; // it was recalled before it started
     await endTree(pid, graceMs, launchId);
   }
 
@@ -130,7 +173,7 @@ class LauncherProcess {
         earlier?.(pid);
         resolve(pid);
       });
-      if (!earlier) this.#send(askFrame(id));
+      if (!earlier) this.#send(headerFrame(KIND.ask, id));
     });
   }
 
@@ -143,6 +186,7 @@ class LauncherProcess {
   #finish(id: number, ended: Ended): void {
     const resolve = this.#running.get(id);
     this.#running.delete(id);
+    this.#waiting.delete(id);
     if (this.#running.size === 0 && this.#usable) socketOf(this.#replies).unref();
     resolve?.(ended);
   }
@@ -162,9 +206,11 @@ function socketOf(stream: Readable | Writable): Socket {
   return stream as Socket;
 }
 
-const KIND = { launch: 1, ask: 2, ended: 1, asked: 2 } as const;
+const KIND = { launch: 1, ask: 2, marks: 3, cancel: 4, ended: 1, asked: 2, started: 3 } as const;
 const FLAG_KEEP_EMPTY = 1;
+const FLAG_QUEUE = 2;
 const LAUNCH_HEADER_BYTES = 22;
+const QUEUE_BYTES = 36;
 const ENDED_HEADER_BYTES = 54;
 const INLINE_NONE = 0xffffffff;
 
@@ -177,23 +223,47 @@ export function launchFrame(id: number, launchId: string, spec: LaunchSpec): Buf
   const text = `${strings.join("\0")}\0${LAUNCH_ID_VARIABLE}=${launchId}\0`;
   const textBytes = Buffer.byteLength(text);
   const stdinBytes = typeof spec.stdin === "string" ? Buffer.byteLength(spec.stdin) : spec.stdin.byteLength;
-  const size = LAUNCH_HEADER_BYTES + textBytes + stdinBytes;
+  const { queued } = spec;
+  const textAt = LAUNCH_HEADER_BYTES + (queued ? QUEUE_BYTES : 0);
+  const size = textAt + textBytes + stdinBytes;
   if (size - 4 > FRAME_BYTES_MAX) return undefined;
   const frame = Buffer.allocUnsafe(size);
   writeHeader(frame, KIND.launch, id);
-  frame[9] = spec.keepEmptyFiles ? FLAG_KEEP_EMPTY : 0;
+  frame[9] = (spec.keepEmptyFiles ? FLAG_KEEP_EMPTY : 0) | (queued ? FLAG_QUEUE : 0);
   frame.writeUInt32LE(spec.argv.length, 10);
   frame.writeUInt32LE(variables.length + 1, 14);
   frame.writeUInt32LE(textBytes, 18);
-  frame.write(text, LAUNCH_HEADER_BYTES);
-  if (typeof spec.stdin === "string") frame.write(spec.stdin, LAUNCH_HEADER_BYTES + textBytes);
-  else frame.set(spec.stdin, LAUNCH_HEADER_BYTES + textBytes);
+  if (queued) writeQueued(frame, queued);
+  frame.write(text, textAt);
+  if (typeof spec.stdin === "string") frame.write(spec.stdin, textAt + textBytes);
+  else frame.set(spec.stdin, textAt + textBytes);
   return frame;
 }
 
+function writeQueued(frame: Buffer, { limit, mark, ref, attempt, startWithinMs }: QueuedLaunch): void {
+  let at = LAUNCH_HEADER_BYTES;
+  at = frame.writeUInt32LE(limit, at);
+  at = frame.writeUInt32LE(mark, at);
+  at = frame.writeBigUInt64LE(BigInt(ref), at);
+  at = frame.writeUInt32LE(attempt, at);
+  at = frame.writeDoubleLE(Number(process.hrtime.bigint()) / 1e6 + startWithinMs, at);
+  frame.writeDoubleLE(Date.now() + startWithinMs, at);
+}
+
 export function askFrame(id: number): Buffer {
+  return headerFrame(KIND.ask, id);
+}
+
+function headerFrame(kind: number, id: number): Buffer {
   const frame = Buffer.allocUnsafe(9);
-  writeHeader(frame, KIND.ask, id);
+  writeHeader(frame, kind, id);
+  return frame;
+}
+
+export function marksFrame(path: string): Buffer {
+  const frame = Buffer.alloc(9 + Buffer.byteLength(path) + 1);
+  writeHeader(frame, KIND.marks, 0);
+  frame.write(path, 9);
   return frame;
 }
 
@@ -207,6 +277,7 @@ interface ReplyHandler {
   ended(id: number, ended: Ended): void;
   /** `pid` is 0 when the command is not running. */
   asked(id: number, pid: number): void;
+  started?(id: number): void;
 }
 
 /** Splits the launcher's output into replies. Inline output refers to the buffer of its chunk. */
@@ -228,6 +299,7 @@ export class ReplyReader {
       const frame = bytes.subarray(at, end);
       const id = frame.readUInt32LE(5);
       if (frame[4] === KIND.ended) this.#handler.ended(id, readEnded(frame));
+      else if (frame[4] === KIND.started) this.#handler.started?.(id);
       else this.#handler.asked(id, frame.readUInt32LE(9));
       at = end;
     }

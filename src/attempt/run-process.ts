@@ -56,8 +56,14 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   outputs.add(spec.stderrPath);
   const { stdoutPath: stdout, stderrPath: stderr } = spec;
   if (options.running) outputs.announce({ ...options.running, stdout, stderr });
-  const launched = options.launcher.launch(spec);
+  const { queued } = spec;
+  const onStarted = () => {
+    limits.start();
+    queued?.onStarted();
+  };
+  const launched = options.launcher.launch(queued ? { ...spec, queued: { ...queued, onStarted } } : spec);
   const limits = limit(launched, options);
+  if (!queued) limits.start();
   const ended = await launched.ended;
   const cutShort = await limits.done();
   const cuts = { stdout: outputs.take(spec.stdoutPath), stderr: outputs.take(spec.stderrPath) };
@@ -91,11 +97,15 @@ function limit(launched: Pick<Launched, "end">, { signal, halt, timeoutMs, grace
   };
   const onStop = () => end("stopped");
   const onHalt = () => end("halted");
-  const cancel = timeoutMs === undefined ? undefined : systemClock.after(timeoutMs, () => end("timeout"));
+  let cancel: (() => void) | undefined;
   if (signal.aborted) onStop();
   else signal.addEventListener("abort", onStop, { once: true });
   halt?.addEventListener("abort", onHalt, { once: true });
   return {
+    /** Called when the process has started. */
+    start(): void {
+      if (timeoutMs !== undefined) cancel = systemClock.after(timeoutMs, () => end("timeout"));
+    },
     /** Called when the process itself has ended; waits until its descendants have ended too. */
     async done(): Promise<CutShort> {
       cancel?.();

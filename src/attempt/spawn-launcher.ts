@@ -24,6 +24,9 @@ export function openSpawnLauncher(): Launcher {
   let idLast = 0;
   return {
     kind: "spawn",
+    canQueue: false,
+    setMarksFile: () => undefined,
+    recall: () => undefined,
     launch(spec) {
       const launchId = `${name}.${++idLast}`;
       let pid = 0;

@@ -58,6 +58,8 @@ export type Outcome =
   | {
       readonly kind: "released";
       readonly why: string;
+      /** The command was leased ahead and recalled, which is no fault. */
+      readonly isRecalled?: true;
       readonly log?: string;
       readonly counts?: readonly string[];
     }

@@ -9,9 +9,11 @@ import type { Failure } from "../item/failure.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import { decide } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
+import { thisHost } from "../std/process-identity.ts";
 import type { Random } from "../std/random.ts";
 import type { GroupRule } from "../triage/grouping.ts";
 import { isDeadHere, isGone } from "./holder.ts";
+import { readStartMarks, removeStartMarks } from "./start-marks.ts";
 
 export interface ReapOptions {
   readonly engine: Engine;
@@ -23,6 +25,8 @@ export interface ReapOptions {
   readonly groupRules?: readonly GroupRule[];
   /** The id of the calling holder, which is never reaped here. */
   readonly selfId: string;
+  /** The folder with the start marks of holders. Default: all leased items count as started. */
+  readonly startMarksFolder?: string | undefined;
   /** Ends the processes that commands of dead runners on this machine left behind. Default: nothing. */
   readonly endOrphans?: () => Promise<void>;
 }
@@ -54,13 +58,30 @@ async function reapHolder(holder: Holder, options: ReapOptions): Promise<number>
   const { engine } = options;
   let reaped = 0;
   if (!(await engine.revoke(holder.id, { isProcessDead: !holder.expired }))) return reaped;
+  const hasStarted = startsOf(holder, options);
   do {
     const leases = await engine.listLeases(holder.id);
-    const settle = leases.map((item) => settleLost(item, holder, options));
+    const settle = leases.map((item) =>
+      hasStarted(item) ? settleLost(item, holder, options) : settleUnstarted(item),
+    );
     const { stale } = await engine.settleAndLease(null, { settle });
     reaped += leases.length - stale.length;
   } while (!(await engine.unregisterHolder(holder.id)));
+  if (options.startMarksFolder !== undefined) removeStartMarks(options.startMarksFolder, holder.id);
   return reaped;
+}
+
+/** Which leased items have started. Marks are lost when the machine restarts, and those of other machines are elsewhere. */
+function startsOf(holder: Holder, { startMarksFolder }: ReapOptions): (item: LeasedItem) => boolean {
+  const isReadable = startMarksFolder !== undefined && holder.host === thisHost();
+  const hasStarted = isReadable ? readStartMarks(startMarksFolder, holder.id) : null;
+  return hasStarted ?? (() => true);
+}
+
+/** The item was leased ahead, and its command never started. */
+function settleUnstarted(item: LeasedItem): Settlement {
+  const outcome = { kind: "released", why: "the worker vanished before the attempt started" } as const;
+  return settlementOf(item, { outcome, verdict: { kind: "release" } });
 }
 
 function settleLost(item: LeasedItem, holder: Holder, options: ReapOptions): Settlement {

@@ -51,7 +51,9 @@ export type OnItemFailureHandler = (
 ) => HandlerAnswer | Promise<HandlerAnswer>;
 
 /** The handler and the options of a worker. */
-export interface WorkPlan extends Omit<WorkerOptions, "onItemFailure"> {
+export interface WorkPlan
+  extends Omit<WorkerOptions, "onItemFailure">,
+    Pick<RunOptions, "commandQueue" | "startMarksFolder"> {
   readonly handler: Handler;
   /** Decides about items that have used all attempts. Default: the queue's settings decide. */
   readonly askHandler?: RunOptions["askHandler"];
@@ -134,6 +136,8 @@ export class Worker {
       author: plan.name,
       abandonAfterMs: plan.abandonAfterMs,
       evidenceFolder: plan.evidenceFolder,
+      commandQueue: plan.commandQueue,
+      startMarksFolder: plan.startMarksFolder,
     });
     return run.finally(() => service?.stop());
   }

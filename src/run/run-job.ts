@@ -62,7 +62,7 @@ export interface RunDeps extends RunnerSettings {
 }
 
 export interface JobHandler
-  extends Pick<RunOptions, "handler" | "policy" | "slots" | "askHandler" | "settings"> {
+  extends Pick<RunOptions, "handler" | "policy" | "slots" | "askHandler" | "settings" | "commandQueue"> {
   /** Called at the end of a redrive. Merges its commits, or returns why they are not merged. */
   readonly finish?: ((redrive: RedriveEnd) => Promise<Finish>) | undefined;
   /** Called after the settlement is stored, before any other observer. */
@@ -141,6 +141,10 @@ export function openCommand(job: Job, spec: CommandSpec, jobRuntime: JobRuntime)
   });
 }
 
+export function commandQueueOf({ launcher }: JobRuntime): RunOptions["commandQueue"] {
+  return launcher.canQueue ? launcher : undefined;
+}
+
 /** Throws for imported letters, which need a workflow given by the user, and for maps over a function of a program. */
 export function requireHandler(job: Job): void {
   if (isFunctionMap(job))
@@ -165,7 +169,8 @@ async function openJobHandler(job: Job, jobRuntime: JobRuntime): Promise<JobHand
   if (job.kind !== "map") return refuseStanding(job);
   const spec = specOf(job);
   const { handle, askHandler, close } = openCommand(job, spec, jobRuntime);
-  return { handler: handle, policy: spec.policy, slots: spec.jobs, askHandler, close };
+  const commandQueue = commandQueueOf(jobRuntime);
+  return { handler: handle, policy: spec.policy, slots: spec.jobs, askHandler, commandQueue, close };
 }
 
 export interface RunJobOptions {
@@ -256,6 +261,8 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
       observer: observing(deps.observer, work, services),
       askHandler: work.askHandler,
       settings,
+      commandQueue: work.commandQueue,
+      startMarksFolder: jobLogs(deps.home, job.id).runningFolder,
     });
   try {
     let result = await run(options.feed);

@@ -14,6 +14,7 @@ import { compact } from "../std/json.ts";
 import { workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
 import { specOf } from "./map-spec.ts";
 import {
+  commandQueueOf,
   observing,
   openCommand,
   type RunDeps,
@@ -47,6 +48,8 @@ export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): 
           ...compact({ rate, name }),
           ...{ handler, askHandler, concurrency, untilEmpty, signal, clock },
           observer: observing(deps.observer, services),
+          commandQueue: commandQueueOf(jobRuntime),
+          startMarksFolder: jobRuntime.logs.runningFolder,
         });
         return await drainedBy(deps.drain, worker);
       } finally {

@@ -6,9 +6,12 @@ import { isStoreTrouble } from "../errors.ts";
 import type { LeasedItem } from "../item/item.ts";
 import { describeSelf } from "../lease/holder.ts";
 import { reap } from "../lease/reap.ts";
+import { createStartMarks, removeStartMarks } from "../lease/start-marks.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Random } from "../std/random.ts";
+import { tryTo } from "../std/try-to.ts";
+import { AHEAD_MAX } from "./read-ahead.ts";
 import { type RunOptions, runnerSettings } from "./run-options.ts";
 import type { StoreRetry } from "./store-retry.ts";
 
@@ -41,6 +44,7 @@ export class LeaseHolder {
   #renewing: Promise<void> | undefined;
   #isEnded = false;
   #mayHoldUnstarted = false;
+  #hasStartMarks = false;
   #confirmedAt: ClockReading;
 
   constructor(options: LeaseHolderOptions) {
@@ -63,12 +67,23 @@ export class LeaseHolder {
    * other can be set.
    */
   get isConfirmed(): boolean {
+    return this.startableMs > 0;
+  }
+
+  get #confirmedAgeMs(): number {
     const { clock } = this.#options;
-    const ageMs = Math.max(
-      clock.monotonicNow() - this.#confirmedAt.monotonic,
-      clock.now() - this.#confirmedAt.wall,
-    );
-    return ageMs < this.#holder.ttlMs * STARTABLE_SHARE;
+    const { monotonic, wall } = this.#confirmedAt;
+    return Math.max(clock.monotonicNow() - monotonic, clock.now() - wall);
+  }
+
+  /** How long work may start without another heartbeat. */
+  get startableMs(): number {
+    return this.#holder.ttlMs * STARTABLE_SHARE - this.#confirmedAgeMs;
+  }
+
+  /** Whether the starts of this holder are recorded, so that it may lease items that it does not start at once. */
+  get hasStartMarks(): boolean {
+    return this.#hasStartMarks;
   }
 
   /** Sends a heartbeat. If the holder was revoked, registers a new one. */
@@ -144,6 +159,25 @@ export class LeaseHolder {
     const sentAt = readClocks(this.#options.clock);
     await this.#engine.registerHolder(holder);
     this.#confirmedAt = sentAt;
+    this.#createStartMarks(holder.id);
+  }
+
+  /** On a store of several machines, another machine may reap and cannot read the marks. */
+  #createStartMarks(holderId: string): void {
+    const { engine, commandQueue, startMarksFolder, slots } = this.#options.run;
+    if (commandQueue === undefined || startMarksFolder === undefined || engine.can.sharedByMachines) return;
+    // Twice, because attempts that have ended keep their marks until they are settled.
+    const count = 2 * (slots + AHEAD_MAX);
+    const path = tryTo(() => createStartMarks(startMarksFolder, holderId, count));
+    this.#hasStartMarks = path !== undefined;
+    if (path !== undefined) commandQueue.setMarksFile(path);
+  }
+
+  async unregister(): Promise<void> {
+    await this.#engine.unregisterHolder(this.holderId);
+    const { startMarksFolder } = this.#options.run;
+    if (this.#hasStartMarks && startMarksFolder !== undefined)
+      removeStartMarks(startMarksFolder, this.holderId);
   }
 
   async #sendHeartbeats(): Promise<void> {
@@ -164,9 +198,10 @@ export class LeaseHolder {
 
   #reap(): Promise<number> {
     const { run, policy, random } = this.#options;
-    const { engine, queue } = run;
+    const { engine, queue, startMarksFolder } = run;
     const selfId = this.#holder.id;
-    return reap({ ...runnerSettings(run), engine, queue, policy: policy(), random, selfId, endOrphans });
+    const settings = { ...runnerSettings(run), policy: policy(), random, startMarksFolder };
+    return reap({ ...settings, engine, queue, selfId, endOrphans });
   }
 
   /** Ignores store failures: the next round tries again, and only the runner's main loop gives up. */

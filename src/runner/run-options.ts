@@ -1,5 +1,6 @@
 /** The options of a runner, its observer and its result. */
 import type { Handler } from "../attempt/handler.ts";
+import type { Launcher } from "../attempt/launch.ts";
 import type { Engine } from "../engine.ts";
 import type { RedriveError } from "../errors.ts";
 import type { Failure } from "../item/failure.ts";
@@ -68,11 +69,17 @@ export interface RunOptions extends RunnerSettings {
   readonly clock?: Clock | undefined;
   readonly random?: Random;
   readonly holderTtlMs?: number;
+  /** The launcher in which the commands of leased items may wait. Default: no item is leased before it can start. */
+  readonly commandQueue?: CommandQueue | undefined;
+  /** The folder in which holders record what they have started (lease/start-marks.ts). Default: nothing is recorded. */
+  readonly startMarksFolder?: string | undefined;
   /** The author of notes that attempts write. Default: the holder and its slot. */
   readonly author?: string | undefined;
   /** The folder for copies of the evidence files that handlers report. Default: no copies. */
   readonly evidenceFolder?: string | undefined;
 }
+
+export type CommandQueue = Pick<Launcher, "setMarksFile" | "recall">;
 
 /** A feed writes to the store itself, through the runner's `StoreRetry`, and ends when the signal is aborted. */
 export type Feed = (storeRetry: StoreRetry, signal: AbortSignal) => AsyncIterable<number>;

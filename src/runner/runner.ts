@@ -8,6 +8,7 @@ import { compact } from "../std/json.ts";
 import { type Admitted, DispatchGate } from "./dispatch-gate.ts";
 import { LeaseHolder } from "./lease-holder.ts";
 import { PollSchedule, WakeSignal } from "./poll-schedule.ts";
+import { ReadAhead } from "./read-ahead.ts";
 import type { RunOptions, RunResult } from "./run-options.ts";
 import { type Ended, Slots } from "./slots.ts";
 import { OutageLog, STORE_WAIT_MS, StoreRetry } from "./store-retry.ts";
@@ -18,6 +19,8 @@ export async function runQueue(options: RunOptions): Promise<RunResult> {
 }
 
 const GATHER_MS = 2;
+/** With commands leased ahead, the slots stay busy for longer. */
+const GATHER_AHEAD_MS = 10;
 const NOTHING: Admitted = { count: 0, ticket: 0, retryAt: null };
 /** Limits retries of the final write. Each retry means that another worker has written the breaker in between. */
 const FINAL_WRITES_MAX = 10;
@@ -33,6 +36,7 @@ class Runner {
   readonly #holder: LeaseHolder;
   readonly #slots: Slots;
   readonly #schedule: PollSchedule;
+  readonly #readAhead: ReadAhead;
   readonly #feedStop = new AbortController();
   #isOver = false;
   #isPaused = false;
@@ -47,6 +51,12 @@ class Runner {
     this.#options = options;
     this.#engine = engine;
     this.#clock = clock;
+    this.#readAhead = new ReadAhead({
+      clock,
+      run: options,
+      settings: () => this.#settings(),
+      waitingSince: () => this.#slots.waitingSince,
+    });
     this.#outageLog = new OutageLog(engine, queue);
     this.#storeRetry = new StoreRetry(options.storeWaitMs ?? STORE_WAIT_MS, clock, {
       trouble: (error) => {
@@ -79,7 +89,10 @@ class Runner {
   async run(): Promise<RunResult> {
     const { stop, drain } = this.#options;
     const onStop = () => this.#stop();
-    const onDrain = () => this.#wake.notify();
+    const onDrain = () => {
+      this.#readAhead.recall();
+      this.#wake.notify();
+    };
     stop.addEventListener("abort", onStop, { once: true });
     drain?.addEventListener("abort", onDrain, { once: true });
     const endClockWatch = this.#engine.watchClock((stepMs) => this.#onClockStep(stepMs));
@@ -131,9 +144,10 @@ class Runner {
     this.#stop();
     await this.#slots.allEnded();
     this.#cancelAbandon?.();
+    this.#readAhead.end();
     try {
       await this.#settleRest();
-      await this.#atEnd(() => this.#engine.unregisterHolder(this.#holder.holderId));
+      await this.#atEnd(() => this.#holder.unregister());
       await this.#outageLog.flush();
     } catch (error) {
       this.#fault ??= error; // unsettled items stay leased until the next runner reaps them
@@ -166,6 +180,7 @@ class Runner {
 
   /** Settles and leases in one durable step, then starts the leased items. */
   async #turn(): Promise<void> {
+    this.#slots.leaseAhead(this.#holder.hasStartMarks ? this.#readAhead.depth() : 0);
     const admitted = (await this.#mayLease()) ? await this.#admit() : NOTHING;
     const { shared } = this.#gate;
     if (this.#slots.ended === 0 && admitted.count === 0 && !shared.hasChanges) return;
@@ -186,8 +201,10 @@ class Runner {
       this.#gate.returnTickets(admitted.ticket, this.#schedule.storeNow, admitted.count - leased.length);
     if (admitted.count > 0) this.#reportPause(answer.isPaused);
     const mayStart = () => holderId === this.#holder.holderId && this.#holder.isConfirmed;
-    for (const item of leased)
-      this.#slots.start(item, { ticket: admitted.ticket, holderId, signal, mayStart });
+    const startWithinMs = this.#holder.hasStartMarks ? this.#holder.startableMs : undefined;
+    const { ticket } = admitted;
+    for (const item of leased) this.#slots.start(item, { ticket, holderId, signal, mayStart, startWithinMs });
+    this.#readAhead.limitWaits();
     await this.#holder.releaseUnstarted(holderId, this.#slots);
   }
 
@@ -257,14 +274,20 @@ class Runner {
 
   #onEnded({ verdict }: Settlement): void {
     this.#schedule.attemptEnded();
+    this.#readAhead.attemptEnded();
+    if (verdict.kind === "park" || this.#gate.stopReason !== null) this.#readAhead.recall();
     if (verdict.kind === "retry") this.#schedule.dueIn(verdict.delayMs);
     this.#wakeSoon();
   }
 
   /** Group commit: while more attempts run than have ended, a short wait lets one durable step settle several. */
   #wakeSoon(): void {
-    if (this.#slots.ended >= this.#slots.running || this.#isEnding()) this.#wakeNow();
-    else this.#stopGathering ??= this.#clock.after(GATHER_MS, () => this.#wakeNow());
+    const { ended, running, ahead } = this.#slots;
+    const waiting = Math.max(0, running - this.#options.slots);
+    const isShort = ahead > 0 && waiting === 0 && this.#schedule.leaseInMs === 0;
+    const gatherMs = waiting > 0 ? GATHER_AHEAD_MS : GATHER_MS;
+    if (ended >= running || isShort || this.#isEnding()) this.#wakeNow();
+    else this.#stopGathering ??= this.#clock.after(gatherMs, () => this.#wakeNow());
   }
 
   #wakeNow(): void {

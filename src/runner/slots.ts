@@ -1,5 +1,6 @@
 /** The slots of a runner. Each runs one attempt at a time; thousands run per second, so starting one must be cheap. */
 import { OpenAttempt, perform } from "../attempt/handler.ts";
+import type { QueuedLaunch } from "../attempt/launch.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
 import { isStoreError } from "../errors.ts";
 import type { HandlerProblem, Lease, LeasedItem, Settlement } from "../item/item.ts";
@@ -11,6 +12,7 @@ import { assert } from "../std/assert.ts";
 import type { Json } from "../std/json.ts";
 import { type DispatchGate, failingSince } from "./dispatch-gate.ts";
 import { ProgressWriter } from "./progress-writer.ts";
+import { AHEAD_MAX } from "./read-ahead.ts";
 import { type RunnerSettings, type RunOptions, runnerSettings } from "./run-options.ts";
 
 export interface Ended {
@@ -37,6 +39,8 @@ interface StartContext {
   readonly signal: AbortSignal;
   /** False while the leases may have expired; then nothing may start. */
   readonly mayStart: () => boolean;
+  /** How long commands that wait may still start. Absent: each starts at once. */
+  readonly startWithinMs?: number | undefined;
 }
 
 interface Running extends StartContext {
@@ -55,6 +59,11 @@ export class Slots {
   readonly #deps: SlotsDeps;
   readonly #rules: RunnerSettings;
   readonly #free: number[];
+  /** How many items may be leased beyond the slots. */
+  #ahead = 0;
+  /** The attempts whose commands wait, with the times of their leases. */
+  readonly #waiting = new Map<Running, number>();
+  readonly #marks = new MarkNumbers();
   readonly #running = new Map<number, Running>();
   readonly #progress: ProgressWriter;
   #ended: Ended[] = [];
@@ -64,11 +73,25 @@ export class Slots {
     this.#deps = deps;
     this.#rules = runnerSettings(deps.options);
     this.#progress = new ProgressWriter(deps.options);
-    this.#free = Array.from({ length: slots }, (_, index) => slots - index);
+    const numbers = deps.options.commandQueue === undefined ? slots : slots + AHEAD_MAX;
+    this.#free = Array.from({ length: numbers }, (_, index) => numbers - index);
   }
 
   get free(): number {
-    return this.#free.length;
+    return Math.max(0, this.#deps.options.slots + this.#ahead - this.#running.size);
+  }
+
+  get ahead(): number {
+    return this.#ahead;
+  }
+
+  leaseAhead(items: number): void {
+    this.#ahead = items;
+  }
+
+  /** When the attempt that has waited longest was leased; null if none waits. */
+  get waitingSince(): number | null {
+    return this.#waiting.values().next().value ?? null;
   }
 
   get running(): number {
@@ -88,6 +111,7 @@ export class Slots {
   takeEnded(): Ended[] {
     const ended = this.#ended;
     this.#ended = [];
+    this.#marks.reuse();
     return ended;
   }
 
@@ -99,7 +123,8 @@ export class Slots {
     const slot = this.#free.pop();
     assert(slot !== undefined, "more items were leased than there are free slots");
     const { options } = this.#deps;
-    options.observer?.started?.(item, slot);
+    const mark = context.startWithinMs === undefined ? undefined : this.#marks.take();
+    if (mark === undefined) options.observer?.started?.(item, slot);
     const agentId = `${context.holderId}/${slot}`;
     const { signal, mayStart } = context;
     const author = options.author ?? agentId;
@@ -112,10 +137,24 @@ export class Slots {
       mayStart,
       author,
       onProgress,
+      queued: mark === undefined ? undefined : this.#queued(item, slot, mark, context),
     });
     const running: Running = { ...context, item, attempt, ended: NOT_YET };
     this.#running.set(slot, running);
+    if (mark !== undefined) this.#waiting.set(running, this.#deps.now());
     running.ended = this.#work(running);
+  }
+
+  #queued(item: LeasedItem, slot: number, mark: number, { startWithinMs = 0 }: StartContext): QueuedLaunch {
+    const { slots: limit, observer } = this.#deps.options;
+    const { ref, attempt } = item;
+    const onStarted = () => {
+      const running = this.#running.get(slot);
+      if (running?.item !== item) return;
+      this.#waiting.delete(running);
+      observer?.started?.(item, slot);
+    };
+    return { limit, mark, ref, attempt, startWithinMs, onStarted };
   }
 
   #reportProgress(item: LeasedItem, value: Json): void {
@@ -183,9 +222,11 @@ export class Slots {
   }
 
   #settle(running: Running, outcome: Outcome, report: HandlerReport): void {
-    const { slot } = running.attempt;
+    const { slot, queued } = running.attempt;
+    this.#waiting.delete(this.#running.get(slot) ?? running);
     this.#running.delete(slot);
     this.#free.push(slot);
+    if (queued !== undefined) this.#marks.giveBack(queued.mark);
     this.#progress.forget(running.item);
     const ended = this.#end(running, outcome, report);
     this.#ended.push(ended);
@@ -210,7 +251,8 @@ export class Slots {
     const { gate, random } = this.#deps;
     const now = this.#deps.storeNow();
     const isOutage = gate.shared.isOutage;
-    const isCutOff = outcome.kind === "released" && signal.aborted; // ended by the runner, so the breaker ignores it
+    // Ended by the runner, so the breaker ignores it.
+    const isCutOff = outcome.kind === "released" && (signal.aborted || outcome.isRecalled === true);
     if (isCutOff) gate.returnTickets(ticket, now);
     else gate.recordOutcome(ticket, outcome, now);
     const breaker = { waitMs: gate.shared.waitMs(now), isOutage };
@@ -226,6 +268,27 @@ export class Slots {
     if (problem !== undefined) attempt.note(problemText(problem));
     const handler = problem && { handlerProblem: problem };
     return { ...settlement, ...fault, ...handler, ...(counts && { counts }), ...notesOf(attempt) };
+  }
+}
+
+/** The numbers of start marks. One is reused after its attempt is settled, because until then a reaper may read it. */
+class MarkNumbers {
+  #free: number[] = [];
+  #ended: number[] = [];
+  #next = 0;
+
+  take(): number {
+    return this.#free.pop() ?? this.#next++;
+  }
+
+  giveBack(mark: number): void {
+    this.#ended.push(mark);
+  }
+
+  /** Call when the ended attempts are about to be settled: nothing starts before that. */
+  reuse(): void {
+    this.#free.push(...this.#ended);
+    this.#ended = [];
   }
 }
 

@@ -1,8 +1,10 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { NewHolder } from "../../src/engine.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
 import { describeSelf } from "../../src/lease/holder.ts";
 import { reap } from "../../src/lease/reap.ts";
+import { createStartMarks } from "../../src/lease/start-marks.ts";
 import type { Policy } from "../../src/retry/policy.ts";
 import { QUEUE } from "../conformance/workbench.ts";
 import { ENGINES, policyOf, RunKit, succeed } from "../runner/run-kit.ts";
@@ -34,6 +36,34 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await kit.outcomes("a")).toEqual(["lost"]);
     expect(await kit.item("a")).toMatchObject({ lostCount: 1, attemptsCounted: 0 });
     expect(await kit.engine.listHolders()).toEqual([]);
+  });
+
+  it("an item that was leased ahead and never started is released, and has lost nothing", async () => {
+    await make("a", "b");
+    const folder = directory.file("marks");
+    mkdirSync(folder, { recursive: true });
+    const [a] = await hold({ pid: await deadPid() }, 2);
+    const path = createStartMarks(folder, "holder-1", 4);
+    const marks = readFileSync(path);
+    marks.writeBigUInt64LE(BigInt(a?.ref ?? 0), 32); // the third record
+    marks.writeUInt32LE(a?.attempt ?? 0, 40);
+    writeFileSync(path, marks);
+    expect(await reapAs({ startMarksFolder: folder })).toBe(2);
+    expect(await kit.outcomes("a")).toEqual(["lost"]);
+    expect(await kit.outcomes("b")).toEqual(["released"]);
+    expect(await kit.item("b")).toMatchObject({ state: "ready", lostCount: 0, attemptsCounted: 0 });
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it("marks of another machine or another boot say nothing, so all items count as started", async () => {
+    await make("a");
+    const folder = directory.file("marks");
+    mkdirSync(folder, { recursive: true });
+    await hold({ host: "elsewhere", pid: await deadPid() }, 1);
+    createStartMarks(folder, "holder-1", 4);
+    kit.clock.advance(TTL_MS);
+    expect(await reapAs({ startMarksFolder: folder })).toBe(1);
+    expect(await kit.outcomes("a")).toEqual(["lost"]);
   });
 
   it("a living process of this machine is left alone until its heartbeats stop", async () => {
