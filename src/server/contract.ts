@@ -14,7 +14,9 @@ import type { RouteSpec } from "./contract/route.ts";
 import { scheduleRoutes } from "./contract/schedules.ts";
 import { sessionRoutes } from "./contract/session.ts";
 import { systemRoutes } from "./contract/system.ts";
+import { targetRoutes } from "./contract/targets.ts";
 import { trendRoutes } from "./contract/trends.ts";
+import { upkeepRoutes } from "./contract/upkeep.ts";
 
 /** The prefix of every route of this version. */
 export const API_PREFIX = "/api/v1";
@@ -29,6 +31,8 @@ export const ROUTES = {
   ...queueRoutes,
   ...trendRoutes,
   ...scheduleRoutes,
+  ...targetRoutes,
+  ...upkeepRoutes,
   ...systemRoutes,
   ...sessionRoutes,
 } as const;

@@ -14,7 +14,9 @@ import { queueHandlers, queueItemHandlers } from "./routes/queues.ts";
 import { scheduleHandlers } from "./routes/schedules.ts";
 import { sessionHandlers } from "./routes/session.ts";
 import { systemHandlers } from "./routes/system.ts";
+import { targetHandlers } from "./routes/targets.ts";
 import { trendHandlers } from "./routes/trends.ts";
+import { upkeepHandlers } from "./routes/upkeep.ts";
 
 const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> } = {
   ...letterHandlers,
@@ -28,6 +30,8 @@ const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> }
   ...queueItemHandlers,
   ...itemHandlers,
   ...scheduleHandlers,
+  ...targetHandlers,
+  ...upkeepHandlers,
   ...systemHandlers,
   ...sessionHandlers,
 };

@@ -246,6 +246,16 @@ const CHANGES: {
     call: (client) =>
       client.call("POST /targets/{target}/receipts", { params: billing, body: { receipt: {} } }),
   },
+  "PUT /targets/{target}": {
+    leaves: "queue_created",
+    call: (client) =>
+      client.call("PUT /targets/{target}", { params: billing, body: { url: "http://127.0.0.1:9/" } }),
+  },
+  "POST /targets/{target}/recover": "begins a retry; test/server/upkeep.test.ts sees its entry",
+  "POST /fixes/preview": "only counts",
+  "POST /fixes/apply": "begins an edit and a retry; test/server/upkeep.test.ts sees their entries",
+  "POST /letters/maintain": "begins operations; test/server/upkeep.test.ts sees their entries",
+  "POST /worktrees/clean": "calls the function of the command; test/server/upkeep.test.ts sees its entry",
   "POST /store/check": "only reads",
   "POST /session": "the token that it exchanges names the person; see the test of sessions below",
   "DELETE /session": "as above",

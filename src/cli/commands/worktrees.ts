@@ -1,11 +1,13 @@
 /** `redrive worktrees list|clean`: lists and removes the git worktrees of agents. */
-import type { Engine } from "../../engine.ts";
-import { isError } from "../../errors.ts";
-import { requireJob } from "../../queue/find-job.ts";
-import { hasLetters, statusOf } from "../../queue/job-summary.ts";
-import type { JsonObject } from "../../std/json.ts";
-import { type CleanReport, cleanWorktrees } from "../../workspace/clean.ts";
-import { listWorktrees, takeInventory, type WorktreeEntry } from "../../workspace/inventory.ts";
+import {
+  type CleanReport,
+  cleanReportToJson,
+  listJobWorktrees,
+  removeWorktrees,
+  worktreeToJson,
+} from "../../service/clean-worktrees.ts";
+import { compact } from "../../std/json.ts";
+import type { WorktreeEntry } from "../../workspace/inventory.ts";
 import { MAIN_NAME } from "../../workspace/registry.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -18,9 +20,9 @@ const list = command({
   examples: ["redrive worktrees list", "redrive worktrees list --job nightly"],
   options: { job: word("--job <job>", "only worktrees of this job") },
   run: async (context, { job: name }) => {
-    const job = await context.withStore((engine) => jobIdOf(context, engine, name));
-    const entries = await listWorktrees(context.home, { ...(job !== undefined && { job }) });
-    return context.answer({ worktrees: entries.map(entryToJson) }, () => listText(context, entries));
+    const { home } = context;
+    const entries = await context.withStore((engine) => listJobWorktrees(engine, home, name));
+    return context.answer({ worktrees: entries.map(worktreeToJson) }, () => listText(context, entries));
   },
 });
 
@@ -35,69 +37,20 @@ const clean = command({
     yes,
   },
   run: async (context, { job, force, dryRun: isPreview, yes: isAgreed }) => {
-    const report = await context.withStore(async (engine) => {
-      const id = await jobIdOf(context, engine, job);
-      const options = {
-        ...(id !== undefined && { job: id }),
-        force,
-        isNeeded: (entry: WorktreeEntry) => isNeeded(engine, entry),
-        hasEnded: (jobId: string) => hasEnded(engine, jobId),
-        hasLetters: (jobId: string) => hasLetters(engine, jobId),
-      };
-      const plan = await cleanWorktrees(context.home, { ...options, dryRun: true });
-      const things = plan.removed.length + plan.branchesRemoved.length;
-      if (isPreview || things === 0) return plan;
-      if (!isAgreed) await context.confirm(`${removedText(plan, "Remove")}?`);
-      const done = await cleanWorktrees(context.home, options);
-      const details = { worktrees: done.removed.length, branches: done.branchesRemoved.length };
-      await engine.recordChange({ action: "worktrees_removed", details });
-      return done;
-    });
-    const document = { ...reportToJson(report), dry_run: isPreview };
+    const confirm = async (plan: CleanReport) => {
+      if (!isPreview && !isAgreed) await context.confirm(`${removedText(plan, "Remove")}?`);
+      return !isPreview;
+    };
+    const { home } = context;
+    const report = await context.withStore((engine) =>
+      removeWorktrees(engine, { home, force, confirm, ...compact({ job }) }),
+    );
+    const document = { ...cleanReportToJson(report), dry_run: isPreview };
     return context.answer(document, () => reportText(report, { isPreview, force }));
   },
 });
 
 export const commands = { list, clean };
-
-/** Resolves a job name. Also accepts ids of jobs in other stores, because they may have worktrees here. */
-async function jobIdOf({ home }: Context, engine: Engine, idOrName: string | undefined) {
-  if (idOrName === undefined) return undefined;
-  try {
-    return (await requireJob(engine, idOrName)).id;
-  } catch (error) {
-    const hasWorktrees = async () => (await takeInventory(home, { job: idOrName })).length > 0;
-    if (isError(error, "job_not_found") && (await hasWorktrees())) return idOrName;
-    throw error;
-  }
-}
-
-/** Whether a letter needs the worktree. Assumes so for jobs of other stores, whose letters cannot be read. */
-async function isNeeded(engine: Engine, { state, jobId, itemId }: WorktreeEntry): Promise<boolean> {
-  if (state !== "kept" || itemId === undefined) return false;
-  if ((await engine.findJob(jobId)) === null) return true;
-  const { total } = await engine.listLetters({ queue: jobId, itemIds: [itemId], limit: 1 });
-  return total > 0;
-}
-
-async function hasEnded(engine: Engine, jobId: string): Promise<boolean> {
-  const job = await engine.findJob(jobId);
-  return job !== null && !["running", "interrupted"].includes(await statusOf(engine, job));
-}
-
-function entryToJson(entry: WorktreeEntry): JsonObject {
-  const { path, repo, jobId, state, branch, itemId = null, attempt = null, why = null, pid } = entry;
-  return { path, repo, job_id: jobId, state, branch, item_id: itemId, attempt, why, pid };
-}
-
-function reportToJson({ removed, left, branchesRemoved, branchesLeft }: CleanReport): JsonObject {
-  return {
-    removed: removed.map(entryToJson),
-    left: left.map(({ entry, why }) => ({ ...entryToJson(entry), left_because: why })),
-    branches_removed: branchesRemoved,
-    branches_left: branchesLeft.map(({ branch, why }) => ({ branch, left_because: why })),
-  };
-}
 
 function listText({ columns }: Context, entries: readonly WorktreeEntry[]): string {
   if (entries.length === 0) return "No worktrees.\n";

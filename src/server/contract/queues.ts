@@ -13,7 +13,7 @@ const address = z.strictObject({ queue: name, item_id: itemId });
 const found = ["job_not_found", "item_not_found"] as const;
 
 /** The settings of a queue, with the names of the command line options. */
-const settings = z.strictObject({
+export const queueSettings = z.strictObject({
   retries: z.number().int().min(0).max(9999).optional(),
   backoff: z
     .string()
@@ -76,7 +76,7 @@ export const queueRoutes = {
     tag,
     summary: "Create a queue. Creating it again with the same settings changes nothing.",
     role: "admin",
-    body: settings.extend({ name }),
+    body: queueSettings.extend({ name }),
     response: queue,
     status: 201,
     errors: ["job_changed", "usage"],
@@ -97,7 +97,7 @@ export const queueRoutes = {
     summary: "Change settings of a queue; other settings stay unchanged.",
     role: "admin",
     params,
-    body: settings,
+    body: queueSettings,
     response: queue,
     errors: ["job_not_found", "job_changed", "usage"],
   },

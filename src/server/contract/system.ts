@@ -1,16 +1,15 @@
-/** Routes of what spans queues: overview, events, errors, receipts, alerts, the store, settings and the audit. */
+/** Routes of what spans queues: overview, events, errors, alerts, the store, settings and the audit. */
 import * as z from "zod";
 import { ERROR_ORIGINS } from "../../item/error-log.ts";
 import { EVENT_TYPES } from "../../item/event.ts";
-import { count, event, next, queue, time } from "./documents.ts";
-import { duration, itemId, limit, name, sentence } from "./filter.ts";
+import { count, event, next, time } from "./documents.ts";
+import { duration, itemId, limit, name } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
 const cursor = z
   .string()
   .regex(/^\d{1,16}$/)
   .optional();
-const target = z.strictObject({ target: name });
 
 const eventFilter = z.strictObject({
   queue: name.optional(),
@@ -76,56 +75,6 @@ export const systemRoutes = {
     }),
     response: z.looseObject({ errors: z.array(z.looseObject({ id: count, timestamp: time })), next }),
     errors: ["job_not_found"],
-  },
-  "GET /targets": {
-    id: "listTargets",
-    tag: "receipts",
-    summary: "List the receipt targets.",
-    role: "viewer",
-    response: z.looseObject({ targets: z.array(queue) }),
-    errors: [],
-  },
-  "GET /targets/{target}": {
-    id: "showTarget",
-    tag: "receipts",
-    summary: "Show a receipt target.",
-    role: "viewer",
-    params: target,
-    response: queue,
-    errors: ["job_not_found"],
-  },
-  "POST /targets/{target}/pause": {
-    id: "pauseTarget",
-    tag: "receipts",
-    summary: "Pause a target: nothing is sent, receipts are kept.",
-    role: "operator",
-    params: target,
-    body: z.strictObject({ reason: sentence.optional() }),
-    response: queue,
-    errors: ["job_not_found"],
-    isRepeatable: true,
-  },
-  "POST /targets/{target}/resume": {
-    id: "resumeTarget",
-    tag: "receipts",
-    summary: "Resume a paused target.",
-    role: "operator",
-    params: target,
-    response: queue,
-    errors: ["job_not_found"],
-    isRepeatable: true,
-  },
-  "POST /targets/{target}/receipts": {
-    id: "sendReceipt",
-    tag: "receipts",
-    summary: "Store a receipt for delivery. A repeated request with the same key and receipt has no effect.",
-    role: "operator",
-    params: target,
-    body: z.strictObject({ receipt: z.record(z.string(), z.unknown()), key: itemId.optional() }),
-    response: z.looseObject({ key: z.string(), is_new: z.boolean() }),
-    status: 202,
-    errors: ["job_not_found", "receipt_conflict", "usage", "input_invalid"],
-    isRepeatable: true,
   },
   "GET /alerts": {
     id: "listAlerts",

@@ -62,7 +62,7 @@ async function shown(engine: Engine, job: Job): Promise<JsonObject> {
 }
 
 /** Converts the settings of a request, which have the names of options, to those of the library. */
-function settingsFrom(given: RouteInput<Routes["PATCH /queues/{queue}"]>["body"]): QueueSettings {
+export function settingsFrom(given: RouteInput<Routes["PATCH /queues/{queue}"]>["body"]): QueueSettings {
   const duration = (text: string | null | undefined, what: string) =>
     typeof text === "string" ? parseDuration(text, what) : text;
   const { backoff, breaker, rate, schema } = given;

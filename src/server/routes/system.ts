@@ -1,20 +1,14 @@
-/** Handlers of the routes of what spans queues: overview, events, errors, receipts, alerts, the store and settings. */
-import { Outbox } from "../../delivery/outbox.ts";
-import { orderOf, receiptOf } from "../../delivery/receipt.ts";
-import { listTargets, summariseTarget, targetSpecOf, targetToJson } from "../../delivery/target-settings.ts";
+/** Handlers of the routes of what spans queues: overview, events, errors, alerts, the store and settings. */
 import type { Engine } from "../../engine.ts";
-import { RedriveError } from "../../errors.ts";
-import { contentId, idProblem } from "../../intake/identity.ts";
 import { eventToJson } from "../../item/event.ts";
-import type { Job } from "../../item/job.ts";
 import { errorToJson, readErrors } from "../../queue/error-log.ts";
-import { requireJob, requireTarget } from "../../queue/find-job.ts";
+import { requireJob } from "../../queue/find-job.ts";
 import { notificationToJson } from "../../service/alert-message.ts";
 import { Watcher } from "../../service/alert-watcher.ts";
 import { metricsToJson, readMetrics } from "../../service/metrics.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { parseDuration } from "../../std/duration.ts";
-import { compact, type Json, type JsonObject } from "../../std/json.ts";
+import { compact, type Json } from "../../std/json.ts";
 import { listAudit } from "../audit.ts";
 import type { Handler } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
@@ -64,35 +58,6 @@ export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     });
     const { errors, next } = await readErrors(engine, { ...wanted, limit });
     return { errors: errors.map(errorToJson), next: next === null ? null : String(next) };
-  },
-
-  "GET /targets": async ({ engine }) => ({ targets: (await listTargets(engine)).map(targetToJson) }),
-
-  "GET /targets/{target}": async ({ engine }, { params }) =>
-    shown(engine, await requireTarget(engine, params.target)),
-
-  "POST /targets/{target}/pause": async ({ engine, author }, { params, body: { reason = "" } }) => {
-    const { id } = await requireTarget(engine, params.target);
-    return shown(engine, await engine.changeJob(id, { pause: { author, reason } }));
-  },
-
-  "POST /targets/{target}/resume": async ({ engine }, { params }) => {
-    const { id } = await requireTarget(engine, params.target);
-    return shown(engine, await engine.changeJob(id, { pause: null }));
-  },
-
-  "POST /targets/{target}/receipts": async ({ engine }, { params, body }) => {
-    const target = await requireTarget(engine, params.target);
-    const data = receiptOf(body.receipt);
-    const key = body.key ?? contentId(data);
-    const problem = idProblem(key);
-    if (problem !== undefined) throw new RedriveError("usage", `The receipt key ${problem}.`);
-    const orderingKey = orderOf(data, targetSpecOf(target).delivery.orderField);
-    const isNew = await new Outbox(engine, target.id).add(compact({ itemId: key, data, orderingKey }));
-    const details = { count: 1 };
-    if (isNew)
-      await engine.recordChange({ action: "receipts_sent", queue: target.id, item_id: key, details });
-    return { key, is_new: isNew };
   },
 
   "GET /alerts": async ({ engine, config }) => {
@@ -155,8 +120,4 @@ async function eventFilter(
 ) {
   const id = queue === undefined ? undefined : (await requireJob(engine, queue)).id;
   return compact({ queue: id, types }) as { readonly queue?: string; readonly types?: never };
-}
-
-async function shown(engine: Engine, job: Job): Promise<JsonObject> {
-  return targetToJson(await summariseTarget(engine, job));
 }
