@@ -2,6 +2,7 @@
 import type { ErrorClass, ErrorTypeName } from "./error-type.ts";
 import type { GroupState } from "./group.ts";
 import type { Letter } from "./letter.ts";
+import type { LetterCondition } from "./letter-condition.ts";
 import type { ItemState } from "./state.ts";
 
 /** The events from which a letter's age is measured. Only imported letters arrive later than their last failure. */
@@ -64,7 +65,12 @@ export interface LetterQuery extends LetterFilter {
   readonly parts?: readonly LetterPart[];
   /** If false, the total is not counted and may be 0. Default true. */
   readonly counted?: boolean;
+  /** Leaves out the letters for which this is false. Letters for which it is unknown are on the page; see `undecided`. */
+  readonly condition?: LetterCondition;
 }
+
+/** What a store searches by. */
+export type LetterSearch = LetterFilter & Pick<LetterQuery, "condition">;
 
 /**
  * The parts of a letter. `record`: state, revision, redrives, reason, poison, artifacts, resolution. `times`: also the
@@ -86,6 +92,16 @@ export interface LetterPage {
   readonly letters: readonly StoredLetter[];
   readonly total: number;
   readonly next: string | null;
+  /**
+   * With a condition: the letters of the page for which it is unknown, by `letterSequence`, and the number of such letters in
+   * the total. Absent if the store evaluated no condition.
+   */
+  readonly undecided?: Undecided;
+}
+
+export interface Undecided {
+  readonly letterSequences: ReadonlySet<number>;
+  readonly total: number;
 }
 
 /** Selects burials by their death records. */

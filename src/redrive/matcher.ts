@@ -3,12 +3,7 @@ import type { LetterPart } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { FAILURE_FORM } from "../item/failure.ts";
 import { LETTER_FIELDS, type Letter, letterFieldsToJson, letterToJson } from "../item/letter.ts";
-import {
-  type Evaluate,
-  type ExpressionVariables,
-  type KnownVariables,
-  requireExpression,
-} from "../std/expression.ts";
+import { type ExpressionVariables, type KnownVariables, requireCompiled } from "../std/expression.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import { type NamedFields, namedIn, partOf, partsNamedIn } from "./named-parts.ts";
 
@@ -33,7 +28,7 @@ function lastFailure({ failureHistory }: Letter, fields?: readonly string[]): Js
 
 /** Throws `filter_invalid` for an expression that does not compile or cannot be evaluated for a letter. */
 export function compileMatcher(where: string): (letter: Letter) => boolean {
-  const evaluate = evaluatorOf(where);
+  const { evaluate } = compiledWhere(where);
   const variablesOf = variablesFor(where);
   return (letter) => {
     const answer = evaluate(variablesOf(letter));
@@ -42,17 +37,15 @@ export function compileMatcher(where: string): (letter: Letter) => boolean {
   };
 }
 
-/**
- * Compiles the expression, or returns the cached one, because a search compiles its expression several times.
- */
-function evaluatorOf(where: string): Evaluate {
+/** Compiles the expression, or returns the last one, because every page of a search asks for it. */
+export function compiledWhere(where: string): ReturnType<typeof requireCompiled> {
   if (last?.where !== where) {
-    last = { where, evaluate: requireExpression(where, LETTER_VARIABLES, "The filter") };
+    last = { where, compiled: requireCompiled(where, LETTER_VARIABLES, "The filter") };
   }
-  return last.evaluate;
+  return last.compiled;
 }
 
-let last: { readonly where: string; readonly evaluate: Evaluate } | undefined;
+let last: { readonly where: string; readonly compiled: ReturnType<typeof requireCompiled> } | undefined;
 
 function noAnswer(where: string, letter: Letter, message: string): RedriveError {
   return new RedriveError(
@@ -71,7 +64,7 @@ export interface PartMatcher {
 
 /** Determines which parts of a letter the expression reads: from its text, or else during evaluation. */
 export function compilePartMatcher(where: string): PartMatcher {
-  const evaluate = evaluatorOf(where);
+  const { evaluate } = compiledWhere(where);
   const parts = new Set(partsNamedIn(where, [])); // others are loaded on demand
   let isMissing = false;
   const variablesOf = variablesFor(where, {

@@ -6,13 +6,11 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 import type { LetterFilter } from "../item/letter-query.ts";
 import { ITEM_STATES, type ItemState } from "../item/state.ts";
-import { environmentFor } from "../std/expression.ts";
-import { LETTER_VARIABLES } from "./matcher.ts";
+import { compiledWhere } from "./matcher.ts";
 
-/** Adds the expression's conditions to the filter. The caller must have compiled the expression before. */
+/** Adds the expression's conditions to the filter. */
 export function narrowedBy(where: string, filter: LetterFilter): LetterFilter {
-  const { ast } = environmentFor(LETTER_VARIABLES).parse(where);
-  return partsOf(ast).reduce((narrow, part) => narrowBy(narrow, part), filter);
+  return partsOf(compiledWhere(where).tree).reduce((narrow, part) => narrowBy(narrow, part), filter);
 }
 
 function partsOf(node: ASTNode): readonly ASTNode[] {

@@ -6,14 +6,15 @@ import {
   type LetterPage,
   type LetterPart,
   type LetterQuery,
+  type LetterSearch,
   type StoredLetter,
 } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
+import { canBeFalse, isDecidable, type LetterCondition } from "../item/letter-condition.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
 import { KIND_RULES, type OperationKind } from "../item/operation.ts";
 import type { ItemState } from "../item/state.ts";
-import type { PartMatcher } from "./matcher.ts";
 import { partsNamedIn } from "./named-parts.ts";
 
 /** Defines a set of letters. An invalid selection is an error; it never matches all letters. */
@@ -71,11 +72,13 @@ export async function* selectPages(
   options: SelectOptions = {},
 ): AsyncGenerator<SelectedPage> {
   const { where } = selection;
+  const search = await searchFor(selection);
   const parts = where === undefined ? LETTER_PARTS : partsNamedIn(where);
-  let isWhole = parts.some((part) => part !== "data"); // whole letters are cheaper here
+  // Whole letters are cheaper here.
+  let isWhole = search.isDecidable || parts.some((part) => part !== "data");
   let cursor: string | null | undefined = options.cursor;
   if (!isWhole) {
-    for await (const { letters, read, next } of searchPages(engine, selection, options)) {
+    for await (const { letters, read, next } of searchPages(engine, search, options)) {
       isWhole = letters.length * MATCHES_FEW > read.length;
       if (isWhole) break; // reads the page again
       yield { letters: await whole(engine, letters), next };
@@ -84,7 +87,7 @@ export async function* selectPages(
   }
   if (!isWhole) return;
   const from = typeof cursor === "string" ? { cursor } : {};
-  yield* searchPages(engine, selection, { ...options, ...from, isWhole });
+  yield* searchPages(engine, search, { ...options, ...from, isWhole });
 }
 
 /**
@@ -94,11 +97,27 @@ export async function* selectPages(
 const MATCHES_FEW = 20;
 
 export async function countSelected(engine: Engine, selection: Selection): Promise<number> {
-  if (selection.where === undefined) {
-    return (await engine.listLetters({ ...selection.filter, limit: 0 })).total;
+  const search = await searchFor(selection);
+  if (search.where === undefined || search.isDecidable) {
+    const page = await engine.listLetters({ ...searchedBy(search), limit: 0 });
+    const undecided = undecidedIn(page, search);
+    if (undecided === 0) return page.total;
+    if (undecided !== undefined) return page.total - undecided + (await countUndecided(engine, search));
   }
   let count = 0;
-  for await (const page of searchPages(engine, selection, {})) count += page.letters.length;
+  for await (const page of searchPages(engine, search, {})) count += page.letters.length;
+  return count;
+}
+
+async function countUndecided(engine: Engine, search: Search): Promise<number> {
+  if (search.condition === undefined) return 0;
+  const undecided: Search = {
+    ...search,
+    condition: { is: "undecided", of: search.condition },
+    isDecidable: false,
+  };
+  let count = 0;
+  for await (const page of searchPages(engine, undecided, {})) count += page.letters.length;
   return count;
 }
 
@@ -117,26 +136,31 @@ export async function selectPage(
   selection: Selection,
   page: PageRequest,
 ): Promise<LetterPage> {
-  const { filter, where } = selection;
-  if (where === undefined) return engine.listLetters({ ...filter, ...page });
-  const narrowed = { filter: await narrow(filter, where), where };
-  return searchPage(engine, narrowed, page);
+  const search = await searchFor(selection);
+  if (search.where === undefined) return engine.listLetters({ ...search.filter, ...page });
+  const isCounted = page.counted ?? true;
+  if (search.isDecidable && (isCounted || !isOfText(search))) {
+    const { undecided, ...found } = await engine.listLetters({ ...searchedBy(search), ...page });
+    if (undecided !== undefined && (isCounted ? undecided.total : undecided.letterSequences.size) === 0)
+      return found;
+  }
+  return searchPage(engine, search, page);
 }
 
 /** Reads all letters if a total is needed. Otherwise starts at the cursor and stops after the page. */
 async function searchPage(
   engine: Engine,
-  selection: Selection & { readonly where: string },
+  search: Search,
   { limit, cursor, order = "newest", counted = true }: PageRequest,
 ): Promise<LetterPage> {
   const isFromStart = cursor === undefined || !counted;
-  const first = { ...selection.filter, order, limit: 1 };
+  const first = { ...searchedBy(search), order, limit: 1, counted: false };
   const start = isFromStart ? undefined : (await engine.listLetters({ ...first, cursor })).letters[0];
   const letters: StoredLetter[] = [];
   let [total, isReached, hasMore] = [0, isFromStart, false];
   let last: { readonly query: LetterQuery; readonly index: number } | undefined;
   const from = counted || cursor === undefined ? {} : { cursor };
-  for await (const { query, read, letters: matching } of searchPages(engine, selection, { order, ...from })) {
+  for await (const { query, read, letters: matching } of searchPages(engine, search, { order, ...from })) {
     const found = new Set(matching);
     total += matching.length;
     for (const [index, letter] of read.entries()) {
@@ -178,51 +202,94 @@ async function whole(engine: Engine, found: readonly StoredLetter[]): Promise<re
   return letters;
 }
 
+/** A selection as it is searched: the store leaves out letters, and the expression is evaluated for those that it cannot decide. */
+interface Search extends Selection {
+  readonly condition?: LetterCondition;
+  /** Whether the store can decide nearly all letters. */
+  readonly isDecidable: boolean;
+}
+
+async function searchFor({ filter, where }: Selection): Promise<Search> {
+  if (where === undefined) return { filter, isDecidable: false };
+  const { storeCondition } = await import("./store-condition.ts");
+  const { narrowedBy } = await import("./push-down.ts");
+  const condition = storeCondition(where); // throws if the expression is invalid
+  return {
+    filter: narrowedBy(where, filter),
+    where,
+    isDecidable: isDecidable(condition),
+    ...((isDecidable(condition) || canBeFalse(condition)) && { condition }),
+  };
+}
+
+function searchedBy({ filter, condition }: Search): LetterSearch {
+  return { ...filter, ...(condition !== undefined && { condition }) };
+}
+
+/** Stores find pages of letters by their texts faster without a condition. */
+function isOfText({ filter }: Search): boolean {
+  return filter.text !== undefined;
+}
+
+/** Returns undefined if the store evaluated no condition. */
+function undecidedIn({ undecided }: LetterPage, { where }: Search): number | undefined {
+  return where === undefined ? 0 : undecided?.total;
+}
+
 async function* searchPages(
   engine: Engine,
-  { filter, where }: Selection,
+  search: Search,
   { order = "newest", signal, cursor, isWhole = false }: SelectOptions & { readonly isWhole?: boolean },
 ): AsyncGenerator<SearchedPage> {
-  const matcher = await partMatcherOf(where, isWhole);
-  const narrowed = where === undefined ? filter : await narrow(filter, where);
+  const matcher = await partMatcherOf(search, isWhole);
+  const searched = isOfText(search) ? search.filter : searchedBy(search);
   let at: string | null | undefined = cursor;
   let size = FIRST_PAGE;
   while (at !== null) {
     signal?.throwIfAborted();
     const parts = matcher.parts();
     const query = {
-      ...narrowed,
+      ...searched,
       order,
       limit: Math.min(size, pageMax(parts)),
       counted: false,
       ...(parts !== undefined && { parts }),
       ...(at !== undefined && { cursor: at }),
     };
-    const { letters: read, next }: LetterPage = await engine.listLetters(query);
-    const letters = matcher.filter(read);
+    const page: LetterPage = await engine.listLetters(query);
+    const letters = matcher.filter(page.letters, page.undecided?.letterSequences);
     if (letters === null) continue; // reads the page again with the parts that the expression needs
-    yield { query, read, letters, next };
-    at = next;
+    yield { query, read: page.letters, letters, next: page.next };
+    at = page.next;
     size *= GROWTH;
   }
 }
 
-/** Evaluates the expression on partly loaded letters, or on whole ones if the caller needs them anyway. */
-async function partMatcherOf(
-  where: string | undefined,
-  isWhole: boolean,
-): Promise<Pick<PartMatcher, "filter"> & { readonly parts: () => readonly LetterPart[] | undefined }> {
-  if (where === undefined) return { parts: () => undefined, filter: (letters) => letters };
-  const { compileMatcher, compilePartMatcher } = await import("./matcher.ts");
-  if (!isWhole) return compilePartMatcher(where);
-  const matches = compileMatcher(where);
-  return { parts: () => undefined, filter: (letters) => letters.filter(matches) };
+interface SearchMatcher {
+  readonly parts: () => readonly LetterPart[] | undefined;
+  /** The matching letters; those that the store has decided match. */
+  readonly filter: (
+    letters: readonly StoredLetter[],
+    undecided: ReadonlySet<number> | undefined,
+  ) => readonly StoredLetter[] | null;
 }
 
-async function narrow(filter: LetterFilter, where: string): Promise<LetterFilter> {
-  await matcherOf(where); // throws if the expression is invalid
-  const { narrowedBy } = await import("./push-down.ts");
-  return narrowedBy(where, filter);
+/** Evaluates the expression on partly loaded letters, or on whole ones if the caller needs them anyway. */
+async function partMatcherOf({ where }: Search, isWhole: boolean): Promise<SearchMatcher> {
+  if (where === undefined) return { parts: () => undefined, filter: (letters) => letters };
+  const { compileMatcher, compilePartMatcher } = await import("./matcher.ts");
+  if (!isWhole) {
+    const { parts, filter } = compilePartMatcher(where);
+    return { parts, filter };
+  }
+  const matches = compileMatcher(where);
+  return {
+    parts: () => undefined,
+    filter: (letters, undecided) =>
+      undecided?.size === 0
+        ? letters
+        : letters.filter((letter) => undecided?.has(letter.letterSequence) === false || matches(letter)),
+  };
 }
 
 /** Restricts the selection to states that the operation kind accepts; throws if none is left. */

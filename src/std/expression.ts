@@ -4,7 +4,13 @@
  * match. `has(item.x)` tests for a field, `item.?x.orValue(0)` gives a default. Numbers are doubles that mix with integers;
  * only integers beyond 2^53 are CEL integers, so that no digit is lost.
  */
-import { Environment, EvaluationError, ParseError, TypeError as TypingError } from "@marcbachmann/cel-js";
+import {
+  type ASTNode,
+  Environment,
+  EvaluationError,
+  ParseError,
+  TypeError as TypingError,
+} from "@marcbachmann/cel-js";
 import { RedriveError } from "../errors.ts";
 import { type Json, parseJson, stringifyJson } from "./json.ts";
 import { nearest } from "./nearest.ts";
@@ -20,7 +26,7 @@ export type Evaluate<T = boolean> = (variables: ExpressionVariables) => Answer<T
 
 /** A compiled expression, or the error and the word of the text that caused it. */
 export type Compiled<T = boolean> =
-  | { readonly ok: true; readonly evaluate: Evaluate<T> }
+  | { readonly ok: true; readonly evaluate: Evaluate<T>; readonly tree: ASTNode }
   | {
       readonly ok: false;
       readonly message: string;
@@ -44,6 +50,15 @@ export function compileValue(text: string, known: KnownVariables): Compiled<Json
 }
 
 export function requireExpression(text: string, known: KnownVariables, what: string): Evaluate {
+  return requireCompiled(text, known, what).evaluate;
+}
+
+/** Like `requireExpression`, with the syntax tree. */
+export function requireCompiled(
+  text: string,
+  known: KnownVariables,
+  what: string,
+): Compiled & { readonly ok: true } {
   return required(compileExpression(text, known), `${what} "${shortened(text)}"`, {
     hint: "It matches nothing. Write CEL, e.g. item.priority > 3 && has(item.name).",
   });
@@ -52,7 +67,7 @@ export function requireExpression(text: string, known: KnownVariables, what: str
 export function requireValue(text: string, known: KnownVariables, what: string): Evaluate<Json> {
   return required(compileValue(text, known), `${what} "${shortened(text)}"`, {
     hint: `Nothing was changed. Write CEL, e.g. item.count + 1; quote texts: "new".`,
-  });
+  }).evaluate;
 }
 
 function shortened(text: string): string {
@@ -63,8 +78,12 @@ const SHOWN_CHARS_MAX = 500;
 
 export const FILTER_VARIABLES: KnownVariables = new Map([["item", "any"]]);
 
-function required<T>(compiled: Compiled<T>, what: string, { hint }: { hint: string }): Evaluate<T> {
-  if (compiled.ok) return compiled.evaluate;
+function required<T>(
+  compiled: Compiled<T>,
+  what: string,
+  { hint }: { hint: string },
+): Compiled<T> & { ok: true } {
+  if (compiled.ok) return compiled;
   const meant = compiled.suggestion === undefined ? "" : `; did you mean ${compiled.suggestion}?`;
   throw new RedriveError("filter_invalid", `${what}: ${compiled.message}${meant || "."}`, { hint });
 }
@@ -90,7 +109,7 @@ function compile<T>(text: string, known: KnownVariables, kind: Kind<T>): Compile
     if (refusal !== null) return { ok: false, message: refusal };
     const unknown = unknownInHas(text, known);
     if (unknown) return unknown;
-    return { ok: true, evaluate: (variables) => evaluate(parsed, variables, kind) };
+    return { ok: true, evaluate: (variables) => evaluate(parsed, variables, kind), tree: parsed.ast };
   } catch (error) {
     return refusedAt(text, error, known);
   }

@@ -94,12 +94,27 @@ describe.each([
     };
     const page = await selectPage(
       watched,
-      { filter: {}, where: "item.n >= 0" },
+      { filter: {}, where: "[item].exists(i, i.n >= 0)" },
       { limit: 1, counted: false },
     );
     expect(page.letters).toHaveLength(1);
     expect(page.next).not.toBeNull();
     expect(asked.filter(({ limit }) => limit > 2)).toHaveLength(1);
+  });
+
+  it("a page of an expression that the store can decide is one query of that size", async () => {
+    const asked: LetterQuery[] = [];
+    const watched: Engine = {
+      ...engine,
+      listLetters: (query) => {
+        asked.push(query);
+        return engine.listLetters(query);
+      },
+    };
+    const selection = { filter: {}, where: "item.n % 2 == 0 && failure.error_message.contains('failed')" };
+    const page = await selectPage(watched, selection, { limit: 1 });
+    expect([page.letters.length, page.total > 1, page.next === null]).toEqual([1, true, false]);
+    expect(asked.map(({ limit }) => limit)).toEqual([1]);
   });
 });
 

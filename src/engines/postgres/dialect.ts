@@ -28,6 +28,7 @@ export const DIALECT: Dialect = {
   heldBy: (holder) => `SELECT DISTINCT i.ref FROM ${HELD} WHERE l.holder = ${holder}`,
   indexedBy: () => "",
   joinInOrder: "JOIN",
+  separately: "OFFSET 0",
   errors: ERRORS,
   forUpdate: "FOR UPDATE",
   forShare: "FOR SHARE",

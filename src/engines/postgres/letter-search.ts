@@ -2,14 +2,16 @@
  * Translates letter filters to SQL. Waiting and resolved letters are in different tables, so a search queries every source
  * that the states of the filter need.
  */
-import type { LetterFilter } from "../../engine.ts";
+import type { LetterFilter, LetterSearch } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { foldMessage } from "../sql/bury.ts";
 import { allOf, condition, groupConditions } from "../sql/conditions.ts";
 import type { Db, Fragment, MatchingLetters, Step } from "../sql/db.ts";
+import { conditionSql } from "../sql/letter-condition.ts";
 import {
   DEAD,
   type Found,
+  type LettersFound,
   pageOf,
   ROWS,
   type Search,
@@ -19,15 +21,17 @@ import {
   WAITING,
 } from "../sql/letter-search.ts";
 import { DIALECT } from "./dialect.ts";
+import { POSTGRES_JSON } from "./json-values.ts";
 import type { Tx } from "./session.ts";
 
 /** FROM and WHERE for letters `l` of a source. Joins items `i` and groups `g` only if the filter or `columns` use them. */
 export function matching(
   { now }: { readonly now: number },
   source: Source,
-  filter: LetterFilter,
+  filter: LetterSearch,
   columns: string,
-): Fragment {
+): LettersFound {
+  const decision = filter.condition && conditionSql(POSTGRES_JSON, filter.condition);
   const { sql, values } = allOf([
     groupConditions(DIALECT, filter),
     condition(source.condition),
@@ -38,7 +42,12 @@ export function matching(
     filter.attemptsMax !== undefined && condition("i.attempts <= ?", filter.attemptsMax),
     filter.text !== undefined && condition("strpos(l.message, ?) > 0", foldMessage(filter.text)),
   ]);
-  return { sql: `FROM ${source.table} l ${joinsFor(columns, sql)} WHERE ${sql}`, values };
+  const joins = `${joinsFor(columns, sql, decision?.sql ?? "")} ${decision?.joins ?? ""}`;
+  return {
+    sql: `FROM ${source.table} l ${joins} WHERE ${sql}`,
+    values,
+    ...(decision && { condition: decision }),
+  };
 }
 
 /** If no letter of the chosen groups is in retry, all are dead, and no item is read. */
@@ -98,7 +107,10 @@ export function aged(filter: LetterFilter, now: number): Fragment {
 export async function searchByItem(tx: Tx, source: Source, search: Search): Promise<Found[]> {
   const { queue, ...filter } = search.filter;
   const { sql, values } = matching(tx, source, filter, "i.item_id");
-  const each = pageOf(search, `(SELECT l.no AS no, i.item_id AS key ${sql} AND i.queue = q.no) found`);
+  const each = pageOf(
+    search,
+    `(SELECT l.no AS no, i.item_id AS key, 0 AS undecided ${sql} AND i.queue = q.no) found`,
+  );
   const chosen = queue === undefined ? condition("true") : condition("q.name = ?", queue);
   const rows = await tx.all<Omit<Found, "table">>(
     `SELECT page.no, page.key FROM queues q CROSS JOIN LATERAL (${each.sql}) page WHERE ${chosen.sql}

@@ -1,5 +1,6 @@
 /** The statements of a session by their text, with parameters numbered for PostgreSQL and a name for each. */
 import { createHash } from "node:crypto";
+import { CONDITION_MARK } from "../sql/letter-condition.ts";
 
 export interface Statement {
   readonly text: string;
@@ -18,7 +19,7 @@ export class Statements {
     const known = this.#known.get(sql);
     if (known !== undefined) return known;
     const text = numbered(sql);
-    if (this.#known.size >= NAMED_MAX) return { text, name: undefined };
+    if (this.#known.size >= NAMED_MAX || sql.includes(CONDITION_MARK)) return { text, name: undefined };
     const made = { text, name: nameOf(text) };
     this.#known.set(sql, made);
     return made;

@@ -142,6 +142,8 @@ export interface Dialect {
   readonly isRowByRow: boolean;
   /** Sorts a text column by its bytes. */
   inBytes(column: string): string;
+  /** The end of a SELECT in FROM that the planner does not merge with the outer SELECT. */
+  readonly separately: string;
   /** The end of a SELECT that locks its rows until the transaction ends. */
   readonly forUpdate: string;
   readonly forShare: string;

@@ -3,7 +3,14 @@
  * another; letters in retry are found through their items. A cursor is a position, so it stays valid when
  * letters are removed.
  */
-import type { LetterFilter, LetterOrder, LetterQuery } from "../../engine.ts";
+import type {
+  LetterFilter,
+  LetterOrder,
+  LetterPage,
+  LetterQuery,
+  LetterSearch,
+  Undecided,
+} from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { ItemState } from "../../item/state.ts";
 import { groupConditions } from "./conditions.ts";
@@ -70,8 +77,9 @@ export function sourcesApart({ states = WAITING_STATES }: LetterFilter): Source[
 }
 
 /** Whether the filter uses only groups, states and times, for which counters exist. */
-export function isOfGroups(filter: LetterFilter): boolean {
+export function isOfGroups(filter: LetterSearch): boolean {
   return (
+    filter.condition === undefined &&
     filter.itemIds === undefined &&
     filter.attemptsMin === undefined &&
     filter.attemptsMax === undefined &&
@@ -91,25 +99,67 @@ export interface Found extends PageCursor {
 }
 
 export interface Search extends PageRequest {
-  readonly filter: LetterFilter;
+  readonly filter: LetterSearch;
 }
 
-/** Reads a page from one source, for the given FROM and WHERE clauses. */
-export function* searchEach(
-  db: Db,
-  { table }: Source,
-  search: Search,
-  { sql, values }: Fragment,
-): Step<Found[]> {
-  const page = pageOf(search, `(SELECT l.no AS no, ${KEY[search.order]} AS key ${sql}) found`);
-  const rows = yield* db.all<Omit<Found, "table">>(page.sql, ...values, ...page.values);
+/** Reads a page from one source, for the given letters. */
+export function* searchEach(db: Db, { table }: Source, search: Search, letters: LettersFound): Step<Found[]> {
+  if (letters.condition !== undefined && (search.order === "newest" || search.order === "oldest"))
+    return yield* decideInOrder(db, table, { search, letters, condition: letters.condition });
+  const found = foundIn(search, letters);
+  const page = pageOf(search, `(${found.sql}) found`);
+  const rows = yield* db.all<PageCursor>(page.sql, ...found.values, ...page.values);
   return rows.map((row) => ({ ...row, table }));
+}
+
+/**
+ * Evaluates the condition once for each letter, in the order of the page, until the page is full: the database would evaluate it
+ * a second time to select it, and would sort all letters if the order was that of the outer SELECT.
+ */
+function* decideInOrder(
+  db: Db,
+  table: LetterTable,
+  asked: { readonly search: Search; readonly letters: LettersFound; readonly condition: Fragment },
+): Step<Found[]> {
+  const { search, letters, condition } = asked;
+  const { order, after, limit } = search;
+  const rest = after === undefined ? { sql: "true", values: [] } : conditionAfter(order, after);
+  // One text costs less than many rows; the numbers of undecided letters are negative.
+  const row = yield* db.get<{ numbers: string | null }>(
+    `SELECT ${db.sql.jsonArray("CASE WHEN decision IS NULL THEN -no ELSE no END")} AS numbers
+       FROM (SELECT no, decision
+               FROM (SELECT l.no AS no, ${condition.sql} AS decision ${letters.sql} AND ${rest.sql.replace("no", "l.no")}
+                      ORDER BY l.no ${order === "newest" ? "DESC" : ""} ${db.sql.separately}) decided
+              WHERE decision IS NOT FALSE LIMIT ?) page`,
+    ...[...condition.values, ...letters.values, ...rest.values, limit],
+  );
+  const numbers = JSON.parse(row?.numbers ?? "[]") as number[];
+  return numbers.map((no) => ({ table, no: Math.abs(no), key: 0, undecided: no < 0 ? 1 : 0 }));
+}
+
+/** The FROM and WHERE clauses of letters `l` with their items `i` and groups `g`. */
+export interface LettersFound extends Fragment {
+  /** The condition of the search, which is evaluated for each of them. */
+  readonly condition?: Fragment;
+}
+
+/** Selects number, sort key and, with a condition, whether it is undecided. */
+function foundIn({ order }: Search, { sql, values, condition }: LettersFound): Fragment {
+  const key = `SELECT l.no AS no, ${KEY[order]} AS key`;
+  if (condition === undefined) return { sql: `${key}, 0 AS undecided ${sql}`, values };
+  return {
+    sql: `SELECT no, key, CASE WHEN decision IS NULL THEN 1 ELSE 0 END AS undecided
+            FROM (${key}, ${condition.sql} AS decision ${sql}) decided WHERE decision IS NOT FALSE`,
+    values: [...condition.values, ...values],
+  };
 }
 
 /** The letters of a page from one source, and the number of all matches. */
 export interface Part {
   readonly found: readonly Found[];
   readonly total: number;
+  /** The number of matches for which the condition is unknown. */
+  readonly undecided?: number;
 }
 
 /** Reads a page and counts all matches in one pass. */
@@ -117,20 +167,32 @@ export function* searchAndCount(
   db: Db,
   { table }: Source,
   search: Search,
-  { sql, values }: Fragment,
+  letters: LettersFound,
 ): Step<Part> {
+  const found = foundIn(search, letters);
+  const sums = "count(*) AS total, coalesce(sum(undecided), 0) AS unsure";
+  if (search.limit === 0) {
+    const only = yield* db.get<Sums>(`SELECT ${sums} FROM (${found.sql}) found`, ...found.values);
+    return { found: [], total: only?.total ?? 0, undecided: only?.unsure ?? 0 };
+  }
   const page = pageOf(search, "found");
-  const rows = yield* db.all<{ total: number; no: number | null; key: string | number }>(
-    `WITH found AS MATERIALIZED (SELECT l.no AS no, ${KEY[search.order]} AS key ${sql})
-     SELECT every.total, page.no, page.key FROM (SELECT count(*) AS total FROM found) every
-            LEFT JOIN (${page.sql}) page ON true`,
-    ...values,
+  const rows = yield* db.all<Sums & { no: number | null; key: string | number; undecided: number }>(
+    `WITH found AS MATERIALIZED (${found.sql})
+     SELECT every.total, every.unsure, page.no, page.key, page.undecided
+       FROM (SELECT ${sums} FROM found) every LEFT JOIN (${page.sql}) page ON true`,
+    ...found.values,
     ...page.values,
   );
   return {
-    found: rows.flatMap(({ no, key }) => (no === null ? [] : { table, no, key })),
+    found: rows.flatMap(({ no, key, undecided }) => (no === null ? [] : { table, no, key, undecided })),
     total: rows[0]?.total ?? 0,
+    undecided: rows[0]?.unsure ?? 0,
   };
+}
+
+interface Sums {
+  readonly total: number;
+  readonly unsure: number;
 }
 
 /** A page of letters ordered by error type. */
@@ -174,6 +236,8 @@ export function* walkTypes<Walk extends TypeWalk>(
 export interface PageCursor {
   readonly no: number;
   readonly key: string | number;
+  /** 1 if the condition of the search is unknown for the letter. */
+  readonly undecided?: number;
 }
 
 const newestFirst = (a: PageCursor, b: PageCursor) => b.no - a.no;
@@ -247,10 +311,10 @@ interface PageSql {
   readonly values: readonly (string | number)[];
 }
 
-/** Selects a page from a relation with the columns `no` and `key`. */
+/** Selects a page from a relation with the columns `no`, `key` and `undecided`. */
 export function pageOf({ order, after, limit }: PageRequest, from: string): PageSql {
   const rest = after === undefined ? { sql: "true", values: [] } : conditionAfter(order, after);
-  const sql = `SELECT no, key FROM ${from} WHERE ${rest.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
+  const sql = `SELECT no, key, undecided FROM ${from} WHERE ${rest.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
   return { sql, values: [...rest.values, limit] };
 }
 
@@ -271,9 +335,10 @@ export function searchOf(query: LetterQuery): Search & { readonly filter: Letter
 
 /** Merges what the search found in each source. */
 export function mergeParts<Letter extends PageCursor>(
-  { filter: { limit }, order }: ReturnType<typeof searchOf>,
-  parts: readonly { readonly found: readonly Letter[]; readonly total: number }[],
-): { readonly page: readonly Letter[]; readonly total: number; readonly next: string | null } {
+  { filter, order }: ReturnType<typeof searchOf>,
+  parts: readonly (Omit<Part, "found"> & { readonly found: readonly Letter[] })[],
+): Omit<LetterPage, "letters"> & { readonly page: readonly Letter[] } {
+  const { limit } = filter;
   const found = parts.flatMap((part) => part.found).sort(IN_ORDER[order]);
   const page = found.slice(0, limit);
   const last = page.at(-1);
@@ -281,6 +346,14 @@ export function mergeParts<Letter extends PageCursor>(
     page,
     total: parts.reduce((sum, { total }) => sum + total, 0),
     next: found.length > limit && last !== undefined ? cursorOf(order, last) : null,
+    ...(filter.condition !== undefined && { undecided: undecidedOf(page, parts) }),
+  };
+}
+
+function undecidedOf(page: readonly PageCursor[], parts: readonly Pick<Part, "undecided">[]): Undecided {
+  return {
+    letterSequences: new Set(page.flatMap(({ no, undecided }) => (undecided === 1 ? [no] : []))),
+    total: parts.reduce((sum, { undecided = 0 }) => sum + undecided, 0),
   };
 }
 

@@ -24,6 +24,7 @@ export const DIALECT: Dialect = {
   heldBy: (holder) => `SELECT i.ref FROM items i WHERE i.holder = ${holder} AND i.state = 'leased'`,
   indexedBy: (index) => `INDEXED BY ${index}`,
   joinInOrder: "CROSS JOIN",
+  separately: "LIMIT -1",
   errors: ERRORS,
   forUpdate: "", // write transactions are exclusive
   forShare: "",

@@ -3,7 +3,7 @@
  * counted, so the page is merged from the groups. Other filters are searched letter by letter in SQL. No
  * query uses OFFSET.
  */
-import type { LetterFilter, LetterPage, LetterQuery } from "../../engine.ts";
+import type { LetterFilter, LetterPage, LetterQuery, LetterSearch } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
 import { condition } from "../sql/conditions.ts";
 import { call, runNow } from "../sql/db.ts";
@@ -13,6 +13,7 @@ import {
   type Found,
   groupsMissing,
   isOfGroups,
+  KEY,
   LETTERS_WITHOUT_GROUPS,
   mergeParts,
   type Part,
@@ -43,11 +44,13 @@ import { walkText } from "./text-walk.ts";
 export function listLetters(session: Session, query: LetterQuery): LetterPage {
   const search = searchOf(query);
   const sources = isApart(query) ? sourcesApartIn(session, query) : sourcesIn(session, query);
-  const parts = sources.map((source) => lookInto(session, source, search, query.counted ?? true));
-  const { page, total, next } = mergeParts(search, parts);
-  if (total === 0 && session.get(LETTERS_WITHOUT_GROUPS) !== undefined) throw groupsMissing(session.path);
+  const look = () => sources.map((source) => lookInto(session, source, search, query.counted ?? true));
+  const parts = query.condition === undefined ? look() : session.mapped(look);
+  const { page, ...rest } = mergeParts(search, parts);
+  if (rest.total === 0 && session.get(LETTERS_WITHOUT_GROUPS) !== undefined)
+    throw groupsMissing(session.path);
   const readPage = () => readLetters(session, page, query.parts);
-  return { letters: page.length < MANY ? readPage() : session.mapped(readPage), total, next };
+  return { letters: page.length < MANY ? readPage() : session.mapped(readPage), ...rest };
 }
 
 /** For at least this many letters, mapping the file costs less than reading its pages one by one. */
@@ -103,7 +106,7 @@ function findByText(session: Session, source: Source, search: Search, isCounted:
 /**
  * Ranges contain neither ages of resolved letters nor arrival times, and do not separate letters in retry.
  */
-function isWalked(source: Source, filter: LetterFilter): boolean {
+function isWalked(source: Source, filter: LetterSearch): boolean {
   if (source.counted === undefined || !isOfGroups(filter)) return false;
   return !dependsOnAge(filter) || (source === WAITING && filter.ageOf !== "arrival");
 }
@@ -159,19 +162,19 @@ function searchIn(
   search: Search,
   path: Path = pathOf(session, source, search.filter, search),
 ): Found[] {
-  const letters = matching(session, source, search.filter, path);
+  const letters = matching(session, source, search.filter, { path, columns: KEY[search.order] });
   return runNow(searchEach(new SqliteDb(session), source, search, letters));
 }
 
 function countIn(session: Session, source: Source, search: Search): Part {
-  const letters = matching(session, source, search.filter);
+  const letters = matching(session, source, search.filter, { columns: KEY[search.order] });
   return runNow(searchAndCount(new SqliteDb(session), source, search, letters));
 }
 
 /** Whether the filter uses only a queue and numbers of attempts, which are counted for dead letters. */
-function isOfTries(source: Source, filter: LetterFilter): boolean {
-  const { types, classes, signatures, eligible, itemIds, text } = filter;
-  const asked = [types, classes, signatures, eligible, itemIds, text];
+function isOfTries(source: Source, filter: LetterSearch): boolean {
+  const { types, classes, signatures, eligible, itemIds, text, condition } = filter;
+  const asked = [types, classes, signatures, eligible, itemIds, text, condition];
   return source === DEAD && !dependsOnAge(filter) && asked.every((one) => one === undefined);
 }
 

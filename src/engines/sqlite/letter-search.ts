@@ -2,14 +2,16 @@
  * Builds the SQL that finds the letters of a filter in one source (see `sql/letter-search.ts`): the
  * conditions, and the join order of the tables.
  */
-import type { LetterFilter } from "../../engine.ts";
+import type { LetterFilter, LetterSearch } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { allOf, condition, groupConditions } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
+import { type ConditionSql, conditionSql } from "../sql/letter-condition.ts";
 import {
   DEAD,
   HELD,
   LEASED,
+  type LettersFound,
   READY,
   type Search,
   type Source,
@@ -19,6 +21,7 @@ import {
   WAITING,
 } from "../sql/letter-search.ts";
 import { DIALECT } from "./dialect.ts";
+import { SQLITE_JSON } from "./json-values.ts";
 import type { TimeSpan } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
 import { findText, messageHas, type TextFinds } from "./text-search.ts";
@@ -49,13 +52,14 @@ export function isNothingInRetry(session: Session, queue: string | undefined): b
   return session.get<{ n: number }>(sql, queue ?? null, queue ?? null)?.n === 0;
 }
 
-/** The FROM and WHERE clauses of matching letters `l` in a source, with their items `i` and groups `g`. */
+/** The FROM and WHERE clauses of matching letters `l` in a source, with their items `i` and groups `g` as far as used. */
 export function matching(
   session: Session,
   source: Source,
-  filter: LetterFilter,
-  path: Path = pathOf(session, source, filter),
-): Fragment {
+  filter: LetterSearch,
+  { path = pathOf(session, source, filter), columns = "i. g." }: Matching = {},
+): LettersFound {
+  const decision: ConditionSql | undefined = filter.condition && conditionSql(SQLITE_JSON, filter.condition);
   const where = allOf([
     path.where,
     groupConditions(DIALECT, filter),
@@ -66,12 +70,32 @@ export function matching(
     filter.text !== undefined && !path.hasText && messageHas(filter.text.toLowerCase(), "l.ref"),
   ]);
   const { from } = path;
-  return { sql: `FROM ${from.sql} WHERE ${where.sql}`, values: [...from.values, ...where.values] };
+  const joins = path.isOfLetters ? joinsFor(where.sql, decision?.sql ?? "", columns) : "";
+  return {
+    sql: `FROM ${from.sql} ${joins} ${decision?.joins ?? ""} WHERE ${where.sql}`,
+    values: [...from.values, ...where.values],
+    ...(decision && { condition: decision }),
+  };
+}
+
+interface Matching {
+  readonly path?: Path | undefined;
+  /** The columns that the caller selects. */
+  readonly columns?: string;
+}
+
+/** Joins the group and the item of letters `l` if the SQL uses them. */
+function joinsFor(...used: readonly string[]): string {
+  const isUsed = (table: RegExp) => used.some((sql) => table.test(sql));
+  const group = isUsed(/\bg\./) ? "CROSS JOIN groups g ON g.no = l.grp" : "";
+  return `${group} ${isUsed(/\bi\./) ? "CROSS JOIN items i ON i.ref = l.ref" : ""}`;
 }
 
 /** The join order of the tables, which CROSS JOIN keeps. */
 export interface Path {
   readonly from: Fragment;
+  /** Whether `from` is only the letters, so that the joins for their items and groups are missing. */
+  readonly isOfLetters?: boolean;
   readonly where?: Fragment;
   /** Whether all letters on this path contain the filter's text. */
   readonly hasText?: boolean;
@@ -93,6 +117,14 @@ export function pathOf(session: Session, source: Source, filter: LetterFilter, s
   if (index !== undefined) return { from: condition(`items i INDEXED BY ${index} ${ofItem}`) };
   const finds = isInOrder ? null : textFinds(session, source, filter);
   if (finds !== null) return byText(finds);
+  const everyGroup = groupConditions(DIALECT, filter).values.length === 0;
+  if (everyGroup) {
+    return {
+      from: condition(`${table} l`),
+      isOfLetters: true,
+      where: condition("l.no BETWEEN ? AND ?", ...boundsOf(EVERY_NUMBER, search)),
+    };
+  }
   const stretch = stretchOf(session, source, filter);
   const ofLetter = "CROSS JOIN items i ON i.ref = l.ref";
   if (stretch === undefined)
@@ -102,6 +134,8 @@ export function pathOf(session: Session, source: Source, filter: LetterFilter, s
     where: condition("l.no BETWEEN ? AND ?", ...boundsOf(stretch, search)),
   };
 }
+
+const EVERY_NUMBER = { first: 0, last: Number.MAX_SAFE_INTEGER };
 
 /**
  * Combines the range with the cursor, because SQLite seeks with only one bound at each end and would scan up

@@ -8,6 +8,7 @@ import type { Clock } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { Notifier } from "../../std/notifier.ts";
 import type { Scalar } from "../sql/db.ts";
+import { CONDITION_MARK } from "../sql/letter-condition.ts";
 import { storeChanged } from "../store-version.ts";
 import { bound, type Given, insertTexts, type Value } from "./bound-values.ts";
 import { notifierOf } from "./notifiers.ts";
@@ -29,6 +30,9 @@ const INSERT_ROWS_MAX = 32;
 
 /** SQLite's name for a database that has no file. */
 export const IN_MEMORY = ":memory:";
+
+/** How many statements with conditions are kept prepared. */
+const CONDITIONS_MAX = 50;
 
 /** Pages beyond this offset are read without the memory map. */
 const MAPPED_BYTES_MAX = 1_073_741_824;
@@ -71,6 +75,8 @@ export class Session {
   readonly #busyMsMax: number;
   readonly #onWait: ((reason: string) => void) | undefined;
   readonly #statements = new Map<string, Statement>();
+  /** The keys in `#statements` that contain conditions, oldest first. */
+  readonly #conditions: string[] = [];
   readonly #tupleStatements = new Map<string, Statement>();
   /** The SQL of INSERT statements by table and number of rows. */
   readonly #inserts = insertTexts();
@@ -317,8 +323,16 @@ export class Session {
     if (statement === undefined) {
       statement = this.#db.prepare(sql);
       this.#statements.set(sql, statement);
+      if (sql.includes(CONDITION_MARK)) this.#forgetOldest(sql);
     }
     return statement;
+  }
+
+  /** The statements of conditions differ with every expression of a user, so only the last ones are kept. */
+  #forgetOldest(newest: string): void {
+    this.#conditions.push(newest);
+    const oldest = this.#conditions.length > CONDITIONS_MAX ? this.#conditions.shift() : undefined;
+    if (oldest !== undefined) this.#statements.delete(oldest);
   }
 
   #tupleStatement(sql: string): Statement {

@@ -47,6 +47,8 @@ const itemQuery = t.objectOf<ItemQuery>({
   ...t.optional(t.texts, "itemIds"),
   ...t.optional(t.count, "after"),
 });
+/** Only the outermost part is checked: conditions are made by `storeCondition`. */
+const condition = z.looseObject({ is: t.name });
 const letterQuery = t.objectOf<LetterQuery>({
   ...FILTER,
   ...ORDER,
@@ -55,6 +57,7 @@ const letterQuery = t.objectOf<LetterQuery>({
   ...t.optional(t.text, "cursor"),
   ...t.optional(t.listOf(t.oneOf(LETTER_PARTS)), "parts"),
   ...t.optional(t.flag, "counted"),
+  ...t.optional(condition, "condition"),
 });
 const eventQuery = t.objectOf<EventQuery>({
   after: t.count,
