@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { OTHER, perturb, SAME, sampled } from "./grouping-perturb.mjs";
+import { measureRules } from "./grouping-rules.mjs";
 import { betterLabels, mistakes, pairScore } from "./grouping-score.mjs";
 import { TRIAGE } from "./kit.mjs";
 
@@ -30,6 +31,7 @@ if (!existsSync(FOLDER)) {
     for (const [name, sets] of Object.entries(themes())) printTheme(name, sets, methods);
     printMasking(signatureOf);
     printPerturbed(redrive);
+    await printRules();
   }
 }
 
@@ -177,6 +179,38 @@ function printPerturbed(keyOf) {
     return known.length === 0 ? undefined : known.reduce((sum, one) => sum + one, 0) / known.length;
   });
   console.log(narrow(["mean", ...means.map(shareText)]));
+}
+
+/** Prints what each rule for words contributes, and the scores with only the rules that help the other sets. */
+async function printRules() {
+  const { "Log lines": logs, "Error messages": errors } = themes();
+  if (logs.length + errors.length < 2) return;
+  const files = [...logs, ...errors];
+  const { effects, leftOut } = await measureRules(
+    Object.fromEntries(files.map((file) => [file, readSet(file)])),
+  );
+  console.log("\nRules for words: what each adds to (GA + FGA) / 2 of a set, where it is at least 0.002");
+  for (const [rule, byFile] of Object.entries(effects)) {
+    const parts = Object.entries(byFile)
+      .filter(([, effect]) => Math.abs(effect) >= 0.002)
+      .map(([file, effect]) => `${titleOf(file)} ${effect > 0 ? "+" : ""}${effect.toFixed(3)}`);
+    console.log(`${rule.padEnd(12)} ${parts.join(", ") || "-"}`);
+  }
+  console.log("\nLeave one set out: only the rules that help the other sets");
+  for (const [theme, list] of Object.entries({ logs, errors })) {
+    for (const file of list) {
+      const { score, harmful } = leftOut[file];
+      console.log(
+        row([titleOf(file), scoreText(score), harmful.length === 0 ? "" : `  without ${harmful.join(", ")}`]),
+      );
+    }
+    const mean = (key) => list.reduce((sum, file) => sum + leftOut[file].score[key], 0) / list.length;
+    console.log(row([`mean of ${theme}`, scoreText({ ga: mean("ga"), fga: mean("fga") })]));
+  }
+}
+
+function titleOf(file) {
+  return file.replace(".jsonl", "");
 }
 
 function shareOf(results) {

@@ -8,6 +8,7 @@ const QUOTES = new Set("\u2018\u2019\u201c\u201d\u00ab\u00bb");
 const OPERATOR = "=!+*/%&|^~-";
 const [APOSTROPHE, EQUALS, BAR] = [39, 61, 124];
 const [COLON, FULL_STOP, EXCLAMATION, QUESTION, LESS_THAN] = [58, 46, 33, 63, 60];
+const BLANK = 32;
 
 function isGap(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
@@ -32,11 +33,36 @@ function isStop(code: number): boolean {
   return code === COLON || code === FULL_STOP || code === EXCLAMATION || code === QUESTION;
 }
 
+/** Bits for the kinds of characters in a word. */
+export const LOWER = 1;
+export const UPPER = 2;
+export const DIGIT = 4;
+/** A `<`, with which masks begin. */
+export const ANGLE = 8;
+export const OTHER = 16;
+
+const KIND = new Uint8Array(128).fill(OTHER);
+for (let code = 97; code <= 122; code += 1) KIND[code] = LOWER;
+for (let code = 65; code <= 90; code += 1) KIND[code] = UPPER;
+for (let code = 48; code <= 57; code += 1) KIND[code] = DIGIT;
+KIND[LESS_THAN] = ANGLE;
+KIND[APOSTROPHE] = LOWER;
+
+function kindsOf(text: string, start: number, end: number): number {
+  let kinds = 0;
+  for (let at = start; at < end; at += 1) {
+    const code = text.charCodeAt(at);
+    kinds |= code < 128 ? (KIND[code] ?? OTHER) : OTHER;
+  }
+  return kinds;
+}
+
 /** Finds the words of a pattern. One object is reused for all patterns, because allocating its arrays is expensive. */
 export class PatternWords {
   readonly #words: string[] = [];
   readonly #gaps: string[] = [];
   readonly #starts: number[] = [];
+  readonly #kinds: number[] = [];
   #count = 0;
 
   read(pattern: string): void {
@@ -76,8 +102,10 @@ export class PatternWords {
 
   #add(pattern: string, gapStart: number, start: number, end: number): void {
     this.#words[this.#count] = pattern.slice(start, end);
-    this.#gaps[this.#count] = gapStart === start ? "" : pattern.slice(gapStart, start);
+    const isBlank = start - gapStart === 1 && pattern.charCodeAt(gapStart) === BLANK;
+    this.#gaps[this.#count] = isBlank ? " " : pattern.slice(gapStart, start);
     this.#starts[this.#count] = start;
+    this.#kinds[this.#count] = kindsOf(pattern, start, end);
     this.#count += 1;
   }
 
@@ -97,6 +125,10 @@ export class PatternWords {
 
   start(index: number): number {
     return this.#starts[index] ?? 0;
+  }
+
+  kinds(index: number): number {
+    return this.#kinds[index] ?? 0;
   }
 
   isLast(index: number): boolean {

@@ -1,5 +1,5 @@
 /** Decides which words of a pattern are variable although the maskers left them, by their form and their neighbours. */
-import type { PatternWords } from "./pattern-words.ts";
+import { ANGLE, DIGIT, LOWER, type PatternWords } from "./pattern-words.ts";
 
 /** Why a word belongs to the item and not to the failure. Each reason completes the sentence "It is variable, because …". */
 export const VARIABLE_REASONS = {
@@ -36,12 +36,34 @@ export function fixedReason(words: PatternWords, index: number): string {
 
 /** Returns why the word is variable; undefined when it is part of the message. */
 export function variableReason(words: PatternWords, index: number): VariableReason | undefined {
+  const kinds = words.kinds(index);
   const word = words.word(index);
-  if (word.includes("<") && MASK.test(word)) return "mask";
-  if (HAS_DIGIT.test(word)) return undefined; // only codes still have digits
+  if ((kinds & ANGLE) !== 0 && MASK.test(word)) return "mask";
+  if ((kinds & DIGIT) !== 0) return undefined; // only codes still have digits
   if (word.length === 1) return letterReason(words, index, word);
+  if (kinds === LOWER) return plainReason(words, index, word);
   if (!WORD.test(word)) return symbolReason(words, index, word);
   return valueReason(words, index, word) ?? formReason(words, index, word) ?? nameReason(words, index, word);
+}
+
+/** The rules for a word of small letters. Most words are such, so cheap tests come first. */
+function plainReason(words: PatternWords, index: number, word: string): VariableReason | undefined {
+  if (words.gap(index) === " " && TYPES.has(word)) {
+    if (BEFORE_TYPES.has(words.word(index - 1))) return "type";
+  }
+  if (words.gap(index) !== " " || words.isLast(index)) {
+    const reason = valueReason(words, index, word);
+    if (reason !== undefined) return reason;
+  }
+  const after = words.gap(index + 1);
+  if (after !== " ")
+    return after.startsWith("(") && isCalled(words, index, word) ? "call" : userReason(words, index, word);
+  if (isBeforeExistence(words, index, word)) return "exists";
+  return userReason(words, index, word);
+}
+
+function userReason(words: PatternWords, index: number, word: string): VariableReason | undefined {
+  return isUserName(words, index, word) ? "user" : undefined;
 }
 
 const MASK = /<[a-z]{2,5}>/;
@@ -85,10 +107,7 @@ const SIMPLE = /^[\w.-]+$/;
 const ENDS_TEXT = /^\.?$/;
 
 const DOTTED = /^(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*$/;
-const LOWER_PLAIN = /^[a-z']+$/;
-
 function formReason(words: PatternWords, index: number, word: string): VariableReason | undefined {
-  if (LOWER_PLAIN.test(word)) return typeReason(words, index, word);
   if (DOTTED.test(word)) return NAMES_FAILURE.test(word) ? undefined : "dotted";
   return word.includes("-") && isCompoundName(words, index, word) ? "compound" : undefined;
 }
@@ -99,12 +118,6 @@ const TYPES = new Set(
   ),
 );
 const BEFORE_TYPES = new Set("of to from as with type into use pass".split(" "));
-
-function typeReason(words: PatternWords, index: number, word: string): VariableReason | undefined {
-  return TYPES.has(word) && BEFORE_TYPES.has(words.word(index - 1)) && words.gap(index) === " "
-    ? "type"
-    : undefined;
-}
 
 const COMPOUND = /^[a-z]+(?:-[a-z]+)+$/;
 /** Parts of hyphenated words that are not names: `read-only`, `non-empty`, `left-hand`, `case-insensitive`. */
@@ -159,8 +172,14 @@ const EXISTENCE = new Set(
 );
 const ALREADY = new Set("exists defined registered declared in".split(" "));
 
+const MAY_BE_EXISTENCE = new Set([
+  ...AUXILIARY,
+  ..."not already cannot isn't wasn't weren't aren't hasn't couldn't can't doesn't don't didn't".split(" "),
+]);
+
 /** Whether a predicate follows such as "not found", "does not exist" or "already exists", and a word is before it. */
 function isBeforeExistence(words: PatternWords, index: number, word: string): boolean {
+  if (!MAY_BE_EXISTENCE.has(words.word(index + 1))) return false;
   if (words.gap(index + 1) !== " " || NOT_SUBJECT.has(word) || !SIMPLE.test(word)) return false;
   if (index === 0 || !/^,? $/.test(words.gap(index)) || !/^[A-Za-z]\w+$/.test(words.word(index - 1)))
     return false;
