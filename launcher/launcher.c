@@ -61,7 +61,7 @@
 
 enum { KIND_LAUNCH = 1, KIND_ASK = 2, KIND_MARKS = 3, KIND_CANCEL = 4 };
 enum { KIND_ENDED = 1, KIND_ASKED = 2, KIND_STARTED = 3 };
-enum { FLAG_KEEP_EMPTY = 1, FLAG_QUEUE = 2 };
+enum { FLAG_KEEP_EMPTY = 1, FLAG_QUEUE = 2, FLAG_KEEP_FILES = 4 };
 /*
  * What could not be done when a command did not start: run this command with what it was given, enter its folder,
  * or do our own part. Only the last may go better at another time.
@@ -296,17 +296,17 @@ static uint32_t read_whole(const char *path, char *to, size_t bytes)
 }
 
 /* Small output moves into the reply and its file goes; large output stays where it is. */
-static struct captured collect(const char *path, int keep_empty, char *to)
+static struct captured collect(const char *path, int flags, char *to)
 {
   struct captured c = {0, 0};
   struct stat st;
   if (stat(path, &st) != 0) return c;
   c.bytes = (double)st.st_size;
-  if (st.st_size == 0 && keep_empty && !has_writer(path)) return c;
+  if (st.st_size == 0 && (flags & FLAG_KEEP_EMPTY) && !has_writer(path)) return c;
   if (st.st_size > 0) {
     c.inlined = st.st_size <= INLINE_BYTES_MAX ? read_whole(path, to, (size_t)st.st_size) : INLINE_NONE;
   }
-  if (c.inlined != INLINE_NONE) unlink(path);
+  if (c.inlined != INLINE_NONE && !(flags & FLAG_KEEP_FILES)) unlink(path);
   return c;
 }
 
@@ -830,13 +830,12 @@ static int read_requests(void)
 static void reply_ended(const struct launch *l, int status)
 {
   char *frame = room_for_reply(ENDED_BYTES + 2 * INLINE_BYTES_MAX), *to = frame + ENDED_BYTES;
-  int keep_empty = l->flags & FLAG_KEEP_EMPTY;
   struct ended e = {.id = l->id, .exit_code = -1, .duration_ms = now_ms() - l->started_ms};
   if (WIFEXITED(status)) e.exit_code = WEXITSTATUS(status);
   else e.signal = WTERMSIG(status);
-  e.out = collect(l->stdout_path, keep_empty, to);
+  e.out = collect(l->stdout_path, l->flags, to);
   if (e.out.inlined != INLINE_NONE) to += e.out.inlined;
-  e.err = collect(l->stderr_path, keep_empty, to);
+  e.err = collect(l->stderr_path, l->flags, to);
   if (e.err.inlined != INLINE_NONE) to += e.err.inlined;
   commit_ended(frame, &e, (size_t)(to - frame) - ENDED_BYTES);
 }

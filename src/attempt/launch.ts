@@ -15,6 +15,8 @@ export interface LaunchSpec {
    * command's run time.
    */
   readonly keepEmptyFiles?: boolean;
+  /** Also keeps the files of small outputs, so that they can be read if this process is killed. The caller removes them. */
+  readonly keepFiles?: boolean;
   /** Only for a launcher with `canQueue`. Default: the command starts at once. */
   readonly queued?: QueuedLaunch | undefined;
 }

@@ -209,6 +209,7 @@ function socketOf(stream: Readable | Writable): Socket {
 const KIND = { launch: 1, ask: 2, marks: 3, cancel: 4, ended: 1, asked: 2, started: 3 } as const;
 const FLAG_KEEP_EMPTY = 1;
 const FLAG_QUEUE = 2;
+const FLAG_KEEP_FILES = 4;
 const LAUNCH_HEADER_BYTES = 22;
 const QUEUE_BYTES = 36;
 const ENDED_HEADER_BYTES = 54;
@@ -229,7 +230,10 @@ export function launchFrame(id: number, launchId: string, spec: LaunchSpec): Buf
   if (size - 4 > FRAME_BYTES_MAX) return undefined;
   const frame = Buffer.allocUnsafe(size);
   writeHeader(frame, KIND.launch, id);
-  frame[9] = (spec.keepEmptyFiles ? FLAG_KEEP_EMPTY : 0) | (queued ? FLAG_QUEUE : 0);
+  frame[9] =
+    (spec.keepEmptyFiles ? FLAG_KEEP_EMPTY : 0) |
+    (queued ? FLAG_QUEUE : 0) |
+    (spec.keepFiles ? FLAG_KEEP_FILES : 0);
   frame.writeUInt32LE(spec.argv.length, 10);
   frame.writeUInt32LE(variables.length + 1, 14);
   frame.writeUInt32LE(textBytes, 18);

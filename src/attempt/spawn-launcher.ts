@@ -74,7 +74,7 @@ function start(spec: LaunchSpec, launchId: string, done: (ended: Ended) => void)
     });
     child.once("error", (error) => refuse(error));
     child.once("exit", (exitCode, signal) => {
-      const [stdout, stderr] = [collectOutput(stdoutPath), collectOutput(stderrPath)];
+      const [stdout, stderr] = [collectOutput(stdoutPath, spec), collectOutput(stderrPath, spec)];
       done({ exitCode, signal, stdout, stderr, durationMs: performance.now() - began });
     });
     return child.pid ?? 0;
@@ -118,10 +118,10 @@ function openInput(stdin: string | Uint8Array, path: string): number {
 }
 
 /** Reads small output into memory and removes its file; large output stays in its file. */
-function collectOutput(path: string): Captured {
+function collectOutput(path: string, { keepFiles }: LaunchSpec): Captured {
   const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes > INLINE_BYTES_MAX) return { bytes };
   const inline = bytes > 0 ? readRange(path, 0, bytes) : undefined; // not more: a surviving process may append to the file
-  rmSync(path, { force: true });
+  if (!keepFiles) rmSync(path, { force: true });
   return inline ? { bytes: inline.length, inline } : { bytes: 0 };
 }

@@ -1,5 +1,6 @@
 /** Option types. Each parses its value strictly and names the option in errors. */
 import { resolve } from "node:path";
+import { parseBudget } from "../agent/budget.ts";
 import { type ErrorCode, RedriveError } from "../errors.ts";
 import { ITEM_STATES, type ItemState, parseItemState } from "../item/state.ts";
 import { parseRate, type Rate } from "../redrive/plan.ts";
@@ -221,6 +222,11 @@ const storeWait = (shown: string) =>
   duration("--store-wait <duration>", `how long to wait for an unavailable store (default: ${shown})`);
 export const storeWaitMs = storeWait("30s");
 export const storeWaitForeverMs = storeWait("forever");
+export const budget = value(
+  "--budget <amount>",
+  "how much the agents of the job may use: dollars, or usd=25,tokens=2000000,turns=300 (default: the workflow's setting)",
+  (text) => parseBudget(text),
+);
 export const keepEvidence = flag(
   "--keep-evidence",
   "copy the evidence files that attempts report (default: record only digest, size and type)",

@@ -33,6 +33,7 @@ export function settlementOf(
     verdict,
     ...(failure && { failure }),
     ...(log !== undefined && { log }),
+    ...(outcome.kind !== "lost" && outcome.usage && { usage: outcome.usage }),
     ...(outcome.kind === "succeeded" &&
       compact({ result: outcome.result, mergedCommit: outcome.mergedCommit })),
     ...(isBurial(verdict) && {

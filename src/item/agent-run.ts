@@ -1,7 +1,7 @@
 /** The record of one agent that ran as a step: its session and what it used. Written while it runs, so that it outlives a killed runner. */
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
-import type { AgentUsage } from "./agent-usage.ts";
+import { type AgentUsage, addUsage } from "./agent-usage.ts";
 import type { Lease } from "./item.ts";
 
 export interface AgentRun {
@@ -56,6 +56,10 @@ export function usageToJson(usage: AgentUsage): JsonObject {
     turns: usage.turns,
     model: usage.model,
   });
+}
+
+export function sumOfRuns(runs: readonly AgentRun[]): AgentUsage {
+  return runs.reduce<AgentUsage>((sum, { usage }) => addUsage(sum, usage), {});
 }
 
 export function agentRunToJson(run: AgentRun): JsonObject {

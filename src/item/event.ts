@@ -1,6 +1,7 @@
 /** Events: an ordered record of changes, each written in the same transaction as the change that it describes. */
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type Json, type JsonObject } from "../std/json.ts";
+import { usageToJson } from "./agent-run.ts";
 import { ERROR_EVENTS } from "./error-log.ts";
 import type { Failure } from "./failure.ts";
 import type { Attempt, Settlement } from "./item.ts";
@@ -153,11 +154,11 @@ function handlerFailed({ handlerProblem: problem }: Settlement): readonly EventD
   return [{ type: "handler_failed", data: compact({ message, exit_code, signal, log }) }];
 }
 
-function endOfAttempt({ outcome, failure }: Settlement): EventDraft {
-  if (outcome === "succeeded") return { type: "attempt_succeeded" };
-  if (outcome === "released") return { type: "attempt_released" };
-  if (outcome === "lost") return { type: "attempt_lost" };
-  return { type: "attempt_failed", data: failure ? failureData(failure) : {} };
+function endOfAttempt({ outcome, failure, usage }: Settlement): EventDraft {
+  const used = usage && { usage: usageToJson(usage) };
+  if (outcome === "failed")
+    return { type: "attempt_failed", data: { ...(failure && failureData(failure)), ...used } };
+  return { type: `attempt_${outcome}`, ...(used && { data: used }) };
 }
 
 function failureData({ errorType, errorClass, errorMessage }: Failure): Record<string, Json> {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { toRfc3339 } from "../std/clock.ts";
 import { asText, compact, type Json, type JsonObject } from "../std/json.ts";
+import type { AgentUsage } from "./agent-usage.ts";
 import type { ErrorClass, ErrorTypeName } from "./error-type.ts";
 import { type Failure, failureToJson } from "./failure.ts";
 import type { ItemOptions } from "./item-options.ts";
@@ -161,6 +162,8 @@ export interface Settlement {
   readonly result?: Json;
   /** The merge commit of a successful attempt in the job's branch. */
   readonly mergedCommit?: string;
+  /** What the agents of the attempt used, for its event. */
+  readonly usage?: AgentUsage;
   /** Present if and only if the verdict buries the item (`bury` and `stop`). */
   readonly death?: DeathRecord;
   /** Notes of the worker, stored for every outcome unless the lease is stale. */

@@ -1,6 +1,7 @@
 /** The rules for the end of an attempt, used by every engine: outcomes, the state change of each verdict, and counters. */
 import { assert } from "../std/assert.ts";
 import type { Json } from "../std/json.ts";
+import type { AgentUsage } from "./agent-usage.ts";
 import type { EventType } from "./event.ts";
 import type { Failure } from "./failure.ts";
 import type { Settlement, Verdict } from "./item.ts";
@@ -39,6 +40,8 @@ export type Outcome =
       /** The result, such as captured values. */
       readonly result?: Json;
       readonly mergedCommit?: string;
+      /** What the agents of the attempt used. */
+      readonly usage?: AgentUsage;
       /** Counters of the queue to increment in addition to the store's own. */
       readonly counts?: readonly string[];
     }
@@ -52,6 +55,7 @@ export type Outcome =
       readonly log?: string;
       /** The worktree to keep with the letter. */
       readonly artifacts?: WorktreeArtifacts;
+      readonly usage?: AgentUsage;
       readonly counts?: readonly string[];
     }
   /** The runner stopped the attempt or could not make it. The attempt does not count. */
@@ -61,6 +65,7 @@ export type Outcome =
       /** The command was leased ahead and recalled, which is no fault. */
       readonly isRecalled?: true;
       readonly log?: string;
+      readonly usage?: AgentUsage;
       readonly counts?: readonly string[];
     }
   /** The worker disappeared without reporting a result. */

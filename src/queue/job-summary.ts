@@ -1,6 +1,8 @@
 /** The summary that `map`, `run`, `resume` and `jobs` return. */
 import { type LetterStats, letterStatsToJson, NO_LETTERS, readLetterStats } from "../dead-letter/stats.ts";
 import type { Engine, LetterGroup, QueueCounts } from "../engine.ts";
+import { usageToJson } from "../item/agent-run.ts";
+import type { AgentUsage } from "../item/agent-usage.ts";
 import type { GroupState } from "../item/group.ts";
 import type { Job, JobKind, JobStatus } from "../item/job.ts";
 import { isGone, isOwn } from "../lease/holder.ts";
@@ -41,6 +43,8 @@ export interface JobSummary {
   /** The largest group of the job with an earlier fix, and the fix that helped most. */
   readonly fixedBefore?: FixedBefore;
   readonly letters: LetterStats;
+  /** What the agents of the job used. Absent if none has reported anything. */
+  readonly usage?: AgentUsage;
 }
 
 export interface FixedBefore extends KnownFix {
@@ -54,6 +58,7 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
   const groups = await engine.listGroups({ queue: job.id });
   const fixedBefore = await findFixedBefore(engine, groups);
   const status = await statusOf(engine, job);
+  const [used] = await engine.sumAgentUsage({ by: "queue", queues: [job.id] });
   const end = job.endedAt ?? (await engine.now());
   return {
     jobId: job.id,
@@ -80,6 +85,7 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
     })),
     ...(fixedBefore && { fixedBefore }),
     letters: hasLetterCounts(counts) ? await readLetterStats(engine, job.id) : NO_LETTERS,
+    ...(used && { usage: used.usage }),
   };
 }
 
@@ -138,6 +144,7 @@ export function summaryToJson(summary: JobSummary): JsonObject {
     remaining: summary.remaining,
     attempts: summary.attempts,
     duration_ms: summary.durationMs,
+    ...(summary.usage && { usage: usageToJson(summary.usage) }),
     groups: summary.groups.map(({ signature, pattern, count, state = "open", isRegression }) => ({
       signature,
       ...titleToJson(pattern),

@@ -1,4 +1,5 @@
 /** `redrive resume`: continues a job that was interrupted or stopped, or that has letters to retry. */
+import type { Limits } from "../agent/budget.ts";
 import type { Engine, JobChange } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { ENDING_KINDS, isStanding, type Job } from "../item/job.ts";
@@ -10,7 +11,13 @@ import { isDismissed } from "../service/delete-job.ts";
 import { readText } from "../std/files.ts";
 import type { JsonObject } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
-import { digestOf, plain, workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
+import {
+  digestOf,
+  plain,
+  type WorkflowSpec,
+  workflowProgressOf,
+  workflowSpecOf,
+} from "../workflow/workflow-spec.ts";
 import { inputFeed, runMap } from "./map.ts";
 import { isFunctionMap, specOf } from "./map-spec.ts";
 import { requireInstalled } from "./require-programs.ts";
@@ -27,6 +34,8 @@ export interface ResumeOptions extends Omit<WorkflowRunOptions, "withLetters"> {
   readonly withLetters: boolean;
   /** Whether to accept a changed workflow file and continue with it. */
   readonly acceptChanges?: boolean;
+  /** The new budget of the whole job. Default: the job's own. Only for workflows. */
+  readonly budget?: Limits;
 }
 
 /** Resumes a job and runs it to its end. */
@@ -42,6 +51,7 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
     const { aloneAtJob } = await import("./workflow.ts");
     return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
   }
+  if (options.budget) throw new RedriveError("usage", `${found.id} is no workflow, so it has no budget.`);
   if (await hasWork(engine, found, options)) requireInstalled(found);
   const job = await engine.changeJob(found.id, restart(options));
   const { onJob, onNotice, slots } = options;
@@ -74,8 +84,10 @@ function restart({ withLetters }: ResumeOptions): JobChange {
 async function resumeWorkflow(deps: RunDeps, jobId: string, options: ResumeOptions): Promise<WorkflowResult> {
   const { engine } = deps;
   const left = await requireJob(engine, jobId);
-  const spec = await workflowSpecNow(left, options);
-  const progress = await progressNow(engine, left, { ...options, isChanged: spec !== null });
+  const changed = await workflowSpecNow(left, options);
+  const { budget } = options;
+  const spec = budget ? plain({ ...((changed ?? left.spec) as unknown as WorkflowSpec), budget }) : changed;
+  const progress = await progressNow(engine, left, { ...options, isChanged: changed !== null });
   const job = await engine.changeJob(jobId, { ...restart(options), progress, ...(spec && { spec }) });
   const { runWorkflow } = await import("./workflow.ts");
   return runWorkflow(deps, job, options);

@@ -34,6 +34,7 @@ import { randomName } from "../std/random.ts";
 import { messageOf } from "../std/thrown.ts";
 import { evidenceFolder, type JobLogs, jobLogs } from "../store/home.ts";
 import type { Finish, KeptCheckout } from "../workspace/workspace.ts";
+import { recoverAgentRuns } from "./agent-runs.ts";
 import { isFunctionMap, specOf } from "./map-spec.ts";
 
 /** Dependencies and settings of every run. */
@@ -63,6 +64,7 @@ export interface RunDeps extends RunnerSettings {
 
 export interface JobHandler
   extends Pick<RunOptions, "handler" | "policy" | "slots" | "askHandler" | "settings" | "commandQueue"> {
+  readonly stopReason?: RunOptions["stopReason"];
   /** Called at the end of a redrive. Merges its commits, or returns why they are not merged. */
   readonly finish?: ((redrive: RedriveEnd) => Promise<Finish>) | undefined;
   /** Called after the settlement is stored, before any other observer. */
@@ -96,6 +98,7 @@ export interface JobRuntime {
   readonly stop: AbortSignal;
   /** Whether a letter still refers to the kept worktree. */
   readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
+  readonly engine: Engine;
   readonly hasLetters: () => Promise<boolean>;
   readonly recordEvent: (type: EventType, data: JsonObject) => Promise<void>;
   readonly hasOtherRunner: () => Promise<boolean>;
@@ -112,11 +115,12 @@ export async function withJobRuntime<T>(
   const scratch = `${logs.runningFolder}/${process.pid}-${randomName(6)}`;
   makeFolder(scratch, 0o700);
   await endOrphans();
+  await recoverAgentRuns({ engine, queue: job.id, now: clock.now }, logs.runningFolder, prices);
   const launcher = openLauncher();
   const evidence = evidenceFolder(home, engine.url);
   try {
     return await action({
-      ...{ home, launcher, logs, evidence, scratch, clock, stop, isOutputWanted, prices, onNotice },
+      ...{ engine, home, launcher, logs, evidence, scratch, clock, stop, isOutputWanted, prices, onNotice },
       isKeptForLetter: (kept) => isNamedByLetter(engine, job.id, kept),
       recordEvent: async (type, data) => void (await engine.changeJob(job.id, { event: { type, data } })),
       hasLetters: () => hasLetters(engine, job.id),
@@ -260,6 +264,7 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
       slots: slots ?? work.slots,
       observer: observing(deps.observer, work, services),
       askHandler: work.askHandler,
+      stopReason: work.stopReason,
       settings,
       commandQueue: work.commandQueue,
       startMarksFolder: jobLogs(deps.home, job.id).runningFolder,

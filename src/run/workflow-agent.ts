@@ -19,6 +19,7 @@ import type { Checkout, Finish, Merge } from "../workspace/workspace.ts";
 import type { JobHandler, JobRuntime, RedriveEnd } from "./run-job.ts";
 import {
   capturedSince,
+  closeRuntime,
   itemVariables,
   jobVariables,
   openWorkflowRuntime,
@@ -30,7 +31,7 @@ import {
 export async function openWorkflowHandler(job: Job, jobRuntime: JobRuntime): Promise<JobHandler> {
   const runtime = await openWorkflowRuntime(job, jobRuntime);
   return agentHandler(runtime, {
-    close: () => runtime.workspace.close(),
+    close: () => closeRuntime(runtime),
     finish: (redrive) => finishRedrive(runtime, redrive),
   });
 }
@@ -71,6 +72,7 @@ export async function agentHandler(
     handler: (item, context) => runAgent(pool, item, context),
     policy: runtime.spec.workflow.policy,
     slots: runtime.spec.workflow.map.maxParallel,
+    stopReason: () => runtime.agentRuns.stopReason,
     askHandler: (item, failure) => askSteps(runtime, item, failure),
     settled: (item, { verdict }) => releaseInBackground(pool, releaseCheckout(pool, item, verdict.kind)),
     ...(finish && { finish: (redrive) => afterAll(pool, () => finish(redrive)) }),
@@ -105,7 +107,7 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   const before = new Set(Object.keys(variables));
   const { signal, mayStart } = attempt;
   const context = stepContextOf(runtime, {
-    ...{ checkout, variables, signal, mayStart, agentId },
+    ...{ checkout, variables, signal, mayStart, agentId, lease: item },
     logPath: logs.log(item.itemId, item.attempt),
     scratch: `${scratch}/${attempt.slot}`,
     attempt: item.attempt,
@@ -115,7 +117,7 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   const end = await runSteps(steps, context, { timeoutMs: agentTimeoutMs });
   if (end.kind === "stopped") {
     await releaseCheckout(pool, item, "release");
-    return { kind: "released", why: end.why ?? "the runner stopped" };
+    return compact({ kind: "released" as const, why: end.why ?? "the runner stopped", usage: end.usage });
   }
   const work = { runtime, item, agentId, checkout };
   return end.kind === "failed" ? failed(work, end) : mergeWork(work, end, capturedSince(before, variables));
@@ -147,13 +149,13 @@ type Ended<K extends StepsEnd["kind"]> = Extract<StepsEnd, { kind: K }>;
 /** Keeps the checkout before the letter is stored, so that a crash in between cannot lose it. */
 async function failed(
   { runtime, item, checkout }: AgentWork,
-  { failure, retryAfterMs, isAgent }: Omit<Ended<"failed">, "kind" | "stepIndex">,
+  { failure, retryAfterMs, isAgent, usage }: Omit<Ended<"failed">, "kind" | "stepIndex">,
 ): Promise<Outcome> {
   const { stderrTail, stdoutTail, errorMessage, log } = failure;
   const found = keepWorktreesOf(runtime.spec) === "never" ? undefined : await checkout.artifacts();
   const artifacts = found && { ...found, errorLogs: stderrTail || stdoutTail || errorMessage };
   if (artifacts) await checkout.keep(`attempt ${item.attempt} of ${item.itemId} failed`);
-  return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, artifacts, log });
+  return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, artifacts, log, usage });
 }
 
 /** Merges before the store records the success, so that the job's branch always has the work of done items. */
@@ -166,7 +168,8 @@ async function mergeWork(
   const fault = "kind" in merge ? mergeFault(merge) : merge;
   if (fault !== null) {
     const context = ["all steps succeeded", "merge into the job's branch"];
-    return failed(work, { failure: agentFailure(work, { ...fault, context, log, jsonLog }) });
+    const failure = agentFailure(work, { ...fault, context, log, jsonLog });
+    return failed(work, { failure, ...(usage && { usage }) });
   }
   const mergedCommit = "commit" in merge ? merge.commit : undefined;
   // Steps use the real secrets; stored results must not contain them.
@@ -177,7 +180,7 @@ async function mergeWork(
     usage: usage && { ...usage },
     json_log: jsonLog,
   });
-  return compact({ kind: "succeeded" as const, result: result as Json, log, mergedCommit });
+  return compact({ kind: "succeeded" as const, result: result as Json, log, mergedCommit, usage });
 }
 
 function mergeFault(merge: Merge): AgentFault | null {
@@ -262,6 +265,7 @@ async function askSteps(
   failure: Failure,
 ): Promise<HandlerReport> {
   const context = stepContextOf(runtime, {
+    lease: item,
     checkout: runtime.workspace,
     variables: { ...jobVariables(runtime), ...itemVariables(item), error: errorVariable(failure) },
     logPath: handlerLog(runtime.jobRuntime.logs.log(item.itemId, item.attempt)),

@@ -1,13 +1,19 @@
 /** Shared state of all phases of a workflow run: environment, secrets, workspace, and the step contexts built from them. */
 import { RedriveError } from "../errors.ts";
-import type { LeasedItem } from "../item/item.ts";
+import type { Lease, LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Json } from "../std/json.ts";
 import { type Masker, maskerOf, type Sealer, sealerOf } from "../workflow/secrets.ts";
 import type { StepContext } from "../workflow/step-context.ts";
 import { environmentOf, outsideEnv } from "../workflow/variables.ts";
-import { type WorkflowSpec, workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
+import {
+  budgetOf,
+  type WorkflowSpec,
+  workflowProgressOf,
+  workflowSpecOf,
+} from "../workflow/workflow-spec.ts";
 import { type Checkout, openPlainWorkspace, type Workspace } from "../workspace/workspace.ts";
+import { AgentRuns } from "./agent-runs.ts";
 import { DEFAULT_GRACE_MS } from "./map-spec.ts";
 import { requirePrograms } from "./require-programs.ts";
 import type { JobRuntime } from "./run-job.ts";
@@ -22,6 +28,7 @@ export interface WorkflowRuntime {
   readonly secretValues: readonly string[];
   /** Replaces secrets in values that are stored, and restores them. */
   readonly sealer: Sealer;
+  readonly agentRuns: AgentRuns;
 }
 
 export async function openWorkflowRuntime(job: Job, jobRuntime: JobRuntime): Promise<WorkflowRuntime> {
@@ -35,7 +42,15 @@ export async function openWorkflowRuntime(job: Job, jobRuntime: JobRuntime): Pro
       ? openPlainWorkspace(spec.cwd)
       : await (await import("../workspace/git-workspace.ts")).openGitWorkspace(job, spec, jobRuntime);
   const sealer = sealerOf(secrets, masker.mask);
-  return { job, spec, workspace, jobRuntime, env, masker, secretValues, sealer };
+  const { engine, clock } = jobRuntime;
+  const agentRuns = new AgentRuns({ engine, queue: job.id, budget: budgetOf(spec), now: clock.now });
+  await agentRuns.load();
+  return { job, spec, workspace, jobRuntime, env, masker, secretValues, sealer, agentRuns };
+}
+
+export async function closeRuntime({ agentRuns, workspace }: WorkflowRuntime): Promise<void> {
+  await agentRuns.close();
+  await workspace.close();
 }
 
 /** Runs all checks before a job is created, so that a run that cannot start leaves no job behind. */
@@ -64,9 +79,13 @@ type PlannedKeys = "variables" | "logPath" | "scratch" | "signal" | "agentId" | 
 export function stepContextOf(
   runtime: WorkflowRuntime,
   plan: Pick<StepContext, PlannedKeys> &
-    Partial<Pick<StepContext, "mayStart">> & { readonly checkout: Pick<Checkout, "root" | "head"> },
+    Partial<Pick<StepContext, "mayStart">> & {
+      readonly checkout: Pick<Checkout, "root" | "head">;
+      /** The lease of the item whose steps run. Absent for the phases. */
+      readonly lease?: Lease;
+    },
 ): StepContext {
-  const { checkout, mayStart = () => true, ...rest } = plan;
+  const { checkout, lease, mayStart = () => true, ...rest } = plan;
   const { jobRuntime, workspace, env, masker, secretValues, spec } = runtime;
   return {
     ...rest,
@@ -79,7 +98,7 @@ export function stepContextOf(
     mask: masker.mask,
     graceMs: DEFAULT_GRACE_MS,
     evidenceFolder: spec.keepEvidence ? jobRuntime.evidence : undefined,
-    agents: { prices: jobRuntime.prices },
+    agents: { prices: jobRuntime.prices, ...runtime.agentRuns.forAttempt(lease) },
     clock: jobRuntime.clock,
     random: Math.random,
   };

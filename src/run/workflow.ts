@@ -35,6 +35,7 @@ import { selectWorkflowItems, writeResults } from "./workflow-items.ts";
 import {
   capturedSince,
   checkStart,
+  closeRuntime,
   jobVariables,
   openWorkflowRuntime,
   stepContextOf,
@@ -92,7 +93,7 @@ export async function runWorkflow(
       try {
         return await runPhases({ deps, runtime, options, job: begun });
       } finally {
-        await runtime.workspace.close();
+        await closeRuntime(runtime);
       }
     });
   } catch (error) {

@@ -65,6 +65,8 @@ export interface RunOptions extends RunnerSettings {
   readonly drain?: AbortSignal | undefined;
   /** How long to wait for attempts that ignore the stop before their leases are released. Default: forever. */
   readonly abandonAfterMs?: number | undefined;
+  /** Returns why nothing more may be leased, e.g. because a budget is used up. Running attempts finish. Default: never. */
+  readonly stopReason?: (() => string | undefined) | undefined;
   readonly observer?: RunObserver | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random;

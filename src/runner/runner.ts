@@ -331,9 +331,7 @@ class Runner {
 
   #isEnding(): boolean {
     const { stop, drain } = this.#options;
-    return (
-      stop.aborted || (drain?.aborted ?? false) || this.#gate.stopReason !== null || this.#fault !== null
-    );
+    return stop.aborted || (drain?.aborted ?? false) || this.#stopReason !== null || this.#fault !== null;
   }
 
   async #isFinished(): Promise<boolean> {
@@ -355,8 +353,12 @@ class Runner {
     return counts.ready === 0 && counts.leased === 0;
   }
 
+  get #stopReason(): string | null {
+    return this.#gate.stopReason ?? this.#options.stopReason?.() ?? null;
+  }
+
   #result(): RunResult {
-    const reason = this.#gate.stopReason;
+    const reason = this.#stopReason;
     const { stop, drain } = this.#options;
     if (stop.aborted || (drain?.aborted && reason === null)) return { end: "interrupted" };
     return reason === null ? { end: "finished" } : { end: "stopped", reason };

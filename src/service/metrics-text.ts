@@ -1,6 +1,7 @@
 /** Writes metrics in the Prometheus text format. The names are stable, because alert rules and dashboards use them. */
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
+import type { AgentUsage } from "../item/agent-usage.ts";
 import { ITEM_STATES } from "../item/state.ts";
 import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
 
@@ -69,6 +70,11 @@ const ofQueues =
   ({ queues }: Metrics): readonly Sample[] =>
     queues.map((queue) => [[queue.queue], value(queue)]);
 
+const ofAgents =
+  (value: (usage: AgentUsage) => number) =>
+  ({ queues }: Metrics): readonly Sample[] =>
+    queues.flatMap(({ queue, usage }): readonly Sample[] => (usage ? [[[queue], value(usage)]] : []));
+
 const ofTargets =
   (value: (queue: QueueMetrics) => number) =>
   ({ queues }: Metrics): readonly Sample[] =>
@@ -135,6 +141,26 @@ const METRICS: Readonly<Record<string, Metric>> = {
     "Ended attempts, by outcome.",
     ["queue", "outcome"],
     ofCounters("attempts.", ["succeeded", "failed", "released", "lost"]),
+  ),
+  agent_cost_usd_total: counter(
+    "What agents reported to have cost, in dollars.",
+    ["queue"],
+    ofAgents(({ costUsd = 0 }) => costUsd),
+  ),
+  agent_tokens_total: counter("The tokens of agents.", ["queue", "direction"], ({ queues }) =>
+    queues.flatMap(({ queue, usage }): readonly Sample[] =>
+      usage === undefined
+        ? []
+        : [
+            [[queue, "input"], usage.inputTokens ?? 0],
+            [[queue, "output"], usage.outputTokens ?? 0],
+          ],
+    ),
+  ),
+  agent_turns_total: counter(
+    "The model calls of agents.",
+    ["queue"],
+    ofAgents(({ turns = 0 }) => turns),
   ),
   retries_total: counter(
     "Failed attempts that were retried.",

@@ -1,5 +1,6 @@
 /** Metrics of all queues. They are always read from the store, so that a restart does not reset them to 0. */
 import type { Counter, Engine, Holder, QueueCounts } from "../engine.ts";
+import type { AgentUsage } from "../item/agent-usage.ts";
 import { ENDING_KINDS, isStanding, type Job, type JobKind, STANDING_KINDS } from "../item/job.ts";
 import { RECEIPT_STATUSES, type ReceiptLatency, receiptLatencyOf } from "../item/receipt.ts";
 import { gateName } from "../item/store-queries.ts";
@@ -25,6 +26,8 @@ export interface QueueMetrics {
   readonly workers: number;
   /** Null when the queue has no breaker. */
   readonly breaker: BreakerSummary["state"] | null;
+  /** What the agents of the queue used; absent if none has run. */
+  readonly usage?: AgentUsage;
   /** Counters by name, which only increase. */
   readonly counters: Readonly<Record<string, number>>;
 }
@@ -97,11 +100,17 @@ const QUESTIONS_MAX = 8;
 
 async function queuesOf(engine: Engine, jobs: readonly Job[], known: Known) {
   const counters = byQueue(known.counters);
+  const used = await engine.sumAgentUsage({ by: "queue", queues: jobs.map(({ id }) => id) });
+  const usageOf = new Map(used.map(({ key, usage }) => [key, { usage }]));
   const queues: QueueMetrics[] = new Array(jobs.length);
   const limit = new ConcurrencyLimit(QUESTIONS_MAX);
   for (const [index, job] of jobs.entries()) {
     await limit.start(async () => {
-      queues[index] = { ...(await numbersOf(engine, job, known)), counters: counters.get(job.id) ?? {} };
+      queues[index] = {
+        ...(await numbersOf(engine, job, known)),
+        counters: counters.get(job.id) ?? {},
+        ...usageOf.get(job.id),
+      };
     });
   }
   await limit.end();

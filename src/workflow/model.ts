@@ -1,4 +1,5 @@
 /** A workflow after parsing, with all defaults filled in. It is plain JSON: a job stores it, and any process can resume it. */
+import type { Budget } from "../agent/budget.ts";
 import type { Backoff, Policy } from "../retry/policy.ts";
 import type { Json } from "../std/json.ts";
 
@@ -16,6 +17,8 @@ export interface Workflow {
   readonly reduce: readonly Step[];
   readonly merge: readonly Step[];
   readonly phaseTimeoutMs: { readonly setup?: number; readonly reduce?: number; readonly merge?: number };
+  /** How much the agents of the job, and of each attempt, may use. Default: no limit. */
+  readonly budget?: Budget;
   readonly policy: Policy;
   /** Steps of `on_item_failure: custom`. Success means handled, exit code 75 means retry, any other failure buries the item. */
   readonly onItemFailureSteps: readonly Step[];

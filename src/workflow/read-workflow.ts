@@ -1,5 +1,6 @@
 /** Parses the YAML text of a workflow, or returns all its problems with line and column. */
 import { basename, extname } from "node:path";
+import type { Budget } from "../agent/budget.ts";
 import { RedriveError } from "../errors.ts";
 import { DEFAULT_BREAKER, DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
 import { compact, isJsonObject } from "../std/json.ts";
@@ -95,7 +96,7 @@ function buildWorkflow(
   { fileName, profile }: { readonly fileName: string; readonly profile: string | undefined },
 ): Workflow {
   const policy = form.error_policy ?? {};
-  return {
+  return compact({
     name: form.name ?? fileName,
     env: { ...buildEnvironment(form.env), ...buildProfile(form, profile) },
     ...buildSecrets(form.secrets ?? []),
@@ -109,11 +110,14 @@ function buildWorkflow(
       reduce: timeoutOf(form.reduce),
       merge: timeoutOf(form.merge),
     }),
+    budget:
+      form.budget &&
+      (compact({ ...form.budget, attempt: form.budget.attempt && compact(form.budget.attempt) }) as Budget),
     policy: buildPolicy(policy, form.retry),
     onItemFailureSteps: buildSteps(
       typeof policy.on_item_failure === "object" ? policy.on_item_failure.custom : policy.custom_handler,
     ),
-  };
+  });
 }
 
 function buildProfile(

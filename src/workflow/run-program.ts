@@ -1,5 +1,6 @@
 /** Runs the process of a `shell` or `agent` step with its environment and folder, and evaluates its output and exit code. */
 import { rmSync, statSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
 import type { AgentReport } from "../agent/agent-record.ts";
 import { AgentWatch } from "../agent/agent-watch.ts";
 import { REPORT_LINES } from "../agent/formats/report-lines.ts";
@@ -16,7 +17,7 @@ import { asText, compact, type Json } from "../std/json.ts";
 import { keepAgentLog } from "./agent-log.ts";
 import type { Step } from "./model.ts";
 import { type Program, stepEnvironment } from "./program.ts";
-import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-context.ts";
+import { type At, passedDeadline, type RunningAgent, type StepEnd, type StepFailed } from "./step-context.ts";
 import { brokenOff, endText, failureOfProcess, logProcess, titleOf } from "./step-record.ts";
 import { expand, naming } from "./variables.ts";
 import { insideRoot } from "./write-file.ts";
@@ -50,13 +51,14 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
     };
   }
   let printed: Printed | undefined;
-  const watch = watchOf(step, program, files, at);
+  const agent = agentOf(step, program, files, at);
+  const watch = agent?.watch;
   watch?.start();
   const end = await runProcess({
     launcher: context.launcher,
     spec: {
       ...{ argv: program.argv, cwd, env, stdin: program.stdin },
-      ...{ stdoutPath: files.stdout, stderrPath: files.stderr },
+      ...{ stdoutPath: files.stdout, stderrPath: files.stderr, keepFiles: agent !== undefined },
     },
     outputs: at.run.outputs,
     isStdoutWanted: watch !== undefined,
@@ -70,10 +72,10 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
     now: context.clock.now,
     evidenceFolder: context.evidenceFolder,
     keep: async (ended, cuts) => {
-      printed = await keepPrinted(at, watch, { ended, cuts, files });
+      printed = await keepPrinted(at, agent, { ended, cuts, files });
       return printed.kept;
     },
-  }).finally(() => watch?.stop());
+  }).finally(() => agent?.end());
   const release = () => {
     printed?.raw.removeFiles();
     printed?.stderr.removeFiles();
@@ -116,21 +118,40 @@ function isStream({ format }: AgentReport): boolean {
   return format !== undefined && format !== REPORT_LINES;
 }
 
-function watchOf(step: Step, program: Program, files: Files, at: At): AgentWatch | undefined {
+/** A running agent: the watch over its output, and what keeps its reports. */
+interface Agent {
+  readonly watch: AgentWatch;
+  readonly running: RunningAgent | undefined;
+  end(): void;
+}
+
+function agentOf(step: Step, program: Program, files: Files, at: At): Agent | undefined {
   const { action, silenceMs } = step;
   if (action.kind !== "agent") return undefined;
-  const { prices, outliveMs } = at.run.context.agents ?? {};
-  let isAnnounced = program.protocol === "claude";
-  return new AgentWatch({
-    ...{ stdoutPath: files.stdout, stderrPath: files.stderr, silenceMs, outliveMs, prices },
-    format: action.protocol === "claude" ? "claude" : undefined,
-    model: modelOf(program.argv),
+  const { prices, outliveMs, begin } = at.run.context.agents ?? {};
+  const format = action.protocol === "claude" ? ("claude" as const) : undefined;
+  const model = modelOf(program.argv);
+  const running = begin?.({
+    ...{ step: at.path.join(" > "), agent: basename(program.argv[0] ?? "agent") },
+    ...{ stdoutPath: files.stdout, format, model },
+  });
+  let isAnnounced = format !== undefined;
+  const watch = new AgentWatch({
+    ...{ stdoutPath: files.stdout, stderrPath: files.stderr, silenceMs, outliveMs, prices, format, model },
     onReport: (report) => {
-      if (isAnnounced || !isStream(report)) return;
-      isAnnounced = true;
-      announceStream(at, program, files);
+      if (!isAnnounced && isStream(report)) {
+        isAnnounced = true;
+        announceStream(at, program, files);
+      }
+      const failure = running?.report(report);
+      if (failure) watch.end(failure);
     },
   });
+  const end = () => {
+    watch.stop();
+    running?.discard();
+  };
+  return { watch, running, end };
 }
 
 /** Returns the model that the command names, because not all streams do. */
@@ -175,12 +196,14 @@ interface Printed {
 
 async function keepPrinted(
   at: At,
-  watch: AgentWatch | undefined,
+  agent: Agent | undefined,
   { ended, cuts, files }: { ended: Ended; cuts: Cuts; files: Files },
 ): Promise<Printed> {
   const raw = new Output("stdout", ended.stdout, files.stdout, cuts.stdout);
   const stderr = new Output("stderr", ended.stderr, files.stderr, cuts.stderr);
+  const watch = agent?.watch;
   const report = watch?.finish(raw);
+  if (report) await agent?.running?.ended(report);
   if (report?.usage) at.run.usage = addUsage(at.run.usage, report.usage);
   const stream = report && isStream(report) ? report : undefined;
   const titles = stream ? await keepAgentLog(at, raw) : [];

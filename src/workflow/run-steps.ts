@@ -82,7 +82,7 @@ async function runTop(
       const { usage } = run;
       return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, stepIndex: index, usage });
     }
-    if (end.kind === "stopped") return end;
+    if (end.kind === "stopped") return compact({ ...end, usage: run.usage });
     await onDone?.(index, run.context);
   }
   const log = run.hasLog ? run.context.logPath : undefined;

@@ -1,11 +1,13 @@
 /** The context of a step: everything that differs between setup, agents, reduce and merge. */
 
+import type { AgentReport, SessionTotals } from "../agent/agent-record.ts";
 import type { Prices } from "../agent/prices.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import type { OutputMask } from "../attempt/output.ts";
 import type { OutputWatch } from "../attempt/output-watch.ts";
 import type { AgentUsage } from "../item/agent-usage.ts";
 import type { Failure } from "../item/failure.ts";
+import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import type { Json } from "../std/json.ts";
 import type { Random } from "../std/random.ts";
@@ -45,7 +47,30 @@ export interface StepContext {
   readonly onStep?: (index: number, total: number, label: string) => void;
 }
 
+/** What is known of an agent when it starts. */
+export interface AgentStart {
+  /** The step without values of the item, and the name of the program. */
+  readonly step: string;
+  readonly agent: string;
+  readonly stdoutPath: string;
+  readonly format?: "claude" | undefined;
+  readonly model?: string | undefined;
+  readonly before?: SessionTotals | undefined;
+}
+
+/** Receives what a running agent reports. */
+export interface RunningAgent {
+  /** Returns why the agent must be ended, e.g. because its budget is used up. */
+  report(report: AgentReport): ReportedFailure | undefined;
+  /** Resolves when the final report is stored. */
+  ended(report: AgentReport): Promise<void>;
+  /** Called at the end in any case; an agent that never started leaves nothing. */
+  discard(): void;
+}
+
 export interface AgentSettings {
+  /** Keeps what agents use. Default: it is only part of the result. */
+  readonly begin?: ((start: AgentStart) => RunningAgent) | undefined;
   readonly prices?: Prices | undefined;
   /** How long an agent may run after its final message. */
   readonly outliveMs?: number | undefined;
@@ -58,7 +83,7 @@ export type StepsEnd =
       readonly usage?: AgentUsage;
     })
   /** The runner stopped, or the machine failed (`why`). The attempt is not counted. */
-  | { readonly kind: "stopped"; readonly why?: string };
+  | { readonly kind: "stopped"; readonly why?: string; readonly usage?: AgentUsage };
 
 export interface Run {
   readonly context: StepContext;

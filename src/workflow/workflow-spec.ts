@@ -1,5 +1,6 @@
 /** The settings and the progress of a workflow job, stored with the job, so that any process can resume it. */
 import { createHash } from "node:crypto";
+import type { Budget, Limits } from "../agent/budget.ts";
 import type { Job } from "../item/job.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import type { KeepWorktrees, Workflow } from "./model.ts";
@@ -17,6 +18,8 @@ export interface WorkflowSpec {
   readonly profile?: string;
   /** Whether the job's branch is merged into the branch from which the run started. */
   readonly mergeMode: (typeof MERGE_MODES)[number];
+  /** The budget of the whole job from the command line. Default: that of the workflow. */
+  readonly budget?: Limits;
   /** Whether evidence files are copied into the home folder. Default: only their digests are recorded. */
   readonly keepEvidence?: boolean;
 }
@@ -46,6 +49,13 @@ export interface WorkflowProgress {
 
 export function workflowSpecOf(job: Job): WorkflowSpec {
   return job.spec as unknown as WorkflowSpec;
+}
+
+/** The budget of the job: that of the command line replaces that of the workflow. */
+export function budgetOf({ workflow, budget }: WorkflowSpec): Budget | undefined {
+  if (budget === undefined) return workflow.budget;
+  const { attempt } = workflow.budget ?? {};
+  return { ...budget, ...(attempt && { attempt }) };
 }
 
 export function keepWorktreesOf({ workflow }: WorkflowSpec): KeepWorktrees {

@@ -111,6 +111,20 @@ const envFile = z.strictObject({
   required: z.boolean().optional().describe("Whether the file must exist. Default true."),
 });
 
+const positive = z.number().gt(0, "expected a number above 0");
+const limits = {
+  usd: positive.optional().describe("Dollars."),
+  tokens: count(1).optional().describe("Input and output tokens together."),
+  turns: count(1).optional().describe("Model calls."),
+};
+
+const budgetForm = z
+  .strictObject({
+    ...limits,
+    attempt: z.strictObject(limits).optional().describe("The limits of each attempt."),
+  })
+  .meta({ id: "budget" });
+
 export const workflowForm = z
   .strictObject({
     name: required("a name").optional().describe("The name of the workflow. Default: the file name."),
@@ -145,6 +159,7 @@ export const workflowForm = z
     reduce: phase.optional().describe("Runs once, after the items."),
     merge: phase.optional().describe("Runs before the job's branch is merged."),
     error_policy: errorPolicyForm.optional(),
+    budget: budgetForm.optional().describe("How much the agents of the job may use. Default: no limit."),
     retry: retryForm.optional().describe("The default for error_policy.retry_config."),
   })
   .meta({ title: "A Redrive workflow" });

@@ -34,7 +34,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // Git worktrees and plain folders. It reads where a workflow runs, and knows neither the store nor the runner.
   workspace: [...GROUND, "workflow", "triage"], // the title of a commit is cleaned as a message is
   // What an agent reports while it runs, read from the output that its attempt captures.
-  agent: ["item", "std", "attempt", "retry"],
+  agent: [...GROUND, "attempt", "retry"],
   // What is to be done, and how: it reads items as a map does, runs programs as an attempt does, and calls failures by
   // the same names. It knows no store, no runner, no job and no git.
   workflow: [...GROUND, "yaml", "intake", "agent", "attempt", "retry", "triage"],

@@ -18,7 +18,7 @@ test("it has every key, refuses others, and says that a step has one action", ()
     $defs: Record<string, { properties: object; additionalProperties: boolean; oneOf?: unknown[] }>;
   };
   expect(Object.keys(schema.properties)).toEqual(
-    "name description mode env profiles secrets env_files setup map reduce merge error_policy retry".split(
+    "name description mode env profiles secrets env_files setup map reduce merge error_policy budget retry".split(
       " ",
     ),
   );

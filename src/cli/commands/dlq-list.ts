@@ -1,5 +1,7 @@
 /** `redrive dlq list|inspect|show`: lists letters, or shows one in detail. */
+
 import { linksToJson, readHistory, readLinks } from "../../dead-letter/history.ts";
+import { agentRunToJson, sumOfRuns, usageToJson } from "../../item/agent-run.ts";
 import { eventToJson } from "../../item/event.ts";
 import { groupRecordToJson } from "../../item/group.ts";
 import { letterToJson } from "../../item/letter.ts";
@@ -98,12 +100,21 @@ const inspect = command({
   run: (context, { item, job }) => inspectLetter(context, item, job),
 });
 
+const AGENTS_MAX = 1000;
+
 async function inspectLetter(context: Context, item: string, job?: string): Promise<number> {
-  const { letter, history, fixes, links } = await context.withStore(async (engine) => {
+  const { letter, history, fixes, links, agents } = await context.withStore(async (engine) => {
     const found = await requireLetter(engine, item, job);
     const past = await readHistory(engine, found);
     const helped = past.group ? await readFixes(engine, past.group.fixes) : [];
-    return { letter: found, history: past, fixes: helped, links: await readLinks(engine, found) };
+    const runs = await engine.listAgentRuns({ queue: found.queue, ref: found.ref, limit: AGENTS_MAX });
+    return {
+      letter: found,
+      history: past,
+      fixes: helped,
+      links: await readLinks(engine, found),
+      agents: runs,
+    };
   });
   const document = {
     ...letterToJson(letter),
@@ -111,9 +122,15 @@ async function inspectLetter(context: Context, item: string, job?: string): Prom
     group_count: history.groupCount,
     group: history.group && groupRecordToJson(history.group),
     events: history.events.map(eventToJson),
+    ...(agents.length > 0 && {
+      usage: usageToJson(sumOfRuns(agents)),
+      agent_runs: agents.map(agentRunToJson),
+    }),
   };
   const { paint, columns: width } = context;
-  return context.answer(document, () => letterText(letter, { paint, columns: width, history, fixes, links }));
+  return context.answer(document, () =>
+    letterText(letter, { paint, columns: width, history, fixes, links, agents }),
+  );
 }
 
 const show = command({

@@ -21,6 +21,7 @@ import { EXIT } from "../exit-code.ts";
 import { dryRun, flag, limit, yes } from "../options.ts";
 import { table } from "../render/layout.ts";
 import { counted, lettersText, listed, minuteText, type Tint } from "../render/text.ts";
+import { costText } from "../render/usage.ts";
 
 const names = argument("<jobs...>", "job ids or names");
 
@@ -77,6 +78,9 @@ function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): 
       { title: "LEFT", value: (row) => row.remaining, giveUp: 3 },
       { title: "STARTED", value: (row) => minuteText(row.startedAt), giveUp: 2 },
       { title: "TOOK", value: (row) => formatDuration(row.durationMs), align: "right", giveUp: 4 },
+      ...(rows.some(({ usage }) => usage !== undefined)
+        ? [{ title: "COST", value: (row: Row) => costText(row.usage), align: "right", giveUp: 6 } as const]
+        : []),
       { title: "COMMAND", value: (row) => commandText(row.job), cutTo: 12, giveUp: 1 },
       { title: "FOLDER", value: folder, cutTo: 12, giveUp: 5 },
     ],

@@ -164,16 +164,17 @@ const resume = command({
     noDlq: option.flag("--no-dlq", "do not retry letters"),
     acceptChanges: option.acceptChanges("resume even if the workflow file has changed, with the new file"),
     slots: option.concurrency("how many items to run at a time (default: the job's setting)"),
+    budget: option.budget,
     storeWaitMs: option.storeWaitMs,
     quiet: option.quiet,
   },
-  run: (context, { job, noDlq, acceptChanges, slots, ...flags }) =>
+  run: (context, { job, noDlq, acceptChanges, slots, budget, ...flags }) =>
     runWithSummary(context, { ...flags, requiresMerge: true }, (deps, watch) =>
       resumeJob(deps, {
         ...watch,
         withLetters: !noDlq,
         cwd: context.terminal.cwd,
-        ...compact({ job, slots }),
+        ...compact({ job, slots, budget }),
         ...(acceptChanges && { acceptChanges: true }),
       }),
     ),

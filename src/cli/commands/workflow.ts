@@ -35,6 +35,7 @@ const run = command({
       ),
       "auto",
     ),
+    budget: option.budget,
     keepEvidence: option.keepEvidence,
     storeWaitMs: option.storeWaitMs,
     quiet: option.quiet,
@@ -48,6 +49,7 @@ const run = command({
       variables: given = [],
       profile: chosen,
       merge,
+      budget,
       ...flags
     },
   ) => {
@@ -65,6 +67,7 @@ const run = command({
       variables,
       mergeMode: merge,
       ...(chosen !== undefined && { profile: chosen }),
+      ...(budget && { budget }),
       ...(flags.keepEvidence && { keepEvidence: true }),
     };
     if (isPreview) return (await import("../dry-run.ts")).dryRun(context, spec);

@@ -7,6 +7,7 @@ import { formatDuration } from "../../std/duration.ts";
 import { fixText } from "./group.ts";
 import { groupSections, type Step, stepLines } from "./layout.ts";
 import { counted, fit, rateText, type Screen, shellWord, some, thousands, width } from "./text.ts";
+import { usageTexts } from "./usage.ts";
 
 export interface SummaryOptions extends Screen {
   /** Why the run stopped early. */
@@ -52,6 +53,7 @@ function factsOf(summary: JobSummary, options: SummaryOptions): readonly Fact[] 
     [inThisRun(summary, options)],
     [durationOf(summary, options)],
     [rateOf(summary, options)],
+    ...usageTexts(summary.usage ?? {}).map((text): Fact => [text]),
   ];
   return facts.filter(([text]) => text !== "");
 }

@@ -2,6 +2,7 @@
 
 import { hostname } from "node:os";
 import { type LetterHistory, type LetterLinks, type Moment, momentsOf } from "../../dead-letter/history.ts";
+import { type AgentRun, openSessionCommand, sumOfRuns } from "../../item/agent-run.ts";
 import type { Event } from "../../item/event.ts";
 import type { EvidenceFile, Failure } from "../../item/failure.ts";
 import type { GroupRecord } from "../../item/group.ts";
@@ -29,6 +30,7 @@ import {
   timesText,
   width,
 } from "./text.ts";
+import { usageTexts } from "./usage.ts";
 
 interface View extends Screen {
   /** Further records from the store; absent for a letter from a file. */
@@ -36,6 +38,8 @@ interface View extends Screen {
   /** The item from which the letter was requeued, and the items that were requeued from it. */
   readonly links?: LetterLinks;
   readonly fixes?: readonly KnownFix[];
+  /** The agents that ran for the item. */
+  readonly agents?: readonly AgentRun[];
 }
 
 export function letterText(letter: Letter, view: View): string {
@@ -54,6 +58,7 @@ export function letterText(letter: Letter, view: View): string {
       outputSection("stderr", last?.stderrTail, view),
       outputSection("stdout", last?.stdoutTail, view),
       outputSection("stack trace", last?.stackTrace, view),
+      { title: "Agents", lines: agentLines(view) },
       { title: "Worktree", lines: worktreeLines(letter.worktreeArtifacts, view) },
       { title: "Events", lines: history ? eventLines(history.events, view) : [] },
       { title: "Next", next: history ? nextSteps(letter, history.groupCount) : [] },
@@ -78,6 +83,20 @@ function factsOf(letter: Letter, { history, links = {} }: View): readonly Fact[]
     ["Copied from", links.requeuedFrom],
     ["Requeued as", links.requeuedAs?.join(", ")],
   ];
+}
+
+const AGENTS_SHOWN_MAX = 5;
+
+/** Lists the last agents with their use, and the command that opens the session of the last one by hand. */
+function agentLines({ agents = [], ...view }: View): readonly string[] {
+  if (agents.length === 0) return [];
+  const shown = agents.slice(-AGENTS_SHOWN_MAX).map(({ lease, step, agent, usage, session }) => {
+    const facts = [`#${lease?.attempt ?? 0} ${step}`, agent, ...usageTexts(usage), session];
+    return lineOf(clean(facts.filter(Boolean).join(" · ")), view);
+  });
+  const total = agents.length > 1 ? [`together ${usageTexts(sumOfRuns(agents)).join(" · ")}`] : [];
+  const command = agents.map(openSessionCommand).findLast((one) => one !== undefined);
+  return [...shown, ...total, ...(command ? [`To open the last session: ${command}`] : [])];
 }
 
 const STATE_WORDS: Readonly<Partial<Record<Letter["state"], string>>> = {

@@ -15,8 +15,8 @@ import { type Tx, timeIn } from "./session.ts";
  * Whether the settlement does nothing but end the attempt. The caller checks that the item is not a letter and has no ordering
  * key.
  */
-export function isPlainSuccess({ verdict, notes, mergedCommit }: Settlement): boolean {
-  return verdict.kind === "done" && notes === undefined && mergedCommit === undefined;
+export function isPlainSuccess({ verdict, notes, mergedCommit, usage }: Settlement): boolean {
+  return [notes, mergedCommit, usage].every((one) => one === undefined) && verdict.kind === "done";
 }
 
 /** Returns settlements whose leases were lost. Each lease may occur only once. May be called before BEGIN is answered. */

@@ -143,7 +143,7 @@ export const runOptions = t.objectOf<RunOptions>({
   handler: callback,
   slots: t.positive,
   stop: signal,
-  ...t.optional(callback, "askHandler", "feed", "settings", "random"),
+  ...t.optional(callback, "askHandler", "feed", "settings", "random", "stopReason"),
   ...t.optional(t.name, "operationId", "evidenceFolder", "startMarksFolder"),
   ...t.optional(thing, "commandQueue"),
   ...t.optional(t.flag, "keepGoing"),
@@ -190,6 +190,7 @@ export const resumeOptions = t.objectOf<ResumeOptions>({
   withLetters: t.flag,
   ...t.optional(t.name, "job", "cwd"),
   ...t.optional(t.flag, "acceptChanges"),
+  ...t.optional(thing, "budget"),
   ...t.optional(t.positive, "slots"),
   ...t.optional(callback, "onJob", "onNotice", "onPhaseStep", "onPhaseWait", "onAgentStep", "askMerge"),
 });
