@@ -26,12 +26,16 @@ function read(all: readonly string[]): FoundTrace | undefined {
 }
 
 const CALL = /^\s*(?:\[<[\da-f]{1,16}>\] ?)?([A-Za-z_][\w.$]{1,100})\+0x[\da-f]{1,8}\/0x[\da-f]{1,8}/;
+/** ARM: `[<8195d3d8>] (dump_stack) from [<8195d4d4>] (show_stack+0x18/0x1c)`, or without the addresses. */
+const ARM_CALL =
+  /^\s*(?:\[<[\da-f]{1,16}>\] )?\(?([A-Za-z_][\w.$]{1,100})(?:\+0x[\da-f]{1,8}\/0x[\da-f]{1,8})?\)? from (?:\[<|[A-Za-z_][\w.$]{1,100}\+0x)/;
 const INLINED = /^\s*([A-Za-z_][\w.]{1,100}) [\w/.-]{1,200}\.[chSs]:\d+(?: \[inline\])?$/;
 const BSD_CALL = /^([A-Za-z_][\w.]{1,100})\(.{0,300}\) at (?:\w{1,20}:)?[\w.]{1,100}\+0x/;
 /** The line with the instruction pointer, which is the innermost call. */
 const INSTRUCTION =
   /^\s*(?:RIP: 0010|RIP: e030|EIP|IP|PC is at|pc|NIP|epc|ra)\s*:?\s*(?:\[<[\da-f]{1,16}>\] ?){0,2}(?:[\da-f]{4}:)?(?:\[<[\da-f]{1,16}>\]\s*){0,2}([A-Za-z_][\w.$]{1,100})\+0x/;
-const HEAD_CALL = /(?: in | at | at: (?:\[<[\da-f]{1,16}>\] )?)([A-Za-z_][\w.$]{1,100})\+0x[\da-f]{1,8}\/0x/;
+const HEAD_CALL =
+  /(?: in | at | at: (?:\[<[\da-f]{1,16}>\]\s{1,8})?)([A-Za-z_][\w.$]{1,100})\+0x[\da-f]{1,8}\/0x/;
 
 function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] {
   const frames: Frame[] = [];
@@ -48,6 +52,7 @@ function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] 
     const text = line.replace(/^\s*<\/?[A-Z]{3,4}>\s*/, "").replace(PREFIX, "");
     add(
       (INSTRUCTION.exec(text) ??
+        ARM_CALL.exec(text) ??
         CALL.exec(text) ??
         INLINED.exec(text) ??
         BSD_CALL.exec(text) ??
@@ -75,7 +80,10 @@ const KINDS: readonly (readonly [form: RegExp, kind: string])[] = [
   [/(?:KASAN|KMSAN|KCSAN|KFENCE): ([\w -]{3,60}?)(?: in | at | on |$)/, "sanitizer"],
   [/UBS[Aa][Nn]: [Uu]ndefined.?[Bb]ehaviou?r/, "UBSAN: undefined behaviour"],
   [/^.{0,20}kernel BUG at/, "kernel BUG"],
-  [/unable to handle (?:kernel )?NULL pointer/i, "BUG: unable to handle kernel NULL pointer dereference"],
+  [
+    /(?:unable to handle|BUG:) (?:kernel )?NULL pointer/i,
+    "BUG: unable to handle kernel NULL pointer dereference",
+  ],
   [
     /unable to handle (?:kernel )?(?:paging request|page fault)/i,
     "BUG: unable to handle kernel paging request",
@@ -146,7 +154,7 @@ const REPORTING = `dump_stack dump_backtrace dump_cpu dump_header show_ print_ p
   slowpath_warn refcount_warn_saturate refcount_ debug_object debug_check debug_print object_ kmemleak should_fail fail_dump db_ kdb_
   assfail kassert trap calltrap alltraps Xsyscall Xtrap breakpoint stack_dump stack_segment secondary_startup brk_handler
   call_break_hook bug_handler do_debug_exception do_mem_abort do_translation_fault el1 el0 ret_to_user do_sync do_undef
-  do_general do_page_fault do_kern_addr_fault do_user_addr_fault bad_area no_context page_fault_oops page_fault notify_die
+  do_general do_\\w*fault bad_area no_context page_fault_oops page_fault notify_die
   early_ nmi_ arch_trigger rcu_dump rcu_check rcu_sched_clock rcu_pending check_cpu_stall watchdog softlockup lockup_
   hung_task sched_show_task dump_task rcu_gp do_kernel_fault kernel_text_address is_ftrace x86_indirect_thunk bad_mode`;
 const LOCK_CHECKING = `lock_acquire lock_release lock_is_held lock_downgrade lock_sock_nested lockdep_ register_lock_class look_up_lock_class assign_lock_key
@@ -160,6 +168,7 @@ const PRIMITIVES = `raw_spin raw_read raw_write spin_lock spin_unlock spin_trylo
   memcpy memset memmove memcmp memchr strlen strlcpy strscpy strcmp strn?cpy strncmp strchr string\\b copy_user copy_to_user
   copy_from_user copy_to_iter copy_from_iter copyin copyout csum_ get_user put_user raw_copy clear_user find_next_bit kfree kvfree kmalloc kzalloc vmalloc kmem_cache
   slab_ cache_alloc cache_free alloc_pages alloc_page alloc_frozen rb_ free_pages free_page get_page_from qlist_ quarantine mempool_
+  folio_lock folio_unlock lock_page unlock_page flush_work cancel_work cancel_delayed
   rcu_read rcu_is_watching rcu_lockdep INIT_LIST_HEAD init_timer del_timer try_to_del lock_timer timer_`;
 /** Functions on every path into sleep, interrupts, timers, threads or system calls. */
 const ENTRY = `schedule context_switch switch_to preempt_ io_schedule wait_for do_wait wait_on_bit bit_wait wait_rcu_gp wait_ out_of_line_wait finish_task prepare_to_wait

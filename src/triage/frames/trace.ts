@@ -3,9 +3,21 @@ import { cleanText } from "../clean.ts";
 import type { Frame, Trace, TraceReader } from "./frame.ts";
 import { KERNEL } from "./kernel.ts";
 import { DOTNET, GO, JAVASCRIPT, JVM, NATIVE, PYTHON, RUST } from "./languages.ts";
+import { PHP, RUBY } from "./scripts.ts";
 
 /** Reader order matters: if two traces end on the same line, the earlier reader wins. */
-const TRACE_READERS: readonly TraceReader[] = [KERNEL, RUST, JVM, JAVASCRIPT, DOTNET, PYTHON, GO, NATIVE];
+const TRACE_READERS: readonly TraceReader[] = [
+  KERNEL,
+  RUST,
+  JVM,
+  JAVASCRIPT,
+  DOTNET,
+  PYTHON,
+  GO,
+  RUBY,
+  PHP,
+  NATIVE,
+];
 
 const TEXT_CHARS_MAX = 65_536;
 const LINE_CHARS_MAX = 600;

@@ -24,6 +24,17 @@ describe("a kernel's report", () => {
     expect(traceOf(text).skipped).toContain("_raw_spin_lock");
   });
 
+  test("frames of 32-bit ARM are read", () => {
+    const text = log(
+      "WARNING: CPU: 1 PID: 46 at lib/refcount.c:28 refcount_warn_saturate+0x13c/0x174",
+      "[<8195d3d8>] (dump_backtrace) from [<8195d4d4>] (show_stack+0x18/0x1c)",
+      " r7:00000000 r6:826228c4 r5:00000000 r4:8200cac0",
+      "[<80242440>] (warn_slowpath_fmt) from [<80242624>] (shop_cart_put+0x1e8/0x1f4)",
+      "[<80242640>] (shop_cart_put) from [<80242700>] (shop_release+0x1e8/0x1f4)",
+    );
+    expect(patternOf(text)).toBe("WARNING (in shop_cart_put)");
+  });
+
   test("a hang is told by what it waits in", () => {
     const hung = (task: string, seconds: number, caller: string) =>
       log(
