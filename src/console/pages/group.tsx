@@ -1,8 +1,7 @@
 /** One group: why these failures are one, what their letters have in common, and what can be done about all of them. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
-import type { ResponseOf } from "../../server/contract.ts";
+import { useState } from "react";
 import { call } from "../data/api.ts";
 import { useLetters } from "../data/letters.ts";
 import { useKeys } from "../shell/keys.ts";
@@ -12,18 +11,19 @@ import { Button } from "../ui/button.tsx";
 import { ListTable } from "../ui/list-page.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { Notes } from "../ui/notes.tsx";
-import { countText, plural } from "../ui/numbers.ts";
+import { plural } from "../ui/numbers.ts";
 import { Heading, Panel } from "../ui/panel.tsx";
 import { Pattern } from "../ui/pattern.tsx";
 import { useRowSelection } from "../ui/selection.ts";
-import { Sparkline } from "../ui/sparkline.tsx";
 import { State } from "../ui/state.tsx";
 import { Time } from "../ui/time.tsx";
 import { BulkDialog, type BulkKind } from "./bulk.tsx";
+import { BulkBar, targetOf } from "./bulk-bar.tsx";
+import { FixRuleDialog, IgnoreDialog, MergeDialog, SplitDialog } from "./group-dialogs.tsx";
+import { Explanation, type GroupDetails, Helped, Trend, WhatDiffers } from "./group-facts.tsx";
 import { letterColumns, letterKey } from "./letter-columns.tsx";
 
 const route = getRouteApi("/groups/$signature");
-type GroupDetails = ResponseOf<"GET /groups/{group}">;
 
 export function Group() {
   const { signature } = route.useParams();
@@ -56,9 +56,8 @@ function Shown({ group }: { readonly group: GroupDetails }) {
               label={group.is_regression ? "came back" : group.state}
             />
             <span>{plural(count, "waiting letter")}</span>
-            <span>
-              {[group.error_type, group.location as string | undefined].filter(Boolean).join(" · ")}
-            </span>
+            <span>{[group.error_type, group.location].filter(Boolean).join(" · ")}</span>
+            {group.regressions > 0 && <span>came back {plural(group.regressions, "time")}</span>}
             <span>
               first <Time at={group.first_occurrence} />, last <Time at={group.last_occurrence} />
             </span>
@@ -78,6 +77,7 @@ function Shown({ group }: { readonly group: GroupDetails }) {
           <Trend signature={signature} />
           <WhatDiffers signature={signature} />
           <Helped group={group} />
+          <Corrections signature={signature} />
           <Notes
             notes={group.notes}
             add={(text) =>
@@ -97,15 +97,18 @@ function Shown({ group }: { readonly group: GroupDetails }) {
   );
 }
 
-function Actions({
-  group,
-  onStart,
-}: {
+const DIALOGS = { ignore: IgnoreDialog, merge: MergeDialog, split: SplitDialog, fix: FixRuleDialog } as const;
+
+interface ActionsProps {
   readonly group: GroupDetails;
   readonly onStart: (kind: BulkKind, queue?: string) => void;
-}) {
+}
+
+function Actions({ group, onStart }: ActionsProps) {
   const { signature, jobs, count, state } = group;
-  const mark = (verb: "open" | "resolve" | "ignore") => () =>
+  const [open, setOpen] = useState<keyof typeof DIALOGS | null>(null);
+  const OpenDialog = open === null ? null : DIALOGS[open];
+  const mark = (verb: "open" | "resolve") => () =>
     call(`POST /groups/{group}/${verb}`, { params: { group: signature }, body: {} });
   const none = count === 0 ? "The group has no waiting letters." : undefined;
   return (
@@ -129,10 +132,60 @@ function Actions({
         Discard all…
       </Button>
       <span className="flex-1" />
+      <Button onClick={() => setOpen("fix")}>Fix rule…</Button>
+      <Button onClick={() => setOpen("merge")}>Merge…</Button>
+      <Button onClick={() => setOpen("split")}>Split…</Button>
+      {state !== "ignored" && <Button onClick={() => setOpen("ignore")}>Ignore…</Button>}
       {state !== "resolved" && <Action label="Mark as resolved" act={mark("resolve")} />}
-      {state !== "ignored" && <Action label="Ignore" act={mark("ignore")} />}
       {state !== "open" && <Action label="Reopen" act={mark("open")} />}
+      {OpenDialog !== null && <OpenDialog group={group} onClose={() => setOpen(null)} />}
     </div>
+  );
+}
+
+/** Merges and splits of which this group is a part. */
+function Corrections({ signature }: { readonly signature: string }) {
+  const corrections = useQuery({
+    queryKey: ["group", signature, "corrections"],
+    queryFn: ({ signal }) => call("GET /corrections", {}, { signal }),
+  });
+  const own = corrections.data?.corrections.filter(({ from, to }) => from === signature || to === signature);
+  if (own === undefined || own.length === 0) return null;
+  return (
+    <Panel title="Merges and splits">
+      <ul className="divide-y divide-line">
+        {own.map(({ kind, from, to, text, author, at }) => (
+          <li key={`${from} ${text ?? ""}`} className="flex flex-wrap items-center gap-2 px-3 py-2">
+            <span className="min-w-0 flex-1">
+              {kind === "merge" ? "All letters of" : `Letters with “${text}” of`} <GroupLink id={from} /> go
+              to <GroupLink id={to} />
+              <span className="block text-xs text-muted">
+                {author}, <Time at={at} />
+              </span>
+            </span>
+            <May atLeast="operator">
+              <Action
+                label="Remove"
+                title="Takes effect when the groups are rebuilt (redrive groups rebuild)"
+                act={() => call("POST /corrections/remove", { body: { from, ...(text && { text }) } })}
+              />
+            </May>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function GroupLink({ id }: { readonly id: string }) {
+  return (
+    <Link
+      to="/groups/$signature"
+      params={{ signature: id }}
+      className="font-mono text-xs text-accent hover:underline"
+    >
+      {id.slice(0, 8)}
+    </Link>
   );
 }
 
@@ -140,7 +193,9 @@ function GroupLetters({ signature }: { readonly signature: string }) {
   const search = { group: signature };
   const navigate = useNavigate();
   const letters = useLetters(search);
-  const { selected, select } = useRowSelection(letters.rows.map(letterKey));
+  const { selected, select, clear } = useRowSelection(letters.rows.map(letterKey));
+  const [bulk, setBulk] = useState<BulkKind | null>(null);
+  const target = targetOf({}, letters.rows, selected);
   return (
     <Panel
       title="Letters"
@@ -152,6 +207,19 @@ function GroupLetters({ signature }: { readonly signature: string }) {
     >
       <ListTable
         list={letters}
+        above={
+          selected.size > 0 && (
+            <May atLeast="operator">
+              <BulkBar
+                count={selected.size}
+                target={target}
+                total={undefined}
+                onStart={setBulk}
+                onClear={clear}
+              />
+            </May>
+          )
+        }
         label="Letters"
         columns={letterColumns(search).filter(({ key }) => key !== "error")}
         rowHeight={48}
@@ -164,169 +232,9 @@ function GroupLetters({ signature }: { readonly signature: string }) {
         onSelect={select}
         empty={{ title: "No letter waits in this group." }}
       />
-    </Panel>
-  );
-}
-
-interface Explained {
-  readonly why?: string;
-  readonly source?: string;
-  readonly lines?: readonly string[];
-  readonly hits?: readonly {
-    readonly masker: string;
-    readonly reason: string;
-    readonly before: string;
-    readonly after: string;
-  }[];
-}
-
-function Explanation({ signature }: { readonly signature: string }) {
-  const explanation = useQuery({
-    queryKey: ["group", signature, "explain"],
-    queryFn: ({ signal }) =>
-      call("GET /groups/{group}/explain", { params: { group: signature } }, { signal }),
-  });
-  if (!explanation.data) return <Loaded query={explanation}>{() => null}</Loaded>;
-  const { pattern, nearest } = explanation.data;
-  const { why, source, lines = [], hits = [] } = explanation.data as Explained;
-  return (
-    <Panel title="Why this is one group">
-      <div className="space-y-3 px-3 py-2">
-        <p className="font-mono text-xs break-words">
-          <Pattern text={pattern} />
-        </p>
-        {lines.length > 0 && (
-          <div>
-            <p className="text-muted">
-              Taken from {source}: {why}.
-            </p>
-            <pre className="mt-1 overflow-auto rounded bg-code p-2 font-mono text-xs whitespace-pre-wrap">
-              {lines.join("\n")}
-            </pre>
-          </div>
-        )}
-        {hits.length > 0 && (
-          <ul className="space-y-1">
-            {hits.map(({ masker, before, after, reason }) => (
-              <li key={`${masker} ${before}`} className="break-words">
-                <code className="font-mono text-xs">{before}</code> → <Pattern text={after} />{" "}
-                <span className="text-muted">{reason}</span>
-              </li>
-            ))}
-          </ul>
-        )}
-        <Similar nearest={nearest.filter(({ distance }) => distance <= NEAR_MAX) as readonly Near[]} />
-      </div>
-    </Panel>
-  );
-}
-
-interface Near {
-  readonly signature: string;
-  readonly title?: string;
-  readonly pattern?: string;
-  readonly count: number;
-}
-
-/** Groups further away than this have little in common. */
-const NEAR_MAX = 0.5;
-
-function Similar({ nearest }: { readonly nearest: readonly Near[] }) {
-  if (nearest.length === 0) return null;
-  return (
-    <div>
-      <p className="text-muted">Similar groups</p>
-      <ul>
-        {nearest.map(({ signature, title, pattern, count }) => (
-          <li key={signature} className="flex gap-2">
-            <Link
-              to="/groups/$signature"
-              params={{ signature }}
-              className="min-w-0 truncate text-accent hover:underline"
-            >
-              <Pattern text={title ?? pattern ?? signature} />
-            </Link>
-            <span className="text-muted">{countText(count)}</span>
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
-}
-
-function Trend({ signature }: { readonly signature: string }) {
-  const arrivals = useQuery({
-    queryKey: ["group", signature, "arrivals"],
-    queryFn: ({ signal }) =>
-      call("GET /arrivals", { query: { group: signature, bucket: "1h", newer_than: "24h" } }, { signal }),
-  });
-  if (!arrivals.data) return null;
-  return (
-    <Panel title="Letters in the last 24 hours">
-      <div className="p-3">
-        <Sparkline counts={arrivals.data.counts} label="letters in 24 h" width={280} height={48} />
-      </div>
-    </Panel>
-  );
-}
-
-/** Which values of the items' data the letters of the group share. */
-function WhatDiffers({ signature }: { readonly signature: string }) {
-  const fields = useQuery({
-    queryKey: ["group", signature, "fields"],
-    queryFn: ({ signal }) => call("GET /groups/{group}/fields", { params: { group: signature } }, { signal }),
-  });
-  if (!fields.data || fields.data.fields.length === 0) return null;
-  const { read } = fields.data;
-  return (
-    <Panel title={`What the letters have in common (of ${countText(read)})`}>
-      <ul className="px-3 py-2">
-        {fields.data.fields.map(({ path, values }) => (
-          <li key={path} className="py-1">
-            <code className="font-mono text-xs text-accent">{path}</code>
-            {values.slice(0, 3).map(({ value, count }) => (
-              <Bar key={JSON.stringify(value)} share={count / read}>
-                <span className="min-w-0 flex-1 truncate">
-                  {typeof value === "string" ? value : JSON.stringify(value)}
-                </span>
-                <span>{countText(count)}</span>
-              </Bar>
-            ))}
-          </li>
-        ))}
-      </ul>
-    </Panel>
-  );
-}
-
-function Bar({ share, children }: { readonly share: number; readonly children: ReactNode }) {
-  return (
-    <span className="relative mt-0.5 flex gap-2 overflow-hidden rounded px-1.5 py-0.5">
-      <span
-        aria-hidden="true"
-        className="absolute inset-y-0 left-0 bg-accent-soft"
-        style={{ width: `${share * 100}%` }}
-      />
-      <span className="relative flex min-w-0 flex-1 gap-2">{children}</span>
-    </span>
-  );
-}
-
-function Helped({ group }: { readonly group: GroupDetails }) {
-  const { fixes } = group;
-  if (fixes.length === 0) return null;
-  return (
-    <Panel title="What helped before">
-      <ul className="divide-y divide-line">
-        {fixes.map((fix) => (
-          <li key={`${fix.at} ${fix.kind}`} className="px-3 py-2">
-            {fix.kind.replaceAll("_", " ")} · {plural(fix.count, "letter")}{" "}
-            <span className="text-muted">
-              <Time at={fix.at} />
-            </span>
-          </li>
-        ))}
-      </ul>
+      {bulk !== null && target !== null && (
+        <BulkDialog kind={bulk} target={target} onClose={() => setBulk(null)} onStarted={clear} />
+      )}
     </Panel>
   );
 }

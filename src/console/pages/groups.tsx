@@ -52,12 +52,22 @@ const COLUMNS: readonly Column<Group>[] = [
   },
 ];
 
+/** Most letters first, or the newest last or first failure first. */
+const ORDERS = ["letters", "last", "first"] as const;
+
 export function Groups() {
   const navigate = useNavigate();
   const [search] = useListSearch();
-  const { queue } = search;
+  const { queue, q } = search;
+  const sort = oneOf(ORDERS, search.sort);
   const state = oneOf(GROUP_STATES, search.state) ?? "open";
-  const query = { state: [state], trend: true, ...(queue && { queue }) };
+  const query = {
+    state: [state],
+    trend: true,
+    ...(queue && { queue }),
+    ...(q && { search: q }),
+    ...(sort && { sort }),
+  };
   const list = usePages(
     ["groups", query],
     (page, signal) => call("GET /groups", { query: { ...query, ...page } }, { signal }),
@@ -72,7 +82,8 @@ export function Groups() {
       list={list}
       filters={[
         { key: "state", label: "State", values: GROUP_STATES, as: "chips" },
-        { key: "q", label: "Search titles", of: ({ title }) => title },
+        { key: "sort", label: "Order", values: ORDERS },
+        { key: "q", label: "Search titles" },
         { key: "queue", label: "queue", as: "applied" },
       ]}
       label="Groups of letters with the same failure"

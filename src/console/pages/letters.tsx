@@ -4,20 +4,14 @@ import { useState } from "react";
 import type { Letter } from "../data/letter.ts";
 import { useLetterCount, useLetters } from "../data/letters.ts";
 import { useListSearch } from "../data/list-search.ts";
-import {
-  ERROR_CLASSES,
-  LETTER_ORDERS,
-  LETTER_STATES,
-  type ListSearch,
-  letterOptions,
-} from "../data/search.ts";
+import { ERROR_CLASSES, LETTER_ORDERS, LETTER_STATES, letterOptions } from "../data/search.ts";
 import { useKeys } from "../shell/keys.ts";
 import { May, useMay } from "../shell/session.tsx";
-import { Button } from "../ui/button.tsx";
 import { type Filter, ListPage } from "../ui/list-page.tsx";
-import { countText, plural } from "../ui/numbers.ts";
+import { plural } from "../ui/numbers.ts";
 import { useRowSelection } from "../ui/selection.ts";
-import { BulkDialog, type BulkKind, type BulkTarget } from "./bulk.tsx";
+import { BulkDialog, type BulkKind } from "./bulk.tsx";
+import { BulkBar, targetOf } from "./bulk-bar.tsx";
 import { letterColumns, letterKey } from "./letter-columns.tsx";
 
 const FILTERS: readonly Filter<Letter>[] = [
@@ -82,66 +76,5 @@ export function Letters() {
         <BulkDialog kind={bulk} target={target} onClose={() => setBulk(null)} onStarted={clear} />
       )}
     </ListPage>
-  );
-}
-
-/** The letters that an action would change: the selected rows, or all that match in one queue. */
-export function targetOf(
-  search: ListSearch,
-  rows: readonly Pick<Letter, "queue" | "item_id">[],
-  selected: ReadonlySet<string>,
-): BulkTarget | null {
-  const chosen = rows.filter((row) => selected.has(letterKey(row)));
-  const [first] = chosen;
-  if (first !== undefined) {
-    const isOneQueue = chosen.every(({ queue }) => queue === first.queue);
-    return isOneQueue ? { queue: first.queue, ids: chosen.map(({ item_id }) => item_id) } : null;
-  }
-  return search.queue === undefined ? null : { queue: search.queue, search };
-}
-
-interface BulkBarProps {
-  readonly count: number;
-  readonly target: BulkTarget | null;
-  readonly total: number | undefined;
-  readonly onStart: (kind: BulkKind) => void;
-  readonly onClear: () => void;
-}
-
-const ACTIONS = [
-  ["retry", "Retry…", "r", "plain"],
-  ["edit", "Edit…", "e", "plain"],
-  ["discard", "Discard…", "d", "danger"],
-] as const;
-
-export function BulkBar({ count, target, total, onStart, onClear }: BulkBarProps) {
-  const why = count > 0 ? "Select letters of one queue only." : "Select letters, or filter by a queue first.";
-  const scope =
-    count > 0
-      ? `${plural(count, "letter")} selected`
-      : target === null
-        ? "Nothing selected"
-        : `All ${total === undefined ? "" : countText(total)} letters that match`;
-  return (
-    <div className="flex flex-wrap items-center gap-2 border-b border-line px-3 py-2">
-      <span className="mr-2 text-muted">{scope}</span>
-      {ACTIONS.map(([kind, label, hotkey, tone]) => (
-        <Button
-          key={kind}
-          tone={tone}
-          hotkey={hotkey}
-          disabled={target === null}
-          title={target === null ? why : undefined}
-          onClick={() => onStart(kind)}
-        >
-          {label}
-        </Button>
-      ))}
-      {count > 0 && (
-        <Button tone="quiet" onClick={onClear}>
-          Clear selection
-        </Button>
-      )}
-    </div>
   );
 }

@@ -6,11 +6,14 @@ interface SparklineProps {
   readonly width?: number;
   readonly height?: number;
   readonly tone?: "red" | "accent";
+  /** Takes the whole width of its container. */
+  readonly stretch?: boolean;
 }
 
 const GAP = 1;
 
-export function Sparkline({ counts, label, width = 96, height = 22, tone = "red" }: SparklineProps) {
+export function Sparkline(props: SparklineProps) {
+  const { counts, label, width = 96, height = 22, tone = "red", stretch = false } = props;
   const peak = Math.max(1, ...counts);
   const total = counts.reduce((sum, count) => sum + count, 0);
   const bars = counts.map((count, index) => ({ count, index }));
@@ -19,8 +22,9 @@ export function Sparkline({ counts, label, width = 96, height = 22, tone = "red"
     <svg
       role="img"
       aria-label={`${total} ${label}, at most ${peak} in one interval`}
-      width={width}
+      width={stretch ? "100%" : width}
       height={height}
+      preserveAspectRatio={stretch ? "none" : undefined}
       viewBox={`0 0 ${width} ${height}`}
       className={tone === "red" ? "text-red" : "text-accent"}
     >

@@ -110,7 +110,7 @@ export const group = z
     state: z.enum(GROUP_STATES),
     is_regression: z.boolean(),
     sample_items: z.array(z.string()),
-    location: z.string().optional(),
+    location: z.string().nullable().optional(),
     arrivals: z
       .array(count)
       .optional()

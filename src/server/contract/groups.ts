@@ -6,6 +6,9 @@ import { limit, name } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
 const tag = "groups";
+
+/** The orders of a list of groups. */
+export const GROUP_ORDERS = ["letters", "last", "first"] as const;
 const params = z.strictObject({ group: name });
 const found = ["group_not_found", "ambiguous"] as const;
 
@@ -27,6 +30,16 @@ export const groupRoutes = {
         .boolean()
         .optional()
         .meta({ description: "add the number of letters for each of the last 24 hours" }),
+      search: z
+        .string()
+        .min(1)
+        .max(1000)
+        .optional()
+        .meta({ description: "the title or the location contains this text, ignoring case" }),
+      sort: z
+        .enum(GROUP_ORDERS)
+        .optional()
+        .meta({ description: "`letters`: most letters first (default); `last`, `first`: newest first" }),
       samples: z
         .boolean()
         .optional()

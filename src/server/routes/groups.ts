@@ -4,6 +4,7 @@ import { GROUP_STATES } from "../../item/group.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { explainGroup, explanationToJson } from "../../redrive/explain-group.ts";
 import {
+  type GroupSummary,
   groupToJson,
   groupViewToJson,
   listGroups,
@@ -12,9 +13,10 @@ import {
   viewGroup,
 } from "../../redrive/groups.ts";
 import { ALGORITHM } from "../../triage/signature.ts";
+import { titleToJson } from "../../triage/title.ts";
 import type { Handler } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
-import type { groupRoutes } from "../contract/groups.ts";
+import type { GROUP_ORDERS, groupRoutes } from "../contract/groups.ts";
 import { countArrivals } from "./trends.ts";
 
 type Routes = typeof groupRoutes;
@@ -28,7 +30,8 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     const name = query.job ?? query.queue;
     const queue = name === undefined ? {} : { queue: (await requireJob(engine, name)).id };
     const states = GROUP_STATES.filter((state) => given.includes("all") || given.includes(state));
-    const { groups, leftOut } = await listGroups(engine, { ...queue, states });
+    const { groups: all, leftOut } = await listGroups(engine, { ...queue, states });
+    const groups = inOrder(all.filter(containing(query.search)), query.sort);
     const start = Number(cursor);
     const page = groups.slice(start, start + limit);
     const documents: object[] = [];
@@ -60,6 +63,21 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     return redactor === null ? explanation : { ...explanation, lines: [], hits: [] };
   },
 };
+
+function containing(text: string | undefined): (group: GroupSummary) => boolean {
+  if (text === undefined) return () => true;
+  const wanted = text.toLowerCase();
+  return ({ pattern }) => Object.values(titleToJson(pattern)).join(" ").toLowerCase().includes(wanted);
+}
+
+function inOrder(
+  groups: readonly GroupSummary[],
+  order: (typeof GROUP_ORDERS)[number] = "letters",
+): readonly GroupSummary[] {
+  if (order === "letters") return groups; // as they come
+  const time = order === "last" ? "lastAt" : "firstAt";
+  return [...groups].sort((a, b) => (b[time] ?? 0) - (a[time] ?? 0));
+}
 
 async function lastDay(engine: Engine, signature: string, queue?: string): Promise<readonly number[]> {
   const span = { bucketMs: HOUR_MS, spanMs: DAY_MS };

@@ -1,0 +1,255 @@
+/** Facts of a group: why it is one, how it grows, what its letters have in common, and what helped before. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import type { ResponseOf } from "../../server/contract.ts";
+import { call } from "../data/api.ts";
+import { Chips } from "../ui/filter.tsx";
+import { Loaded } from "../ui/loaded.tsx";
+import { countText, plural } from "../ui/numbers.ts";
+import { Panel } from "../ui/panel.tsx";
+import { Pattern } from "../ui/pattern.tsx";
+import { Sparkline } from "../ui/sparkline.tsx";
+import { durationText, Time } from "../ui/time.tsx";
+
+export type GroupDetails = ResponseOf<"GET /groups/{group}">;
+
+interface Explained {
+  readonly why?: string;
+  readonly source?: string;
+  readonly lines?: readonly string[];
+  readonly hits?: readonly {
+    readonly masker: string;
+    readonly reason: string;
+    readonly before: string;
+    readonly after: string;
+  }[];
+}
+
+export function Explanation({ signature }: { readonly signature: string }) {
+  const explanation = useExplanation(signature);
+  if (!explanation.data) return <Loaded query={explanation}>{() => null}</Loaded>;
+  const { pattern, nearest } = explanation.data;
+  const { why, source, lines = [], hits = [] } = explanation.data as Explained;
+  return (
+    <Panel title="Why this is one group">
+      <div className="space-y-3 px-3 py-2">
+        <p className="font-mono text-xs break-words">
+          <Pattern text={pattern} />
+        </p>
+        {lines.length > 0 && (
+          <div>
+            <p className="text-muted">
+              Taken from {source}: {why}.
+            </p>
+            <pre className="mt-1 overflow-auto rounded bg-code p-2 font-mono text-xs whitespace-pre-wrap">
+              {lines.join("\n")}
+            </pre>
+          </div>
+        )}
+        {hits.length > 0 && (
+          <ul className="space-y-1">
+            {hits.map(({ masker, before, after, reason }) => (
+              <li key={`${masker} ${before}`} className="break-words">
+                <code className="font-mono text-xs">{before}</code> → <Pattern text={after} />{" "}
+                <span className="text-muted">{reason}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+        <Similar nearest={nearGroups(nearest)} />
+      </div>
+    </Panel>
+  );
+}
+
+export function nearGroups(nearest: ResponseOf<"GET /groups/{group}/explain">["nearest"]): readonly Near[] {
+  return nearest.filter(({ distance }) => distance <= NEAR_MAX) as readonly Near[];
+}
+
+export function useExplanation(signature: string) {
+  return useQuery({
+    queryKey: ["group", signature, "explain"],
+    queryFn: ({ signal }) =>
+      call("GET /groups/{group}/explain", { params: { group: signature } }, { signal }),
+  });
+}
+
+export interface Near {
+  readonly signature: string;
+  readonly title?: string;
+  readonly pattern?: string;
+  readonly count: number;
+}
+
+/** Groups further away than this have little in common. */
+const NEAR_MAX = 0.5;
+
+function Similar({ nearest }: { readonly nearest: readonly Near[] }) {
+  if (nearest.length === 0) return null;
+  return (
+    <div>
+      <p className="text-muted">Similar groups</p>
+      <ul>
+        {nearest.map(({ signature, title, pattern, count }) => (
+          <li key={signature} className="flex gap-2">
+            <Link
+              to="/groups/$signature"
+              params={{ signature }}
+              className="min-w-0 truncate text-accent hover:underline"
+            >
+              <Pattern text={title ?? pattern ?? signature} />
+            </Link>
+            <span className="text-muted">{countText(count)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const SPANS = { "24 h": ["1h", "24h"], "7 d": ["6h", "7d"], "30 d": ["1d", "30d"] } as const;
+type Span = keyof typeof SPANS;
+
+/** When the letters died, with the ends of the time axis and the highest bar in words. */
+export function Trend({ signature }: { readonly signature: string }) {
+  const [span, setSpan] = useState<Span>("24 h");
+  const [bucket, newer_than] = SPANS[span];
+  const arrivals = useQuery({
+    queryKey: ["group", signature, "arrivals", span],
+    queryFn: ({ signal }) =>
+      call("GET /arrivals", { query: { group: signature, bucket, newer_than } }, { signal }),
+  });
+  const counts = arrivals.data?.counts ?? [];
+  const peak = Math.max(0, ...counts);
+  return (
+    <Panel
+      title="Letters over time"
+      actions={<Chips label="Time" values={Object.keys(SPANS) as Span[]} value={span} onChange={setSpan} />}
+    >
+      <div className="p-3">
+        <Sparkline stretch counts={counts} label={`letters in ${span}`} height={56} />
+        <p className="mt-1 flex justify-between text-xs text-muted">
+          <span>{span} ago</span>
+          <span>
+            at most {countText(peak)} in {bucket}
+          </span>
+          <span>now</span>
+        </p>
+      </div>
+    </Panel>
+  );
+}
+
+/** Which values of the items' data the letters of the group share. */
+export function WhatDiffers({ signature }: { readonly signature: string }) {
+  const fields = useQuery({
+    queryKey: ["group", signature, "fields"],
+    queryFn: ({ signal }) => call("GET /groups/{group}/fields", { params: { group: signature } }, { signal }),
+  });
+  if (!fields.data || fields.data.fields.length === 0) return null;
+  const { read } = fields.data;
+  return (
+    <Panel title={`What the letters have in common (of ${countText(read)})`}>
+      <ul className="px-3 py-2">
+        {fields.data.fields.map(({ path, values }) => (
+          <li key={path} className="py-1">
+            <code className="font-mono text-xs text-accent">{path}</code>
+            {values.slice(0, 3).map(({ value, count }) => (
+              <Bar key={JSON.stringify(value)} share={count / read}>
+                <Link
+                  to="/letters"
+                  search={{ group: signature, filter: celOf(path, value) }}
+                  className="min-w-0 flex-1 truncate hover:underline"
+                  title="Show these letters"
+                >
+                  {typeof value === "string" ? value : JSON.stringify(value)}
+                </Link>
+                <span>
+                  {countText(count)} of {countText(read)}
+                </span>
+              </Bar>
+            ))}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** A CEL expression that is true for data with this value. */
+function celOf(path: string, value: unknown): string {
+  const place = path === "." ? "item" : path.startsWith("[") ? `item${path}` : `item.${path}`;
+  return `${place} == ${JSON.stringify(value)}`;
+}
+
+function Bar({ share, children }: { readonly share: number; readonly children: ReactNode }) {
+  return (
+    <span className="relative mt-0.5 flex gap-2 overflow-hidden rounded px-1.5 py-0.5">
+      <span
+        aria-hidden="true"
+        className="absolute inset-y-0 left-0 bg-accent-soft"
+        style={{ width: `${share * 100}%` }}
+      />
+      <span className="relative flex min-w-0 flex-1 gap-2">{children}</span>
+    </span>
+  );
+}
+
+/** Words for the ways in which letters were resolved. */
+const FIXES: Readonly<Record<string, string>> = {
+  requeue: "a retry without a change",
+  edit: "an edit of the data",
+  auto_fix: "a fix rule",
+};
+
+interface Fix {
+  readonly at: string;
+  readonly kind: string;
+  readonly count: number;
+  readonly operation_id?: string;
+  readonly rule?: string;
+  readonly author?: string;
+  readonly waited_ms?: number;
+}
+
+/** What made letters of this group succeed, the newest first. */
+export function Helped({ group }: { readonly group: GroupDetails }) {
+  const fixes = group.fixes as readonly Fix[];
+  return (
+    <Panel title="What helped before">
+      {fixes.length === 0 && (
+        <p className="px-3 py-3 text-muted">No letter of this group has succeeded after a retry yet.</p>
+      )}
+      <ul className="divide-y divide-line">
+        {fixes.map((fix) => (
+          <li key={`${fix.at} ${fix.kind}`} className="px-3 py-2">
+            <p>
+              {plural(fix.count, "letter")} succeeded after {FIXES[fix.kind] ?? fix.kind.replaceAll("_", " ")}
+              {fix.rule !== undefined && (
+                <>
+                  {" "}
+                  <code className="font-mono text-xs">{fix.rule}</code>
+                </>
+              )}
+              {fix.waited_ms !== undefined && `, ${durationText(fix.waited_ms)} after the failure`}
+            </p>
+            <p className="text-xs text-muted">
+              {fix.author !== undefined && `${fix.author}, `}
+              <Time at={fix.at} />{" "}
+              {fix.operation_id !== undefined && (
+                <Link
+                  to="/operations/$id"
+                  params={{ id: fix.operation_id }}
+                  className="text-accent hover:underline"
+                >
+                  Open the retry
+                </Link>
+              )}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
