@@ -82,7 +82,8 @@ function dryRunText(
     some(counts.beyond, "beyond max_items"),
   ]);
   const itemLines = items.map((item) => fit(`${item.itemId}  ${asText(item.data)}`, columns - 2));
-  const where = map.isolation === "worktree" ? "each in a worktree" : "in this folder";
+  const ownPlace = map.isSequential ? "in one worktree" : "each in a worktree";
+  const where = map.isolation === "worktree" ? ownPlace : "in this folder";
   const first = counted(setup.length, "step");
   const last = counted(reduce.length, "step");
   return `${read}.\n${capped(itemLines, SHOWN_MAX)

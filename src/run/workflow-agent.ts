@@ -1,4 +1,5 @@
 /** The handler of a workflow's map phase: runs an item's steps in a checkout, then merges its commits into the job's branch. */
+import { join } from "node:path";
 import { unlessDiskFull } from "../attempt/capture.ts";
 import { handlerLog, reportOf } from "../attempt/command.ts";
 import type { AttemptContext } from "../attempt/handler.ts";
@@ -9,14 +10,15 @@ import { itemName, type LeasedItem, type Verdict } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Outcome } from "../item/settlement.ts";
 import type { HandlerReport } from "../retry/decide.ts";
-import { compact, type Json, parseJson, stringifyJson } from "../std/json.ts";
+import { asText, compact, type Json, parseJson, stringifyJson } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
-import { runSteps } from "../workflow/run-steps.ts";
+import { type RunStepsOptions, runSteps } from "../workflow/run-steps.ts";
 import type { StepsEnd } from "../workflow/step-context.ts";
 import { errorVariable } from "../workflow/step-variables.ts";
 import { keepWorktreesOf } from "../workflow/workflow-spec.ts";
 import type { Checkout, Finish, Merge } from "../workspace/workspace.ts";
 import type { JobHandler, JobRuntime, RedriveEnd } from "./run-job.ts";
+import { readCheckpoint, variablesToKeep, writeCheckpoint } from "./step-checkpoint.ts";
 import {
   capturedSince,
   closeRuntime,
@@ -94,33 +96,65 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   const { runtime } = pool;
   const { logs, scratch } = runtime.jobRuntime;
   if (pool.merged.has(item.itemId)) return { kind: "succeeded", result: { already_merged: true } };
-  const checkout = await acquire(runtime, item, attempt);
+  const { steps, agentTimeoutMs, isSequential } = runtime.spec.workflow.map;
+  const checkout = isSequential ? runtime.workspace.own() : await acquire(runtime, item, attempt);
   if ("kind" in checkout) return checkout;
   pool.checkouts.set(keyOf(item), checkout);
   const agentId = checkout.name ?? attempt.agentId;
   const created = { item_id: item.itemId, worktree_path: checkout.root };
-  if (checkout.head)
+  if (checkout.head && !isSequential)
     await runtime.jobRuntime.recordEvent("worktree_created", created).catch((error: unknown) => {
       if (!isStoreTrouble(error)) throw error; // the runner itself waits until the store can be written
     });
   const variables: Record<string, Json> = { ...jobVariables(runtime), ...itemVariables(item) };
+  if (isSequential) Object.assign(variables, iterationVariables(runtime, item));
   const before = new Set(Object.keys(variables));
+  const progress = isSequential ? progressOf(runtime, item, { before, variables }) : {};
   const { signal, mayStart } = attempt;
   const context = stepContextOf(runtime, {
     ...{ checkout, variables, signal, mayStart, agentId, lease: item },
+    ownEnv: runtime.spec.workflow.map.hasArguments ? argumentEnvironment(asText(item.data)) : {},
     logPath: logs.log(item.itemId, item.attempt),
     scratch: `${scratch}/${attempt.slot}`,
     attempt: item.attempt,
     onStep: (index, total, label) => pool.onStep?.(item, index, total, label),
   });
-  const { steps, agentTimeoutMs } = runtime.spec.workflow.map;
-  const end = await runSteps(steps, context, { timeoutMs: agentTimeoutMs });
+  const end = await runSteps(steps, context, { timeoutMs: agentTimeoutMs, ...progress });
   if (end.kind === "stopped") {
     await releaseCheckout(pool, item, "release");
     return compact({ kind: "released" as const, why: end.why ?? "the runner stopped", usage: end.usage });
   }
   const work = { runtime, item, agentId, checkout };
   return end.kind === "failed" ? failed(work, end) : mergeWork(work, end, capturedSince(before, variables));
+}
+
+/** The argument under the names that sequential workflows use. */
+function argumentEnvironment(value: string): Record<string, string> {
+  return { ARG: value, ARGUMENT: value, FILE: value, FILE_PATH: value };
+}
+
+function iterationVariables({ spec, job }: WorkflowRuntime, item: LeasedItem): Record<string, Json> {
+  return { workflow: { name: spec.workflow.name, id: job.id, iteration: item.index + 1 } };
+}
+
+/** Continues at the step that was interrupted or failed, and records each step that has ended. */
+function progressOf(
+  { workspace, jobRuntime, sealer }: WorkflowRuntime,
+  { itemId }: LeasedItem,
+  { before, variables }: { before: ReadonlySet<string>; variables: Record<string, Json> },
+): Pick<RunStepsOptions, "from" | "onDone"> {
+  const path = workspace.progressFile ?? join(jobRuntime.logs.folder, "steps.json");
+  const { next, captured } = readCheckpoint(path, itemId);
+  Object.assign(variables, sealer.unseal(captured));
+  return {
+    from: next,
+    onDone: (index) =>
+      writeCheckpoint(path, {
+        itemId,
+        next: index + 1,
+        captured: sealer.seal(variablesToKeep(before, variables)),
+      }),
+  };
 }
 
 /** An item with its agent and checkout. */

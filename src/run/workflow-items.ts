@@ -8,6 +8,7 @@ import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { type Json, stringifyJson } from "../std/json.ts";
+import type { FixedItem } from "../workflow/model.ts";
 import { secretScript } from "../workflow/program.ts";
 import { removeValueFiles, writeValueFiles } from "../workflow/run-program.ts";
 import { type Selection, selectFrom } from "../workflow/select-items.ts";
@@ -16,6 +17,7 @@ import { jobVariables, type WorkflowRuntime } from "./workflow-runtime.ts";
 
 export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortSignal): Promise<Selection> {
   const { input } = runtime.spec.workflow.map;
+  if ("items" in input) return fixedItems(input.items);
   if ("command" in input) return selectFromCommand(runtime, input.command, stop);
   const path = naming("map.input", () => expand(input.file, jobVariables(runtime)));
   const file = resolve(runtime.workspace.root, path);
@@ -25,6 +27,19 @@ export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortS
     throw new RedriveError("input_invalid", message, { hint: "Commit it, or create it in a setup step." });
   }
   return selectFrom({ file }, runtime.spec.workflow.map);
+}
+
+function fixedItems(fixed: readonly FixedItem[]): Selection {
+  const items = fixed.map(({ id, data }, index) => ({ itemId: id, data, index }));
+  const counts = {
+    read: items.length,
+    filtered: 0,
+    duplicates: 0,
+    skipped: 0,
+    beyond: 0,
+    selected: items.length,
+  };
+  return { items, counts };
 }
 
 async function selectFromCommand(

@@ -83,9 +83,11 @@ export function stepContextOf(
       readonly checkout: Pick<Checkout, "root" | "head">;
       /** The lease of the item whose steps run. Absent for the phases. */
       readonly lease?: Lease;
+      /** Environment variables of these steps only. */
+      readonly ownEnv?: Readonly<Record<string, string>>;
     },
 ): StepContext {
-  const { checkout, lease, mayStart = () => true, ...rest } = plan;
+  const { checkout, lease, ownEnv, mayStart = () => true, ...rest } = plan;
   const { jobRuntime, workspace, env, masker, secretValues, spec } = runtime;
   return {
     ...rest,
@@ -94,7 +96,7 @@ export function stepContextOf(
     root: checkout.root,
     head: checkout.head,
     launcher: jobRuntime.launcher,
-    env: { ...workspace.env, ...env },
+    env: { ...workspace.env, ...env, ...ownEnv },
     mask: masker.mask,
     graceMs: DEFAULT_GRACE_MS,
     evidenceFolder: spec.keepEvidence ? jobRuntime.evidence : undefined,

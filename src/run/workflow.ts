@@ -28,6 +28,7 @@ import {
 } from "../workflow/workflow-spec.ts";
 import type { Finish } from "../workspace/workspace.ts";
 import type { MapResult } from "./map.ts";
+import { addOneByOne, SettledSignal } from "./one-by-one.ts";
 import { requirePrograms } from "./require-programs.ts";
 import { type AskMerge, type RunDeps, redriving, runJob, withJobRuntime } from "./run-job.ts";
 import { agentHandler, type OnAgentStep } from "./workflow-agent.ts";
@@ -220,23 +221,34 @@ async function runMap(run: Run): Promise<WorkflowResult | null> {
   const runtime = { ...run.runtime, job: run.job }; // job with the variables that setup captured
   requirePrograms(runtime.spec, ["map", "reduce", "merge"]);
   const work = await agentHandler(runtime, { close: async () => undefined, onStep: options.onAgentStep });
+  const settled = new SettledSignal();
+  const onSettled: typeof work.settled = (...given) => {
+    work.settled?.(...given);
+    settled.notify();
+  };
   const result = await runJob(deps, {
     job: run.job,
-    work,
+    work: { ...work, settled: onSettled },
     isPhase: true,
-    feed: mapFeed(run),
+    feed: mapFeed(run, settled),
     onNotice: options.onNotice,
     slots: options.slots,
   });
   run.job = (await deps.engine.findJob(run.job.id)) ?? run.job;
+  const { dead } = await deps.engine.count(run.job.id);
+  if (result.end === "finished" && runtime.spec.workflow.map.isSequential && dead > 0)
+    return { summary: await endRun(run, "interrupted"), stopReason: UNFINISHED };
   if (result.end === "finished") return null;
   return compact({ summary: await summarise(deps.engine, run.job), stopReason: result.reason });
 }
 
+const UNFINISHED =
+  "the steps have failed, so their work is not merged. Correct the cause, or discard the letter";
+
 const BATCH_MAX = 500;
 
 /** Yields unfinished redrives first, then letters, then items that were not added yet. */
-function mapFeed(run: Run): Feed {
+function mapFeed(run: Run, settled: SettledSignal): Feed {
   const { deps, options } = run;
   const runtime = { ...run.runtime, job: run.job };
   return async function* (storeRetry, signal) {
@@ -248,10 +260,14 @@ function mapFeed(run: Run): Feed {
     });
     if (selected === null) return;
     const { items } = selected;
-    for (let from = 0; from < items.length; from += BATCH_MAX) {
-      const batch = items.slice(from, from + BATCH_MAX);
-      yield (await storeRetry.run(() => deps.engine.add(run.job.id, batch))).added;
-    }
+    if (runtime.spec.workflow.map.isSequential) {
+      yield* addOneByOne({ engine: deps.engine, jobId: run.job.id, items, settled, storeRetry, signal });
+      if ((await deps.engine.count(run.job.id)).total < items.length) return;
+    } else
+      for (let from = 0; from < items.length; from += BATCH_MAX) {
+        const batch = items.slice(from, from + BATCH_MAX);
+        yield (await storeRetry.run(() => deps.engine.add(run.job.id, batch))).added;
+      }
     await storeRetry.run(() => deps.engine.changeJob(run.job.id, { intakeComplete: true }));
   };
 }

@@ -72,7 +72,9 @@ export function checkWorkflow(raw: unknown, given: readonly string[]): readonly 
   checker.phase(at("setup"), setup);
   const after = afterSetup(setup, given);
   const results = withResults(after);
-  checker.map(at("map"), after);
+  checker.shape(raw);
+  if ("map" in raw) checker.map(at("map"), after);
+  checker.sequence(at("steps"), withItem(after));
   checker.phase(at("reduce"), results);
   checker.phase(at("merge"), withMerge(results));
   checker.errorPolicy(at("error_policy"), withItem(after));
@@ -90,6 +92,30 @@ class Checker {
 
   phase(phase: Field, known: Known): void {
     this.steps(isJsonObject(phase.value) ? child(phase, "commands") : phase, known);
+  }
+
+  /** A workflow has either a map phase or steps. */
+  shape(raw: Mapping): void {
+    const root = { value: raw, path: [] };
+    if (!("map" in raw || "steps" in raw))
+      this.findings.push({
+        path: [],
+        message: 'the key "map" is missing, or "steps"',
+        lacks: ["map", "steps"],
+      });
+    if ("map" in raw && "steps" in raw)
+      this.#reportKey(
+        child(root, "steps"),
+        "a workflow has either map or steps; write setup for steps before the items",
+      );
+    if ("map" in raw && "isolation" in raw)
+      this.#reportKey(child(root, "isolation"), "isolation has no effect here; write it in map");
+  }
+
+  sequence(steps: Field, known: Known): void {
+    if (Array.isArray(steps.value) && steps.value.length === 0)
+      this.#report(steps, "the list of steps is empty");
+    this.steps(steps, known);
   }
 
   map(map: Field, known: Known): void {

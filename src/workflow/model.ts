@@ -29,7 +29,14 @@ export const KEEP_WORKTREES = ["never", "failed", "always"] as const;
 export type KeepWorktrees = (typeof KEEP_WORKTREES)[number];
 
 export interface MapPhase {
-  readonly input: { readonly file: string } | { readonly command: string };
+  readonly input:
+    | { readonly file: string }
+    | { readonly command: string }
+    | { readonly items: readonly FixedItem[] };
+  /** If true, the items run one after another in the job's own worktree, and continue at the step that was interrupted. */
+  readonly isSequential?: true;
+  /** If true, each item is an argument, which steps read as `$ARG` too. */
+  readonly hasArguments?: true;
   readonly jsonPath?: string;
   readonly idField?: string;
   readonly filter?: string;
@@ -45,6 +52,12 @@ export interface MapPhase {
   readonly keep: readonly string[];
   readonly keepWorktrees?: KeepWorktrees;
   readonly steps: readonly Step[];
+}
+
+/** An item of a sequential workflow: an iteration, or an argument. */
+export interface FixedItem {
+  readonly id: string;
+  readonly data: Json;
 }
 
 export interface SortKey {

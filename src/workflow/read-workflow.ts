@@ -102,7 +102,7 @@ function buildWorkflow(
     ...buildSecrets(form.secrets ?? []),
     envFiles: buildFiles(form.env_files),
     setup: stepsOf(form.setup),
-    map: buildMap(form.map),
+    map: form.map === undefined ? buildSequence(form) : buildMap(form.map),
     reduce: stepsOf(form.reduce),
     merge: stepsOf(form.merge),
     phaseTimeoutMs: compact({
@@ -113,7 +113,10 @@ function buildWorkflow(
     budget:
       form.budget &&
       (compact({ ...form.budget, attempt: form.budget.attempt && compact(form.budget.attempt) }) as Budget),
-    policy: buildPolicy(policy, form.retry),
+    policy: {
+      ...buildPolicy(policy, form.retry),
+      ...(form.map === undefined && sequencePolicy(policy.retry_config ?? form.retry)),
+    },
     onItemFailureSteps: buildSteps(
       typeof policy.on_item_failure === "object" ? policy.on_item_failure.custom : policy.custom_handler,
     ),
@@ -150,7 +153,29 @@ function buildFiles(form: WorkflowForm["env_files"]): Workflow["envFiles"] {
 
 const DEFAULT_PARALLEL = 10;
 
-function buildMap(form: WorkflowForm["map"]): MapPhase {
+/** One item, whose steps run in the job's own worktree. */
+function buildSequence({ steps, isolation, name }: WorkflowForm): MapPhase {
+  return {
+    input: { items: [{ id: "steps", data: name ?? "steps" }] },
+    isSequential: true,
+    sortBy: [],
+    offset: 0,
+    maxParallel: 1,
+    isolation: isolation ?? "worktree",
+    keep: [],
+    steps: buildSteps(steps),
+  };
+}
+
+/** Later items build on earlier ones, so the first failure stops. A killed runner is not the fault of the steps. */
+function sequencePolicy(retry: RetryForm | undefined): Partial<Policy> {
+  const noRetries = { maxAttempts: 1, backoff: { kind: "fixed", delayMs: 0, jitter: false } } as const;
+  return { continueOnFailure: false, lossesMax: SEQUENCE_LOSSES_MAX, ...(retry === undefined && noRetries) };
+}
+
+const SEQUENCE_LOSSES_MAX = 1000;
+
+function buildMap(form: NonNullable<WorkflowForm["map"]>): MapPhase {
   const { agent_timeout_secs: timeoutSecs, agent_template: template } = form;
   return compact({
     input: typeof form.input === "string" ? { file: form.input } : form.input,

@@ -155,14 +155,19 @@ export const workflowForm = z
       .optional()
       .describe("Files with NAME=value lines, relative to the folder of the run."),
     setup: phase.optional().describe("Runs once, before the items."),
-    map: mapForm,
+    steps: stepsForm.optional().describe("Steps that run once, one after another, instead of map."),
+    isolation: z
+      .enum(["worktree", "none"])
+      .optional()
+      .describe("For steps: where they run. Default worktree: a worktree of their own."),
+    map: mapForm.optional(),
     reduce: phase.optional().describe("Runs once, after the items."),
     merge: phase.optional().describe("Runs before the job's branch is merged."),
     error_policy: errorPolicyForm.optional(),
     budget: budgetForm.optional().describe("How much the agents of the job may use. Default: no limit."),
     retry: retryForm.optional().describe("The default for error_policy.retry_config."),
   })
-  .meta({ title: "A Redrive workflow" });
+  .meta({ title: "A Redrive workflow", oneOf: [{ required: ["map"] }, { required: ["steps"] }] });
 
 export type WorkflowForm = z.infer<typeof workflowForm>;
 export type PhaseForm = z.infer<typeof phase>;

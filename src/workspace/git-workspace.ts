@@ -1,11 +1,12 @@
 /** A workspace of git worktrees: one branch and one worktree for the job, and a pool of worktrees for its attempts. */
 import { mkdirSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import { oneLine } from "../triage/clean.ts";
 import { keepWorktreesOf, type WorkflowSpec } from "../workflow/workflow-spec.ts";
+import { gitDirOf } from "./checkout.ts";
 import { agentEnvironment, GIT_LOCATION_VARIABLES } from "./git.ts";
 import { JobWorktrees, type TidyOptions } from "./job-worktrees.ts";
 import type { AgentWorktree } from "./pool.ts";
@@ -52,6 +53,8 @@ export async function openGitWorkspace(
       const title = `redrive: ${oneLine(name, TITLE_CHARS_MAX)}`;
       return checkoutOf(worktrees, await worktrees.acquire(itemId, attempt), prefix, title);
     },
+    own: () => ownCheckout(worktrees, top, root),
+    progressFile: join(gitDirOf(top), "redrive-steps.json"),
     mergedItems: () => worktrees.mergedItems(),
     commitPhase: async () => {
       const title = "Uncommitted changes of a phase";
@@ -110,6 +113,24 @@ function checkoutOf(
     // Commits of a failed or stopped attempt are dropped, because its item runs again.
     release: () => worktrees.release(worktree, { discard: !isMerged }),
     keep: async (why) => worktrees.keep(worktree, why),
+  };
+}
+
+/** The job's worktree as a checkout. It belongs to the job, so it is neither released nor marked as kept. */
+function ownCheckout(worktrees: JobWorktrees, top: string, root: string): Checkout {
+  const path = { path: top };
+  return {
+    root,
+    head: () => worktrees.head(path),
+    merge: async () => {
+      const committed = await worktrees.commitAll(path, "redrive: uncommitted changes of the steps");
+      if (committed.kind === "refused") return committed;
+      const { kind, commit } = await worktrees.commitPhase();
+      return kind === "unchanged" ? { kind: "empty" } : { kind: "merged", commit };
+    },
+    artifacts: () => worktrees.ownArtifacts(top),
+    release: async () => undefined,
+    keep: async () => undefined,
   };
 }
 

@@ -101,6 +101,10 @@ export class JobWorktrees extends Pool {
     return artifactsOf(this.options.git.in(worktree.path), worktree.branch, this.options.keep);
   }
 
+  ownArtifacts(path: string): Promise<WorktreeArtifacts> {
+    return artifactsOf(this.options.git.in(path), this.branchName, this.options.keep);
+  }
+
   head({ path }: Pick<AgentWorktree, "path">): Promise<string> {
     return readHead(this.options.git.in(path));
   }

@@ -13,6 +13,10 @@ export interface Workspace {
   readonly notes: readonly string[];
   /** Returns a checkout for one attempt. `name` is the item's display name. */
   acquire(itemId: string, attempt: number, name: string): Promise<Checkout>;
+  /** Returns `root` as the checkout of one item after another. Uncommitted changes stay for the next one. */
+  own(): Checkout;
+  /** The file for the progress of the steps in `root`. It is removed with the worktree. Absent if git is not used. */
+  readonly progressFile?: string;
   /**
    * Returns the items that are already merged into the job's branch, regardless of what the store has
    * recorded.
@@ -84,6 +88,7 @@ export function openPlainWorkspace(root: string): Workspace {
     env: {},
     notes: [],
     acquire: async () => checkout,
+    own: () => checkout,
     mergedItems: async () => new Set(),
     commitPhase: async () => undefined,
     refresh: async () => undefined,

@@ -18,11 +18,14 @@ test("it has every key, refuses others, and says that a step has one action", ()
     $defs: Record<string, { properties: object; additionalProperties: boolean; oneOf?: unknown[] }>;
   };
   expect(Object.keys(schema.properties)).toEqual(
-    "name description mode env profiles secrets env_files setup map reduce merge error_policy budget retry".split(
+    "name description mode env profiles secrets env_files setup steps isolation map reduce merge error_policy budget retry".split(
       " ",
     ),
   );
-  expect(schema).toMatchObject({ additionalProperties: false, required: ["map"] });
+  expect(schema).toMatchObject({
+    additionalProperties: false,
+    oneOf: [{ required: ["map"] }, { required: ["steps"] }],
+  });
   expect(Object.keys(schema.$defs.map?.properties ?? {})).toEqual(expect.arrayContaining(["filter", "keep"]));
   expect(schema.$defs.step).toMatchObject({ additionalProperties: false, oneOf: expect.any(Array) });
   expect(schema.$defs.step?.oneOf).toHaveLength(5);

@@ -118,7 +118,7 @@ describe("keys and values of the map phase", () => {
   });
 
   test("what is missing is told at the mapping that lacks it", () => {
-    expect(problemsOf("name: x")).toEqual(['w:1:1: the key "map" is missing']);
+    expect(problemsOf("name: x")).toEqual(['w:1:1: the key "map" is missing, or "steps"']);
     expect(problemsOf("name: x\nmap:\n  max_items: 3")).toEqual([
       'w:3:3: map: the key "input" is missing',
       'w:3:3: map: the key "agent_template" is missing',

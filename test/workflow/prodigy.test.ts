@@ -219,6 +219,46 @@ describe("the map phase", () => {
   });
 });
 
+describe("a sequential workflow", () => {
+  const ours = "steps:\n  - shell: a\n  - claude: /b\n";
+  test.each([
+    ["a list", "- shell: a\n- /b\n"],
+    ["commands", "commands:\n  - shell: a\n  - claude: /b\n"],
+    ["a name without a slash", "- shell: a\n- b\n"],
+    ["a mode", "mode: sequential\ncommands:\n  - shell: a\n  - name: b\n"],
+  ])("%s", (_name, theirs) => {
+    expect(workflowOf(theirs)).toEqual(workflowOf(ours));
+  });
+
+  test("runs once, in one worktree, and stops at the first failure", () => {
+    const { map, policy } = workflowOf(ours);
+    expect(map).toMatchObject({ isSequential: true, maxParallel: 1, isolation: "worktree" });
+    expect(map.input).toEqual({ items: [{ id: "steps", data: "steps" }] });
+    expect(policy).toMatchObject({ maxAttempts: 1, continueOnFailure: false });
+    expect(workflowOf(`${ours}retry: { attempts: 4 }\n`).policy.maxAttempts).toBe(4);
+  });
+
+  test("its argument is the item", () => {
+    const [, step] = workflowOf("- shell: a\n- claude: /implement ${ARG} $ARG\n").map.steps;
+    expect(step?.action).toMatchObject({ prompt: "/implement ${item} $ARG" });
+  });
+
+  test.each([
+    ["steps: []", "the list of steps is empty"],
+    [
+      "steps: [{ shell: a }]\nmap: { input: i, agent_template: [{ shell: b }] }",
+      "a workflow has either map or steps; write setup for steps before the items",
+    ],
+    [
+      "isolation: none\nmap: { input: i, agent_template: [{ shell: b }] }",
+      "isolation has no effect here; write it in map",
+    ],
+  ])("%s is refused", (text, message) => {
+    const parsed = read(text);
+    expect("problems" in parsed && parsed.problems.map((problem) => problem.message)).toEqual([message]);
+  });
+});
+
 describe("the policy", () => {
   test.each([
     [

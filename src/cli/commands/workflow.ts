@@ -13,6 +13,7 @@ import { EXIT, userError, WRITABLE_FILE } from "../exit-code.ts";
 import { runWithSummary } from "../interactive-run.ts";
 import * as option from "../options.ts";
 import { counted } from "../render/text.ts";
+import { withItems } from "../sequence-items.ts";
 
 const file = argument("<workflow>", "the YAML file");
 
@@ -27,6 +28,15 @@ const run = command({
     concurrency: option.concurrency("how many agents to run at a time (default: the workflow's setting)"),
     variables: option.repeated("--var <name=value>", "a variable of the workflow; may be repeated"),
     profile,
+    iterations: option.count("-n, --iterations <n>", "for a workflow with steps: how often to run them", 1),
+    arguments: option.repeated(
+      "--args <value>",
+      "for a workflow with steps: run them for this argument, ${item}; may be repeated",
+    ),
+    files: option.repeated(
+      "--map <pattern>",
+      "for a workflow with steps: run them for each file that matches; may be repeated",
+    ),
     merge: option.withDefault(
       option.choice(
         "--merge <mode>",
@@ -48,6 +58,9 @@ const run = command({
       concurrency: maxParallel,
       variables: given = [],
       profile: chosen,
+      iterations,
+      arguments: values,
+      files,
       merge,
       budget,
       ...flags
@@ -58,7 +71,8 @@ const run = command({
     const text = readWorkflow(path, name);
     const variables = Object.fromEntries(given.map(readVariable));
     const options = { variables: Object.keys(variables), profile: chosen };
-    const workflow = requireWorkflow(text, name, { ...options, environment: environmentOf(context) });
+    const parsed = requireWorkflow(text, name, { ...options, environment: environmentOf(context) });
+    const workflow = withItems(parsed, { iterations, arguments: values, files }, cwd);
     const spec: WorkflowSpec = {
       workflow: maxParallel === undefined ? workflow : { ...workflow, map: { ...workflow.map, maxParallel } },
       file: path,

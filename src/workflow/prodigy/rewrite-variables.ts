@@ -100,11 +100,14 @@ function replacementOf(inner: string, spot: Spot, rewriting: Rewriting): string 
 }
 
 const RENAMED: Readonly<Record<string, string>> = { item_index: "index" };
+/** The argument of a sequential workflow. */
+const ARGUMENTS = new Set(["ARG", "ARGUMENT", "FILE", "FILE_PATH"]);
 
 function simpleName([, raw = "", name = "", rest = ""]: RegExpExecArray, spot: Spot, rewriting: Rewriting) {
   const renamed = RENAMED[name];
   if (renamed !== undefined && !rewriting.names.has(name)) return `\${${raw}${renamed}${rest}}`;
   if (isKnown(name, rewriting)) return undefined;
+  if (rewriting.isSequence && ARGUMENTS.has(name)) return `\${${raw}item${rest}}`;
   if (rewriting.environment.has(name)) return `\${${raw}env.${name}${rest}}`;
   if (!rewriting.isProdigy) return undefined;
   if (spot.isScript && assigns(spot.text, name)) return `$\${${name}${rest}}`;

@@ -6,8 +6,10 @@ import type { Document } from "yaml";
 import {
   has,
   isMap,
+  isScalar,
   isSeq,
   mapOf,
+  type Node,
   nodeAt,
   plainOf,
   put,
@@ -47,6 +49,8 @@ function rewriteRoot(root: YAMLMap, rewriting: Rewriting): void {
   if (isMap(map)) rewriteMap(root, map, rewriting);
   rewritePolicy(root, rewriting);
   for (const key of ["setup", "reduce", "merge"]) rewritePhase(root, key, rewriting);
+  rewriting.isSequence = has(root, "steps");
+  namedCommands(nodeAt(root, "steps"), rewriting);
   const steps = rewriteSteps(nodeAt(root, "steps"), rewriting);
   if (steps !== undefined) put(root, "steps", steps);
   if (isMap(map)) rewriteFilter(map, rewriting);
@@ -54,6 +58,16 @@ function rewriteRoot(root: YAMLMap, rewriting: Rewriting): void {
 
 /** Keys that Prodigy does not have: a file with one of them was written for Redrive. */
 const OWN_KEYS = ["id_field", "isolation", "keep", "keep_worktrees"];
+
+/** In a list of steps, `code-review` is the prompt `/code-review`. */
+function namedCommands(steps: Node | undefined, rewriting: Rewriting): void {
+  if (!isSeq(steps)) return;
+  for (const step of steps.items) {
+    if (!isScalar(step) || typeof step.value !== "string" || step.value.startsWith("/")) continue;
+    step.value = `/${step.value}`;
+    rewriting.touch();
+  }
+}
 
 function rewriteMode(root: YAMLMap, rewriting: Rewriting): void {
   const mode = plainOf(root, "mode");

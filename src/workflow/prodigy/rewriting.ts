@@ -30,6 +30,8 @@ export class Rewriting {
   readonly stepNames = new Set<string>();
   /** Variables that nothing in the workflow defines, and that `--var` may set. */
   readonly assumed = new Set<string>();
+  /** Whether the workflow has steps instead of a map phase. */
+  isSequence = false;
   /** Whether anything was written in the predecessor's format. */
   isProdigy = false;
 
