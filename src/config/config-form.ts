@@ -221,6 +221,50 @@ const priceForm = z
   })
   .meta({ id: "price" });
 
+const roleValues = (role: string) =>
+  maybe(some(required("a value")), `The values of role_claim that give the role ${role}; "*" is everybody.`);
+
+const loginForm = z
+  .strictObject({
+    issuer: z
+      .url("expected the address of the provider")
+      .describe("The address of the OpenID Connect provider."),
+    client_id: required("an id").describe("The id of the client that the provider knows."),
+    client_secret: maybe(
+      z.union(
+        [
+          z.strictObject({ env: required("the name of a variable") }),
+          z.strictObject({ file: required("a file") }),
+        ],
+        { error: "expected {env: NAME} or {file: PATH}" },
+      ),
+      "Where the secret of the client is. Without one the client is public.",
+    ),
+    url: z
+      .url("expected an address such as https://redrive.example")
+      .describe(
+        "The address of the server as browsers see it; the provider sends them to /login/callback below it.",
+      ),
+    scopes: maybe(
+      z.array(required("a scope")).min(1),
+      "The scopes to ask for. Default openid, profile, email.",
+    ),
+    name_claim: maybe(required("a claim"), "The claim with the name of the person. Default email."),
+    role_claim: maybe(
+      required("a claim"),
+      "The claim that gives roles; a.b is a key of an object. Default groups.",
+    ),
+    roles: z
+      .strictObject({
+        viewer: roleValues("viewer"),
+        operator: roleValues("operator"),
+        admin: roleValues("admin"),
+      })
+      .describe("Who gets which role. The strongest one counts; who has none cannot log in."),
+    session: maybe(duration, "How long a session lasts. Default 8h."),
+  })
+  .meta({ id: "login" });
+
 const workForm = z
   .strictObject({
     queue: required("a queue").describe("The name of the queue."),
@@ -250,6 +294,7 @@ export const configForm = z
       "Prices by model, or by agent such as codex, for agents that report tokens but no cost.",
     ),
     redact: maybe(z.array(redactForm), "Values of items that the server hides from roles."),
+    login: maybe(loginForm, "Login of people through an OpenID Connect provider."),
     work: maybe(z.array(workForm), "Queues that `redrive serve --work` processes, with their commands."),
     watch: maybe(watchForm, "The rules, schedule and channels of `redrive watch`."),
   })

@@ -32,7 +32,7 @@ import {
   type RuleForm,
   type WatchForm,
 } from "./config-form.ts";
-import { type Config, DEFAULT_CONFIG, type LetterSettings } from "./settings.ts";
+import { type Config, DEFAULT_CONFIG, type LetterSettings, type LoginSettings } from "./settings.ts";
 
 /** Resolves relative paths against the folder of the file. */
 export async function readConfig(text: string, path: string): Promise<Config> {
@@ -65,8 +65,29 @@ export async function readConfig(text: string, path: string): Promise<Config> {
       Object.entries(value.prices ?? {}).map(([name, price]) => [name, compact(price)]),
     ) as Prices,
     redact: (value.redact ?? []).map(({ paths, below = "admin" }) => ({ paths: [paths].flat(), below })),
+    ...(value.login !== undefined && { login: loginFrom(value.login, folder) }),
     work: (value.work ?? []).map(({ concurrency, ...work }) => ({ ...work, ...compact({ concurrency }) })),
     watch: watchFrom(value.watch ?? {}, folder),
+  };
+}
+
+const SESSION = "8h";
+
+function loginFrom(form: NonNullable<ConfigForm["login"]>, folder: string): LoginSettings {
+  const { issuer, client_id: clientId, client_secret: secret, url, roles } = form;
+  const clientSecret = secret && ("file" in secret ? { file: resolve(folder, secret.file) } : secret);
+  return {
+    ...{ issuer, clientId, url: url.replace(/\/+$/, "") },
+    ...(clientSecret && { clientSecret }),
+    scopes: form.scopes ?? ["openid", "profile", "email"],
+    nameClaim: form.name_claim ?? "email",
+    roleClaim: form.role_claim ?? "groups",
+    roles: compact({
+      viewer: listFrom(roles.viewer),
+      operator: listFrom(roles.operator),
+      admin: listFrom(roles.admin),
+    }),
+    sessionMs: parseDuration(String(form.session ?? SESSION), "session"),
   };
 }
 

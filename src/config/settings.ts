@@ -19,6 +19,8 @@ export interface Config {
   readonly prices: Prices;
   /** Values of items that the server hides from roles. */
   readonly redact: readonly RedactRule[];
+  /** How people log in besides tokens. Default: only with tokens. */
+  readonly login?: LoginSettings;
   /** Queues that `redrive serve --work` processes. */
   readonly work: readonly WorkSettings[];
   /** The rules, schedule and channels of `redrive watch`. */
@@ -42,6 +44,26 @@ export interface LetterSettings {
 export interface RedactRule {
   readonly paths: readonly string[];
   readonly below: "operator" | "admin";
+}
+
+/** Login through an OpenID Connect provider. */
+export interface LoginSettings {
+  /** The address of the provider, which has `/.well-known/openid-configuration` below it. */
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Where the secret of the client is; without one, the client is public. */
+  readonly clientSecret?: { readonly env: string } | { readonly file: string };
+  /** The address of the server as browsers see it, without a slash at the end. */
+  readonly url: string;
+  readonly scopes: readonly string[];
+  /** The claim with the name of the person; `a.b` is a key of an object. */
+  readonly nameClaim: string;
+  /** The claim with the value or the values that give a role. */
+  readonly roleClaim: string;
+  /** The values of the claim for each role; `*` is everybody. */
+  readonly roles: Readonly<Partial<Record<"viewer" | "operator" | "admin", readonly string[]>>>;
+  /** How long a session lasts. */
+  readonly sessionMs: number;
 }
 
 /** A queue and the command that processes its items. */

@@ -5,6 +5,7 @@ import type { Engine } from "../engine.ts";
 import { metricsText } from "../service/metrics-text.ts";
 import type { Clock } from "../std/clock.ts";
 import type { AuthMode } from "./auth/login.ts";
+import { PROVIDER_PATHS, providerPages } from "./auth/provider-routes.ts";
 import { readConsole } from "./console-files.ts";
 import type { Connection, Seen, ServerContext } from "./context.ts";
 import { API_PREFIX } from "./contract.ts";
@@ -71,6 +72,7 @@ export function createServer(options: ServerOptions): RedriveServer {
     metrics,
     basePath,
     publicPath,
+    isSecure: options.isSecure ?? false,
     version: options.version,
     log,
     allowsAgentChanges,
@@ -139,6 +141,7 @@ interface Parts {
   readonly metrics: RequestMetrics;
   readonly basePath: string;
   readonly publicPath: string;
+  readonly isSecure: boolean;
   readonly version: string;
   readonly allowsAgentChanges: boolean;
   readonly log: RequestLog | undefined;
@@ -198,7 +201,8 @@ function wrongMethod(path: string, routes: readonly HandledRoute[]): RequestErro
 }
 
 /** Routes outside the contract: health for load balancers, metrics for Prometheus, and the page of a login link. */
-function addPlainRoutes(app: Hono<Env>, { context, pipeline, metrics, publicPath, version }: Parts): void {
+function addPlainRoutes(app: Hono<Env>, parts: Parts): void {
+  const { context, pipeline, metrics, publicPath, version, isSecure } = parts;
   const { engine, login } = context;
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
@@ -214,6 +218,13 @@ function addPlainRoutes(app: Hono<Env>, { context, pipeline, metrics, publicPath
   });
   const document = openApiDocument(version);
   app.get(`${API_PREFIX}/openapi.json`, (c) => c.json(document));
+  const pages = providerPages(context, publicPath, isSecure);
+  for (const path of PROVIDER_PATHS)
+    app.get(path, async (c) => {
+      c.env.seen.route = path;
+      pipeline.limitGuesses(c.env.connection);
+      return (await pages.answer(path, c.req.raw)) ?? notFound();
+    });
   app.get("/login", async (c) => {
     c.env.seen.route = "/login";
     pipeline.limitGuesses(c.env.connection);

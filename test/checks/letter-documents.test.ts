@@ -59,15 +59,26 @@ describe("the page about settings", () => {
 
   function keysOfSettings(): readonly string[] {
     const { dlq, jobs, fix, group, class_rule, watch, quiet_hours, alert_rule, alert_channel } = schema.$defs;
-    const { price, redact, work } = schema.$defs;
-    const rules = [group, group.properties.match, class_rule, price, redact, work];
+    const { price, redact, login, work } = schema.$defs;
+    const rules = [group, group.properties.match, class_rule, price, redact, login, work];
     const forms = [dlq, jobs, fix, ...rules, watch, quiet_hours, alert_rule, alert_channel];
     return forms.flatMap(({ properties }) => Object.keys(properties));
   }
 
   it("has every key of redrive.yml, in a row of its own", () => {
     const { fix } = schema.$defs;
-    const sections = ["dlq", "jobs", "fixes", "groups", "classify", "prices", "redact", "work", "watch"];
+    const sections = [
+      "dlq",
+      "jobs",
+      "fixes",
+      "groups",
+      "classify",
+      "prices",
+      "redact",
+      "login",
+      "work",
+      "watch",
+    ];
     expect(Object.keys(schema.properties)).toEqual(sections);
     const keys = keysOfSettings();
     expect(keys).toEqual(expect.arrayContaining(["max_items", "poison_after", "command", "max_uses"]));

@@ -20,7 +20,7 @@ test("it has every key, says what each means, and refuses others", () => {
     >;
   };
   expect(Object.keys(schema.properties)).toEqual([
-    ...["dlq", "jobs", "fixes", "groups", "classify", "prices", "redact", "work", "watch"],
+    ...["dlq", "jobs", "fixes", "groups", "classify", "prices", "redact", "login", "work", "watch"],
   ]);
   expect(schema.additionalProperties).toBe(false);
   const {

@@ -1,7 +1,7 @@
 /** What a command can do, the API can do too: every command has routes, or a reason why it has none. */
 import { expect, test } from "vitest";
 import { everyCommand } from "../../src/cli/program.ts";
-import { ROUTES, type RouteName } from "../../src/server/contract.ts";
+import type { RouteName } from "../../src/server/contract.ts";
 import { openApiDocument } from "../../src/server/openapi.ts";
 
 const RUNS = "runs a user's commands on the machine where it is started";
@@ -125,19 +125,4 @@ test("every route of the table is in the OpenAPI document", () => {
     return !Object.hasOwn(paths[path] ?? {}, method.toLowerCase());
   });
   expect(missing).toEqual([]);
-});
-
-const OTHERS = [
-  "DELETE /session",
-  "GET /alerts",
-  "GET /arrivals", // for charts
-  "GET /groups/{group}/fields", // for charts
-  "GET /session",
-  "GET /settings",
-  "POST /session",
-];
-
-test("every other route is known", () => {
-  const others = Object.keys(ROUTES).filter((name) => !(listed as readonly string[]).includes(name));
-  expect(others.sort()).toEqual(OTHERS);
 });

@@ -48,7 +48,8 @@ const serve = command({
     if (!isLocal) requireProtection(flags, tls !== undefined);
     return context.withStore(
       async (engine) => {
-        if (!isLocal && (await listTokens(engine)).length === 0) throw noTokens();
+        const hasProvider = (await context.config()).login !== undefined;
+        if (!isLocal && !hasProvider && (await listTokens(engine)).length === 0) throw noTokens();
         const app = createServer({
           engine,
           home: context.home,

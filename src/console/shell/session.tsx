@@ -40,6 +40,8 @@ function Login() {
   const client = useQueryClient();
   const [token, setToken] = useState("");
   const [error, setError] = useState<unknown>();
+  const logins = useQuery({ queryKey: ["logins"], queryFn: () => call("GET /logins", {}), retry: false });
+  const provider = logins.data?.provider;
   const onSubmit = async (event: FormEvent) => {
     event.preventDefault();
     try {
@@ -58,6 +60,11 @@ function Login() {
           administrator creates one with{" "}
           <code className="font-mono">redrive token create --role operator</code>.
         </p>
+        {provider && (
+          <a className="mt-4 block font-medium text-accent underline" href={provider.path}>
+            Log in with {provider.host}
+          </a>
+        )}
         <label className="mt-4 block font-medium" htmlFor="token">
           Token
         </label>

@@ -5,7 +5,7 @@ import { authorText } from "../../item/author.ts";
 import type { Role } from "../contract/route.ts";
 import { RequestError } from "../problem.ts";
 import type { Principal } from "./principal.ts";
-import { createToken, hashOf, revokeToken, TokenCache, type TokenRecord } from "./tokens.ts";
+import { createToken, hashOf, type NewToken, revokeToken, TokenCache, type TokenRecord } from "./tokens.ts";
 
 const SESSION_MS = 12 * 3_600_000;
 const COOKIE = "redrive_session";
@@ -70,15 +70,24 @@ export class Login {
     const token = link === undefined ? await this.#cache.find(secret) : undefined;
     if (link === undefined && token?.kind !== "token") throw unauthorized();
     const now = await engine.now();
-    const { secret: cookie, record } = await createToken(engine, {
-      kind: "session",
-      name: link ?? token?.name ?? "",
-      role: token?.role ?? "admin",
-      createdBy: authorText(link ?? token?.name ?? "", "console"),
+    const name = link ?? token?.name ?? "";
+    const session = {
+      ...{ name, role: token?.role ?? "admin", createdBy: authorText(name, "console") },
       lifetimeMs: Math.min(SESSION_MS, (token?.expiresAt ?? Number.POSITIVE_INFINITY) - now),
-    });
+    };
+    return this.#open(session);
+  }
+
+  /** Opens a session for a person whom a provider has identified. Returns its cookie. */
+  async openSession(session: Omit<NewToken, "kind">): Promise<string> {
+    return (await this.#open({ ...session, provided: true })).cookie;
+  }
+
+  async #open(session: Omit<NewToken, "kind">) {
+    const { secret, record } = await createToken(this.#options.engine, { kind: "session", ...session });
     await this.#cache.refresh();
-    return { principal: principalOf(record), cookie: this.#setCookie(cookie, SESSION_MS / 1000) };
+    const seconds = Math.ceil(session.lifetimeMs / 1000);
+    return { principal: principalOf(record), cookie: this.#setCookie(secret, seconds) };
   }
 
   /** Ends the session of the cookie. Returns the header that removes the cookie. */
@@ -117,8 +126,8 @@ export class Login {
   }
 }
 
-function principalOf({ id, kind, name, role, expiresAt }: TokenRecord): Principal {
-  return { id, kind, name, role, expiresAt };
+function principalOf({ id, kind, name, role, expiresAt, provided = false }: TokenRecord): Principal {
+  return { id, kind, name, role, expiresAt, provided };
 }
 
 function bearerOf(header: string): string {

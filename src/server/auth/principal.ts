@@ -10,6 +10,8 @@ export interface Principal {
   /** The id of the token or session, for limits and for the keys of repeated requests. */
   readonly id: string;
   readonly expiresAt?: number;
+  /** Whether a login provider identified the person. */
+  readonly provided?: boolean;
 }
 
 /** Whether a role includes the rights of another one. */

@@ -27,6 +27,8 @@ export interface TokenRecord {
   readonly lastUsedAt?: number;
   readonly revokedAt?: number;
   readonly revokedBy?: string;
+  /** Whether a login provider identified the person of the session. */
+  readonly provided?: boolean;
 }
 
 export interface NewToken {
@@ -35,6 +37,7 @@ export interface NewToken {
   readonly role: Role;
   readonly createdBy: string;
   readonly lifetimeMs: number;
+  readonly provided?: boolean;
 }
 
 /** The prefixes make leaked secrets easy to find by scanners. */

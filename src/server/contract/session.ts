@@ -37,6 +37,22 @@ export const sessionRoutes = {
     response: session,
     errors: [],
   },
+  "GET /logins": {
+    id: "listLogins",
+    tag,
+    summary: "List the ways to log in.",
+    role: "public",
+    response: z.looseObject({
+      token: z.literal(true),
+      provider: z
+        .looseObject({
+          host: z.string(),
+          path: z.string().meta({ description: "relative to the address of the server" }),
+        })
+        .nullable(),
+    }),
+    errors: [],
+  },
   "POST /session": {
     id: "logIn",
     tag,
@@ -52,7 +68,13 @@ export const sessionRoutes = {
     tag,
     summary: "End the session of the cookie.",
     role: "viewer",
-    response: z.looseObject({ ended: z.boolean() }),
+    response: z.looseObject({
+      ended: z.boolean(),
+      provider_logout: z
+        .string()
+        .nullable()
+        .meta({ description: "where a browser can end its session at the login provider" }),
+    }),
     errors: [],
   },
   "GET /tokens": {

@@ -3,6 +3,8 @@ import { toRfc3339 } from "../../std/clock.ts";
 import { parseDuration } from "../../std/duration.ts";
 import type { JsonObject } from "../../std/json.ts";
 import type { Principal } from "../auth/principal.ts";
+import { PROVIDER_PATH } from "../auth/provider.ts";
+import { providerOf } from "../auth/provider-routes.ts";
 import { createToken, listTokens, revokeToken, tokenToJson } from "../auth/tokens.ts";
 import { type Handler, Reply } from "../context.ts";
 import type { sessionRoutes } from "../contract/session.ts";
@@ -12,14 +14,25 @@ type Routes = typeof sessionRoutes;
 export const sessionHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
   "GET /session": async ({ principal }) => sessionToJson(principal),
 
+  "GET /logins": async ({ config }) => {
+    const { login } = await config();
+    const provider = login && { host: new URL(login.issuer).host, path: PROVIDER_PATH.slice(1) };
+    return { token: true, provider: provider ?? null };
+  },
+
   "POST /session": async ({ login }, { body }) => {
     const { principal, cookie } = await login.logIn(body.token);
     return new Reply(sessionToJson(principal), { "set-cookie": cookie });
   },
 
-  "DELETE /session": async ({ login, principal }) => {
+  "DELETE /session": async (context) => {
+    const { login, principal } = context;
     const cookie = await login.logOut(principal);
-    return new Reply({ ended: principal.kind === "session" }, { "set-cookie": cookie });
+    const provider = principal.provided ? await providerOf(context) : null;
+    // The session here has ended, whether or not the provider can be reached.
+    const logout = (await provider?.logoutUrl().catch(() => null)) ?? null;
+    const ended = { ended: principal.kind === "session", provider_logout: logout };
+    return new Reply(ended, { "set-cookie": cookie });
   },
 
   "GET /tokens": async ({ engine }) => ({ tokens: (await listTokens(engine)).map(tokenToJson) }),
