@@ -10,6 +10,7 @@ import { LETTER_STATES } from "../item/state.ts";
 import { compact } from "../std/json.ts";
 import { type GroupRule, groupOf, splitSignature } from "../triage/grouping.ts";
 import { ALGORITHM } from "../triage/signature.ts";
+import { carryCorrections, carryDecisions, Moves } from "./carry-over.ts";
 import { mergedInto } from "./groups.ts";
 
 export type CorrectOptions = { readonly author: string; readonly onProgress?: (letters: number) => void };
@@ -178,10 +179,15 @@ export interface RebuildOptions {
   readonly onProgress?: (letters: number) => void;
 }
 
-/** Assigns every letter to the group that it would get if it were buried now. After a crash, a second run does the rest. */
+/**
+ * Assigns every letter to the group that it would get if it were buried now. States, notes and corrections of groups that
+ * an older algorithm named are carried over. After a crash, a second run does the rest.
+ */
 export async function rebuildGroups(engine: Engine, options: RebuildOptions) {
   const { queue, rules, dryRun = false, onProgress } = options;
+  if (!dryRun) await carryCorrections(engine, rules);
   const corrections = await engine.listCorrections();
+  const moves = new Moves();
   const [before, after] = [new Set<string>(), new Set<string>()];
   const scope = { states: LETTER_STATES, ...(queue !== undefined && { queue }) };
   let [letters, changed] = [0, 0];
@@ -194,6 +200,7 @@ export async function rebuildGroups(engine: Engine, options: RebuildOptions) {
       before.add(errorSignature);
       after.add(signature);
       if (signature !== errorSignature) changed += 1;
+      moves.add(errorSignature, signature);
       if ("algorithm" in group) {
         const { algorithm, pattern } = group;
         regrouped.push({ letterSequence, signature: group.signature, pattern, algorithm });
@@ -203,6 +210,7 @@ export async function rebuildGroups(engine: Engine, options: RebuildOptions) {
     letters += page.length;
     onProgress?.(letters);
   }
+  if (!dryRun) await carryDecisions(engine, moves);
   if (!dryRun)
     await engine.recordChange(compact({ action: "groups_rebuilt", queue, details: { letters, changed } }));
   return { letters, changed, groupsBefore: before.size, groupsAfter: after.size };

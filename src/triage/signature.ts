@@ -1,10 +1,11 @@
 /** Computes the signature of a failure: the hash of its canonical pattern. Depends only on the failure and the version. */
 import { hash } from "node:crypto";
+import { isErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { canonicalPattern } from "./canonical/canonical-pattern.ts";
 import { type Picked, pickErrorLine } from "./error-line.ts";
 import type { Frame, Trace } from "./frames/frame.ts";
-import { containsLine, countFrames, framesText, readTrace } from "./frames/trace.ts";
+import { containsLine, countFrames, FRAMES_START, framesText, readTrace } from "./frames/trace.ts";
 import type { Hit } from "./mask/masker.ts";
 import { normalise } from "./normalise.ts";
 
@@ -30,6 +31,17 @@ export function signReading(type: string, { message, counted }: Reading, hit?: H
   const text = normalise(message, hit) || "(no message)";
   const frames = framesText(counted);
   return { signature: hashOf(type, canonicalPattern(text), frames), pattern: `${type}::${text}${frames}` };
+}
+
+/** Computes the signature of failures with this pattern, which may be from an older version; undefined for a name. */
+export function signatureOfPattern(pattern: string): string | undefined {
+  const end = pattern.indexOf("::");
+  const type = pattern.slice(0, Math.max(0, end));
+  if (!isErrorTypeName(type)) return undefined;
+  const message = pattern.slice(end + 2);
+  const at = message.endsWith(")") ? message.lastIndexOf(FRAMES_START) : -1;
+  const text = at < 0 ? message : message.slice(0, at);
+  return hashOf(type, canonicalPattern(normalise(text)), at < 0 ? "" : message.slice(at));
 }
 
 /** Hashes the algorithm's version with the parts that identify a group. */

@@ -2,7 +2,10 @@
 import { expect } from "vitest";
 import type { Regrouped } from "../../src/engine.ts";
 import type { Correction } from "../../src/item/group.ts";
+import { mergeGroups, rebuildGroups, splitGroup } from "../../src/redrive/correct-groups.ts";
 import { assert } from "../../src/std/assert.ts";
+import { splitSignature } from "../../src/triage/grouping.ts";
+import { signatureOf } from "../../src/triage/signature.ts";
 import { buried, failureOf, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
@@ -10,6 +13,7 @@ export function regroupTests(test: Declare): void {
   correcting(test);
   laterFailures(test);
   moving(test);
+  carrying(test);
   countingAnew(test);
 }
 
@@ -257,6 +261,88 @@ function moving(test: Declare): void {
       ["s2", "redrive-3"],
     ]);
   });
+}
+
+/** A letter whose message has this signature now, in a group that an older algorithm named. */
+async function buryOutdated(bench: Workbench, itemId: string, message: string, signature: string) {
+  await bench.add(itemId);
+  const lease = await bench.leaseOne();
+  const failure = failureOf(lease, { errorMessage: message });
+  const death = { signature, pattern: signatureOf(failure).pattern, algorithm: "redrive-0" };
+  await bench.settle({ ...buried(lease, death), failure });
+  return signatureOf(failure).signature;
+}
+
+function carrying(test: Declare): void {
+  test("a rebuild with a new algorithm keeps states and notes", async (bench) => {
+    await bench.registerHolder();
+    const ignored = await buryOutdated(bench, "a", "disk full", "s1");
+    const resolved = await buryOutdated(bench, "b", "no route to the shop", "s2");
+    const open = await buryOutdated(bench, "c", "bad cart", "s3");
+    const { engine } = bench;
+    await engine.changeGroup("s1", {
+      author: AUTHOR,
+      state: "ignored",
+      ignoreUntil: { count: 7 },
+      note: "wait",
+    });
+    await engine.changeGroup("s2", { author: AUTHOR, state: "resolved" });
+    await rebuildGroups(engine, { rules: [] });
+    expect(await engine.readGroup(ignored)).toMatchObject({
+      state: "ignored",
+      author: AUTHOR,
+      ignoreUntil: { count: 7 },
+      notes: [{ text: "wait", author: AUTHOR }],
+    });
+    expect(await engine.readGroup(resolved)).toMatchObject({ state: "resolved", notes: [] });
+    expect(await engine.readGroup(open)).toMatchObject({ state: "open", notes: [] });
+    await engine.changeGroup(ignored, { author: AUTHOR, state: "open" });
+    await rebuildGroups(engine, { rules: [] });
+    expect(await engine.readGroup(ignored)).toMatchObject({ state: "open", notes: [{ text: "wait" }] });
+    expect(await engine.check()).toEqual([]);
+  });
+
+  test("a group that joins an open and an ignored one is open", async (bench) => {
+    await bench.registerHolder();
+    const joined = await buryOutdated(bench, "a", "no file 'a'", "s1");
+    expect(await buryOutdated(bench, "b", 'no file "b"', "s2")).toBe(joined);
+    await bench.engine.changeGroup("s1", { author: AUTHOR, state: "ignored", note: "wait" });
+    await rebuildGroups(bench.engine, { rules: [] });
+    expect(await bench.engine.readGroup(joined)).toMatchObject({ state: "open", notes: [{ text: "wait" }] });
+  });
+
+  test("a rebuild with a new algorithm keeps merges and splits, also for later failures", async (bench) => {
+    await bench.registerHolder();
+    const full = await buryOutdated(bench, "a", "disk full", "s1");
+    const busy = await buryOutdated(bench, "b", "disk busy", "s2");
+    const route = await buryOutdated(bench, "c", "no route to the shop", "s3");
+    const { engine } = bench;
+    await mergeGroups(engine, { groups: [await record(bench, "s1")], into: await record(bench, "s2") }, by);
+    const split = await splitGroup(engine, await record(bench, "s3"), { ...by, text: "shop", name: "shop" });
+    expect(split.moved).toBe(1);
+    await rebuildGroups(engine, { rules: [] });
+    expect((await groupOf(bench, "a"))[0]).toBe(busy);
+    expect((await groupOf(bench, "b"))[0]).toBe(busy);
+    expect(await groupOf(bench, "c")).toEqual([splitSignature(route, "shop"), "shop"]);
+    const kept = (await engine.listCorrections()).map(({ from, text, to }) => [from, text, to]);
+    expect(kept).toEqual([
+      [full, undefined, busy],
+      [route, "shop", splitSignature(route, "shop")],
+    ]);
+    await bury(bench, "d", "disk full", full);
+    expect((await groupOf(bench, "d"))[0]).toBe(busy);
+    await rebuildGroups(engine, { rules: [] });
+    expect(await engine.listCorrections()).toHaveLength(2);
+    expect(await engine.check()).toEqual([]);
+  });
+}
+
+const by = { author: AUTHOR };
+
+async function record(bench: Workbench, signature: string) {
+  const found = await bench.engine.readGroup(signature);
+  assert(found !== null, `there is no group ${signature}`);
+  return found;
 }
 
 function countingAnew(test: Declare): void {

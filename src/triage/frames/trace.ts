@@ -69,10 +69,13 @@ function isNamed({ function: name }: Frame): boolean {
   return name !== "";
 }
 
+/** The beginning of the frames in a pattern. */
+export const FRAMES_START = " (in ";
+
 /** Formats the frames as the end of a pattern, ` (in loadConfig < main)`; empty if there are no frames. */
 export function framesText(counted: readonly Frame[]): string {
   if (counted.length === 0) return "";
-  return ` (in ${counted.map((frame) => frame.function.slice(0, NAME_CHARS_MAX)).join(" < ")})`;
+  return `${FRAMES_START}${counted.map((frame) => frame.function.slice(0, NAME_CHARS_MAX)).join(" < ")})`;
 }
 
 const KEPT_CHARS_MAX = 16_384;
