@@ -1,15 +1,13 @@
 /** Keeps the output of an attempt: tails in the failure record, and all of it (up to a limit) in the log. Detects a full disk. */
 import { statfsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
 import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { systemClock } from "../std/clock.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
 import { compact } from "../std/json.ts";
 import { codeOf } from "../std/thrown.ts";
 import { tryTo } from "../std/try-to.ts";
 import type { Ended } from "./launch.ts";
+import type { LogWriter } from "./log-writer.ts";
 import { composeLog, Output, type OutputMask, writeLog } from "./output.ts";
 import { type Cut, LOG_BYTES_MAX } from "./output-watch.ts";
 
@@ -116,70 +114,6 @@ function asStoreTrouble(error: unknown, logPath: string): RedriveError {
   const hint = hasNoSpace ? "Free some space on that disk." : "Check that its folder exists and is writable.";
   const message = `The log ${logPath} could not be written: ${code}.`;
   return new RedriveError(hasNoSpace ? "store_full" : "store_unavailable", message, { cause: error, hint });
-}
-
-interface PendingLog {
-  readonly path: string;
-  readonly bytes: Buffer;
-}
-
-/** The default number of threads that Node uses for file access. */
-const CONCURRENCY_MAX = 4;
-const WAITING_MAX = 2000;
-
-/** Writes logs of successes in the background: while a database commits, creating a file takes longer than a short command. */
-export class LogWriter {
-  #waiting: PendingLog[] = [];
-  #writing = 0;
-  /** Logs that could not be written; `flush` tries them once more. */
-  readonly #refused: PendingLog[] = [];
-  #onIdle: (() => void) | undefined;
-
-  /** Returns false if writing fails or is too slow. The attempt must then write its log itself. */
-  add(path: string, bytes: Buffer): boolean {
-    if (this.#refused.length > 0 || this.#waiting.length >= WAITING_MAX) return false;
-    this.#waiting.push({ path, bytes });
-    this.#writeNext();
-    return true;
-  }
-
-  /** Waits until all logs are written. Returns how many could not be written. */
-  async flush(): Promise<number> {
-    await this.#idle();
-    this.#waiting.push(...this.#refused.splice(0));
-    this.#writeNext();
-    await this.#idle();
-    return this.#refused.length;
-  }
-
-  #writeNext(): void {
-    while (this.#writing < CONCURRENCY_MAX) {
-      const next = this.#waiting.shift();
-      if (next === undefined) break;
-      this.#writing += 1;
-      void this.#write(next);
-    }
-    if (this.#writing === 0) this.#onIdle?.();
-  }
-
-  async #write(log: PendingLog): Promise<void> {
-    try {
-      await mkdir(dirname(log.path), { recursive: true, mode: PRIVATE_FOLDER });
-      await writeFile(log.path, log.bytes, { mode: PRIVATE_FILE });
-    } catch {
-      this.#refused.push(log); // `add` and `flush` report the failure
-    }
-    this.#writing -= 1;
-    this.#writeNext();
-  }
-
-  async #idle(): Promise<void> {
-    if (this.#writing === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#onIdle = resolve;
-    });
-    this.#onIdle = undefined;
-  }
 }
 
 /** With less free space than this, the disk counts as full. */

@@ -6,17 +6,10 @@ import type { HandlerProblem, LeasedItem } from "../item/item.ts";
 import type { Outcome, StandardOutput } from "../item/settlement.ts";
 import type { HandlerReport } from "../retry/decide.ts";
 import { asText, compact, stringifyJson } from "../std/json.ts";
-import {
-  type Cuts,
-  DiskRoom,
-  type KeptOutput,
-  keepLater,
-  keepOrExplain,
-  LogWriter,
-  unlessDiskFull,
-} from "./capture.ts";
+import { type Cuts, DiskRoom, type KeptOutput, keepLater, keepOrExplain, unlessDiskFull } from "./capture.ts";
 import type { AttemptContext } from "./handler.ts";
 import { type Ended, type Launcher, NOT_STARTED } from "./launch.ts";
+import { LogWriter } from "./log-writer.ts";
 import { LOG_BYTES_MAX, OutputWatch } from "./output-watch.ts";
 import {
   itemEnvironment,
@@ -71,7 +64,7 @@ export function commandHandler(options: CommandOptions) {
     ...options,
     fill: compileCommand(command, options),
     outputs: new OutputWatch(),
-    logs: new LogWriter(),
+    logs: new LogWriter(options.now),
     room: new DiskRoom(options.now),
   };
   const stopTicking = worker.outputs.startTicking();
@@ -83,7 +76,7 @@ export function commandHandler(options: CommandOptions) {
         : (item: LeasedItem, failure: Failure) => runFailureCommand(item, failure, failureCommand, worker),
     close: async () => {
       stopTicking();
-      const lost = await worker.logs.flush();
+      const lost = worker.logs.close();
       const attempts = lost === 1 ? "attempt" : "attempts";
       if (lost > 0) onNotice?.(`The logs of ${lost} successful ${attempts} could not be written.`);
     },
@@ -123,7 +116,8 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
       if (ended.exitCode === 0 && worker.room.isFull(dirname(stdoutPath)))
         stdout = { ...ended.stdout, ...stdout, lost: "The log disk is full." };
       const output = { ended, cuts, stdoutPath, stderrPath, logPath };
-      return keepLater(output, worker.logs) ?? keepOrExplain(output);
+      // The log of a letter has a file of its own, so that a purge can delete it.
+      return (item.redriveCount === 0 && keepLater(output, worker.logs)) || keepOrExplain(output);
     },
   });
   const ended = outcomeOf(end, { item, context, worker, argv: filled.value, stdout });

@@ -1,5 +1,6 @@
 /** Reads the output of one attempt while it grows: from the files of its running processes, then from its log. */
 import { codeOf } from "../std/thrown.ts";
+import { findLog, type LogRange } from "./log-segments.ts";
 import { readRange, sizeOf } from "./output.ts";
 import { isPublished, LOG_BYTES_MAX, type RunningOutput } from "./output-watch.ts";
 
@@ -22,6 +23,8 @@ interface ReadSoFar {
 
 export class GrowingOutput {
   readonly log: string;
+  /** Where the log is if it has no file of its own. */
+  #range: LogRange | undefined;
   /** False when the log is masked, because its byte counts are those before masking. */
   readonly #isExact: boolean;
   #at: number;
@@ -37,11 +40,16 @@ export class GrowingOutput {
   }
 
   get hasLog(): boolean {
-    return sizeOf(this.log) > 0;
+    return this.#file.bytes > 0;
+  }
+
+  get #file(): LogRange {
+    return this.#range ?? { path: this.log, from: 0, bytes: sizeOf(this.log) };
   }
 
   /** Yields new output. Read `records` before calling this, so that the log is not older than the records. */
   *read(records: readonly RunningOutput[], hasEnded: boolean): Generator<OutputPart> {
+    if (hasEnded && !this.hasLog) this.#range = findLog(this.log) ?? undefined;
     yield* this.#readLog(hasEnded);
     if (hasEnded) return;
     for (const record of records) if (record.log === this.log) yield* this.#readRunning(record);
@@ -54,7 +62,7 @@ export class GrowingOutput {
         const size = sizeOf(record[stream]);
         if (size < seen.raw[stream]) seen.raw[stream] = 0; // the file was truncated because it was too large
         const bytes = readOrEmpty(
-          record[stream],
+          { path: record[stream], from: 0 },
           seen.raw[stream],
           Math.min(size, seen.raw[stream] + CHUNK_BYTES),
         );
@@ -70,9 +78,10 @@ export class GrowingOutput {
   }
 
   *#readLog(hasEnded: boolean): Generator<OutputPart> {
-    const size = sizeOf(this.log);
+    const file = this.#file;
+    const size = file.bytes;
     while (this.#at < size) {
-      const line = readLine(this.log, this.#at);
+      const line = readLine(file, this.#at);
       if (line === null && !hasEnded) return;
       const section = /^== (stdout|stderr) \((\d+) bytes\) ==$/.exec(line ?? "");
       const title = /^== (.*) ==$/.exec(line ?? "")?.[1];
@@ -89,7 +98,7 @@ export class GrowingOutput {
         this.#at = start;
         yield { title };
       } else {
-        yield* ranges(this.log, this.#at, size, "stdout");
+        yield* ranges(file, this.#at, size, "stdout");
         this.#at = size;
       }
     }
@@ -98,9 +107,9 @@ export class GrowingOutput {
   *#section(stream: StreamName, start: number, bytes: number): Generator<OutputPart> {
     const seen = this.#seen.get(this.#title);
     const skipped = Math.min(bytes, seen?.total[stream] ?? 0);
-    yield* ranges(this.log, start + skipped, start + bytes, stream);
+    yield* ranges(this.#file, start + skipped, start + bytes, stream);
     if (seen) seen.total[stream] = seen.raw[stream] = 0; // a retried step starts from the beginning
-    const last = readOrEmpty(this.log, start + bytes - 1, start + bytes)[0];
+    const last = readOrEmpty(this.#file, start + bytes - 1, start + bytes)[0];
     this.#at = start + bytes + (bytes > 0 && last !== NEWLINE ? 1 : 0);
   }
 
@@ -111,9 +120,9 @@ export class GrowingOutput {
   }
 }
 
-function* ranges(path: string, from: number, to: number, stream: StreamName): Generator<OutputPart> {
+function* ranges(file: LogRange, from: number, to: number, stream: StreamName): Generator<OutputPart> {
   for (let at = from; at < to; ) {
-    const bytes = readOrEmpty(path, at, Math.min(to, at + CHUNK_BYTES));
+    const bytes = readOrEmpty(file, at, Math.min(to, at + CHUNK_BYTES));
     if (bytes.length === 0) return;
     at += bytes.length;
     yield { stream, bytes };
@@ -121,16 +130,16 @@ function* ranges(path: string, from: number, to: number, stream: StreamName): Ge
 }
 
 /** Returns the line without its newline; null when the line is not complete yet. */
-function readLine(path: string, from: number): string | null {
-  const bytes = readOrEmpty(path, from, from + TITLE_BYTES_MAX);
+function readLine(file: LogRange, from: number): string | null {
+  const bytes = readOrEmpty(file, from, Math.min(file.bytes, from + TITLE_BYTES_MAX));
   const end = bytes.indexOf(NEWLINE);
   return end < 0 ? null : bytes.toString("utf8", 0, end);
 }
 
 /** Empty when the file does not exist: no output yet, or already moved into the log. */
-function readOrEmpty(path: string, from: number, to: number): Buffer {
+function readOrEmpty(file: Pick<LogRange, "path" | "from">, from: number, to: number): Buffer {
   try {
-    return readRange(path, from, to - from);
+    return readRange(file.path, file.from + from, to - from);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return Buffer.alloc(0);
     throw error;

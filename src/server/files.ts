@@ -10,6 +10,8 @@ export interface FileAnswer {
   /** The folder that the file must be in after all links are followed. */
   readonly folder: string;
   readonly path: string;
+  /** The part of the file to send. Default: all of it. */
+  readonly part?: { readonly from: number; readonly bytes: number };
   readonly contentType: string;
   /** The name under which a browser saves the file. Default: it is shown. */
   readonly name?: string;
@@ -17,7 +19,7 @@ export interface FileAnswer {
 
 export async function fileResponse(headers: Headers, answer: FileAnswer): Promise<Response> {
   const path = await pathInside(answer);
-  const { size } = await stat(path);
+  const { from, bytes: size } = answer.part ?? { from: 0, bytes: (await stat(path)).size };
   const range = rangeOf(headers.get("range"), size);
   const common = {
     "content-type": answer.contentType,
@@ -25,11 +27,11 @@ export async function fileResponse(headers: Headers, answer: FileAnswer): Promis
     ...(answer.name !== undefined && { "content-disposition": dispositionOf(answer.name) }),
   };
   if (range === null) {
-    const body = size === 0 ? "" : bodyOf(path, { start: 0, end: size - 1 });
+    const body = size === 0 ? "" : bodyOf(path, { start: from, end: from + size - 1 });
     return new Response(body, { headers: { ...common, "content-length": String(size) } });
   }
   const { start, end } = range;
-  return new Response(bodyOf(path, range), {
+  return new Response(bodyOf(path, { start: from + start, end: from + end }), {
     status: 206,
     headers: {
       ...common,

@@ -1,6 +1,7 @@
 /** Retention of jobs and logs: deletes old jobs and logs, except those that waiting letters need. */
 import { readdir, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { segmentsOf } from "../attempt/log-segments.ts";
 import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
@@ -91,9 +92,9 @@ async function removeLogs(
 ) {
   const { folder } = jobLogs(home, job.id);
   const items = await foldersIn(folder);
-  if (items.length === 0) return { logs: 0, bytes: 0 };
+  let { logs, bytes } = await removeSegments(folder, { before, isPreview });
+  if (items.length === 0) return { logs, bytes };
   const needed = await lettersOf(engine, job);
-  let [logs, bytes] = [0, 0];
   for (const item of items) {
     if (needed.has(item)) continue;
     for (const name of await readdir(join(folder, item))) {
@@ -106,6 +107,19 @@ async function removeLogs(
     }
     const isEmpty = !isPreview && (await readdir(join(folder, item))).length === 0;
     if (isEmpty) await rmdir(join(folder, item));
+  }
+  return { logs, bytes };
+}
+
+/** Segments have only logs of successes, which no waiting letter needs. */
+async function removeSegments(folder: string, { before, isPreview }: { before: number; isPreview: boolean }) {
+  let [logs, bytes] = [0, 0];
+  for (const segment of segmentsOf(folder)) {
+    const found = await stat(segment.log);
+    if (found.mtimeMs >= before) continue;
+    for (const path of isPreview ? [] : [segment.index, segment.log]) await rm(path, { force: true });
+    logs += segment.logs;
+    bytes += found.size;
   }
   return { logs, bytes };
 }

@@ -48,7 +48,7 @@ export async function writeAtomically(
  * Replaces a file in an existing folder without flushing it, so a power failure may lose its content. A tenth of the cost of
  * `writeAtomically`, for many small derived files.
  */
-export function replaceUnflushed(path: string, content: string): void {
+export function replaceUnflushed(path: string, content: string | Uint8Array): void {
   draftName ??= `${DRAFT}${hostHash()}-${process.pid}-${randomName(8)}`;
   const draft = join(dirname(path), draftName);
   try {

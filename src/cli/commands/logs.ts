@@ -2,6 +2,7 @@
 import { createReadStream, existsSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { GrowingOutput } from "../../attempt/growing-output.ts";
+import { findLog, restoreLog } from "../../attempt/log-segments.ts";
 import { type RunningOutput, readRunning } from "../../attempt/output-watch.ts";
 import type { Engine } from "../../engine.ts";
 import { isFromElsewhere, NOT_READ } from "../../item/imported-letter.ts";
@@ -142,8 +143,10 @@ type Shown = Found & { readonly isRaw: boolean };
 
 async function show(context: Context, job: Job, found: Shown): Promise<number> {
   if (found.running !== undefined) await showRunning(context, job, found, found.running);
-  else if (context.isJson) context.answer({ ...found.about, log: found.log });
-  else await print(context, found);
+  else if (context.isJson) {
+    restoreLog(found.log);
+    context.answer({ ...found.about, log: found.log });
+  } else await print(context, found);
   return EXIT.done;
 }
 
@@ -179,7 +182,10 @@ function recordsOf(home: string, job: Job, log: string): RunningOutput[] {
 async function print({ terminal, isTerminal }: Context, { log, isRaw }: Shown): Promise<void> {
   try {
     const filters = isTerminal && !isRaw ? [new CleanLines()] : [];
-    await pipeline([createReadStream(log), ...filters, terminal.stdout], { end: false });
+    const { path, from, bytes } = findLog(log) ?? { path: log, from: 0, bytes: 1 };
+    if (bytes === 0) return;
+    const source = createReadStream(path, { start: from, end: from + bytes - 1 });
+    await pipeline([source, ...filters, terminal.stdout], { end: false });
   } catch (error) {
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
     if (code === "EPIPE") return; // the reader closed the pipe

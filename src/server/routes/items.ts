@@ -1,5 +1,7 @@
 /** Handlers of the routes of items and their output. */
+
 import { GrowingOutput } from "../../attempt/growing-output.ts";
+import { findLog } from "../../attempt/log-segments.ts";
 import { readRunning } from "../../attempt/output-watch.ts";
 import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
@@ -14,7 +16,7 @@ import type { Handler, RequestContext } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
 import type { queueRoutes } from "../contract/queues.ts";
 import { eventStream } from "../event-stream.ts";
-import { fileResponse } from "../files.ts";
+import { type FileAnswer, fileResponse } from "../files.ts";
 import { requireExactItem } from "../find.ts";
 import { type Redactor, requireVisible } from "../redact.ts";
 import { requireQueueOf } from "../selection.ts";
@@ -52,9 +54,9 @@ export const itemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Nam
     const item = await requireExactItem(context.engine, params);
     const attempt = await attemptOf(context.engine, item, query.attempt);
     if (attempt.log === undefined) return runningOutput(context, item, attempt);
-    const folder = jobLogsFolder(context.home, item.queue);
-    if (context.redactor !== null) return maskedLog(context.redactor, item, { folder, path: attempt.log });
-    return fileResponse(context.headers, { folder, path: attempt.log, contentType: LOG_TYPE });
+    const file = logFile(jobLogsFolder(context.home, item.queue), attempt.log);
+    if (context.redactor !== null) return maskedLog(context.redactor, item, file);
+    return fileResponse(context.headers, file);
   },
 
   "GET /items/{queue}/{item_id}/log/tail": async (context, { params }) => {
@@ -86,13 +88,15 @@ async function attemptOf(engine: Engine, item: Item, number: number | undefined)
   throw new RedriveError("log_not_found", `The log of attempt ${chosen.number} ${NOT_READ}.`);
 }
 
+/** Small logs of successes are parts of a segment. */
+function logFile(folder: string, log: string): FileAnswer {
+  const { path, ...part } = findLog(log) ?? { path: log, from: 0, bytes: 0 };
+  return { folder, path, part, contentType: LOG_TYPE };
+}
+
 /** The log is read at once, because a value may be anywhere in it. */
-async function maskedLog(
-  redactor: Redactor,
-  item: Item,
-  file: { readonly folder: string; readonly path: string },
-): Promise<Response> {
-  const whole = await fileResponse(new Headers(), { ...file, contentType: LOG_TYPE });
+async function maskedLog(redactor: Redactor, item: Item, file: FileAnswer): Promise<Response> {
+  const whole = await fileResponse(new Headers(), file);
   const text = redactor.text(await whole.text(), item.data);
   return new Response(text, { headers: { "content-type": LOG_TYPE } });
 }
