@@ -53,25 +53,41 @@ export class Outbox {
     }
   }
 
-  /** If some receipts are not new, adds each one again, which writes nothing and finds the conflicting ones. */
+  /** Adds those receipts again that are not new, which writes nothing and finds the conflicting ones. */
   async #write(batch: readonly Entry[]): Promise<void> {
     try {
-      const { added } = await this.#engine.add(
-        this.#queue,
-        batch.map(({ item }) => item),
-      );
-      if (added === batch.length) for (const { resolve } of batch) resolve(true);
-      else for (const entry of batch) await this.#addAgain(entry, batch.length === 1 && added === 1);
+      const items = batch.map(({ item }) => item);
+      const { existingIds = [] } = await this.#engine.add(this.#queue, items, { listsExisting: true });
+      const [isNew, isAgain] = splitNew(batch, existingIds);
+      for (const { resolve } of isNew) resolve(true);
+      for (const entry of isAgain) await this.#addAgain(entry);
     } catch (error) {
       for (const { reject } of batch) reject(error); // has no effect on promises that are already resolved
     }
   }
 
-  async #addAgain({ item, resolve, reject }: Entry, isNew: boolean): Promise<void> {
+  async #addAgain({ item, resolve, reject }: Entry): Promise<void> {
     const { changed } = await this.#engine.add(this.#queue, [item]);
     if (changed > 0) reject(conflict(this.#queue, item.itemId));
-    else resolve(isNew);
+    else resolve(false);
   }
+}
+
+/** Splits a batch into new receipts and others. Of several with one key, only the first can be new. */
+function splitNew(
+  batch: readonly Entry[],
+  existingIds: readonly string[],
+): readonly [isNew: readonly Entry[], isAgain: readonly Entry[]] {
+  if (existingIds.length === 0) return [batch, []];
+  const left = new Map<string, number>();
+  for (const id of existingIds) left.set(id, (left.get(id) ?? 0) + 1);
+  const split: [Entry[], Entry[]] = [[], []];
+  for (const entry of [...batch].reverse()) {
+    const again = left.get(entry.item.itemId) ?? 0;
+    split[again > 0 ? 1 : 0].unshift(entry);
+    left.set(entry.item.itemId, again - 1);
+  }
+  return split;
 }
 
 function conflict(target: string, key: string): RedriveError {

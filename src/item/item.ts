@@ -248,6 +248,8 @@ export interface AddOptions {
    * the response may then repeat the call. Default: false.
    */
   readonly generatedIds?: boolean;
+  /** Whether the report lists `existingIds`. Default: false. */
+  readonly listsExisting?: boolean;
   /**
    * The queue settings that the items were checked against, as returned by `findJob`. If they have changed,
    * nothing is added and a `job_changed` error is thrown. Default: no check.
@@ -265,6 +267,8 @@ export interface AddReport {
   readonly changedIds: readonly string[];
   /** Items that existed with other data, which was replaced. They do not count as changed. */
   readonly replaced: number;
+  /** The ids of all items that existed, in the given order; an id that was given twice existed at its second time. */
+  readonly existingIds?: readonly string[];
 }
 
 export interface HoldBy {

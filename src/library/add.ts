@@ -49,7 +49,10 @@ export interface NewItem<Input> extends Omit<AddOptions, "transaction"> {
 export interface Added<Result> {
   /** The key, or the generated id. */
   readonly id: string;
-  /** `existing`: the queue has an item with this key and keeps it; `replaced`: it got the new data. */
+  /**
+   * `existing`: the queue has an item with this key and keeps it; `replaced`: it got the new data. If the connection to
+   * PostgreSQL was lost during the call, `added` may also stand for an item with this key and this data that existed before.
+   */
   readonly outcome: "added" | "existing" | "replaced";
   /** Waits for the result. Rejects with `item_dead` if the item becomes a letter; the letter is the error's `cause`. */
   result(options?: ResultOptions): Promise<Result>;

@@ -37,6 +37,17 @@ export function intakeTests(test: Declare): void {
     expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 1, ready: 1 });
   });
 
+  test("the ids that were there are listed if the caller asks for them, one that is given twice at its second time", async (bench) => {
+    await bench.add("a");
+    const batch = [newItem("b"), { itemId: "a", data: "other" }, newItem("a"), newItem("b"), newItem("c")];
+    const { existingIds } = await bench.engine.add(QUEUE, batch, { listsExisting: true });
+    expect([...(existingIds ?? [])].sort()).toEqual(["a", "a", "b"]);
+    expect(await bench.engine.add(QUEUE, [newItem("a")], { listsExisting: true })).toMatchObject({
+      existing: 1,
+      existingIds: ["a"],
+    });
+  });
+
   test("an id that is there with other data is reported and the stored data is kept", async (bench) => {
     await bench.add("a");
     const report = await bench.engine.add(QUEUE, [{ itemId: "a", data: "other" }, newItem("b")]);

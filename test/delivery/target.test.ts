@@ -134,6 +134,19 @@ describe("the same receipt again", () => {
     expect(kit.server.keys).toEqual([contentId(RECEIPT), "k"]);
   });
 
+  it("says which receipts of one batch are new, also beside duplicates and a conflict", async () => {
+    const target = kit.target({ isDelivering: false });
+    await target.send({ n: 0 }, { key: "old", wait: false });
+    const keep = (n: number, key: string) =>
+      target.send({ n }, { key, wait: false }).then(
+        ({ isNew }) => isNew,
+        ({ code }: RedriveError) => code,
+      );
+    const sent = [keep(1, "a"), keep(0, "old"), keep(2, "b"), keep(1, "a"), keep(9, "old"), keep(9, "b")];
+    const conflict = "receipt_conflict";
+    expect(await Promise.all(sent)).toEqual([true, false, true, false, conflict, conflict]);
+  });
+
   it("sent many times at once it is one receipt, and all are told of its end", async () => {
     const target = kit.target();
     const sent = await Promise.all(Array.from({ length: 20 }, () => target.send(RECEIPT)));

@@ -25,7 +25,7 @@ export async function addItems(
 ): Promise<AddReport> {
   assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
   const spec = options.spec === undefined ? null : stringifyJson(options.spec);
-  const intake = { queueName, replacer: options.replace?.author, spec };
+  const intake = { queueName, replacer: options.replace?.author, spec, listsExisting: options.listsExisting };
   const [only] = items;
   if (only !== undefined && items.length === 1 && isPlain(only) && options.replace === undefined)
     return addOne(session, intake, only);
@@ -50,7 +50,8 @@ export async function addItemsWithin(
 ): Promise<AddReport> {
   assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
   const spec = options.spec === undefined ? null : stringifyJson(options.spec);
-  const intake = { queueName, replacer: options.replace?.author, spec, isWithin: true };
+  const { listsExisting } = options;
+  const intake = { queueName, replacer: options.replace?.author, spec, listsExisting, isWithin: true };
   if (isAddedAtOnce(items, options)) return addAtOnce(tx, { ...intake, expectNew: true }, items);
   return addTo(tx, { ...intake, expectNew: false }, items);
 }
@@ -80,8 +81,9 @@ async function addOne(session: Session, intake: Omit<Intake, "expectNew">, item:
   const again = { ...intake, expectNew: false };
   const look = () => session.writePipelined((tx) => addTo(tx, again, [item]));
   if (!isInDoubt) return look();
-  const report = await session.untilKnown(look);
-  return { ...report, added: report.added + report.existing, existing: 0 };
+  const { existingIds, ...report } = await session.untilKnown(look);
+  const existing = existingIds && { existingIds: report.changedIds };
+  return { ...report, ...existing, added: report.added + report.existing, existing: 0 };
 }
 
 /** Adds items with generated ids in one round trip. If the answer is lost, the ids show what was added. */
@@ -118,13 +120,14 @@ interface Intake {
   readonly spec: string | null;
   /** Whether the items are added inside a caller's transaction. */
   readonly isWithin?: boolean;
+  readonly listsExisting?: boolean | undefined;
 }
 
 /** May be called before BEGIN is answered. */
 async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
   const { queueName, replacer, expectNew } = intake;
   const runs = replacer === undefined || expectNew ? [items] : await runsOf(tx, queueName, items);
-  const totals = new AddTotals();
+  const totals = new AddTotals(intake);
   for (const run of runs) {
     const { queue, again, taken } = await addRun(tx, intake, run);
     const outcomes = again.length === 0 ? [] : await meet(tx, queue, again, replacer);

@@ -8,7 +8,7 @@ import { rankOf } from "../../item/item.ts";
 import { optionsText } from "../../item/item-options.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
-import { canonicalJson, type Json, parseJson } from "../../std/json.ts";
+import { canonicalJson, compact, type Json, parseJson } from "../../std/json.ts";
 import { amendAll } from "./amendments.ts";
 import type { Db, Step } from "./db.ts";
 import type { EventLog } from "./events.ts";
@@ -29,9 +29,15 @@ export class AddTotals {
   added = 0;
   replaced = 0;
   readonly #changedIds: string[] = [];
+  readonly #existingIds: string[] | undefined;
+
+  constructor({ listsExisting = false }: { readonly listsExisting?: boolean | undefined } = {}) {
+    this.#existingIds = listsExisting ? [] : undefined;
+  }
 
   /** Counts the outcomes of items whose ids exist. */
   met(items: readonly NewItem[], outcomes: readonly AddOutcome[]): void {
+    this.#existingIds?.push(...items.map(({ itemId }) => itemId));
     this.replaced += outcomes.filter((outcome) => outcome === "replaced").length;
     this.#changedIds.push(...items.flatMap(({ itemId }, at) => (outcomes[at] === "changed" ? [itemId] : [])));
   }
@@ -40,7 +46,8 @@ export class AddTotals {
     const { added, replaced } = this;
     const changed = this.#changedIds.length;
     const changedIds = this.#changedIds.slice(0, CHANGED_IDS_MAX);
-    return { added, existing: count - added - replaced - changed, changed, changedIds, replaced };
+    const existing = count - added - replaced - changed;
+    return { added, existing, changed, changedIds, replaced, ...compact({ existingIds: this.#existingIds }) };
   }
 }
 

@@ -22,14 +22,14 @@ export function addItems(
   session: Session,
   queueName: string,
   items: readonly NewItem[],
-  { replace, spec }: AddOptions = {},
+  { replace, spec, listsExisting }: AddOptions = {},
 ): AddReport {
   const queue = runOn(session, (db) => queueNo(db, queueName));
   if (spec !== undefined && !hasSpec(session, queueName, spec)) throw settingsChanged(queueName);
   const now = session.now;
   const intake: Intake = { session, queue, now, events: new EventLog(now) };
   const position = runOn(session, (db) => countQueue(db, queueName)).total;
-  const totals = new AddTotals();
+  const totals = new AddTotals({ listsExisting });
   const meet = (again: readonly NewItem[]) => {
     totals.met(
       again,
