@@ -52,6 +52,14 @@ const SECTIONS: Readonly<Record<string, readonly (Single | Family)[]>> = {
       status: "Show the status of a job.",
       events: "Print events, oldest first.",
     }),
+    single(() => import("./commands/control.ts"), {
+      items: "List all items of a job with state, attempts and cost, oldest first.",
+      stop: "Stop a running job, or one item of it, from any terminal or machine.",
+      pause: "Pause a job: nothing more is started, running items finish.",
+      continue: "Continue a paused job, or let a stopped item run again.",
+      skip: "Skip an item: its running attempt is ended, and it does not run again.",
+      cancel: "Cancel a job: stop it and dismiss it, so that `redrive resume` without a job ignores it.",
+    }),
     single(() => import("./commands/logs.ts"), {
       logs: "Print the output of an item's attempt or of a workflow phase, even while it runs.",
     }),

@@ -12,6 +12,7 @@ import { RedriveError } from "../errors.ts";
 import type { EventType } from "../item/event.ts";
 import type { Job, JobStatus } from "../item/job.ts";
 import { refuseStanding } from "../queue/find-job.ts";
+import { JobControl } from "../queue/job-control.ts";
 import { hasLetters, hasOtherRunner, isNamedByLetter, type JobSummary } from "../queue/job-summary.ts";
 import type { FixRule } from "../redrive/fix.ts";
 import { recallCancelled } from "../redrive/operation.ts";
@@ -58,8 +59,15 @@ export interface RunDeps extends RunnerSettings {
   readonly services?: readonly StartService[];
   /** Prices for agents that report tokens but no cost. */
   readonly prices?: Prices;
+  /** Requests for single items. Default: those of the job in the store. */
+  readonly control?: JobControl;
   /** How long a stop waits for handlers that ignore their signal. Default: until they end. */
   readonly abandonAfterMs?: number | undefined;
+}
+
+/** Dependencies of a run that can be stopped through the store too. */
+export function controlled(deps: RunDeps, { control }: JobRuntime): RunDeps {
+  return { ...deps, stop: control.stop, control };
 }
 
 export interface JobHandler
@@ -99,6 +107,7 @@ export interface JobRuntime {
   /** Whether a letter still refers to the kept worktree. */
   readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
   readonly engine: Engine;
+  readonly control: JobControl;
   readonly hasLetters: () => Promise<boolean>;
   readonly recordEvent: (type: EventType, data: JsonObject) => Promise<void>;
   readonly hasOtherRunner: () => Promise<boolean>;
@@ -116,17 +125,22 @@ export async function withJobRuntime<T>(
   makeFolder(scratch, 0o700);
   await endOrphans();
   await recoverAgentRuns({ engine, queue: job.id, now: clock.now }, logs.runningFolder, prices);
+  const control = new JobControl({ engine, queue: job.id, clock, stop });
   const launcher = openLauncher();
   const evidence = evidenceFolder(home, engine.url);
   try {
+    await control.start();
     return await action({
-      ...{ engine, home, launcher, logs, evidence, scratch, clock, stop, isOutputWanted, prices, onNotice },
+      control,
+      ...{ engine, home, launcher, logs, evidence, scratch, clock, isOutputWanted, prices, onNotice },
+      stop: control.stop,
       isKeptForLetter: (kept) => isNamedByLetter(engine, job.id, kept),
       recordEvent: async (type, data) => void (await engine.changeJob(job.id, { event: { type, data } })),
       hasLetters: () => hasLetters(engine, job.id),
       hasOtherRunner: () => hasOtherRunner(engine, job.id),
     });
   } finally {
+    await control.close();
     await launcher.close();
     rmSync(scratch, { recursive: true, force: true });
   }
@@ -210,7 +224,7 @@ export async function runJob(
       work !== undefined
         ? runHandler(work, deps, options)
         : withJobRuntime(job, { ...deps, onNotice }, async (jobRuntime) =>
-            runHandler(await openJobHandler(job, jobRuntime), deps, options),
+            runHandler(await openJobHandler(job, jobRuntime), controlled(deps, jobRuntime), options),
           ),
     );
     const storeRetry = storeRetryOf(deps);
@@ -262,9 +276,10 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
       policy: limited(work.policy),
       handler: work.handler,
       slots: slots ?? work.slots,
-      observer: observing(deps.observer, work, services),
+      observer: observing(deps.observer, work, services, ...holding(deps.control)),
       askHandler: work.askHandler,
       stopReason: work.stopReason,
+      control: deps.control,
       settings,
       commandQueue: work.commandQueue,
       startMarksFolder: jobLogs(deps.home, job.id).runningFolder,
@@ -309,6 +324,11 @@ export function servicesOf(
   onNotice: (notice: string) => void = () => undefined,
 ) {
   return startServices(services, job, { engine, home, clock, onNotice });
+}
+
+/** Holds stopped items in the background; the runner ends when they are held. */
+function holding(control: JobControl | undefined): readonly Pick<RunObserver, "settled">[] {
+  return control === undefined ? [] : [{ settled: (item, settlement) => control.settled(item, settlement) }];
 }
 
 /** Passes settlements to the listeners first, in order, then to the observer. */

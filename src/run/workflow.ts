@@ -30,7 +30,7 @@ import type { Finish } from "../workspace/workspace.ts";
 import type { MapResult } from "./map.ts";
 import { addOneByOne, SettledSignal } from "./one-by-one.ts";
 import { requirePrograms } from "./require-programs.ts";
-import { type AskMerge, type RunDeps, redriving, runJob, withJobRuntime } from "./run-job.ts";
+import { type AskMerge, controlled, type RunDeps, redriving, runJob, withJobRuntime } from "./run-job.ts";
 import { agentHandler, type OnAgentStep } from "./workflow-agent.ts";
 import { selectWorkflowItems, writeResults } from "./workflow-items.ts";
 import {
@@ -92,7 +92,7 @@ export async function runWorkflow(
       const runtime = await openWorkflowRuntime(begun, jobRuntime);
       for (const note of runtime.workspace.notes) options.onNotice?.(note);
       try {
-        return await runPhases({ deps, runtime, options, job: begun });
+        return await runPhases({ deps: controlled(deps, jobRuntime), runtime, options, job: begun });
       } finally {
         await closeRuntime(runtime);
       }

@@ -67,6 +67,8 @@ export interface RunOptions extends RunnerSettings {
   readonly abandonAfterMs?: number | undefined;
   /** Returns why nothing more may be leased, e.g. because a budget is used up. Running attempts finish. Default: never. */
   readonly stopReason?: (() => string | undefined) | undefined;
+  /** Requests of people for single items. Default: none. */
+  readonly control?: ItemControl | undefined;
   readonly observer?: RunObserver | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random;
@@ -82,6 +84,18 @@ export interface RunOptions extends RunnerSettings {
 }
 
 export type CommandQueue = Pick<Launcher, "setMarksFile" | "recall">;
+
+/** What a person wants to become of an item: end its attempt and hold it, or skip it. */
+export interface ItemRequest {
+  readonly action: "stop" | "skip";
+  readonly author: string;
+}
+
+export interface ItemControl {
+  requestFor(item: LeasedItem): ItemRequest | undefined;
+  /** Calls the function after each request, until the returned function is called. */
+  listen(onRequest: () => void): () => void;
+}
 
 /** A feed writes to the store itself, through the runner's `StoreRetry`, and ends when the signal is aborted. */
 export type Feed = (storeRetry: StoreRetry, signal: AbortSignal) => AsyncIterable<number>;

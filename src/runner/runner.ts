@@ -94,6 +94,7 @@ class Runner {
       this.#wake.notify();
     };
     stop.addEventListener("abort", onStop, { once: true });
+    const endControl = this.#options.control?.listen(() => this.#slots.endRequested());
     drain?.addEventListener("abort", onDrain, { once: true });
     const endClockWatch = this.#engine.watchClock((stepMs) => this.#onClockStep(stepMs));
     const { background } = await this.#holder.begin();
@@ -107,6 +108,7 @@ class Runner {
       this.#fault ??= error;
     }
     stop.removeEventListener("abort", onStop);
+    endControl?.();
     drain?.removeEventListener("abort", onDrain);
     this.#isOver = true;
     this.#holder.end();

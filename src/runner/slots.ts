@@ -3,7 +3,7 @@ import { OpenAttempt, perform } from "../attempt/handler.ts";
 import type { QueuedLaunch } from "../attempt/launch.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
 import { isStoreError } from "../errors.ts";
-import type { HandlerProblem, Lease, LeasedItem, Settlement } from "../item/item.ts";
+import type { HandlerProblem, Lease, LeasedItem, Settlement, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { applyClassRules } from "../retry/class-rule.ts";
 import { decide, type HandlerReport, isOutageFailure, needsAnswer } from "../retry/decide.ts";
@@ -13,7 +13,7 @@ import type { Json } from "../std/json.ts";
 import { type DispatchGate, failingSince } from "./dispatch-gate.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { AHEAD_MAX } from "./read-ahead.ts";
-import { type RunnerSettings, type RunOptions, runnerSettings } from "./run-options.ts";
+import { type ItemRequest, type RunnerSettings, type RunOptions, runnerSettings } from "./run-options.ts";
 
 export interface Ended {
   readonly item: LeasedItem;
@@ -44,6 +44,8 @@ interface StartContext {
 }
 
 interface Running extends StartContext {
+  /** Ends this attempt alone; present if people may request that. */
+  readonly own: AbortController | undefined;
   readonly item: LeasedItem;
   readonly attempt: OpenAttempt;
   /** Set after an outage failure: the time since which the item has been failing because of the outage. */
@@ -66,6 +68,7 @@ export class Slots {
   readonly #marks = new MarkNumbers();
   readonly #running = new Map<number, Running>();
   readonly #progress: ProgressWriter;
+  readonly #followed = new WeakSet<AbortSignal>();
   #ended: Ended[] = [];
 
   constructor(deps: SlotsDeps) {
@@ -126,7 +129,9 @@ export class Slots {
     const mark = context.startWithinMs === undefined ? undefined : this.#marks.take();
     if (mark === undefined) options.observer?.started?.(item, slot);
     const agentId = `${context.holderId}/${slot}`;
-    const { signal, mayStart } = context;
+    const { mayStart } = context;
+    const own = options.control && this.#ownSignal(context.signal);
+    const signal = own?.signal ?? context.signal;
     const author = options.author ?? agentId;
     const onProgress = (value: Json) => this.#reportProgress(item, value);
     const attempt = new OpenAttempt({
@@ -139,7 +144,7 @@ export class Slots {
       onProgress,
       queued: mark === undefined ? undefined : this.#queued(item, slot, mark, context),
     });
-    const running: Running = { ...context, item, attempt, ended: NOT_YET };
+    const running: Running = { ...context, own, item, attempt, ended: NOT_YET };
     this.#running.set(slot, running);
     if (mark !== undefined) this.#waiting.set(running, this.#deps.now());
     running.ended = this.#work(running);
@@ -155,6 +160,25 @@ export class Slots {
       observer?.started?.(item, slot);
     };
     return { limit, mark, ref, attempt, startWithinMs, onStarted };
+  }
+
+  /** A signal for one attempt, which also follows that of the holder. The holder's signal gets one listener for all. */
+  #ownSignal(signal: AbortSignal): AbortController {
+    const own = new AbortController();
+    if (signal.aborted) own.abort();
+    if (this.#followed.has(signal)) return own;
+    this.#followed.add(signal);
+    const endAll = () => {
+      for (const running of this.#running.values()) if (running.signal === signal) running.own?.abort();
+    };
+    signal.addEventListener("abort", endAll, { once: true });
+    return own;
+  }
+
+  /** Ends the attempts for which a person has requested it. */
+  endRequested(): void {
+    const { control } = this.#deps.options;
+    for (const { item, own } of this.#running.values()) if (control?.requestFor(item)) own?.abort();
   }
 
   #reportProgress(item: LeasedItem, value: Json): void {
@@ -187,6 +211,7 @@ export class Slots {
     const { expiresAt, startedAt } = item;
     if (expiresAt !== undefined && startedAt >= expiresAt) return expired(item, attempt.agentId);
     if (!mayStart()) return { kind: "released", why: LEASE_TOO_OLD };
+    if (options.control?.requestFor(item)) return { kind: "released", why: "a person has requested it" };
     return perform(item, options.handler, attempt, { now, evidenceFolder: options.evidenceFolder });
   }
   #classified(outcome: Outcome): Outcome {
@@ -252,14 +277,17 @@ export class Slots {
     const now = this.#deps.storeNow();
     const isOutage = gate.shared.isOutage;
     // Ended by the runner, so the breaker ignores it.
-    const isCutOff = outcome.kind === "released" && (signal.aborted || outcome.isRecalled === true);
+    const request = this.#deps.options.control?.requestFor(item);
+    const isEnded = signal.aborted || request !== undefined;
+    const isCutOff = outcome.kind === "released" && (isEnded || outcome.isRecalled === true);
     if (isCutOff) gate.returnTickets(ticket, now);
     else gate.recordOutcome(ticket, outcome, now);
     const breaker = { waitMs: gate.shared.waitMs(now), isOutage };
     const outage = gate.outage.soFar(now, failingSince);
     const { answer } = report;
-    const verdict = decide(item, outcome, this.#deps.policy(), { random, breaker, outage, answer });
-    gate.recordVerdict(verdict, now, outcome); // before more is leased in the same step
+    const wanted = request && verdictOf(request, outcome);
+    const verdict = wanted ?? decide(item, outcome, this.#deps.policy(), { random, breaker, outage, answer });
+    if (!wanted) gate.recordVerdict(verdict, now, outcome); // before more is leased in the same step
     const settlement = settlementOf(item, { outcome, verdict, ...this.#rules });
     const fault = outcome.kind === "released" && !isCutOff ? { fault: outcome.why } : undefined;
     const counts = "counts" in outcome ? outcome.counts : undefined;
@@ -269,6 +297,16 @@ export class Slots {
     const handler = problem && { handlerProblem: problem };
     return { ...settlement, ...fault, ...handler, ...(counts && { counts }), ...notesOf(attempt) };
   }
+}
+
+/** How long a stopped item may not be leased: until then it is held. */
+const UNTIL_HELD_MS = 3000;
+
+/** Returns undefined if the attempt has ended by itself before the request, so that its outcome counts. */
+function verdictOf({ action, author }: ItemRequest, outcome: Outcome): Verdict | undefined {
+  if (outcome.kind === "succeeded") return undefined;
+  if (action === "skip") return { kind: "skip", reason: `skipped by ${author}` };
+  return outcome.kind === "released" ? { kind: "park", delayMs: UNTIL_HELD_MS } : undefined;
 }
 
 /** The numbers of start marks. One is reused after its attempt is settled, because until then a reaper may read it. */

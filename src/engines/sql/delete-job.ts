@@ -21,6 +21,7 @@ export function* deleteJob(db: Db, id: string, step: DeleteJobStep): Step<boolea
   if (deleted === step.itemsMax) return false;
   yield* db.deleteQueueState(queue);
   yield* db.run("DELETE FROM agent_runs WHERE queue = ?", queue);
+  yield* db.run("DELETE FROM documents WHERE name = ?", `control/${job.id}`);
   yield* db.run("DELETE FROM holders WHERE queue = ?", queue);
   yield* db.run("DELETE FROM jobs WHERE id = ?", job.id);
   return true;

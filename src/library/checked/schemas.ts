@@ -131,7 +131,7 @@ export const runDeps = t.objectOf<RunDeps>({
   ...t.optional(t.listOf(thing), "fixes"),
   ...t.optional(t.listOf(callback), "services"),
   ...t.optional(t.flag, "isOutputWanted"),
-  ...t.optional(thing, "prices"),
+  ...t.optional(thing, "prices", "control"),
   ...t.optional(t.durationMs, "abandonAfterMs"),
 });
 
@@ -145,7 +145,7 @@ export const runOptions = t.objectOf<RunOptions>({
   stop: signal,
   ...t.optional(callback, "askHandler", "feed", "settings", "random", "stopReason"),
   ...t.optional(t.name, "operationId", "evidenceFolder", "startMarksFolder"),
-  ...t.optional(thing, "commandQueue"),
+  ...t.optional(thing, "commandQueue", "control"),
   ...t.optional(t.flag, "keepGoing"),
   ...t.optional(rate, "rate", "ownRate"),
   ...t.optional(t.durationMs, "abandonAfterMs", "holderTtlMs"),
