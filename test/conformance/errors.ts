@@ -107,6 +107,7 @@ function queries(test: Declare): void {
       "attempt_lost",
       "attempt_failed",
     ]);
+    expect(await types(bench, { since: now - Number.MAX_SAFE_INTEGER })).toHaveLength(5);
     expect(await types(bench, { queue: "job-9" })).toEqual([]);
   });
 

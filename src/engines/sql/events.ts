@@ -76,7 +76,7 @@ export function* listErrors(db: Db, query: ErrorQuery): Step<ErrorEntry[]> {
     query.origin === undefined ? ERROR_EVENTS : EVENTS_OF_ORIGIN[query.origin],
     query.itemId ?? null,
     query.limit,
-    query.since === undefined ? null : toRfc3339(query.since),
+    query.since === undefined ? null : toRfc3339(Math.max(0, query.since)), // a date has no year before -271821
   );
   return rows.map(({ holder, failure, ...row }) =>
     errorEntryOf(eventOf(row), {
