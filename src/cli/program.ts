@@ -82,6 +82,7 @@ const SECTIONS: Readonly<Record<string, readonly (Single | Family)[]>> = {
     }),
     family("groups", "Manage groups: letters with the same failure form a group.", {
       "list show explain preview": () => import("./commands/groups.ts"),
+      suggest: () => import("./commands/groups-suggest.ts"),
       "merge split corrections rebuild resolve ignore open note": () => import("./commands/groups-change.ts"),
     }),
     family(

@@ -4,8 +4,10 @@ import { corrected, type GroupRecord } from "../item/group.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import { type Explanation, explainFailure, nearestPatterns } from "../triage/explain.ts";
 import { type FailureGroup, type GroupRule, groupOf } from "../triage/grouping.ts";
+import { type MergeSuggestion, suggestMerges } from "../triage/suggest.ts";
 import { titleToJson } from "../triage/title.ts";
 import { type GroupSummary, joinGroups } from "./groups.ts";
+import { suggestionToJson } from "./suggest-merges.ts";
 
 export interface GroupExplanation {
   readonly signature: string;
@@ -22,6 +24,8 @@ export interface GroupExplanation {
   readonly wouldMove: boolean;
   /** The most similar groups first. Distance 0 is the same text; 1 means no word in common. */
   readonly nearest: readonly NearGroup[];
+  /** Groups that look like one with this; absent if there are none. */
+  readonly suggestion?: MergeSuggestion;
 }
 
 export type NearGroup = Pick<GroupSummary, "signature" | "pattern" | "count"> & { readonly distance: number };
@@ -36,8 +40,8 @@ export async function explainGroup(
 ): Promise<GroupExplanation> {
   const letter = await newestLetter(engine, signature);
   if (letter !== undefined) return explainLetter(engine, letter, rules);
-  const nearest = await nearestGroups(engine, { signature, pattern });
-  return { signature, pattern, wouldMove: false, nearest };
+  const nearest = await similarGroups(engine, { signature, pattern });
+  return { signature, pattern, wouldMove: false, ...nearest };
 }
 
 async function newestLetter(engine: Engine, signature: string): Promise<StoredLetter | undefined> {
@@ -49,9 +53,9 @@ async function newestLetter(engine: Engine, signature: string): Promise<StoredLe
 export async function explainLetter(engine: Engine, letter: StoredLetter, rules: readonly GroupRule[]) {
   const { itemId, jobId, errorSignature: signature, errorPattern: pattern } = letter;
   const found = { signature, pattern, itemId, jobId };
-  const nearest = await nearestGroups(engine, found);
+  const similar = await similarGroups(engine, found);
   const failure = letter.failureHistory.at(-1);
-  if (failure === undefined) return { ...found, wouldMove: false, nearest };
+  if (failure === undefined) return { ...found, wouldMove: false, ...similar };
   const group = groupOf(failure, rules);
   const end = corrected(group, failure.errorMessage, await engine.listCorrections());
   return {
@@ -60,25 +64,31 @@ export async function explainLetter(engine: Engine, letter: StoredLetter, rules:
     group,
     ...(end.signature !== group.signature && { correctedTo: end.signature }),
     wouldMove: end.signature !== signature,
-    nearest,
+    ...similar,
   };
 }
 
 /** Searches only groups that have letters. */
-async function nearestGroups(
+async function similarGroups(
   engine: Engine,
   { signature, pattern }: Pick<GroupRecord, "signature" | "pattern">,
-): Promise<readonly NearGroup[]> {
-  const others = joinGroups(await engine.listGroups({})).filter((other) => other.signature !== signature);
-  return nearestPatterns(pattern, others, NEAREST_MAX).map(({ other, distance }) => {
+): Promise<Pick<GroupExplanation, "nearest" | "suggestion">> {
+  const groups = joinGroups(await engine.listGroups({}));
+  const others = groups.filter((other) => other.signature !== signature);
+  const nearest = nearestPatterns(pattern, others, NEAREST_MAX).map(({ other, distance }) => {
     const { signature, pattern, count } = other;
     return { signature, pattern, count, distance: Math.round(distance * 100) / 100 };
   });
+  const suggestion = suggestMerges(groups.filter(({ state }) => state === "open")).find(({ words }) =>
+    words.has(signature),
+  );
+  return { nearest, ...(suggestion !== undefined && { suggestion }) };
 }
 
 /** The JSON form of an explanation. */
 export function explanationToJson(explanation: GroupExplanation): JsonObject {
-  const { signature, pattern, itemId, jobId, reading, group, correctedTo, wouldMove, nearest } = explanation;
+  const { signature, pattern, itemId, jobId, reading, group, correctedTo, wouldMove, nearest, suggestion } =
+    explanation;
   return compact({
     signature,
     ...titleToJson(pattern),
@@ -100,6 +110,7 @@ export function explanationToJson(explanation: GroupExplanation): JsonObject {
     frames_counted: reading?.framesCounted.map(frameToJson),
     frames_skipped: reading?.framesSkipped.map(frameToJson),
     nearest: nearest.map((near) => ({ ...near, ...titleToJson(near.pattern) })),
+    suggestion: suggestion && suggestionToJson(suggestion),
   });
 }
 

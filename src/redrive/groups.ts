@@ -14,6 +14,7 @@ import type { Operation } from "../item/operation.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import type { JsonObject } from "../std/json.ts";
 import { ALGORITHM } from "../triage/signature.ts";
+import { suggestMerges } from "../triage/suggest.ts";
 import { titleLine, titleToJson } from "../triage/title.ts";
 
 /** One group in all queues or in the requested one. */
@@ -39,6 +40,8 @@ export interface GroupList {
   readonly groups: readonly GroupSummary[];
   /** How many groups in other states the list omits. */
   readonly leftOut: Readonly<Record<GroupState, number>>;
+  /** How many of the groups look like others of them, so that `groups suggest` lists them. */
+  readonly suggested: number;
   /** Letters grouped by an older algorithm, in all states. */
   readonly outdated: { readonly letters: number; readonly algorithms: readonly string[] };
 }
@@ -57,9 +60,12 @@ export async function listGroups(
   const all = [...withLetters, ...empty];
   const leftOut = { open: 0, resolved: 0, ignored: 0 };
   for (const { state } of all) if (!states.includes(state)) leftOut[state] += 1;
+  const groups = all.filter(({ state }) => states.includes(state));
+  const suggestions = suggestMerges(groups.filter(({ state }) => state === "open"));
   return {
-    groups: all.filter(({ state }) => states.includes(state)),
+    groups,
     leftOut,
+    suggested: suggestions.reduce((sum, { words }) => sum + words.size, 0),
     outdated: outdatedIn(counted),
   };
 }

@@ -33,15 +33,30 @@ export function signReading(type: string, { message, counted }: Reading, hit?: H
   return { signature: hashOf(type, canonicalPattern(text), frames), pattern: `${type}::${text}${frames}` };
 }
 
-/** Computes the signature of failures with this pattern, which may be from an older version; undefined for a name. */
-export function signatureOfPattern(pattern: string): string | undefined {
+/** The parts of a pattern. */
+export interface PatternParts {
+  readonly type: string;
+  readonly message: string;
+  /** For example ` (in loadConfig < main)`; empty if there are none. */
+  readonly frames: string;
+}
+
+/** Splits a pattern; undefined for a name that a rule or a person gave. */
+export function splitPattern(pattern: string): PatternParts | undefined {
   const end = pattern.indexOf("::");
   const type = pattern.slice(0, Math.max(0, end));
   if (!isErrorTypeName(type)) return undefined;
-  const message = pattern.slice(end + 2);
-  const at = message.endsWith(")") ? message.lastIndexOf(FRAMES_START) : -1;
-  const text = at < 0 ? message : message.slice(0, at);
-  return hashOf(type, canonicalPattern(normalise(text)), at < 0 ? "" : message.slice(at));
+  const rest = pattern.slice(end + 2);
+  const at = rest.endsWith(")") ? rest.lastIndexOf(FRAMES_START) : -1;
+  return at < 0
+    ? { type, message: rest, frames: "" }
+    : { type, message: rest.slice(0, at), frames: rest.slice(at) };
+}
+
+/** Computes the signature of failures with this pattern, which may be from an older version; undefined for a name. */
+export function signatureOfPattern(pattern: string): string | undefined {
+  const parts = splitPattern(pattern);
+  return parts && hashOf(parts.type, canonicalPattern(normalise(parts.message)), parts.frames);
 }
 
 /** Hashes the algorithm's version with the parts that identify a group. */

@@ -142,6 +142,7 @@ describe("a list", () => {
   const list = {
     groups: [GROUP],
     leftOut: { open: 0, resolved: 2, ignored: 1 },
+    suggested: 0,
     outdated: { letters: 0, algorithms: [] },
   };
   const textOf = (change: Partial<typeof list>, columns = 100) => {
@@ -170,6 +171,11 @@ describe("a list", () => {
 
   test("shows what came back", () => {
     expect(textOf({ groups: [{ ...GROUP, isRegression: true }] })).toContain("  regression  ");
+  });
+
+  test("counts the groups that look like others", () => {
+    expect(textOf({ suggested: 3 })).toContain("3 groups look like others: redrive groups suggest\n");
+    expect(textOf({})).not.toContain("suggest");
   });
 
   test("says when an older algorithm grouped letters, and with which command that is changed", () => {

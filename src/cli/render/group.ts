@@ -9,6 +9,7 @@ import type { Explanation } from "../../triage/explain.ts";
 import { groupTitle, locationText, titleLine } from "../../triage/title.ts";
 import { detailsText, type Fact, groupTable, type Section, type Step, titleOf } from "./layout.ts";
 import type { Shorten } from "./letter-list.ts";
+import { suggestionLines } from "./suggestion.ts";
 import {
   agoText,
   capped,
@@ -32,13 +33,13 @@ interface ListScreen extends Screen {
 
 /** Renders a page of groups, what the page omits, and how many letters an older algorithm grouped. */
 export function groupListText(
-  { groups, leftOut, outdated }: GroupList,
+  { groups, leftOut, outdated, suggested }: GroupList,
   { shown, ...screen }: ListScreen & { shown: readonly GroupSummary[] },
 ): string {
   const count = `${thousands(shown.length)} of ${counted(groups.length, "group")}.`;
   const list =
     groups.length === 0 ? "No groups.\n" : `${listTable(shown, screen)}${screen.paint.dim(count)}\n`;
-  return `${list}${leftOutText(leftOut)}${outdatedText(outdated)}`;
+  return `${list}${leftOutText(leftOut)}${suggestedText(suggested)}${outdatedText(outdated)}`;
 }
 
 function listTable(
@@ -73,6 +74,10 @@ function jobsText(jobs: readonly string[]): string {
 function leftOutText(leftOut: GroupList["leftOut"]): string {
   const parts = listed(Object.entries(leftOut).map(([state, count]) => count > 0 && `${count} ${state}`));
   return parts === "" ? "" : `Hidden: ${parts} (--state all).\n`;
+}
+
+function suggestedText(suggested: number): string {
+  return suggested === 0 ? "" : `${counted(suggested, "group")} look like others: redrive groups suggest\n`;
 }
 
 /** Reports letters of older algorithms; they keep their group until a user regroups them. */
@@ -211,6 +216,10 @@ export function explanationText(explanation: GroupExplanation, screen: Screen): 
         title: "Most similar groups",
         note: " (words in common, letters)",
         lines: explanation.nearest.map((one) => shorten(nearText(one), Math.max(40, columns - 2))),
+      },
+      {
+        title: "Suggestion",
+        lines: explanation.suggestion ? suggestionLines(explanation.suggestion, screen) : [],
       },
     ],
     screen,

@@ -1,0 +1,23 @@
+/** `redrive groups suggest`: lists groups that look like one. */
+import { requireJob } from "../../queue/find-job.ts";
+import { suggestedMerges, suggestionToJson } from "../../redrive/suggest-merges.ts";
+import { command } from "../command.ts";
+import { limit, ofJob } from "../options.ts";
+import { suggestionsText } from "../render/suggestion.ts";
+
+const suggest = command({
+  summary: "List groups that differ in one word that looks like a value, to merge them.",
+  description: "Changes nothing. Merging them is a correction, which also applies to later failures.",
+  examples: ["redrive groups suggest", "redrive groups suggest --job nightly --json"],
+  options: { job: ofJob("compare groups of this job (default: of all jobs)"), limit },
+  run: async (context, { job, limit: count }) => {
+    const found = await context.withStore(async (engine) => {
+      return suggestedMerges(engine, job === undefined ? {} : { queue: (await requireJob(engine, job)).id });
+    });
+    const shown = found.slice(0, count);
+    const document = { suggestions: shown.map(suggestionToJson), total: found.length };
+    return context.answer(document, () => suggestionsText(shown, found.length, context));
+  },
+});
+
+export const commands = { suggest };

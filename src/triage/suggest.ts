@@ -1,0 +1,101 @@
+/**
+ * Finds groups that look like one: their canonical patterns differ in one word that looks like a value. Only suggests;
+ * the algorithm never joins groups because of other groups. The result does not depend on the order of the groups.
+ */
+import { canonicalPattern } from "./canonical/canonical-pattern.ts";
+import { isPlain } from "./mask/vocabulary.ts";
+import { splitPattern } from "./signature.ts";
+
+export interface SuggestedGroup {
+  readonly signature: string;
+  readonly pattern: string;
+  readonly count: number;
+}
+
+/** Groups that may be one failure, and the word in which each differs. */
+export interface MergeSuggestion<Group extends SuggestedGroup = SuggestedGroup> {
+  /** The group with the most letters, into which the others would be merged. */
+  readonly into: Group;
+  readonly others: readonly Group[];
+  /** The canonical pattern, with `<?>` at the position where the groups differ. */
+  readonly common: string;
+  /** The differing word of each group, by signature. */
+  readonly words: ReadonlyMap<string, string>;
+}
+
+interface Candidate<Group> {
+  readonly common: string;
+  readonly members: Map<string, { readonly group: Group; readonly word: string }>;
+}
+
+/** Compared at most: the largest groups. */
+const GROUPS_MAX = 2000;
+const WORDS_MAX = 60;
+/** A shorter message has too little in common to suggest anything. */
+const COMMON_WORDS_MIN = 3;
+const DIFFERENT = "<?>";
+const VALUE = "<*>";
+/** How a command ended. The words before it name the command. */
+const ENDED = /^(?:failed with exit code|was killed by|was answered with|timed out)\b/;
+
+export function suggestMerges<Group extends SuggestedGroup>(
+  groups: readonly Group[],
+): readonly MergeSuggestion<Group>[] {
+  const candidates = new Map<string, Candidate<Group>>();
+  for (const group of [...groups].sort(bySize).slice(0, GROUPS_MAX)) addTo(candidates, group);
+  const taken = new Set<string>();
+  const found: MergeSuggestion<Group>[] = [];
+  const sorted = [...candidates.values()]
+    .filter(({ members }) => members.size > 1)
+    .sort((a, b) => b.members.size - a.members.size || compare(a.common, b.common));
+  for (const { common, members } of sorted) {
+    const free = [...members.values()].filter(({ group }) => !taken.has(group.signature));
+    const [into, ...others] = free.map(({ group }) => group).sort(bySize);
+    if (into === undefined || others.length === 0) continue;
+    for (const { group } of free) taken.add(group.signature);
+    found.push({
+      into,
+      others,
+      common,
+      words: new Map(free.map(({ group, word }) => [group.signature, word])),
+    });
+  }
+  return found;
+}
+
+/** Adds the group to the candidates of every position with a word that may be a value. */
+function addTo<Group extends SuggestedGroup>(candidates: Map<string, Candidate<Group>>, group: Group): void {
+  const parts = splitPattern(group.pattern);
+  if (parts === undefined) return; // a name that a person gave
+  const words = canonicalPattern(parts.message).split(" ");
+  const fixed = words.filter((word) => word !== VALUE && /\w/.test(word)).length;
+  if (words.length > WORDS_MAX || fixed <= COMMON_WORDS_MIN) return;
+  for (const [index, word] of words.entries()) {
+    if (index < commandEnd(words) || !looksVariable(word)) continue;
+    const common = words.with(index, DIFFERENT).join(" ");
+    const key = `${parts.type}::${common}${parts.frames}`;
+    const candidate = candidates.get(key) ?? { common, members: new Map() };
+    candidates.set(key, candidate);
+    candidate.members.set(group.signature, { group, word });
+  }
+}
+
+function commandEnd(words: readonly string[]): number {
+  const at = words.findIndex((_, index) => ENDED.test(words.slice(index, index + 4).join(" ")));
+  return at < 0 ? 0 : at;
+}
+
+/** Codes, names of errors and ordinary words are not values. */
+function looksVariable(word: string): boolean {
+  if (word === VALUE) return true; // the other group has a word where this one has a value
+  if (!/^[A-Za-z\u0080-\uffff][\w\u0080-\uffff./:@-]*$/.test(word) || /\d/.test(word)) return false;
+  return !isPlain(word) && !/(?:Error|Exception|Warning|Fault)$/.test(word) && !/^[A-Z][A-Z_]+$/.test(word);
+}
+
+function bySize(a: SuggestedGroup, b: SuggestedGroup): number {
+  return b.count - a.count || compare(a.signature, b.signature);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
