@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { redrive, startRedrive } from "../support/cli.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
-import { type Console, openConsole, useBrowser } from "./kit.ts";
+import { axeFindings, type Console, openConsole, useBrowser } from "./kit.ts";
 
 useBrowser();
 
@@ -82,4 +82,11 @@ test("a letter shows what its agent committed and what it left uncommitted", asy
   const committed = page.getByRole("region", { name: "Changes of page.txt" });
   expect(await committed.textContent()).toContain("− an old line+ an new line");
   await page.getByRole("region", { name: "Changes of notes.md" }).getByText("draft").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+
+  await page.getByRole("link", { name: "Jobs" }).click();
+  await page.getByRole("link", { name: "fix-" }).click();
+  await page.getByText("What failed").waitFor();
+  await page.getByRole("img", { name: "Items by state: 1 dead" }).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
 });

@@ -21,7 +21,7 @@ const COMMANDS: Readonly<Record<string, string | readonly RouteName[]>> = {
   "jobs list": ["GET /jobs"],
   "jobs dismiss": ["POST /jobs/{job}/dismiss"],
   "jobs delete": ["GET /jobs/{job}/deletion", "DELETE /jobs/{job}"],
-  status: ["GET /jobs/{job}"],
+  status: ["GET /jobs/{job}", "GET /jobs/{job}/running"],
   events: ["GET /events", "GET /events/list"],
   logs: ["GET /items/{queue}/{item_id}/log", "GET /items/{queue}/{item_id}/log/tail"],
   errors: ["GET /errors"],

@@ -28,6 +28,7 @@ function Shown({ item }: { readonly item: ResponseOf<"GET /items/{queue}/{item_i
   const { queue, item_id: id } = item;
   const params = { queue, item_id: id };
   const { state, attempts, revision, data, result, attempt_history: history, due_at } = item;
+  const hasLog = history.some(({ log }) => log !== undefined);
   return (
     <>
       <Heading
@@ -75,7 +76,9 @@ function Shown({ item }: { readonly item: ResponseOf<"GET /items/{queue}/{item_i
           </ol>
         </Panel>
         <Panel title={state === "leased" ? "Output, live" : "Output of the last attempt"}>
-          {state === "leased" ? <LiveLog params={params} /> : <AttemptLog params={params} />}
+          {state === "leased" && <LiveLog params={params} />}
+          {state !== "leased" && hasLog && <AttemptLog params={params} />}
+          {state !== "leased" && !hasLog && <p className="px-3 py-4 text-muted">No output was kept.</p>}
         </Panel>
       </div>
     </>

@@ -1,17 +1,25 @@
-/** One job: progress, its failures by group, and its letters. */
+/** One job: progress, what runs now, its failures by group, its items, and what its agents cost. */
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
 import { quoted } from "../data/search.ts";
+import { May } from "../shell/session.tsx";
+import { Action } from "../ui/action.tsx";
+import { Button } from "../ui/button.tsx";
+import { SameAsCommand } from "../ui/copy.tsx";
+import { FormDialog, TextField } from "../ui/form.tsx";
 import { Loaded } from "../ui/loaded.tsx";
-import { countText } from "../ui/numbers.ts";
+import { countText, plural } from "../ui/numbers.ts";
 import { Empty, Heading, Panel } from "../ui/panel.tsx";
 import { Pattern } from "../ui/pattern.tsx";
 import { Progress } from "../ui/progress.tsx";
 import { State } from "../ui/state.tsx";
 import { durationText, Time } from "../ui/time.tsx";
 import { ItemGrid } from "./item-grid.tsx";
+import { ItemList } from "./item-list.tsx";
+import { RunningItems } from "./running-items.tsx";
 
 const route = getRouteApi("/jobs/$id");
 type Job = ResponseOf<"GET /jobs/{job}">;
@@ -26,7 +34,7 @@ export function JobPage() {
 }
 
 function Shown({ job }: { readonly job: Job }) {
-  const { job_id: id, succeeded, dead, skipped, remaining, total, attempts } = job;
+  const { job_id: id, succeeded, dead, skipped, remaining, total, attempts, usage } = job;
   const counts = { total, succeeded, dead, skipped, remaining, attempts };
   return (
     <>
@@ -39,10 +47,13 @@ function Shown({ job }: { readonly job: Job }) {
             <span>
               started <Time at={job.started_at} />, took {durationText(job.duration_ms)}
             </span>
+            {usage?.cost_usd !== undefined && <span>cost {costText(usage.cost_usd)}</span>}
+            {usage?.turns !== undefined && <span>{plural(usage.turns, "turn")}</span>}
             {job.cwd !== null && <span className="font-mono text-xs">{job.cwd}</span>}
           </>
         }
         command={`redrive status ${quoted(id)}`}
+        actions={<Actions job={job} />}
       />
       <Panel className="mb-3">
         <div className="p-3">
@@ -62,33 +73,132 @@ function Shown({ job }: { readonly job: Job }) {
           </dl>
         </div>
       </Panel>
+      <Continue job={job} />
       <div className="grid grid-cols-1 items-start gap-3 xl:grid-cols-2">
-        <Panel
-          title="What failed"
-          actions={
-            <Link to="/letters" search={{ queue: id }} className="text-accent hover:underline">
-              Its letters
-            </Link>
-          }
-        >
-          {job.groups.length === 0 && <Empty title="Nothing has failed." />}
-          <ul className="divide-y divide-line">
-            {job.groups.map(({ signature, title, pattern, count }) => (
-              <li key={signature}>
-                <Link
-                  to="/groups/$signature"
-                  params={{ signature }}
-                  className="flex gap-3 px-3 py-2 hover:bg-grey-soft"
-                >
-                  <span className="w-14 text-right font-medium">{countText(count)}</span>
-                  <Pattern text={typeof title === "string" ? title : pattern} className="min-w-0 truncate" />
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </Panel>
-        <ItemGrid job={id} total={total} />
+        <div className="min-w-0 space-y-3">
+          <RunningItems job={id} isActive={job.status === "running"} />
+          <WhatFailed job={job} />
+          <ItemGrid job={id} total={total} />
+        </div>
+        <ItemList queue={id} fallback="dead" maxHeight="40rem" />
       </div>
     </>
+  );
+}
+
+export function costText(usd: number): string {
+  return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
+}
+
+function WhatFailed({ job: { job_id: id, groups } }: { readonly job: Job }) {
+  return (
+    <Panel
+      title="What failed"
+      actions={
+        <Link to="/letters" search={{ queue: id }} className="text-accent hover:underline">
+          Its letters
+        </Link>
+      }
+    >
+      {groups.length === 0 && <Empty title="Nothing has failed." />}
+      <ul className="divide-y divide-line">
+        {groups.map(({ signature, title, pattern, count }) => (
+          <li key={signature}>
+            <Link
+              to="/groups/$signature"
+              params={{ signature }}
+              className="flex gap-3 px-3 py-2 hover:bg-grey-soft"
+            >
+              <span className="w-14 text-right font-medium">{countText(count)}</span>
+              <Pattern text={typeof title === "string" ? title : pattern} className="min-w-0 truncate" />
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** A job runs on the machine where it was started, so it is resumed there. */
+function Continue({ job: { job_id: id, status, dismissed } }: { readonly job: Job }) {
+  if (dismissed || status === "running" || status === "completed") return null;
+  return (
+    <div className="mb-3 flex flex-wrap items-center gap-2 rounded-md bg-amber-soft px-3 py-2 text-amber">
+      The job has not finished. It is resumed where it was started:
+      <SameAsCommand command={`redrive resume ${quoted(id)}`} />
+    </div>
+  );
+}
+
+function Actions({ job }: { readonly job: Job }) {
+  const [isDeleting, setDeleting] = useState(false);
+  const { job_id: id, status, dismissed } = job;
+  if (status === "running") return null;
+  return (
+    <>
+      <May atLeast="operator">
+        {!dismissed && status !== "completed" && (
+          <Action
+            label="Dismiss"
+            title="The job is not proposed for a resume any more"
+            act={() => call("POST /jobs/{job}/dismiss", { params: { job: id } })}
+          />
+        )}
+      </May>
+      <May atLeast="admin">
+        <Button tone="danger" onClick={() => setDeleting(true)}>
+          Delete…
+        </Button>
+        {isDeleting && <DeleteJob id={id} onClose={() => setDeleting(false)} />}
+      </May>
+    </>
+  );
+}
+
+/** Deleting names the numbers that were shown, and the server refuses it if they have changed. */
+function DeleteJob({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
+  const navigate = useNavigate();
+  const [typed, setTyped] = useState("");
+  const preview = useQuery({
+    queryKey: ["job", id, "deletion"],
+    queryFn: ({ signal }) => call("GET /jobs/{job}/deletion", { params: { job: id } }, { signal }),
+  });
+  return (
+    <FormDialog
+      title={`Delete ${id}`}
+      submit="Delete the job"
+      onClose={onClose}
+      act={async () => {
+        const { items = 0, letters = 0, needs_force: reasons = [] } = preview.data ?? {};
+        if (typed !== String(items)) throw new Error(`Type ${items}, the number of its items.`);
+        const query = { items, letters, ...(reasons.length > 0 && { force: true }) };
+        await call("DELETE /jobs/{job}", { params: { job: id }, query });
+        void navigate({ to: "/jobs" });
+      }}
+    >
+      <Loaded query={preview} rows={2}>
+        {({ items, letters, needs_force: reasons }) => (
+          <>
+            <p>
+              {plural(items, "item")} with their logs and {plural(letters, "letter")} are deleted. Letters are
+              archived first.
+            </p>
+            {reasons.map((reason) => (
+              <p key={reason} className="text-amber">
+                {reason}
+              </p>
+            ))}
+            <TextField
+              label={`Type ${items} to delete ${plural(items, "item")}`}
+              inputMode="numeric"
+              required
+              value={typed}
+              onChange={setTyped}
+            />
+          </>
+        )}
+      </Loaded>
+      <SameAsCommand command={`redrive jobs delete ${quoted(id)}`} />
+    </FormDialog>
   );
 }

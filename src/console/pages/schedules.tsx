@@ -1,15 +1,17 @@
 /** Schedules: items that are added to queues by cron patterns. */
-import type { ResponseOf } from "../../server/contract.ts";
+import { useState } from "react";
 import { call } from "../data/api.ts";
 import { useWhole } from "../data/list.ts";
 import { May } from "../shell/session.tsx";
 import { PauseAction } from "../ui/action.tsx";
+import { Button } from "../ui/button.tsx";
 import { queueColumn, textColumn, timeColumn } from "../ui/columns.tsx";
 import { ListPage } from "../ui/list-page.tsx";
 import { State } from "../ui/state.tsx";
 import type { Column } from "../ui/table.tsx";
+import { RemoveSchedule, type Schedule, ScheduleForm } from "./schedule-form.tsx";
 
-type Row = ResponseOf<"GET /schedules">["schedules"][number];
+type Row = Schedule;
 
 const stateOf = ({ paused_at: pausedAt }: Row) => (pausedAt === null ? "active" : "paused");
 
@@ -41,9 +43,18 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     key: "act",
     title: "Action",
-    track: "100px",
+    track: "210px",
     aside: true,
-    cell: ({ schedule, paused_at: pausedAt }) => (
+    cell: (row) => <RowActions row={row} />,
+  },
+];
+
+function RowActions({ row }: { readonly row: Row }) {
+  const { schedule, paused_at: pausedAt } = row;
+  const [open, setOpen] = useState<"change" | "remove" | null>(null);
+  const close = () => setOpen(null);
+  return (
+    <span className="flex gap-1.5">
       <May atLeast="operator">
         <PauseAction
           isPaused={pausedAt !== null}
@@ -51,11 +62,20 @@ const COLUMNS: readonly Column<Row>[] = [
           resume={() => call("POST /schedules/{schedule}/resume", { params: { schedule } })}
         />
       </May>
-    ),
-  },
-];
+      <May atLeast="admin">
+        <Button onClick={() => setOpen("change")}>Change…</Button>
+        <Button tone="danger" aria-label={`Remove ${schedule}`} onClick={() => setOpen("remove")}>
+          ✕
+        </Button>
+      </May>
+      {open === "change" && <ScheduleForm schedule={row} onClose={close} />}
+      {open === "remove" && <RemoveSchedule schedule={row} onClose={close} />}
+    </span>
+  );
+}
 
 export function Schedules() {
+  const [isCreating, setCreating] = useState(false);
   const list = useWhole(
     ["queues", "schedules"],
     (signal) => call("GET /schedules", {}, { signal }),
@@ -66,6 +86,13 @@ export function Schedules() {
       title="Schedules"
       facts="Items that are added to queues at set times"
       command="redrive schedule list"
+      actions={
+        <May atLeast="admin">
+          <Button tone="primary" onClick={() => setCreating(true)}>
+            Create a schedule…
+          </Button>
+        </May>
+      }
       list={list}
       filters={[
         { key: "state", label: "State", values: ["all", "active", "paused"], as: "chips", of: stateOf },
@@ -79,6 +106,8 @@ export function Schedules() {
         command: "redrive schedule create nightly --queue orders --cron '0 3 * * *'",
         children: <p>A schedule adds an item to a queue at the times of a cron pattern.</p>,
       }}
-    />
+    >
+      {isCreating && <ScheduleForm onClose={() => setCreating(false)} />}
+    </ListPage>
   );
 }

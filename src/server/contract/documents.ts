@@ -190,6 +190,10 @@ export const job = z
     command: z.string(),
     cwd: z.string().nullable(),
     dismissed: z.boolean(),
+    usage: z
+      .looseObject({ cost_usd: z.number().optional(), turns: z.number().optional() })
+      .optional()
+      .meta({ description: "what the agents of the job used" }),
     groups: z.array(jobGroup),
   })
   .meta({ id: "Job" });

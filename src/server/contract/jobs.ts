@@ -1,6 +1,6 @@
 /** Routes of jobs. */
 import * as z from "zod";
-import { count, job, next } from "./documents.ts";
+import { count, job, next, time } from "./documents.ts";
 import { limit, name } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
@@ -39,6 +39,31 @@ export const jobRoutes = {
     role: "viewer",
     params,
     response: job,
+    errors: ["job_not_found"],
+  },
+  "GET /jobs/{job}/running": {
+    id: "listRunningItems",
+    tag,
+    summary:
+      "List the items of a job or queue that run now: step, start, last output, what their agents used.",
+    description: "Steps and output are known on the machine of the runner only.",
+    role: "viewer",
+    params,
+    query: z.strictObject({ limit }),
+    response: z.looseObject({
+      running: z.array(
+        z.looseObject({
+          item_id: z.string(),
+          attempt: count,
+          started_at: time,
+          worker: z.string(),
+          name: z.string().optional(),
+          step: z.string().optional(),
+          last_line: z.string().optional(),
+          usage: z.looseObject({ cost_usd: z.number().optional(), turns: z.number().optional() }).optional(),
+        }),
+      ),
+    }),
     errors: ["job_not_found"],
   },
   "POST /jobs/{job}/dismiss": {

@@ -2,6 +2,7 @@
 import { ENDING_KINDS } from "../../item/job.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { summarise } from "../../queue/job-summary.ts";
+import { readRunningItems } from "../../run/running-items.ts";
 import { deleteJob, dismissJob, type JobDeletion, previewDeletion } from "../../service/delete-job.ts";
 import { jobToJson } from "../../service/job-json.ts";
 import { compact, type JsonObject } from "../../std/json.ts";
@@ -25,6 +26,13 @@ export const jobHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name
   "GET /jobs/{job}": async ({ engine }, { params }) => {
     const job = await requireJob(engine, params.job);
     return jobToJson(job, await summarise(engine, job));
+  },
+
+  "GET /jobs/{job}/running": async ({ engine, home, redactor }, { params, query }) => {
+    const { id: queue } = await requireJob(engine, params.job);
+    const { limit = PAGE_DEFAULT } = query;
+    const running = await readRunningItems(engine, { queue, home, limit, hidesOutput: redactor !== null });
+    return { running: [...running] as never };
   },
 
   "POST /jobs/{job}/dismiss": async ({ engine, author }, { params }) => {

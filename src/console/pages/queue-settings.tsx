@@ -1,0 +1,144 @@
+/** The settings of a queue, and a form that changes them. Only what was changed is sent. */
+import { useState } from "react";
+import { call } from "../data/api.ts";
+import { quoted } from "../data/search.ts";
+import { May } from "../shell/session.tsx";
+import { Button } from "../ui/button.tsx";
+import { SameAsCommand } from "../ui/copy.tsx";
+import { Facts } from "../ui/facts.tsx";
+import { FormDialog, SelectField, TextField } from "../ui/form.tsx";
+import { Panel } from "../ui/panel.tsx";
+import { durationText } from "../ui/time.tsx";
+import type { QueueDetails } from "./queue.tsx";
+
+export function QueueSettings({ queue }: { readonly queue: QueueDetails }) {
+  const [isEditing, setEditing] = useState(false);
+  return (
+    <Panel
+      title="Settings"
+      actions={
+        <May atLeast="admin">
+          <Button tone="quiet" onClick={() => setEditing(true)}>
+            Change…
+          </Button>
+        </May>
+      }
+    >
+      <Facts
+        facts={Object.entries(queue.settings).map(([key, value]) => [
+          key.replace(/_ms$/u, "").replaceAll("_", " "),
+          settingText(key, value),
+        ])}
+      />
+      {isEditing && <ChangeSettings queue={queue} onClose={() => setEditing(false)} />}
+    </Panel>
+  );
+}
+
+function settingText(key: string, value: unknown): string {
+  if (value === null) return "–";
+  if (key.endsWith("_ms") && typeof value === "number") return durationText(value);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+const FAILURE = ["dlq", "retry", "skip", "stop"] as const;
+const OUTAGE = ["retry", "wait"] as const;
+const PRIORITY = ["high", "normal", "low"] as const;
+
+interface ChangeProps {
+  readonly queue: QueueDetails;
+  readonly onClose: () => void;
+}
+
+/** The settings that the form knows, as the texts of the command line options. */
+function textsOf({ settings }: QueueDetails) {
+  const text = (value: unknown) => (value === null || value === undefined ? "" : String(value));
+  return {
+    retries: text(settings.max_retries),
+    backoff: text(settings.backoff),
+    on_failure: FAILURE.find((one) => one === settings.on_failure) ?? "dlq",
+    on_outage: OUTAGE.find((one) => one === settings.on_outage) ?? "retry",
+    priority: PRIORITY.find((one) => one === settings.priority) ?? "normal",
+    description: text(settings.description),
+  };
+}
+
+function ChangeSettings({ queue, onClose }: ChangeProps) {
+  const before = textsOf(queue);
+  const [given, setGiven] = useState(before);
+  const [rate, setRate] = useState("");
+  const set = (next: Partial<typeof before>) => setGiven({ ...given, ...next });
+  const changed = Object.fromEntries(
+    Object.entries(given).filter(([key, value]) => value !== before[key as keyof typeof before]),
+  ) as Partial<typeof before>;
+  const { retries, ...others } = changed;
+  const options = [
+    ...Object.entries(changed).map(([key, value]) => `--${key.replace("_", "-")} ${quoted(value)}`),
+    rate && `--rate ${quoted(rate)}`,
+  ];
+  return (
+    <FormDialog
+      title={`Change the settings of ${queue.name}`}
+      submit="Change"
+      onClose={onClose}
+      act={() =>
+        call("PATCH /queues/{queue}", {
+          params: { queue: queue.name },
+          body: {
+            ...others,
+            ...(retries !== undefined && { retries: Number(retries) }),
+            ...(rate !== "" && { rate: rate === "none" ? null : rate }),
+          },
+        })
+      }
+    >
+      <div className="grid gap-3 sm:grid-cols-2">
+        <TextField
+          label="Retries"
+          inputMode="numeric"
+          pattern="[0-9]+"
+          value={given.retries}
+          onChange={(value) => set({ retries: value })}
+        />
+        <TextField
+          label="Backoff"
+          hint="e.g. fixed:5s"
+          value={given.backoff}
+          onChange={(backoff) => set({ backoff })}
+        />
+        <SelectField
+          label="After the last retry"
+          values={FAILURE}
+          value={given.on_failure}
+          onChange={(value) => set({ on_failure: value })}
+        />
+        <SelectField
+          label="During an outage"
+          values={OUTAGE}
+          value={given.on_outage}
+          onChange={(value) => set({ on_outage: value })}
+        />
+        <SelectField
+          label="Priority of new items"
+          values={PRIORITY}
+          value={given.priority}
+          onChange={(priority) => set({ priority })}
+        />
+        <TextField
+          label="Rate of all workers"
+          hint="e.g. 5/s; none removes it"
+          value={rate}
+          onChange={setRate}
+        />
+      </div>
+      <TextField
+        label="Description"
+        value={given.description}
+        onChange={(description) => set({ description })}
+      />
+      <SameAsCommand
+        command={["redrive queue set", quoted(queue.name), ...options].filter(Boolean).join(" ")}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,92 @@
+/** What a job or queue runs now: step, elapsed time, last output, turns and cost. A row opens the live output. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { ResponseOf } from "../../server/contract.ts";
+import { call } from "../data/api.ts";
+import { Button } from "../ui/button.tsx";
+import { middle, plural } from "../ui/numbers.ts";
+import { Panel } from "../ui/panel.tsx";
+import { durationText, useNow } from "../ui/time.tsx";
+import { LiveLog } from "./item-log.tsx";
+
+type Running = ResponseOf<"GET /jobs/{job}/running">["running"][number];
+
+/** The last line of output is no event, so it is read regularly while something runs. */
+const POLL_MS = 2000;
+const SHOWN = 50;
+
+interface RunningItemsProps {
+  readonly job: string;
+  readonly isActive: boolean;
+}
+
+export function RunningItems({ job, isActive }: RunningItemsProps) {
+  const [open, setOpen] = useState<string>();
+  const running = useQuery({
+    queryKey: ["job", job, "running"],
+    queryFn: ({ signal }) =>
+      call("GET /jobs/{job}/running", { params: { job }, query: { limit: SHOWN } }, { signal }),
+    refetchInterval: ({ state }) => (isActive || state.data?.running.length ? POLL_MS : false),
+  });
+  const rows = running.data?.running ?? [];
+  if (rows.length === 0 && !isActive) return null;
+  return (
+    <Panel title={`Running now (${rows.length})`}>
+      {rows.length === 0 && <p className="px-3 py-3 text-muted">No item is being processed at the moment.</p>}
+      <ul className="max-h-[32rem] divide-y divide-line overflow-auto">
+        {rows.map((row) => (
+          <li key={row.item_id}>
+            <Entry job={job} row={row} isOpen={open === row.item_id} onOpen={setOpen} />
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+interface EntryProps {
+  readonly job: string;
+  readonly row: Running;
+  readonly isOpen: boolean;
+  readonly onOpen: (item: string | undefined) => void;
+}
+
+function Entry({ job, row, isOpen, onOpen }: EntryProps) {
+  const { item_id: item, name, attempt, started_at, step, last_line: line, usage } = row;
+  const now = useNow();
+  const facts = [
+    attempt > 1 && `attempt ${attempt}`,
+    step,
+    usage?.turns !== undefined && plural(usage.turns, "turn"),
+    usage?.cost_usd !== undefined && `$${usage.cost_usd.toFixed(4)}`,
+  ];
+  return (
+    <>
+      <div className="flex items-center gap-3 px-3 py-2">
+        <span className="min-w-0 flex-1 leading-5">
+          <Link
+            to="/items/$queue/$item"
+            params={{ queue: job, item }}
+            className="block truncate font-medium hover:underline"
+          >
+            {name ?? middle(item, 40)}
+          </Link>
+          <span className="block truncate text-xs text-muted">{facts.filter(Boolean).join(" · ")}</span>
+          {line !== undefined && (
+            <span className="block truncate font-mono text-xs" title={line}>
+              {line}
+            </span>
+          )}
+        </span>
+        <span className="whitespace-nowrap text-muted" title={`since ${started_at}`}>
+          {durationText(Math.max(0, now - Date.parse(started_at)))}
+        </span>
+        <Button aria-expanded={isOpen} onClick={() => onOpen(isOpen ? undefined : item)}>
+          {isOpen ? "Hide" : "Output"}
+        </Button>
+      </div>
+      {isOpen && <LiveLog params={{ queue: job, item_id: item }} />}
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+/** The items of a job that run now: since when, in which step, what their agents used, and the last line that they printed. */
+import { readRange, sizeOf } from "../attempt/output.ts";
+import { isPublished, type RunningOutput, readRunning } from "../attempt/output-watch.ts";
+import type { Engine } from "../engine.ts";
+import { usageToJson } from "../item/agent-run.ts";
+import type { Item } from "../item/item.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import { compact, type JsonObject } from "../std/json.ts";
+import { jobLogs } from "../store/home.ts";
+
+export interface RunningItemsQuery {
+  readonly queue: string;
+  readonly home: string;
+  readonly limit: number;
+  /** Output and steps may contain values of the item. */
+  readonly hidesOutput: boolean;
+}
+
+export async function readRunningItems(
+  engine: Engine,
+  { queue, home, limit, hidesOutput }: RunningItemsQuery,
+): Promise<readonly JsonObject[]> {
+  const items = await engine.listItems({ queue, after: 0, limit, states: ["leased"] });
+  const logs = jobLogs(home, queue);
+  const outputs = hidesOutput || items.length === 0 ? [] : readRunning(logs.runningFolder);
+  const running: JsonObject[] = [];
+  for (const item of items) {
+    const attempt = (await engine.listAttempts(item.ref)).at(-1);
+    if (attempt?.outcome !== "running") continue;
+    const log = logs.log(item.itemId, attempt.number);
+    const output = outputs.findLast((one) => one.log === log);
+    running.push(
+      compact({
+        item_id: item.itemId,
+        name: item.name,
+        attempt: attempt.number,
+        started_at: toRfc3339(attempt.startedAt),
+        worker: attempt.holder,
+        ...(await agentOf(engine, item, attempt.startedAt)),
+        ...(output && outputOf(output)),
+      }),
+    );
+  }
+  return running;
+}
+
+async function agentOf(engine: Engine, { queue, ref }: Item, startedAt: number): Promise<JsonObject> {
+  const runs = await engine.listAgentRuns({ queue, ref, limit: RUNS_MAX });
+  const run = runs.findLast((one) => one.startedAt >= startedAt);
+  return run === undefined ? {} : { step: run.step, agent: run.agent, usage: usageToJson(run.usage) };
+}
+
+const RUNS_MAX = 100;
+const TAIL_BYTES = 2000;
+
+function outputOf(output: RunningOutput): JsonObject {
+  // The standard output of an agent is a stream of JSON, which says little to people.
+  const paths = output.isStream ? [output.stderr] : [output.stdout, output.stderr];
+  const texts = paths.map((path) =>
+    readRange(path, Math.max(0, sizeOf(path) - TAIL_BYTES), TAIL_BYTES).toString(),
+  );
+  // Slots reuse their files: the bytes belong to this attempt only if it is still running.
+  if (!isPublished(output)) return {};
+  const line = texts.map((text) => text.trimEnd().split("\n").at(-1) ?? "").find((last) => last !== "");
+  return compact({ step: output.title, last_line: line });
+}
