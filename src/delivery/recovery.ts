@@ -6,7 +6,7 @@ import type { Job } from "../item/job.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
 import type { Operation } from "../item/operation.ts";
 import { requireTarget } from "../queue/find-job.ts";
-import { beginSelected, readOperation } from "../redrive/operation.ts";
+import { beginSelected, listStarted, readOperation } from "../redrive/operation.ts";
 import { countSelected, type Selection, selectionFor } from "../redrive/select.ts";
 import { sendAhead } from "../redrive/send.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
@@ -28,7 +28,7 @@ export async function surveyRecovery(engine: Engine, name: string): Promise<Reco
   const job = await requireTarget(engine, name);
   requireDeliverable(job);
   const selection = selectionFor("redrive", { filter: { queue: job.id } });
-  const open = await engine.listOperations({ queue: job.id, open: true });
+  const open = await listStarted(engine, { queue: job.id, open: true });
   const begun = open.filter(({ kind, status }) => kind === "redrive" && status !== "paused");
   begun.sort((a, b) => a.createdAt - b.createdAt);
   return { job, selection, letters: await countSelected(engine, selection), begun };

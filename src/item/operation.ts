@@ -213,6 +213,15 @@ export function amendmentEvent({ operationId, revision, author, rule }: Amendmen
   };
 }
 
+/**
+ * Whether the operation is a preview of the server: a frozen selection that nobody has started, also one that expired. It is
+ * stored as an operation, but nothing may show, continue or resume it as one.
+ */
+export function isPreview({ plan, progress, status }: Operation): boolean {
+  if (typeof plan.held_until !== "number") return false;
+  return status === "selecting" || typeof progress.digest === "string";
+}
+
 export function statusEvent({ id, status }: Pick<Operation, "id" | "status">): EventDraft {
   return { type: "operation_changed", data: { operation_id: id, status } };
 }

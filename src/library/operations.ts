@@ -9,7 +9,7 @@ import {
 } from "../item/operation.ts";
 import { returnedOf } from "../redrive/canary.ts";
 import { cancelOperation, finishOperation, pauseOperation, reopen } from "../redrive/change-operation.ts";
-import { readOperation, requireOperation } from "../redrive/operation.ts";
+import { listStarted, readOperation, requireOperation } from "../redrive/operation.ts";
 import { planOf } from "../redrive/plan.ts";
 import { archiveOf } from "../redrive/purge.ts";
 import { sendAhead } from "../redrive/send.ts";
@@ -99,7 +99,7 @@ export class Operations {
     options: { readonly queue?: string; readonly open?: boolean } = {},
   ): Promise<readonly Operation[]> {
     const given = t.parseInput(listOptions, options, { caller: "operations.list", name: "options" });
-    return (await this.#context.engine.listOperations(compact(given))).map(operationOf);
+    return (await listStarted(this.#context.engine, compact(given))).map(operationOf);
   }
 
   /** Why letters were refused, most frequent first. */

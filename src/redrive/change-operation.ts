@@ -5,13 +5,14 @@ import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Operation, OperationKind } from "../item/operation.ts";
 import { assert } from "../std/assert.ts";
-import type { Interruptible } from "./operation.ts";
+import { type Interruptible, requireStarted } from "./operation.ts";
 
 export function isOver({ status }: Operation): boolean {
   return status === "ended" || status === "cancelled";
 }
 
 export async function reopen(engine: Engine, operation: Operation): Promise<Operation> {
+  requireStarted(operation);
   if (operation.status !== "paused") return operation;
   return engine.changeOperation(operation.id, { status: "open" });
 }

@@ -7,6 +7,7 @@ import type { Engine, LetterPage, StoredLetter } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
 import {
+  isPreview,
   KIND_RULES,
   type LetterStep,
   type NewOperation,
@@ -125,12 +126,28 @@ function cursorAfter({ letters, next }: LetterPage, { bound }: Operation): strin
 
 const CANDIDATES_MAX = 6;
 
+/** Lists operations without the previews of servers, oldest first. */
+export async function listStarted(
+  engine: Engine,
+  filter: Parameters<Engine["listOperations"]>[0],
+): Promise<readonly Operation[]> {
+  return (await engine.listOperations(filter)).filter((one) => !isPreview(one));
+}
+
+/** Refuses the preview of a server, which only its start may open. */
+export function requireStarted(operation: Operation): Operation {
+  if (!isPreview(operation)) return operation;
+  throw new RedriveError("operation_not_found", `The selection ${operation.id} has not been started.`, {
+    hint: "Start it where it was previewed: in the console, or with POST /operations.",
+  });
+}
+
 /** Finds an operation by its id or a prefix. If several match, the error lists the candidates. */
 export async function requireOperation(engine: Engine, idOrPrefix: string): Promise<Operation> {
   const exact = await engine.findOperation(idOrPrefix);
   if (exact !== null) return exact;
   const begins = (id: string) => id.startsWith(idOrPrefix) || id.startsWith(`op-${idOrPrefix}`);
-  const fitting = idOrPrefix === "" ? [] : (await engine.listOperations({})).filter(({ id }) => begins(id));
+  const fitting = idOrPrefix === "" ? [] : (await listStarted(engine, {})).filter(({ id }) => begins(id));
   const [only, second] = fitting;
   if (only === undefined) {
     throw new RedriveError("operation_not_found", `There is no operation ${idOrPrefix}.`, {
@@ -149,7 +166,7 @@ export async function requireOperation(engine: Engine, idOrPrefix: string): Prom
  * Returns the only unfinished operation. Throws if there is none; if there are several, the error lists them.
  */
 export async function onlyOpenOperation(engine: Engine): Promise<Operation> {
-  const open = await engine.listOperations({ open: true });
+  const open = await listStarted(engine, { open: true });
   const [only, second] = open;
   if (only === undefined) throw new RedriveError("operation_not_found", "There is no unfinished operation.");
   if (second === undefined) return only;

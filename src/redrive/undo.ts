@@ -7,7 +7,7 @@ import type { Operation, OperationKind } from "../item/operation.ts";
 import { assert } from "../std/assert.ts";
 import { continueEdit } from "./amend.ts";
 import { continueDiscard } from "./discard.ts";
-import { beginSelected } from "./operation.ts";
+import { beginSelected, requireStarted } from "./operation.ts";
 import { archiveOf } from "./purge.ts";
 
 export type Undone =
@@ -36,6 +36,7 @@ export async function undoOperation(
 
 /** Throws if the operation cannot be undone, so that commands can check before they ask for confirmation. */
 export function refuseUndo(operation: Operation): void {
+  requireStarted(operation);
   const { id, kind, status, done } = operation;
   const refuse = (message: string, hint: string) => {
     throw new RedriveError("illegal_move", message, { hint });

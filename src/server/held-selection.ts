@@ -6,12 +6,17 @@
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
-import { KIND_RULES, type NewOperation, type Operation, type OperationKind } from "../item/operation.ts";
+import {
+  isPreview,
+  KIND_RULES,
+  type NewOperation,
+  type Operation,
+  type OperationKind,
+} from "../item/operation.ts";
 import { LETTER_STATES } from "../item/state.ts";
 import { type Selection, selectionFor, selectPages } from "../redrive/select.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import type { JsonObject } from "../std/json.ts";
-import { thisHost } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
 import { RequestError } from "./problem.ts";
 
@@ -36,7 +41,7 @@ export async function holdSelection(engine: Engine, request: HoldRequest): Promi
   const { id } = await engine.beginOperation({
     id: `op-${randomName(8)}`,
     ...{ kind, queue, author, force },
-    plan: { ...plan, asked, held_until: now + HELD_MS, host: thisHost() },
+    plan: { ...plan, asked, held_until: now + HELD_MS },
     filter: { queue, itemIds: [] }, // a runner that continues the operation selects nothing more
     selection: "enlisted",
     ...(reason !== undefined && { reason }),
@@ -51,14 +56,9 @@ export async function holdSelection(engine: Engine, request: HoldRequest): Promi
   return engine.changeOperation(id, { progress: { digest } });
 }
 
-/** Whether the operation is a selection that nobody has started. */
-export function isHeld({ plan, progress, status }: Operation): boolean {
-  return status === "paused" && typeof plan.held_until === "number" && typeof progress.digest === "string";
-}
-
-/** Whether the operation is a selection that expired or was given up, and so never was an operation. */
-export function wasNeverStarted({ plan, progress, done }: Operation): boolean {
-  return typeof plan.held_until === "number" && typeof progress.digest === "string" && done === 0;
+/** Whether the operation is a selection that can be started. */
+export function isHeld(operation: Operation): boolean {
+  return operation.status === "paused" && isPreview(operation);
 }
 
 export function heldUntil({ plan }: Operation): string {
@@ -89,11 +89,6 @@ async function requireHeld(engine: Engine, id: string): Promise<Operation> {
   const operation = await engine.findOperation(id);
   if (operation !== null && typeof operation.plan.held_until === "number") return operation;
   throw new RedriveError("operation_not_found", `There is no selection ${id}.`);
-}
-
-/** Whether the operation was started from a held selection on this machine and has not ended. */
-export function isLeftOpen({ plan, status }: Operation): boolean {
-  return typeof plan.held_until === "number" && plan.host === thisHost() && status === "open";
 }
 
 function used(id: string, how: string): RequestError {

@@ -1,7 +1,7 @@
-/** Works through operations in the background of the server, and continues those that a crash of this server left open. */
+/** Works through operations in the background of the server, and continues those of servers that died. */
 import type { Engine } from "../engine.ts";
 import { isStanding, type Job } from "../item/job.ts";
-import type { Operation } from "../item/operation.ts";
+import { isPreview, type Operation } from "../item/operation.ts";
 import { requireJob } from "../queue/find-job.ts";
 import { finishOperation } from "../redrive/change-operation.ts";
 import { planOf } from "../redrive/plan.ts";
@@ -9,7 +9,7 @@ import { sendAhead } from "../redrive/send.ts";
 import { continueRedrive } from "../run/retry.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import type { Clock } from "../std/clock.ts";
-import { isLeftOpen } from "./held-selection.ts";
+import { OperationLeases, ROUND_MS } from "./operation-leases.ts";
 import { RequestError } from "./problem.ts";
 import type { RequestLog } from "./request-log.ts";
 
@@ -28,42 +28,89 @@ const WORKER_WAIT_MS = 2_000;
 
 export class OperationRunner {
   readonly #options: RunnerOptions;
+  readonly #leases: OperationLeases;
   readonly #running = new Map<string, Promise<void>>();
+  #watching: Promise<void> | undefined;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    this.#leases = new OperationLeases(options.engine);
   }
 
-  /** Continues an operation in the background. An operation that already runs here is not started twice. */
+  /** Continues an operation in the background, unless this or another server drives it. */
   start(operation: Operation): void {
     const { id } = operation;
     if (this.#running.has(id) || operation.endedAt !== undefined) return;
-    const work = this.#work(operation)
+    const work = this.#drive(operation)
       .catch((error: unknown) => this.#report(id, error))
       .finally(() => this.#running.delete(id));
     this.#running.set(id, work);
   }
 
-  /** Continues what a crash has left. Every step is durable, so nothing is done twice. */
+  /** Continues what a server has left, now and whenever one dies. Every step is durable, so nothing is done twice. */
   async resume(): Promise<void> {
-    const open = await this.#options.engine.listOperations({ open: true });
-    for (const operation of open) if (isLeftOpen(operation)) this.start(operation);
+    await this.#takeOver();
+    this.#watching ??= this.#watch();
   }
 
   /** Resolves when nothing runs any more; operations that were interrupted stay open. */
   async ended(): Promise<void> {
+    await this.#watching;
     await Promise.all(this.#running.values());
   }
 
-  async #work(operation: Operation): Promise<void> {
-    const { engine, home, stopping: signal } = this.#options;
-    if (operation.kind === "redrive") return this.#redrive(operation);
+  async #watch(): Promise<void> {
+    const { clock, stopping } = this.#options;
+    for (;;) {
+      await clock.sleep(ROUND_MS, stopping);
+      if (stopping.aborted) return;
+      await this.#takeOver().catch((error: unknown) => this.#report(null, error));
+    }
+  }
+
+  async #takeOver(): Promise<void> {
+    const open = await this.#options.engine.listOperations({ open: true });
+    for (const operation of open) if (isLeft(operation)) this.start(operation);
+  }
+
+  /** Works while the lease can be renewed. Without it another server goes on, so this one stops. */
+  async #drive(operation: Operation): Promise<void> {
+    const { id } = operation;
+    if (!(await this.#leases.take(id))) return;
+    const { stopping } = this.#options;
+    const done = new AbortController();
+    const lost = new AbortController();
+    const renewing = this.#renew(id, AbortSignal.any([done.signal, stopping]), lost);
+    try {
+      // The state may have changed before the lease was taken.
+      const now = (await this.#options.engine.findOperation(id)) ?? operation;
+      if (now.endedAt === undefined) await this.#work(now, AbortSignal.any([stopping, lost.signal]));
+    } finally {
+      done.abort();
+      await renewing;
+      if (!lost.signal.aborted) await this.#leases.release(id);
+    }
+  }
+
+  async #renew(id: string, done: AbortSignal, lost: AbortController): Promise<void> {
+    for (;;) {
+      await this.#options.clock.sleep(ROUND_MS, done);
+      if (done.aborted) return;
+      // While the store is away nobody else can take the lease either.
+      const isMine = await this.#leases.take(id).catch(() => true);
+      if (!isMine) return lost.abort();
+    }
+  }
+
+  async #work(operation: Operation, signal: AbortSignal): Promise<void> {
+    const { engine, home } = this.#options;
+    if (operation.kind === "redrive") return this.#redrive(operation, signal);
     await finishOperation({ engine, home, signal }, operation);
   }
 
   /** Workers run the items of queues. A canary waits for them; without one, the letters are made ready at once. */
-  async #redrive(operation: Operation): Promise<void> {
-    const { engine, home, clock, stopping: stop, allowsRuns } = this.#options;
+  async #redrive(operation: Operation, stop: AbortSignal): Promise<void> {
+    const { engine, home, clock, allowsRuns } = this.#options;
     const job = await requireJob(engine, operation.queue);
     const isFollowed = isStanding(job) ? planOf(operation).canary === true : allowsRuns;
     if (!isFollowed) return void (await sendAhead(operation, engine, new StoreRetry(STORE_WAIT_MS, clock)));
@@ -76,10 +123,17 @@ export class OperationRunner {
     }
   }
 
-  #report(id: string, error: unknown): void {
+  #report(id: string | null, error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
     this.#options.log?.({ level: "error", event: "operation_interrupted", operation_id: id, why });
   }
+}
+
+/** Whether a server began the operation, and letters are left that no worker has to work through first. */
+function isLeft(operation: Operation): boolean {
+  const { plan, status, selected, done, refused } = operation;
+  const isServers = typeof plan.held_until === "number" && !isPreview(operation);
+  return isServers && status === "open" && (done + refused < selected || plan.canary === true);
 }
 
 /** A canary of a map or a workflow runs commands here, which the server must have been allowed. */

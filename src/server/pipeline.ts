@@ -1,6 +1,6 @@
 /** What happens to every request of a route: origin, who, role, limits, input; then the handler; then the response. */
 import { authorText } from "../item/author.ts";
-import { isJsonObject, stringifyJson } from "../std/json.ts";
+import { isJsonObject, type Json, stringifyJson } from "../std/json.ts";
 import { authoredEngine } from "../store/authored-engine.ts";
 import { unauthorized } from "./auth/login.ts";
 import { mayAct, type Principal } from "./auth/principal.ts";
@@ -20,6 +20,7 @@ import { once } from "./idempotency.ts";
 import { problemOf, RequestError } from "./problem.ts";
 import { bodyValue, type ParsedInput, readInput } from "./read-input.ts";
 import { redactorFor, requireVisible } from "./redact.ts";
+import { readGroupValues } from "./redact-groups.ts";
 
 export interface Limits {
   readonly bodyBytesMax: number;
@@ -183,9 +184,10 @@ export async function runHandler(
   const result = await handler(context, input as Parameters<typeof handler>[1]);
   if (result instanceof Response) return result;
   const reply = result instanceof Reply ? result : new Reply(result);
-  return redactor === null
-    ? reply
-    : new Reply(redactor.document(reply.document), reply.headers, reply.status);
+  if (redactor === null) return reply;
+  const { document, headers, status } = reply;
+  const groups = await readGroupValues(context.engine, document as Json, redactor.values);
+  return new Reply(redactor.document(document, groups), headers, status);
 }
 
 /** An expression or a text search could find out hidden values by trial. */

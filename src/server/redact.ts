@@ -7,14 +7,17 @@ import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { mayAct } from "./auth/principal.ts";
 import type { Role } from "./contract/route.ts";
 import { RequestError } from "./problem.ts";
+import { type GroupValues, maskGroupTexts, NO_GROUPS } from "./redact-groups.ts";
 
 const MASK = "[redacted]";
 /** Shorter values would mask half of every message. */
 const VALUE_CHARS_MIN = 4;
 
 export interface Redactor {
-  /** Masks a document. */
-  document(value: unknown): unknown;
+  /** Masks a document. Groups whose values are not given are not described. */
+  document(value: unknown, groups?: GroupValues): unknown;
+  /** The hidden values of an item's data. */
+  values(data: Json): readonly string[];
   /** Masks an item's data. */
   data(data: Json): Json;
   /** Masks an item's values in its output. */
@@ -28,7 +31,8 @@ export function redactorFor(rules: readonly RedactRule[], role: Role): Redactor 
     .flatMap((rule) => rule.paths.map(parsePath));
   if (paths.length === 0) return null;
   return {
-    document: (value) => maskDocument(value as Json, paths),
+    document: (value, groups = NO_GROUPS) => maskDocument(value as Json, { paths, groups }),
+    values: (data) => valuesAt(data, paths),
     data: (data) => maskTexts(maskData(data, paths), valuesAt(data, paths)),
     text: (text, data) => replaceAll(text, valuesAt(data, paths)),
   };
@@ -49,12 +53,18 @@ function parsePath(text: string): Path {
   return text.split(".");
 }
 
-function maskDocument(value: Json, paths: readonly Path[]): Json {
-  if (Array.isArray(value)) return value.map((one) => maskDocument(one as Json, paths));
+interface Hidden {
+  readonly paths: readonly Path[];
+  readonly groups: GroupValues;
+}
+
+function maskDocument(value: Json, hidden: Hidden): Json {
+  if (Array.isArray(value)) return value.map((one) => maskDocument(one as Json, hidden));
   if (!isJsonObject(value)) return value;
+  const { paths } = hidden;
   const data = "item_data" in value ? value.item_data : isItem(value) ? value.data : undefined;
   if (data !== undefined) return maskRecord(value, data, paths);
-  const masked = maskFields(value, paths);
+  const masked = maskFields(maskGroupTexts(value, hidden.groups, replaceAll), hidden);
   const { letter } = value;
   if (!isJsonObject(letter)) return masked;
   return maskTexts(
@@ -63,14 +73,14 @@ function maskDocument(value: Json, paths: readonly Path[]): Json {
   );
 }
 
-function maskFields(value: JsonObject, paths: readonly Path[]): Json {
+function maskFields(value: JsonObject, hidden: Hidden): Json {
   return Object.fromEntries(
     Object.entries(value).map(([key, one]) => {
       if (MESSAGES.includes(key)) return [key, MASK];
       if (key === "changes" && Array.isArray(one))
         return [key, one.map((change) => maskChange(change as Json))];
-      if (key === "data" && "letter" in value) return [key, maskData(one as Json, paths)];
-      return [key, maskDocument(one as Json, paths)];
+      if (key === "data" && "letter" in value) return [key, maskData(one as Json, hidden.paths)];
+      return [key, maskDocument(one as Json, hidden)];
     }),
   ) as Json;
 }

@@ -2,7 +2,8 @@
  * `redrive serve` as a process: a bulk operation survives `kill -9` of the server, and one store is changed through the command
  * line, HTTP and the library, which the audit tells apart.
  */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openStore } from "../../src/engines/open.ts";
 import { open } from "../../src/library/open.ts";
 import { RedriveClient } from "../../src/server/client.ts";
 import { QUEUE } from "../redrive/sample-letters.ts";
@@ -62,6 +63,47 @@ describe("redrive serve", () => {
     await until("all are discarded", async () => (await doneOf(second.client)) === LETTERS);
     const ended = await second.client.call("GET /operations/{operation_id}", { params });
     expect(ended).toMatchObject({ status: "ended", selected: LETTERS, done: LETTERS, refused: 0 });
+    second.process.signal("SIGTERM");
+    expect((await second.process.ended).code).toBe(0);
+    expect((await shop.run(["store", "check"])).stdout).toBe(SOUND);
+  });
+
+  it("of two servers one drives an operation, and the other takes over when it is killed", async () => {
+    const shop = openWorkshop();
+    const LETTERS = 1500;
+    await importLetters(shop, LETTERS);
+    const token = await newToken(shop, "olga");
+    const quickAgain = await slowStepsAfter(shop, 1);
+    const first = await serve(shop, token);
+    const second = await serve(shop, token);
+    const { selection_id, count } = await first.client.call("POST /selections", {
+      body: { action: "discard", filter: { queue: QUEUE }, all_of_queue: true, reason: "obsolete" },
+    });
+    await first.client.call("POST /operations", { body: { selection_id, count } });
+    const params = { operation_id: selection_id };
+    const doneOf = async () => (await second.client.call("GET /operations/{operation_id}", { params })).done;
+    const store = await openStore(shop.storeUrl);
+    onTestFinished(() => store.close());
+    const driver = async () => {
+      const document = await store.readDocument("server/operations");
+      const { leases } = (document?.body ?? { leases: {} }) as {
+        readonly leases: Record<string, { by: string }>;
+      };
+      return leases[selection_id]?.by;
+    };
+    await until("some letters are discarded", async () => (await doneOf()) > 0);
+    const by = await driver();
+    expect(by).toBeDefined();
+    first.process.signal("SIGKILL");
+    await first.process.ended;
+    await quickAgain();
+    const left = await doneOf();
+    expect(left).toBeLessThan(LETTERS);
+    await until("the other server has taken over", async () => {
+      const now = await driver();
+      return (now !== undefined && now !== by) || (await doneOf()) === LETTERS;
+    });
+    await until("all are discarded", async () => (await doneOf()) === LETTERS);
     second.process.signal("SIGTERM");
     expect((await second.process.ended).code).toBe(0);
     expect((await shop.run(["store", "check"])).stdout).toBe(SOUND);

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
 import { DEFAULT_CONFIG } from "../../src/config/settings.ts";
+import { LETTER_STATES } from "../../src/item/state.ts";
 import { jobLogs } from "../../src/store/home.ts";
 import { type Kit, queueWithLetters, serverKit } from "./kit.ts";
 
@@ -100,4 +101,40 @@ test("the differences of an edit and the samples of a preview are masked", async
     body: { action: "discard", filter: { queue: "orders", ids: ["o-1"] }, reason: "x" },
   });
   expect(JSON.stringify(held)).not.toContain(SECRET);
+});
+
+test("titles and patterns of groups are masked, wherever they are shown", async () => {
+  const secret = "Rosenkavalier";
+  const config = async () => ({ ...DEFAULT_CONFIG, redact: [{ paths: ["opera"], below: "admin" }] as const });
+  const kit = await serverKit({ config });
+  const data = { opera: secret, bad: `the opera ${secret} is sold out` };
+  await queueWithLetters(kit.engine, "orders", [{ key: "o-1", data }]);
+  const admin = await kit.as("admin");
+  const operator = await kit.as("operator");
+  const { groups } = await admin.call("GET /groups");
+  expect(groups[0]?.title).toContain(secret); // otherwise nothing below would be tested
+  const group = { group: String(groups[0]?.signature) };
+  const body = { action: "discard", filter: { queue: "orders" }, all_of_queue: true, reason: "x" } as const;
+  const shown = [
+    await operator.call("GET /groups"),
+    await operator.call("GET /groups/{group}", { params: group }),
+    await operator.call("GET /groups/{group}/explain", { params: group }),
+    await operator.call("GET /letters/analysis", { query: { queue: "orders" } }),
+    await operator.call("POST /selections", { body }),
+    await operator.call("GET /jobs/{job}", { params: { job: "orders" } }),
+    await operator.call("GET /events/list", { query: { type: ["group_opened"] } }),
+    await operator.call("POST /groups/{group}/notes", { params: group, body: { text: "seen" } }),
+  ];
+  for (const document of shown) expect(JSON.stringify(document)).not.toContain(secret);
+  expect(JSON.stringify(shown[0])).toContain("the opera [redacted] is sold out");
+  await admin.call("POST /letters/{queue}/{item_id}/discard", { params, body: { reason: "x" } });
+  const cleared = { action: "clear", filter: { queue: "orders" }, all_of_queue: true } as const;
+  const held = await admin.call("POST /selections", { body: cleared });
+  await admin.call("POST /operations", { body: { selection_id: held.selection_id, count: held.count } });
+  await expect
+    .poll(async () => (await kit.engine.listLetters({ limit: 1, states: LETTER_STATES })).total)
+    .toBe(0);
+  const rest = JSON.stringify(await operator.call("GET /events/list", { query: { type: ["group_opened"] } }));
+  expect(rest).not.toContain(secret);
+  expect(rest).toContain("Unknown::[redacted]");
 });

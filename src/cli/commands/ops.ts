@@ -5,7 +5,7 @@ import { requireJob } from "../../queue/find-job.ts";
 import { hasRunner } from "../../queue/job-summary.ts";
 import { editToJson } from "../../redrive/amend.ts";
 import { cancelOperation, finishOperation, pauseOperation, reopen } from "../../redrive/change-operation.ts";
-import { onlyOpenOperation, requireOperation } from "../../redrive/operation.ts";
+import { listStarted, onlyOpenOperation, requireOperation } from "../../redrive/operation.ts";
 import { operationViewToJson, viewOperation } from "../../redrive/operation-view.ts";
 import { refuseUndo, type Undone, undoOperation } from "../../redrive/undo.ts";
 import { continueRedrive } from "../../run/retry.ts";
@@ -33,7 +33,7 @@ const list = command({
   run: async (context, { job, open }) => {
     const operations = await context.withStore(async (engine) => {
       const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
-      return (await engine.listOperations({ ...queue, ...(open && { open }) })).toReversed();
+      return (await listStarted(engine, { ...queue, ...(open && { open }) })).toReversed();
     });
     return context.answer({ operations: operations.map(operationToJson) }, () => {
       if (operations.length === 0) return open ? "No open operations.\n" : "No operations.\n";

@@ -1,6 +1,7 @@
 /** `redrive overview`: what needs attention now, over all queues and jobs. */
 import { operationToJson } from "../../item/operation.ts";
 import { groupToJson, listGroups } from "../../redrive/groups.ts";
+import { listStarted } from "../../redrive/operation.ts";
 import { metricsToJson, readMetrics } from "../../service/metrics.ts";
 import { command } from "../command.ts";
 import { overviewText } from "../render/overview.ts";
@@ -12,7 +13,7 @@ const overview = command({
     const found = await context.withStore(async (engine) => ({
       metrics: await readMetrics(engine),
       groups: (await listGroups(engine, { states: ["open"] })).groups,
-      operations: await engine.listOperations({ open: true }),
+      operations: await listStarted(engine, { open: true }),
     }));
     const document = {
       ...metricsToJson(found.metrics),

@@ -60,7 +60,7 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     const group = await requireLiveGroup(engine, params.group);
     const explanation = explanationToJson(await explainGroup(engine, group, rules));
     // Lines of a message may contain any value of an item.
-    return redactor === null ? explanation : { ...explanation, lines: [], hits: [] };
+    return redactor === null ? explanation : { ...explanation, lines: [], hits: [], words: [] };
   },
 };
 

@@ -4,14 +4,14 @@ import { operationToJson } from "../../item/operation.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { editToJson } from "../../redrive/amend.ts";
 import { cancelOperation, pauseOperation, reopen } from "../../redrive/change-operation.ts";
-import { requireOperation } from "../../redrive/operation.ts";
+import { listStarted, requireOperation, requireStarted } from "../../redrive/operation.ts";
 import { operationViewToJson, viewOperation } from "../../redrive/operation-view.ts";
 import { undoOperation } from "../../redrive/undo.ts";
 import { compact } from "../../std/json.ts";
 import type { Handler } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
 import type { operationRoutes } from "../contract/operations.ts";
-import { isHeld, startHeld, wasNeverStarted } from "../held-selection.ts";
+import { startHeld } from "../held-selection.ts";
 import { requireRunnable } from "../operation-runner.ts";
 import { previewSelection } from "../preview.ts";
 
@@ -32,8 +32,7 @@ export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Route
   "GET /operations": async ({ engine }, { query }) => {
     const { job, open, limit = PAGE_DEFAULT, cursor = "0" } = query;
     const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
-    const all = await engine.listOperations({ ...queue, ...(open && { open }) });
-    const started = all.filter((one) => !isHeld(one) && !wasNeverStarted(one)).reverse();
+    const started = (await listStarted(engine, { ...queue, ...(open && { open }) })).toReversed();
     const start = Number(cursor);
     const page = started.slice(start, start + limit);
     const end = start + page.length;
@@ -44,11 +43,13 @@ export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Route
     operationViewToJson(await viewOperation(engine, params.operation_id)),
 
   "POST /operations/{operation_id}/pause": async ({ engine }, { params }) =>
-    operationToJson(await pauseOperation(engine, await requireStarted(engine, params.operation_id))),
+    operationToJson(
+      await pauseOperation(engine, requireStarted(await requireOperation(engine, params.operation_id))),
+    ),
 
   "POST /operations/{operation_id}/resume": async (context, { params }) => {
     const { engine, runner } = context;
-    const found = await requireStarted(engine, params.operation_id);
+    const found = requireStarted(await requireOperation(engine, params.operation_id));
     requireRunnable(context, await requireJob(engine, found.queue), found.plan.canary === true);
     const operation = await reopen(engine, found);
     if (operation.endedAt !== undefined)
@@ -61,7 +62,7 @@ export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Route
     operationToJson(await cancelOperation(engine, await requireOperation(engine, params.operation_id))),
 
   "POST /operations/{operation_id}/undo": async ({ engine, author, stopping }, { params }) => {
-    const operation = await requireStarted(engine, params.operation_id);
+    const operation = requireStarted(await requireOperation(engine, params.operation_id));
     const undone = await undoOperation(engine, operation, { author, signal: stopping });
     if (undone.by === "operation") {
       const toJson = undone.operation.kind === "edit" ? editToJson : operationToJson;
@@ -72,12 +73,3 @@ export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Route
     return { undoes: operation.id, job_id: operation.queue, ...counts };
   },
 };
-
-/** Refuses held selections, which only `POST /operations` may open. */
-async function requireStarted(engine: Parameters<typeof requireOperation>[0], id: string) {
-  const operation = await requireOperation(engine, id);
-  if (!isHeld(operation)) return operation;
-  throw new RedriveError("operation_not_found", `The selection ${id} has not been started.`, {
-    hint: "To start it, send its id and count to POST /operations.",
-  });
-}
