@@ -11,7 +11,6 @@ import { helpJob, requireHelpable, workQueue } from "../run/work-queue.ts";
 import type { RunResult } from "../runner/run-options.ts";
 import { StoreRetry, type StoreRetryObserver } from "../runner/store-retry.ts";
 import { systemClock } from "../std/clock.ts";
-import { compact } from "../std/json.ts";
 import type { Context } from "./context.ts";
 import { EXIT, userError } from "./exit-code.ts";
 import { maintenanceOf, queueMaintenanceOf } from "./maintenance.ts";
@@ -214,7 +213,8 @@ async function workAll(working: Working): Promise<readonly RunResult[]> {
     }),
     ...jobs.map((job, index) => {
       const observer = screen.observer(queues.length + index);
-      return helpJob({ ...deps, observer }, job, { ...compact({ slots: plan.jobSlots }), onNotice });
+      const { cwd } = context.terminal;
+      return helpJob({ ...deps, observer }, job, { slots: plan.jobSlots, onNotice, cwd });
     }),
   ];
   for (const run of runs) run.catch(() => interrupt.end());

@@ -64,16 +64,42 @@ export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): 
 export async function helpJob(
   deps: RunDeps,
   job: Job,
-  { slots, onNotice }: { readonly slots?: number; readonly onNotice: (notice: string) => void },
+  { slots, onNotice, cwd }: HelpOptions,
 ): Promise<RunResult> {
   requireHelpable(job);
   const begun = await untilItems(deps, job);
   if (begun === null) return { end: "interrupted" };
+  if (isShared(begun)) return helpFromClone(deps, begun, { slots, onNotice, cwd });
   requireFolder(begun);
   const feed = untilTakenIn(deps, begun);
   const result = await runJob(deps, { job: begun, isPhase: true, feed, onNotice, slots });
   if (result.end === "finished") await endMap(deps.engine, begun.id);
   return result;
+}
+
+interface HelpOptions {
+  readonly slots?: number | undefined;
+  readonly onNotice: (notice: string) => void;
+  /** The folder of the worker: for a job with a remote, its own clone. */
+  readonly cwd: string;
+}
+
+/** Whether the job's branch is on a remote, so that its items can run in other clones of the repository. */
+function isShared(job: Job): boolean {
+  if (job.kind !== "workflow") return false;
+  const { isolation, remote } = workflowSpecOf(job).workflow.map;
+  return isolation === "worktree" && remote !== undefined;
+}
+
+/** Runs items in worktrees of this clone, and merges them into the job's branch on the remote. */
+async function helpFromClone(
+  deps: RunDeps,
+  job: Job,
+  { slots, onNotice, cwd }: HelpOptions,
+): Promise<RunResult> {
+  const here: Job = { ...job, spec: { ...job.spec, cwd } };
+  const feed = untilTakenIn(deps, here);
+  return runJob(deps, { job: here, isPhase: true, feed, onNotice, slots });
 }
 
 /** The last runner to finish records that a map has completed, because earlier ones leave it open. */
@@ -84,13 +110,16 @@ async function endMap(engine: Engine, jobId: string): Promise<void> {
   await engine.changeJob(jobId, { status: "completed", event: { type: "job_completed" } });
 }
 
-/** Rejects jobs whose items need worktrees: these exist only on the machine that merges them. */
+/** Rejects jobs whose items need worktrees of one clone. */
 export function requireHelpable(job: Job): void {
   if (job.kind === "queue" || job.kind === "target") refuseStanding(job);
   requireHandler(job);
-  if (job.kind !== "workflow" || workflowSpecOf(job).workflow.map.isolation === "none") return;
+  if (job.kind !== "workflow" || isShared(job)) return;
+  const { isolation, isSequential } = workflowSpecOf(job).workflow.map;
+  if (isolation === "none" && !isSequential) return;
   const message = `The agents of ${job.id} work in git worktrees of one repository, so no other process can take part.`;
-  const hint = "Several processes can work on maps, and on workflows with `isolation: none` in `map`.";
+  const hint =
+    "Several processes can work on maps, and on workflows with `remote: NAME` or `isolation: none` in `map`.";
   throw new RedriveError("usage", message, { hint });
 }
 

@@ -95,7 +95,8 @@ interface AgentPool {
 async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptContext): Promise<Outcome> {
   const { runtime } = pool;
   const { logs, scratch } = runtime.jobRuntime;
-  if (pool.merged.has(item.itemId)) return { kind: "succeeded", result: { already_merged: true } };
+  if (pool.merged.has(item.itemId) || (await isMergedElsewhere(runtime, item)))
+    return { kind: "succeeded", result: { already_merged: true } };
   const { steps, agentTimeoutMs, isSequential } = runtime.spec.workflow.map;
   const checkout = isSequential ? runtime.workspace.own() : await acquire(runtime, item, attempt);
   if ("kind" in checkout) return checkout;
@@ -131,6 +132,16 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
 /** The argument under the names that sequential workflows use. */
 function argumentEnvironment(value: string): Record<string, string> {
   return { ARG: value, ARGUMENT: value, FILE: value, FILE_PATH: value };
+}
+
+/** Another machine may have merged the item before its connection to the store was lost. */
+async function isMergedElsewhere({ spec, workspace }: WorkflowRuntime, item: LeasedItem): Promise<boolean> {
+  if (spec.workflow.map.remote === undefined || item.attempt === 1) return false;
+  const merged = await workspace.mergedItems().catch((error: unknown) => {
+    if (error instanceof RedriveError) return new Set<string>(); // merging will fail too, or find out
+    throw error;
+  });
+  return merged.has(item.itemId);
 }
 
 function iterationVariables({ spec, job }: WorkflowRuntime, item: LeasedItem): Record<string, Json> {

@@ -60,7 +60,9 @@ export async function checkStart(spec: WorkflowSpec): Promise<void> {
   requirePrograms(spec, spec.workflow.setup.length > 0 ? ["setup"] : ["map", "reduce", "merge"]);
   if (spec.workflow.map.isolation === "none") return;
   const { openRepository } = await import("../workspace/repository.ts");
-  await openRepository(spec.cwd);
+  const { git } = await openRepository(spec.cwd);
+  const { remote } = spec.workflow.map;
+  if (remote !== undefined) await (await import("../workspace/shared-branch.ts")).requireRemote(git, remote);
 }
 
 function secretsOf({ workflow }: WorkflowSpec, env: Readonly<Record<string, string>>) {

@@ -126,6 +126,8 @@ class Checker {
     this.#expression(child(map, "filter"), FILTER_VARIABLES);
     for (const key of elements(child(map, "sort_by")))
       this.#parse(key, (text) => usageProblem(() => parseSortKeys(text)));
+    if (child(map, "isolation").value === "none" && child(map, "remote").value !== undefined)
+      this.#reportKey(child(map, "remote"), "remote has no effect with isolation: none");
     const template = child(map, "agent_template");
     const steps = isJsonObject(template.value) ? template.value.commands : template.value;
     if (Array.isArray(steps) && steps.length === 0) this.#report(template, "the list of steps is empty");

@@ -48,6 +48,8 @@ export interface MapPhase {
   readonly maxParallel: number;
   readonly agentTimeoutMs?: number;
   readonly isolation: "worktree" | "none";
+  /** The git remote with the job's branch, so that workers in other clones can take part. */
+  readonly remote?: string;
   /** Paths in a worktree that are kept from one item to the next, such as node_modules. */
   readonly keep: readonly string[];
   readonly keepWorktrees?: KeepWorktrees;

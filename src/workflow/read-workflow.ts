@@ -183,6 +183,7 @@ function buildMap(form: NonNullable<WorkflowForm["map"]>): MapPhase {
     offset: form.offset ?? 0,
     maxParallel: form.max_parallel ?? DEFAULT_PARALLEL,
     isolation: form.isolation ?? "worktree",
+    remote: form.remote,
     keep: form.keep ?? [],
     keepWorktrees: form.keep_worktrees,
     steps: buildSteps("commands" in template ? template.commands : template),

@@ -44,6 +44,11 @@ const mapForm = z
       .enum(["worktree", "none"])
       .optional()
       .describe("Where agents work. Default worktree: each agent has its own worktree."),
+    remote: required("a remote")
+      .optional()
+      .describe(
+        "A git remote for the job's branch, so that workers on other machines, with clones of their own, take part.",
+      ),
     keep: z
       .array(required("a path"))
       .optional()

@@ -32,6 +32,7 @@ export async function openGitWorkspace(
   const worktrees = await JobWorktrees.open(repository, job.id, {
     home: needs.home,
     keep: spec.workflow.map.keep,
+    remote: spec.workflow.map.remote,
   });
   const top = await worktrees.jobWorktree();
   const { prefix } = repository;

@@ -12,6 +12,8 @@ export type RunGit = (
     readonly env: Readonly<Record<string, string>>;
     readonly unset: readonly string[];
     readonly stdin?: string;
+    /** After this time the process is killed. Default: no limit. */
+    readonly timeoutMs?: number;
   },
 ) => Promise<GitResult>;
 
@@ -41,6 +43,7 @@ const STEADY =
 interface GitCall {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
 }
 
 export class Git {
@@ -57,10 +60,10 @@ export class Git {
   }
 
   /** Runs a plumbing command without hooks, in English. Returns any exit code; throws when git cannot be started. */
-  async ask(args: readonly string[], { stdin, env }: GitCall = {}): Promise<GitResult> {
+  async ask(args: readonly string[], { stdin, env, timeoutMs }: GitCall = {}): Promise<GitResult> {
     for (let tries = 1; ; tries += 1) {
       const environment = { GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C", ...env };
-      const result = await this.#start([...STEADY, ...args], environment, stdin);
+      const result = await this.#start([...STEADY, ...args], environment, stdin, timeoutMs);
       if (!isTorn(result) || tries === TORN_TRIES_MAX) return result;
       await systemClock.sleep(TORN_WAIT_MS * tries);
     }
@@ -86,12 +89,14 @@ export class Git {
     args: readonly string[],
     env: Readonly<Record<string, string>>,
     stdin: string | undefined,
+    timeoutMs?: number,
   ): Promise<GitResult> {
     const result = await this.#run(["git", ...args], {
       cwd: this.cwd,
       env: { GIT_TERMINAL_PROMPT: "0", ...env },
       unset: GIT_LOCATION_VARIABLES,
       ...(stdin !== undefined && { stdin }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
     });
     if (result.startError !== undefined) throw notStarted(result.startError, this.cwd);
     return result;
@@ -121,11 +126,17 @@ function notStarted(startError: string, cwd: string): RedriveError {
 
 const OUTPUT_BYTES_MAX = 512 * 1024 * 1024;
 
-export const runWithNode: RunGit = ([file = "git", ...args], { cwd, env, unset, stdin }) =>
+export const runWithNode: RunGit = ([file = "git", ...args], { cwd, env, unset, stdin, timeoutMs = 0 }) =>
   new Promise((resolve) => {
     const environment: NodeJS.ProcessEnv = { ...process.env, ...env };
     for (const name of unset) delete environment[name];
-    const options = { cwd, env: environment, maxBuffer: OUTPUT_BYTES_MAX, encoding: "utf8" } as const;
+    const options = {
+      cwd,
+      env: environment,
+      maxBuffer: OUTPUT_BYTES_MAX,
+      encoding: "utf8",
+      timeout: timeoutMs,
+    } as const;
     const child = execFile(file, args, options, (error, stdout, stderr) => {
       const code = error === null ? 0 : (error.code ?? null);
       if (typeof code === "string") resolve({ exitCode: null, stdout, stderr, startError: code });

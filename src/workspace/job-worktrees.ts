@@ -15,6 +15,7 @@ import { jobBranch, keepPaths } from "./names.ts";
 import { type AgentWorktree, Pool, type PoolOptions } from "./pool.ts";
 import { type JobRecord, JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
 import type { Repository } from "./repository.ts";
+import { requireRemote, SharedBranch } from "./shared-branch.ts";
 
 export class JobWorktrees extends Pool {
   /** The commit and branch from which the job started. */
@@ -46,11 +47,15 @@ export class JobWorktrees extends Pool {
   static async open(
     repository: Repository,
     jobId: string,
-    { home, keep = [] }: { readonly home: string; readonly keep?: readonly string[] },
+    { home, keep = [], remote }: JobWorktreesOptions,
   ): Promise<JobWorktrees> {
     const { git, commonDir } = repository;
     const registry = JobRegistry.of(home, repository, jobId);
-    const branch = new Branch(git, jobBranch(jobId), commonDir);
+    if (remote !== undefined) await requireRemote(git, remote);
+    const branch =
+      remote === undefined
+        ? new Branch(git, jobBranch(jobId), commonDir)
+        : new SharedBranch(git, jobBranch(jobId), remote);
     const start = await beginJob(repository, jobId, registry, branch);
     const env = await identityEnvironment(git);
     return new JobWorktrees({
@@ -135,17 +140,19 @@ export class JobWorktrees extends Pool {
   }
 
   /** Returns the items whose work is in the branch, regardless of what the store has recorded. */
-  mergedItems(): Promise<Set<string>> {
+  async mergedItems(): Promise<Set<string>> {
     const { git, branch, jobId } = this.options;
+    await this.tip(); // copies a branch that is on a remote
     return readMergedItems(git, `${this.start.startCommit}..${branch.ref}`, jobId);
   }
 
   /** Merges the job's branch into the branch from which the run started, or returns the reason and the command. */
-  finishInto({
+  async finishInto({
     startBranch = this.start.startBranch,
     mode = "merge",
   }: Partial<Pick<FinalMergeRequest, "startBranch" | "mode">> = {}): Promise<FinalMerge> {
     const { git, jobId, commonDir } = this.options;
+    await this.tip(); // copies a branch that is on a remote
     const request = { jobId, jobBranch: this.branchName, startBranch, mode };
     return mergingAlone(commonDir, () => finalMerge(git, request));
   }
@@ -154,6 +161,15 @@ export class JobWorktrees extends Pool {
    * Removes the worktrees and branches of an ended job, except unmerged work and worktrees that letters need.
    */
   async tidy({ isNeeded, hasLetters }: TidyOptions): Promise<CleanReport> {
+    const { branch } = this.options;
+    const start = this.start.startBranch;
+    const tip = branch instanceof SharedBranch && start !== null ? await branch.read() : null;
+    if (
+      branch instanceof SharedBranch &&
+      tip !== null &&
+      (await isAncestor(this.options.git, tip, `refs/heads/${start}`))
+    )
+      await branch.removeFromRemote(tip);
     await this.adopt({ isNeeded });
     await this.close();
     const job = this.options.jobId;
@@ -196,6 +212,13 @@ export class JobWorktrees extends Pool {
     const isFree = found.owner === null || ownerState(found.owner) !== "here";
     return isFree && registry.claim(found, record);
   }
+}
+
+export interface JobWorktreesOptions {
+  readonly home: string;
+  readonly keep?: readonly string[];
+  /** The git remote with the job's branch, if the job runs on several machines. */
+  readonly remote?: string | undefined;
 }
 
 export interface TidyOptions {

@@ -57,7 +57,7 @@ function rewriteRoot(root: YAMLMap, rewriting: Rewriting): void {
 }
 
 /** Keys that Prodigy does not have: a file with one of them was written for Redrive. */
-const OWN_KEYS = ["id_field", "isolation", "keep", "keep_worktrees"];
+const OWN_KEYS = ["id_field", "isolation", "keep", "keep_worktrees", "remote"];
 
 /** In a list of steps, `code-review` is the prompt `/code-review`. */
 function namedCommands(steps: Node | undefined, rewriting: Rewriting): void {
