@@ -159,9 +159,10 @@ export function runItemId(scheduleName: string, dueAt: number): string {
  * the same ids again, which changes nothing. Returns the time of the next run of any schedule, or null.
  */
 export async function runSchedules(engine: Engine): Promise<number | null> {
-  const now = await engine.now();
+  const schedules = await listSchedules(engine);
+  const now = await engine.now(); // read last: a run that another process has recorded must not seem to be in the future
   let next = Number.POSITIVE_INFINITY;
-  for (const schedule of await listSchedules(engine)) {
+  for (const schedule of schedules) {
     if (schedule.pausedAt !== undefined) continue;
     const runs = dueRuns(schedule, now);
     if (runs.handledUntil !== schedule.handledUntil) {

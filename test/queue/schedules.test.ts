@@ -167,6 +167,28 @@ describe("a schedule", () => {
     expect(await idsOf(spring.engine)).toEqual(["s@2026-03-08T07:00:00Z", "s@2026-03-09T06:30:00Z"]);
   });
 
+  it("counts a missed run once when a process that was stopped in between continues after another one", async () => {
+    const { clock, engine, put: make } = await openQueue();
+    await make({ missed: "skip" });
+    let isFirst = true;
+    const stopped: Engine = {
+      ...engine,
+      now: () => engine.now(),
+      readDocument: async (name) => {
+        if (isFirst) {
+          isFirst = false;
+          clock.advance(2.5 * HOUR);
+          await runSchedules(engine);
+        }
+        return engine.readDocument(name);
+      },
+    };
+    await runSchedules(stopped);
+    clock.advance(MINUTE);
+    await runSchedules(engine);
+    expect((await requireSchedule(engine, "s")).skipped).toBe(2);
+  });
+
   it("adds nothing twice when the clock is set back, and does not wait until it has caught up", async () => {
     const { clock, engine, put: make } = await openQueue();
     const start = clock.now();
