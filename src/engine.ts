@@ -25,6 +25,8 @@ import type { Amendment, Letter, LetterNote } from "./item/letter.ts";
 import type {
   Arrival,
   ArrivalQuery,
+  GroupPage,
+  GroupQuery,
   ImportReport,
   LetterGroup,
   LetterPage,
@@ -204,8 +206,13 @@ export interface Engine {
   /** Lists the groups of waiting letters, largest first. Uses maintained counters, not a scan. */
   listGroups(filter: {
     readonly queue?: string;
+    readonly signatures?: readonly string[];
     readonly states?: readonly GroupState[];
   }): Promise<readonly LetterGroup[]>;
+  /**
+   * Returns a page of signatures, in one of `GROUP_ORDERS` and then by letters, latest failure and signature. Without a queue, resolved and ignored signatures without letters come last.
+   */
+  pageGroups(query: GroupQuery): Promise<GroupPage>;
   /**
    * Counts letters by their last failure, in intervals of `bucketMs` from the epoch, oldest first, without
    * empty intervals. Imported letters count at their original time. Uses counters that are maintained per

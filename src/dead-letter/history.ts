@@ -41,11 +41,11 @@ export async function readHistory(engine: Engine, letter: StoredLetter): Promise
   const times = [...known.map(({ at }) => at), ...attempts.flatMap(({ endedAt }) => endedAt ?? [])];
   const events = await eventsAt(engine, letter, times);
   const redrives = redrivesOf(attempts, { operations, buriedAt: burialTimes(events) });
-  const groups = await engine.listGroups({ queue: letter.queue });
+  const groups = await engine.listGroups({ queue: letter.queue, signatures: [letter.errorSignature] });
   return {
     moments: [...redrives, ...known].sort((a, b) => a.at - b.at),
     events: events.slice(-EVENTS_MAX),
-    groupCount: groups.find(({ signature }) => signature === letter.errorSignature)?.count ?? 0,
+    groupCount: groups.reduce((sum, { count }) => sum + count, 0),
     group: await engine.readGroup(letter.errorSignature),
   };
 }

@@ -75,6 +75,8 @@ export {
 export type { LetterFilter } from "../item/letter-query.ts";
 export {
   type Arrival,
+  type GroupPage,
+  type GroupQuery,
   type ImportReport,
   LETTER_ORDERS,
   LETTER_PARTS,

@@ -159,6 +159,33 @@ export interface LetterGroup {
   readonly algorithm: string;
 }
 
+/** Sort orders of groups: most letters first, or the newest last or first failure. */
+export const GROUP_ORDERS = ["letters", "last", "first"] as const;
+export type GroupOrder = (typeof GROUP_ORDERS)[number];
+
+/** A page of signatures in these states, in one queue or in all. */
+export interface GroupQuery {
+  readonly queue?: string;
+  readonly states: readonly GroupState[];
+  /** Default `letters`. */
+  readonly order?: GroupOrder;
+  readonly limit: number;
+  /** The `next` value of the previous page. */
+  readonly cursor?: string;
+}
+
+export interface GroupPage {
+  /** The signatures of the page, in order. */
+  readonly signatures: readonly string[];
+  /** Their groups in each queue; none for a signature without letters. */
+  readonly groups: readonly LetterGroup[];
+  /** The number of signatures in each state. */
+  readonly counts: Readonly<Record<GroupState, number>>;
+  /** Waiting letters by the algorithm that grouped them. */
+  readonly algorithms: readonly { readonly algorithm: string; readonly letters: number }[];
+  readonly next: string | null;
+}
+
 /** A letter and its signature according to the current algorithm. */
 export interface Regrouped {
   readonly letterSequence: number;

@@ -43,6 +43,7 @@ export interface IgnoreOptions {
 const listOptions = z.strictObject({
   queue: t.name.optional(),
   states: oneOrMany(GROUP_STATES).optional(),
+  limit: t.positive.optional(),
 });
 const noteOptions = z.strictObject({ note: t.name.optional() });
 const ignoreOptions = z.strictObject({
@@ -62,15 +63,23 @@ export class Groups {
     this.#context = context;
   }
 
-  /** Lists groups, largest first. Default: open groups of all queues. */
+  /** Lists groups, largest first. Default: all open groups of all queues. */
   async list(
-    options: { readonly queue?: string; readonly states?: GroupState | readonly GroupState[] } = {},
+    options: {
+      readonly queue?: string;
+      readonly states?: GroupState | readonly GroupState[];
+      readonly limit?: number;
+    } = {},
   ): Promise<readonly Group[]> {
-    const { queue, states = ["open"] } = t.parseInput(listOptions, options, {
+    const {
+      queue,
+      states = ["open"],
+      limit,
+    } = t.parseInput(listOptions, options, {
       caller: "groups.list",
       name: "options",
     });
-    const { groups } = await listGroups(this.#context.engine, { states, ...compact({ queue }) });
+    const { groups } = await listGroups(this.#context.engine, { states, ...compact({ queue, limit }) });
     return groups.map(groupOf);
   }
 

@@ -106,15 +106,14 @@ async function moveLetters(
 
 /** Finds the older algorithm of each queue. A letter that moves keeps it, because its signature is not recomputed. */
 async function algorithmsOf(engine: Engine, signatures: readonly string[]) {
-  const groups = (await engine.listGroups({})).filter(({ signature }) => signatures.includes(signature));
+  const groups = await engine.listGroups({ signatures });
   const old = groups.filter(({ algorithm }) => algorithm !== ALGORITHM);
   return new Map(old.map(({ queue, algorithm }) => [queue, algorithm]));
 }
 
 async function reopenGroup(engine: Engine, signature: string, author: string): Promise<void> {
   const record = await engine.readGroup(signature);
-  const groups = await engine.listGroups({});
-  const hasLetters = groups.some((group) => group.signature === signature);
+  const hasLetters = (await engine.listGroups({ signatures: [signature] })).length > 0;
   if (record?.state === "resolved" && hasLetters)
     await engine.changeGroup(signature, { author, state: "open" });
 }

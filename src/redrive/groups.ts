@@ -1,9 +1,10 @@
 /** Lists and finds groups across all queues: letters with the same signature, whichever job they belong to. */
-import type { Engine, LetterGroup } from "../engine.ts";
+import type { Engine, GroupOrder, GroupPage, GroupQuery, LetterGroup } from "../engine.ts";
 import { isError, RedriveError } from "../errors.ts";
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import {
   type Correction,
+  GROUP_STATES,
   type GroupFix,
   type GroupRecord,
   type GroupState,
@@ -12,9 +13,8 @@ import {
 import { IMPORTED } from "../item/imported-letter.ts";
 import type { Operation } from "../item/operation.ts";
 import { toRfc3339 } from "../std/clock.ts";
-import type { JsonObject } from "../std/json.ts";
+import { compact, type JsonObject } from "../std/json.ts";
 import { ALGORITHM } from "../triage/signature.ts";
-import { suggestMerges } from "../triage/suggest.ts";
 import { titleLine, titleToJson } from "../triage/title.ts";
 
 /** One group in all queues or in the requested one. */
@@ -38,36 +38,71 @@ export interface GroupSummary {
 
 export interface GroupList {
   readonly groups: readonly GroupSummary[];
+  /** How many groups are in the requested states, on all pages. */
+  readonly total: number;
+  /** The cursor of the next page; null on the last one. */
+  readonly next: string | null;
   /** How many groups in other states the list omits. */
   readonly leftOut: Readonly<Record<GroupState, number>>;
-  /** How many of the groups look like others of them, so that `groups suggest` lists them. */
-  readonly suggested: number;
   /** Letters grouped by an older algorithm, in all states. */
   readonly outdated: { readonly letters: number; readonly algorithms: readonly string[] };
 }
 
-/** Lists groups in these states. Open groups without letters are left out. */
-export async function listGroups(
-  engine: Engine,
-  { queue, states }: { queue?: string; states: readonly GroupState[] },
-): Promise<GroupList> {
-  const counted = await engine.listGroups(queue === undefined ? {} : { queue });
-  const withLetters = joinGroups(counted);
-  const known = new Set(withLetters.map(({ signature }) => signature));
-  const records =
-    queue === undefined ? await engine.listGroupRecords({ states: ["resolved", "ignored"] }) : [];
-  const empty = records.filter(({ signature }) => !known.has(signature)).map(withoutLetters);
-  const all = [...withLetters, ...empty];
+export interface GroupRequest {
+  readonly queue?: string;
+  readonly states: readonly GroupState[];
+  /** Default `letters`. */
+  readonly order?: GroupOrder;
+  /** A text in the title or the location, ignoring case. */
+  readonly search?: string;
+  /** Default: all groups. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** More groups than a store can have. */
+const ALL_GROUPS = 1_000_000_000;
+
+/** Lists groups in these states, largest first. Open groups without letters are left out. */
+export async function listGroups(engine: Engine, request: GroupRequest): Promise<GroupList> {
+  const { search, cursor, limit = ALL_GROUPS, ...query } = request;
+  if (search === undefined) return readPage(engine, { ...query, limit, ...compact({ cursor }) });
+  // Titles are computed from patterns, so all groups are read; the cursor is the number of matches before the page.
+  const all = await readPage(engine, { ...query, limit: ALL_GROUPS });
+  const found = all.groups.filter(containing(search));
+  const start = Number(cursor ?? 0);
+  if (!Number.isSafeInteger(start))
+    throw new RedriveError("usage", `"${cursor}" is not a valid cursor for groups.`);
+  const end = start + limit;
+  const next = end < found.length ? String(end) : null;
+  return { ...all, groups: found.slice(start, end), total: found.length, next };
+}
+
+function containing(text: string): (group: GroupSummary) => boolean {
+  const wanted = text.toLowerCase();
+  return ({ pattern }) => Object.values(titleToJson(pattern)).join(" ").toLowerCase().includes(wanted);
+}
+
+async function readPage(engine: Engine, query: GroupQuery): Promise<GroupList> {
+  const page = await engine.pageGroups(query);
+  const known = new Map(joinGroups(page.groups).map((group) => [group.signature, group]));
+  const groups: GroupSummary[] = [];
+  for (const signature of page.signatures) {
+    const group = known.get(signature) ?? (await emptyGroup(engine, signature));
+    if (group !== null) groups.push(group);
+  }
   const leftOut = { open: 0, resolved: 0, ignored: 0 };
-  for (const { state } of all) if (!states.includes(state)) leftOut[state] += 1;
-  const groups = all.filter(({ state }) => states.includes(state));
-  const suggestions = suggestMerges(groups.filter(({ state }) => state === "open"));
-  return {
-    groups,
-    leftOut,
-    suggested: suggestions.reduce((sum, { words }) => sum + words.size, 0),
-    outdated: outdatedIn(counted),
-  };
+  let total = 0;
+  for (const state of GROUP_STATES) {
+    if (query.states.includes(state)) total += page.counts[state];
+    else leftOut[state] = page.counts[state];
+  }
+  return { groups, total, next: page.next, leftOut, outdated: outdatedIn(page.algorithms) };
+}
+
+async function emptyGroup(engine: Engine, signature: string): Promise<GroupSummary | null> {
+  const record = await engine.readGroup(signature);
+  return record === null ? null : withoutLetters(record);
 }
 
 /**
@@ -106,11 +141,11 @@ function withoutLetters({ signature, pattern, state, isRegression }: GroupRecord
 }
 
 /** Ignores imported letters: most were grouped during the import, and the others keep the group from their file. */
-function outdatedIn(groups: readonly LetterGroup[]): GroupList["outdated"] {
-  const old = groups.filter(({ algorithm }) => algorithm !== ALGORITHM && algorithm !== IMPORTED);
+function outdatedIn(counts: GroupPage["algorithms"]): GroupList["outdated"] {
+  const old = counts.filter(({ algorithm }) => algorithm !== ALGORITHM && algorithm !== IMPORTED);
   return {
-    letters: old.reduce((sum, { count }) => sum + count, 0),
-    algorithms: [...new Set(old.map(({ algorithm }) => algorithm))].sort(),
+    letters: old.reduce((sum, { letters }) => sum + letters, 0),
+    algorithms: old.map(({ algorithm }) => algorithm),
   };
 }
 
@@ -130,8 +165,9 @@ export interface GroupView {
 }
 
 export async function viewGroup(engine: Engine, record: GroupRecord): Promise<GroupView> {
-  const groups = joinGroups(await engine.listGroups({}));
-  const found = groups.find(({ signature }) => signature === record.signature) ?? withoutLetters(record);
+  const [found = withoutLetters(record)] = joinGroups(
+    await engine.listGroups({ signatures: [record.signature] }),
+  );
   return { group: found, record, samples: await sampleItems(engine, record.signature) };
 }
 

@@ -1,17 +1,22 @@
 /** Suggests groups of the store that look like one. */
 import type { Engine } from "../engine.ts";
 import type { JsonObject } from "../std/json.ts";
-import { type MergeSuggestion, suggestMerges } from "../triage/suggest.ts";
+import { COMPARED_MAX, type MergeSuggestion, suggestMerges } from "../triage/suggest.ts";
 import { titleToJson } from "../triage/title.ts";
 import { type GroupSummary, listGroups } from "./groups.ts";
 
-/** Compares the open groups that have letters. */
+/** Compares the largest open groups that have letters. */
 export async function suggestedMerges(
   engine: Engine,
   scope: { readonly queue?: string } = {},
 ): Promise<readonly MergeSuggestion<GroupSummary>[]> {
-  const { groups } = await listGroups(engine, { ...scope, states: ["open"] });
+  const { groups } = await listGroups(engine, { ...scope, states: ["open"], limit: COMPARED_MAX });
   return suggestMerges(groups);
+}
+
+/** How many open groups look like others of them. */
+export async function countSuggested(engine: Engine, scope: { readonly queue?: string }): Promise<number> {
+  return (await suggestedMerges(engine, scope)).reduce((sum, { words }) => sum + words.size, 0);
 }
 
 export function suggestionToJson({ into, others, common, words }: MergeSuggestion): JsonObject {

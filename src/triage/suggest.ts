@@ -29,7 +29,7 @@ interface Candidate<Group> {
 }
 
 /** Compared at most: the largest groups. */
-const GROUPS_MAX = 2000;
+export const COMPARED_MAX = 2000;
 const WORDS_MAX = 60;
 /** A shorter message has too little in common to suggest anything. */
 const COMMON_WORDS_MIN = 3;
@@ -42,7 +42,7 @@ export function suggestMerges<Group extends SuggestedGroup>(
   groups: readonly Group[],
 ): readonly MergeSuggestion<Group>[] {
   const candidates = new Map<string, Candidate<Group>>();
-  for (const group of [...groups].sort(bySize).slice(0, GROUPS_MAX)) addTo(candidates, group);
+  for (const group of [...groups].sort(bySize).slice(0, COMPARED_MAX)) addTo(candidates, group);
   const taken = new Set<string>();
   const found: MergeSuggestion<Group>[] = [];
   const sorted = [...candidates.values()]

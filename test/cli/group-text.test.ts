@@ -141,13 +141,16 @@ describe("how a group stands", () => {
 describe("a list", () => {
   const list = {
     groups: [GROUP],
+    next: null,
     leftOut: { open: 0, resolved: 2, ignored: 1 },
     suggested: 0,
     outdated: { letters: 0, algorithms: [] },
   };
   const textOf = (change: Partial<typeof list>, columns = 100) => {
     const given = { ...list, ...change };
-    return groupListText(given, { ...SCREEN, columns, shown: given.groups, now: AT + 7_200_000 });
+    const { groups: shown, suggested } = given;
+    const screen = { ...SCREEN, columns, shown, suggested, now: AT + 7_200_000 };
+    return groupListText({ ...given, total: shown.length }, screen);
   };
 
   test("fits the terminal, says how many and what was left out", () => {

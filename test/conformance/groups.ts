@@ -63,6 +63,55 @@ export function groupTests(test: Declare): void {
     expect(order).toEqual(["s3", "s1", "s2", "s4"]);
   });
 
+  test("pages of groups list every signature once, largest first, over all queues", async (bench) => {
+    await bench.registerHolder();
+    const order = ["s3", "s3", "s1", "s2", "s4", "s2", "s2"];
+    for (const [n, signature] of order.entries()) {
+      bench.clock.advance(1000);
+      await bury(bench, `item-${n}`, signature);
+    }
+    const author = "a person";
+    await bench.engine.changeGroup("s4", { author, state: "ignored" });
+    const states = ["open", "ignored"] as const;
+    const seen: string[] = [];
+    let cursor: string | null | undefined;
+    do {
+      const page = await bench.engine.pageGroups({ states, limit: 2, ...(cursor && { cursor }) });
+      expect(page.counts).toEqual({ open: 3, resolved: 0, ignored: 1 });
+      expect(page.algorithms).toEqual([{ algorithm: "redrive-1", letters: 7 }]);
+      expect(page.groups.map(({ signature }) => signature).sort()).toEqual([...page.signatures].sort());
+      seen.push(...page.signatures);
+      cursor = page.next;
+    } while (cursor !== null);
+    expect(seen).toEqual(["s2", "s3", "s4", "s1"]);
+    for (const [order, first] of [
+      ["last", "s2"],
+      ["first", "s4"],
+    ] as const)
+      expect((await bench.engine.pageGroups({ states, order, limit: 1 })).signatures).toEqual([first]);
+    const open = await bench.engine.pageGroups({ queue: QUEUE, states: ["open"], limit: 9 });
+    expect([open.signatures, open.next]).toEqual([["s2", "s3", "s1"], null]);
+    await expect(bench.engine.pageGroups({ states, limit: 1, cursor: "wrong" })).rejects.toMatchObject({
+      code: "usage",
+    });
+  });
+
+  test("resolved and ignored signatures without letters come last, and not in a queue", async (bench) => {
+    await bench.registerHolder();
+    await bury(bench, "a", "s1");
+    await bury(bench, "b", "s2");
+    await bench.engine.changeGroup("s2", { author: "a person", state: "resolved" });
+    await bench.engine.beginOperation({
+      ...{ id: "op", kind: "purge", queue: QUEUE, filter: { signatures: ["s2"] }, force: false },
+      ...{ author: "a person", plan: {} },
+    });
+    await bench.engine.advance("op", { max: 9 });
+    const all = { states: ["open", "resolved", "ignored"], limit: 9 } as const;
+    const page = await bench.engine.pageGroups(all);
+    expect([page.signatures, page.groups.map(({ signature }) => signature)]).toEqual([["s1", "s2"], ["s1"]]);
+    expect((await bench.engine.pageGroups({ ...all, queue: QUEUE })).signatures).toEqual(["s1"]);
+  });
+
   test("two letters of one signature that were judged differently are still one group", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "s1");

@@ -23,6 +23,7 @@ import {
   sampleItems,
   viewGroup,
 } from "../../redrive/groups.ts";
+import { countSuggested } from "../../redrive/suggest-merges.ts";
 import type { GroupRule } from "../../triage/grouping.ts";
 import { previewLines } from "../../triage/preview.ts";
 import { ALGORITHM, type Signature } from "../../triage/signature.ts";
@@ -48,10 +49,10 @@ const list = command({
   },
   run: async (context, { job, states: given = ["open"], limit: count }) => {
     const states = GROUP_STATES.filter((state) => given.includes("all") || given.includes(state));
-    const { found, shown, samples, now, nameOf } = await context.withStore(async (engine) => {
+    const { found, shown, samples, ...screen } = await context.withStore(async (engine) => {
       const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
-      const groups = await listGroups(engine, { ...queue, states });
-      const page = groups.groups.slice(0, count);
+      const groups = await listGroups(engine, { ...queue, states, limit: count });
+      const page = groups.groups;
       const ids = new Map<string, readonly string[]>();
       if (context.isJson) {
         for (const { signature } of page)
@@ -64,18 +65,19 @@ const list = command({
         samples: ids,
         now: await engine.now(),
         nameOf: await shortSignatures(engine, signatures),
+        suggested: context.isJson || !states.includes("open") ? 0 : await countSuggested(engine, queue),
       };
     });
-    const { groups, leftOut, outdated } = found;
+    const { total, leftOut, outdated } = found;
     const document = {
       groups: shown.map((group) => groupToJson(group, samples.get(group.signature) ?? [])),
-      total: groups.length,
+      total,
       left_out: { ...leftOut },
       outdated: { letters: outdated.letters, algorithms: [...outdated.algorithms] },
       algorithm: ALGORITHM,
     };
     const { paint, columns } = context;
-    return context.answer(document, () => groupListText(found, { shown, now, paint, columns, nameOf }));
+    return context.answer(document, () => groupListText(found, { shown, paint, columns, ...screen }));
   },
 });
 

@@ -33,12 +33,15 @@ interface ListScreen extends Screen {
 
 /** Renders a page of groups, what the page omits, and how many letters an older algorithm grouped. */
 export function groupListText(
-  { groups, leftOut, outdated, suggested }: GroupList,
-  { shown, ...screen }: ListScreen & { shown: readonly GroupSummary[] },
+  { total, leftOut, outdated }: GroupList,
+  {
+    shown,
+    suggested,
+    ...screen
+  }: ListScreen & { readonly shown: readonly GroupSummary[]; readonly suggested: number },
 ): string {
-  const count = `${thousands(shown.length)} of ${counted(groups.length, "group")}.`;
-  const list =
-    groups.length === 0 ? "No groups.\n" : `${listTable(shown, screen)}${screen.paint.dim(count)}\n`;
+  const count = `${thousands(shown.length)} of ${counted(total, "group")}.`;
+  const list = total === 0 ? "No groups.\n" : `${listTable(shown, screen)}${screen.paint.dim(count)}\n`;
   return `${list}${leftOutText(leftOut)}${suggestedText(suggested)}${outdatedText(outdated)}`;
 }
 

@@ -260,7 +260,11 @@ interface GroupRow {
  */
 export function* listGroups(
   db: Db,
-  filter: { readonly queue?: string; readonly states?: readonly GroupState[] },
+  filter: {
+    readonly queue?: string;
+    readonly signatures?: readonly string[];
+    readonly states?: readonly GroupState[];
+  },
 ): Step<LetterGroup[]> {
   const { sql, values } = allOf([
     groupConditions(db.sql, filter),

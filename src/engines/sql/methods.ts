@@ -12,6 +12,7 @@ import { deleteJob } from "./delete-job.ts";
 import { listArrivals, listCounters } from "./deltas.ts";
 import { readDocument, writeDocument } from "./documents.ts";
 import { listErrors } from "./events.ts";
+import { pageGroups } from "./group-pages.ts";
 import { changeGroup, listGroupRecords, listGroups, readGroup } from "./group-records.ts";
 import { moveHeld } from "./hold.ts";
 import { listLeases } from "./holders.ts";
@@ -55,6 +56,7 @@ export function sharedMethods(transactions: Transactions) {
     removeCorrection: (from, text) => writeLocked((db) => removeCorrection(db, from, text)),
     listCorrections: () => readOnce((db) => listCorrections(db)),
     listGroups: (filter) => readOnce((db) => listGroups(db, filter)),
+    pageGroups: (query) => readSnapshot((db) => pageGroups(db, query)),
     readGroup: (signature) => readSnapshot((db) => readGroup(db, signature)),
     listGroupRecords: (filter) => readSnapshot((db) => listGroupRecords(db, filter)),
     changeGroup: (signature, change) => writeLocked((db) => changeGroup(db, signature, change)),

@@ -230,8 +230,14 @@ export const mergeRequest = t.objectOf<{ groups: readonly NamedGroup[]; into: Na
   groups: t.listOf(namedGroup),
   into: namedGroup,
 });
-export const groupQuery = t.objectOf<{ queue?: string; states: readonly string[] }>({
-  ...t.optional(t.name, "queue"),
+export const groupQuery = t.objectOf<{
+  queue?: string;
+  states: readonly string[];
+  limit?: number;
+  cursor?: string;
+}>({
+  ...t.optional(t.name, "queue", "cursor"),
+  ...t.optional(t.positive, "limit"),
   states: t.listOf(t.oneOf(GROUP_STATES)),
 });
 export const rebuildOptions = t.objectOf<RebuildOptions>({

@@ -1,6 +1,7 @@
 /** Routes of groups. */
 import * as z from "zod";
 import { GROUP_STATES } from "../../item/group.ts";
+import { GROUP_ORDERS } from "../../item/letter-query.ts";
 import { count, explanation, group, groupDetails } from "./documents.ts";
 import { limit, name } from "./filter.ts";
 import type { Routes } from "./route.ts";
@@ -8,7 +9,6 @@ import type { Routes } from "./route.ts";
 const tag = "groups";
 
 /** The orders of a list of groups. */
-export const GROUP_ORDERS = ["letters", "last", "first"] as const;
 const params = z.strictObject({ group: name });
 const found = ["group_not_found", "ambiguous"] as const;
 
@@ -47,7 +47,7 @@ export const groupRoutes = {
       limit,
       cursor: z
         .string()
-        .regex(/^\d{1,9}$/)
+        .regex(/^[\w-]{1,400}$/)
         .optional(),
     }),
     response: z.looseObject({

@@ -4,7 +4,6 @@ import { GROUP_STATES } from "../../item/group.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { explainGroup, explanationToJson } from "../../redrive/explain-group.ts";
 import {
-  type GroupSummary,
   groupToJson,
   groupViewToJson,
   listGroups,
@@ -12,11 +11,11 @@ import {
   sampleItems,
   viewGroup,
 } from "../../redrive/groups.ts";
+import { compact } from "../../std/json.ts";
 import { ALGORITHM } from "../../triage/signature.ts";
-import { titleToJson } from "../../triage/title.ts";
 import type { Handler } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
-import type { GROUP_ORDERS, groupRoutes } from "../contract/groups.ts";
+import type { groupRoutes } from "../contract/groups.ts";
 import { countArrivals } from "./trends.ts";
 
 type Routes = typeof groupRoutes;
@@ -26,27 +25,28 @@ const DAY_MS = 24 * HOUR_MS;
 
 export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
   "GET /groups": async ({ engine }, { query }) => {
-    const { state: given = ["open"], limit = PAGE_DEFAULT, cursor = "0" } = query;
+    const { state: given = ["open"], limit = PAGE_DEFAULT, cursor } = query;
     const name = query.job ?? query.queue;
     const queue = name === undefined ? {} : { queue: (await requireJob(engine, name)).id };
     const states = GROUP_STATES.filter((state) => given.includes("all") || given.includes(state));
-    const { groups: all, leftOut } = await listGroups(engine, { ...queue, states });
-    const groups = inOrder(all.filter(containing(query.search)), query.sort);
-    const start = Number(cursor);
-    const page = groups.slice(start, start + limit);
+    const { search, sort: order } = query;
+    const { groups, total, next, leftOut } = await listGroups(engine, {
+      ...queue,
+      ...{ states, limit },
+      ...compact({ cursor, order, search }),
+    });
     const documents: object[] = [];
-    for (const group of page) {
+    for (const group of groups) {
       const { signature } = group;
       const samples = query.samples ? await sampleItems(engine, signature, queue.queue) : [];
       const document = groupToJson(group, samples);
       const trend = query.trend ? { arrivals: await lastDay(engine, signature, queue.queue) } : {};
       documents.push({ ...document, ...trend });
     }
-    const end = start + page.length;
     return {
       groups: documents,
-      total: groups.length,
-      next: end < groups.length ? String(end) : null,
+      total,
+      next,
       left_out: leftOut,
       algorithm: ALGORITHM,
     };
@@ -63,21 +63,6 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     return redactor === null ? explanation : { ...explanation, lines: [], hits: [], words: [] };
   },
 };
-
-function containing(text: string | undefined): (group: GroupSummary) => boolean {
-  if (text === undefined) return () => true;
-  const wanted = text.toLowerCase();
-  return ({ pattern }) => Object.values(titleToJson(pattern)).join(" ").toLowerCase().includes(wanted);
-}
-
-function inOrder(
-  groups: readonly GroupSummary[],
-  order: (typeof GROUP_ORDERS)[number] = "letters",
-): readonly GroupSummary[] {
-  if (order === "letters") return groups; // as they come
-  const time = order === "last" ? "lastAt" : "firstAt";
-  return [...groups].sort((a, b) => (b[time] ?? 0) - (a[time] ?? 0));
-}
 
 async function lastDay(engine: Engine, signature: string, queue?: string): Promise<readonly number[]> {
   const span = { bucketMs: HOUR_MS, spanMs: DAY_MS };

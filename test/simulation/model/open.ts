@@ -57,6 +57,7 @@ export type Simulated = Omit<
   | "writeRows"
   | "deleteRows"
   | "info"
+  | "pageGroups"
   | "recordChange"
 >;
 
