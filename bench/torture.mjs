@@ -1,8 +1,9 @@
 /**
  * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite|postgres] [--fault NAME]
- * [--workflow|--crowd|--bulk|--receipts]`: a long torture run of one kind; the short ones run with the tests. Default: a map
- * with the faults of `torture/faults.mjs`; `--workflow`: a workflow in a git repository; `--crowd`: many processes on one
- * store; `--bulk`: kills bulk operations; `--receipts`: kills a service that sends receipts; `--engine postgres`: queue
+ * [--workflow|--crowd|--bulk|--receipts|--read-ahead]`: a long torture run of one kind; the short ones run with the tests.
+ * Default: a map with the faults of `torture/faults.mjs`; `--workflow`: a workflow in a git repository; `--crowd`: many
+ * processes on one store; `--bulk`: kills bulk operations; `--receipts`: kills a service that sends receipts; `--read-ahead`:
+ * kills runners of short commands and their launchers; `--engine postgres`: queue
  * workers and their own server (`torture/chaos.mjs`). `npm run torture -- --campaign [--minutes N] [--strikes N] [--seed S]
  * [--kinds NAMES] [--lanes N]` runs all kinds in parallel and appends to `bench/TORTURE.md` (`--report FILE`).
  */
@@ -18,6 +19,7 @@ import { chaos } from "./torture/chaos.mjs";
 import { LONG_CHAOS_FAULTS, onlyChaosFault } from "./torture/chaos-faults.mjs";
 import { crowd } from "./torture/crowd.mjs";
 import { LONG_FAULTS, onlyFault } from "./torture/faults.mjs";
+import { tortureReadAhead } from "./torture/read-ahead.mjs";
 import { tortureReceipts } from "./torture/receipts.mjs";
 import { torture } from "./torture/torture.mjs";
 import { tortureWorkflow } from "./torture/workflow-torture.mjs";
@@ -36,6 +38,7 @@ const { values } = parseArgs({
     crowd: { type: "boolean", default: false },
     bulk: { type: "boolean", default: false },
     receipts: { type: "boolean", default: false },
+    "read-ahead": { type: "boolean", default: false },
     campaign: { type: "boolean", default: false },
     strikes: { type: "string" },
     kinds: { type: "string" },
@@ -124,6 +127,7 @@ function run(options, faults) {
       seed: options.seed,
       note: progress,
     });
+  if (values["read-ahead"]) return tortureReadAhead({ items: options.items, kills, random, note: progress });
   if (values.workflow) return tortureWorkflow({ ...options, note: progress });
   return torture({ ...options, faults, note: progress });
 }

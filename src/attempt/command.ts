@@ -74,6 +74,8 @@ export function commandHandler(options: CommandOptions) {
       failureCommand === undefined
         ? undefined
         : (item: LeasedItem, failure: Failure) => runFailureCommand(item, failure, failureCommand, worker),
+    /** Writes the logs of attempts that are about to be settled. */
+    writeLogs: () => worker.logs.write(),
     close: async () => {
       stopTicking();
       const lost = worker.logs.close();

@@ -53,7 +53,7 @@ export type OnItemFailureHandler = (
 /** The handler and the options of a worker. */
 export interface WorkPlan
   extends Omit<WorkerOptions, "onItemFailure">,
-    Pick<RunOptions, "commandQueue" | "startMarksFolder"> {
+    Pick<RunOptions, "commandQueue" | "startMarksFolder" | "beforeSettle"> {
   readonly handler: Handler;
   /** Decides about items that have used all attempts. Default: the queue's settings decide. */
   readonly askHandler?: RunOptions["askHandler"];
@@ -137,6 +137,7 @@ export class Worker {
       abandonAfterMs: plan.abandonAfterMs,
       evidenceFolder: plan.evidenceFolder,
       commandQueue: plan.commandQueue,
+      beforeSettle: plan.beforeSettle,
       startMarksFolder: plan.startMarksFolder,
     });
     return run.finally(() => service?.stop());

@@ -71,7 +71,10 @@ export function controlled(deps: RunDeps, { control }: JobRuntime): RunDeps {
 }
 
 export interface JobHandler
-  extends Pick<RunOptions, "handler" | "policy" | "slots" | "askHandler" | "settings" | "commandQueue"> {
+  extends Pick<
+    RunOptions,
+    "handler" | "policy" | "slots" | "askHandler" | "settings" | "commandQueue" | "beforeSettle"
+  > {
   readonly stopReason?: RunOptions["stopReason"];
   /** Called at the end of a redrive. Merges its commits, or returns why they are not merged. */
   readonly finish?: ((redrive: RedriveEnd) => Promise<Finish>) | undefined;
@@ -186,9 +189,17 @@ async function openJobHandler(job: Job, jobRuntime: JobRuntime): Promise<JobHand
     return (await import("./workflow-agent.ts")).openWorkflowHandler(job, jobRuntime);
   if (job.kind !== "map") return refuseStanding(job);
   const spec = specOf(job);
-  const { handle, askHandler, close } = openCommand(job, spec, jobRuntime);
+  const { handle, askHandler, close, writeLogs: beforeSettle } = openCommand(job, spec, jobRuntime);
   const commandQueue = commandQueueOf(jobRuntime);
-  return { handler: handle, policy: spec.policy, slots: spec.jobs, askHandler, commandQueue, close };
+  return {
+    handler: handle,
+    policy: spec.policy,
+    slots: spec.jobs,
+    askHandler,
+    commandQueue,
+    beforeSettle,
+    close,
+  };
 }
 
 export interface RunJobOptions {
@@ -282,6 +293,7 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
       control: deps.control,
       settings,
       commandQueue: work.commandQueue,
+      beforeSettle: work.beforeSettle,
       startMarksFolder: jobLogs(deps.home, job.id).runningFolder,
     });
   try {

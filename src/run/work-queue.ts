@@ -41,7 +41,12 @@ export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): 
   const work = () =>
     withJobRuntime(queue, { ...deps, onNotice }, async (jobRuntime) => {
       const services = servicesOf(deps, queue, onNotice);
-      const { handle: handler, askHandler, close } = openCommand(queue, plan, jobRuntime);
+      const {
+        handle: handler,
+        askHandler,
+        close,
+        writeLogs: beforeSettle,
+      } = openCommand(queue, plan, jobRuntime);
       try {
         const worker = new Worker(engine, queue.id, {
           ...runnerSettings(deps),
@@ -49,6 +54,7 @@ export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): 
           ...{ handler, askHandler, concurrency, untilEmpty, signal, clock },
           observer: observing(deps.observer, services),
           commandQueue: commandQueueOf(jobRuntime),
+          beforeSettle,
           startMarksFolder: jobRuntime.logs.runningFolder,
         });
         return await drainedBy(deps.drain, worker);

@@ -73,6 +73,8 @@ export interface RunOptions extends RunnerSettings {
   readonly clock?: Clock | undefined;
   readonly random?: Random;
   readonly holderTtlMs?: number;
+  /** Called before ended attempts are settled, to write what their records refer to. Must not throw. */
+  readonly beforeSettle?: (() => void) | undefined;
   /** The launcher in which the commands of leased items may wait. Default: no item is leased before it can start. */
   readonly commandQueue?: CommandQueue | undefined;
   /** The folder in which holders record what they have started (lease/start-marks.ts). Default: nothing is recorded. */

@@ -164,6 +164,7 @@ class Runner {
     const { shared } = this.#gate;
     for (let tries = 0; tries < FINAL_WRITES_MAX; tries += 1) {
       if (this.#slots.ended === 0 && !shared.hasChanges) return;
+      this.#options.beforeSettle?.();
       const settle = this.#slots.takeEnded().map((one) => one.settlement);
       const news = shared.hasChanges ? { gate: shared.proposal() } : {};
       const { gate } = await this.#atEnd(() => this.#engine.settleAndLease(null, { settle, ...news }));
@@ -225,6 +226,7 @@ class Runner {
     request: SettleAndLease,
     ended: readonly Ended[],
   ): Promise<SettleAndLeaseResult | null> {
+    if (ended.length > 0) this.#options.beforeSettle?.();
     try {
       const step = () => this.#holder.step(() => this.#engine.settleAndLease(holderId, request));
       return await this.#storeRetry.run(step);

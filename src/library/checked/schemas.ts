@@ -143,7 +143,7 @@ export const runOptions = t.objectOf<RunOptions>({
   handler: callback,
   slots: t.positive,
   stop: signal,
-  ...t.optional(callback, "askHandler", "feed", "settings", "random", "stopReason"),
+  ...t.optional(callback, "askHandler", "feed", "settings", "random", "beforeSettle", "stopReason"),
   ...t.optional(t.name, "operationId", "evidenceFolder", "startMarksFolder"),
   ...t.optional(thing, "commandQueue", "control"),
   ...t.optional(t.flag, "keepGoing"),
