@@ -24,9 +24,11 @@ export function pickErrorLine(stderr: string | undefined, stdout: string | undef
     { stream: "stderr", lines: linesOf(stderr) },
     { stream: "stdout", lines: linesOf(stdout) },
   ] as const;
-  for (const { stream, lines } of streams) {
-    const found = markedLine(lines);
-    if (found) return { stream, ...wholeAt(lines, found.index), why: found.why };
+  for (const find of [markedLine, weaklyMarkedLine, summaryLine]) {
+    for (const { stream, lines } of streams) {
+      const found = find(lines);
+      if (found) return { stream, ...wholeAt(lines, found.index), why: found.why };
+    }
   }
   for (const { stream, lines } of streams) {
     const last = lines.at(-1)?.trim();
@@ -72,10 +74,22 @@ function markedLine(lines: readonly string[]): Found | undefined {
   if (traceback >= 0 && traceback >= best)
     return { index: traceback, why: "the last line of the last Python traceback" };
   if (best >= 0) return { index: best, why: `the last line with ${markerOf(lines[best] ?? "")}` };
-  const summary = lines.findLastIndex((line) => markerOf(line) !== undefined);
-  return summary < 0
+  return undefined;
+}
+
+/** Finds a line whose words usually mean failure, in an output without markers. */
+function weaklyMarkedLine(lines: readonly string[]): Found | undefined {
+  const index = lines.findLastIndex(
+    (line) => WEAK_MARKER.test(line) && !isSummary(line) && !FRAME.test(line),
+  );
+  return index < 0 ? undefined : { index, why: "the last line of a program with a word that means failure" };
+}
+
+function summaryLine(lines: readonly string[]): Found | undefined {
+  const index = lines.findLastIndex((line) => markerOf(line) !== undefined);
+  return index < 0
     ? undefined
-    : { index: summary, why: "only summary lines have an error marker, so the last one was used" };
+    : { index, why: "only summary lines have an error marker, so the last one was used" };
 }
 
 /** Returns the index of the introducing line above, such as "thread 'x' panicked at …:", or else the given index. */
@@ -147,6 +161,12 @@ export const MARKERS: readonly Marker[] = [
     shape:
       /\b(?:error|fatal|panic|critical|failed|failure|err)\s*(?:\[[^\]]{0,40}\]|[A-Z]{1,4}\d{1,6}|\([^)]{0,40}\))?\s*[:!]/i,
   },
+  {
+    what: "an error with a position",
+    shape:
+      /\b[Ee]rror (?:at|in) \S{1,200}:\d|\*\*\* \S.{0,200}\. {1,2}Stop\.$|^[a-z][\w+-]{0,30}: \(\d{1,3}\) \S/,
+  },
+  { what: "the message of a script that died", shape: / at \S{1,200} line \d{1,7}\.$/ },
   { what: "an exception name", shape: /(?:Error|Exception)(?::|$)/ },
   {
     what: "a word in capitals that means failure",
@@ -169,7 +189,7 @@ export const MARKERS: readonly Marker[] = [
   {
     what: "an operating system error",
     shape:
-      /no such file|permission denied|access denied|command not found|: not found$|out of memory|segmentation fault|connection refused|no space left|cannot allocate memory|address already in use|too many open files|Killed$/i,
+      /no such file|permission denied|access denied|command not found|: not found$|out of memory|segmentation fault|connection refused|no space left|cannot allocate memory|address already in use|too many open files|Killed$|file exists|not a directory|is a directory|directory not empty|operation not permitted|broken pipe|connection reset/i,
   },
 ];
 
@@ -183,11 +203,16 @@ export const SUMMARIES: readonly RegExp[] = [
   /^test result: FAILED|error: (?:test|\d+ targets?) failed|^=+ .{0,80}\b(?:failed|error)s?\b.{0,80} =+$|^FAIL(?:ED)?(?:\s|$)(?!.*\s-\s)/,
   /^\s*--- FAIL: |^\s*FAIL\b|^There (?:was|were) \d+ failure|^FAILURES!|^Failures?:$|^\s*[✗✕×] /,
   // Builders, package managers and shells
-  /^make(?:\[\d{1,4}\])?: \*\*\* \[|^npm (?:ERR!|error) (?:code|errno|path|command|syscall|A complete log|Lifecycle|Exit status|Failed at|This is probably|Test failed)/,
+  /^make(?:\[\d{1,4}\])?: \*\*\* \[|^npm (?:ERR!|error) (?:code|errno|path|command|syscall|A complete log|Lifecycle|Exit status|Failed at|This is probably|Test failed|To see a list|Did you mean| {1,4}npm )/,
   /^npm (?:ERR!|error)\s*$|ELIFECYCLE|^error Command failed|^error: script .{0,80} exited|^ ?ERR_PNPM_RECURSIVE/,
   /^\[ERROR\]\s*$|^\[ERROR\] (?:-> |To see the full|Re-run Maven|For more information|After correcting|\[Help|Failed to execute goal)|BUILD FAIL|^FAILURE: Build failed/,
   /process didn't exit successfully|^\s*(?:##\[error\]|Error: )?Process completed with exit code|^exit status \d+$/i,
+  /^BEGIN failed--compilation aborted|^fatal: Could not read from remote repository/,
   /did not complete successfully: exit code|^Automatic merge failed|^error: failed to push some refs|^Execution failed for task/,
 ];
+
+/** `mkdir: cannot create directory`: a program and a word that means failure, or a sentence that begins with one. */
+const WEAK_MARKER =
+  /^(?:Can't|Cannot|Could not|Couldn't|Failed to|Unable to)\b|^[\w./+-]{1,80}: .{0,200}\b(?:cannot|can't|could not|couldn't|unable|failed|invalid|illegal|unknown|unexpected|unterminated|unrecognized|missing|denied|refused|not|no)\b/i;
 
 export const FRAME = /^\s+at /;

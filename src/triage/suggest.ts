@@ -82,7 +82,7 @@ function addTo<Group extends SuggestedGroup>(candidates: Map<string, Candidate<G
 
 function commandEnd(words: readonly string[]): number {
   const at = words.findIndex((_, index) => ENDED.test(words.slice(index, index + 4).join(" ")));
-  return at < 0 ? 0 : at;
+  return Math.max(0, at);
 }
 
 /** Codes, names of errors and ordinary words are not values. */

@@ -43,6 +43,32 @@ describe("the error line of", () => {
     ["a shell", "sh: 1: crago: not found\n", "sh: 1: crago: not found"],
     ["cat", "cat: x: No such file or directory\n", "cat: x: No such file or directory"],
     ["tsc", "src/a.ts(1,2): error TS2345: no\nFound 1 problem.\n", "src/a.ts(1,2): error TS2345: no"],
+    [
+      "make, before it stops",
+      "Makefile:2: *** missing separator.  Stop.\nThe run ended.\n",
+      "Makefile:2: *** missing separator. Stop.",
+    ],
+    [
+      "mkdir",
+      "mkdir: cannot create directory 'carts': File exists\nThe run ended.\n",
+      "mkdir: cannot create directory 'carts': File exists",
+    ],
+    [
+      "a program without a marker",
+      "sed: -e expression #1, char 3: unterminated `s' command\nThe run ended.\n",
+      "sed: -e expression #1, char 3: unterminated `s' command",
+    ],
+    ["Perl", "cart is locked at main.pl line 2.\nThe run ended.\n", "cart is locked at main.pl line 2."],
+    [
+      "Perl without a module",
+      "Can't locate Cart.pm in @INC\nBEGIN failed--compilation aborted at a.pl line 1.\n",
+      "Can't locate Cart.pm in @INC",
+    ],
+    [
+      "npm without the script",
+      'npm error Missing script: "carts"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\n',
+      'npm error Missing script: "carts"',
+    ],
     ["make, when it says no more", "cc x.c\nmake: *** [all] Error: 2\n", "make: *** [all] Error: 2"],
     [
       "cargo test",
@@ -190,4 +216,12 @@ test("whatever a command prints, the line is one line, bounded, and not empty", 
 
 test("a line of a million characters is cut", () => {
   expect(errorLine(`error: ${"x".repeat(1_000_000)}`, undefined)?.length).toBe(300);
+});
+
+test("a marker in stdout goes before a summary in stderr", () => {
+  const stdout = "thread 'adds' panicked at src/lib.rs:2:13: cart sum\n";
+  expect(pickErrorLine("error: test failed, to rerun pass `--lib`\n", stdout)).toMatchObject({
+    stream: "stdout",
+    message: stdout.trim(),
+  });
 });
