@@ -4,11 +4,13 @@ import type { Config } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import { metricsText } from "../service/metrics-text.ts";
 import type { Clock } from "../std/clock.ts";
+import type { JsonObject } from "../std/json.ts";
 import type { AuthMode } from "./auth/login.ts";
 import { PROVIDER_PATHS, providerPages } from "./auth/provider-routes.ts";
 import { readConsole } from "./console-files.ts";
-import type { Connection, Seen, ServerContext } from "./context.ts";
+import type { Connection, Seen, ServerContext, TraceRequest } from "./context.ts";
 import { API_PREFIX } from "./contract.ts";
+import { docsPage } from "./docs-page.ts";
 import { type AllowedHosts, requireKnownHost, SECURITY_HEADERS } from "./guard.ts";
 import { type HandledRoute, handledRoutes } from "./handlers.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -39,6 +41,8 @@ export interface ServerOptions {
   readonly allowsAgentChanges?: boolean;
   readonly limits?: Partial<Limits>;
   readonly log?: RequestLog;
+  /** Wraps requests, e.g. `traceRequests()` of `redrive/otel`. Default: nothing. */
+  readonly trace?: TraceRequest;
   readonly clock?: Clock;
   /** Checks every response against the contract, for tests. Default false. */
   readonly checksResponses?: boolean;
@@ -78,7 +82,7 @@ export function createServer(options: ServerOptions): RedriveServer {
     allowsAgentChanges,
   });
 
-  const fetch = async (request: Request, connection: Connection = {}): Promise<Response> => {
+  const answer = async (request: Request, connection: Connection) => {
     const started = performance.now();
     const url = new URL(request.url);
     const seen = { route: "unknown", principal: undefined as string | undefined };
@@ -102,10 +106,13 @@ export function createServer(options: ServerOptions): RedriveServer {
       ...(connection.remoteAddress !== undefined && { address: connection.remoteAddress }),
       ...(seen.principal !== undefined && { who: seen.principal }),
     });
-    return response;
+    return { response, route: seen.route };
   };
   return {
-    fetch,
+    fetch: async (request, connection = {}) =>
+      options.trace === undefined
+        ? (await answer(request, connection)).response
+        : options.trace(request, () => answer(request, connection)),
     createLoginPath: (name) => `${publicPath}/login?token=${login.createLink(name)}`,
     resume: () => runner.resume(),
     close: async () => {
@@ -218,6 +225,12 @@ function addPlainRoutes(app: Hono<Env>, parts: Parts): void {
   });
   const document = openApiDocument(version);
   app.get(`${API_PREFIX}/openapi.json`, (c) => c.json(document));
+  const own = publicPath + API_PREFIX;
+  const docs = () => docsPage(document as JsonObject, `${own}/docs.css`, `${own}/openapi.json`);
+  app.get(`${API_PREFIX}/docs`, (c) => c.html(docs().html));
+  app.get(`${API_PREFIX}/docs.css`, (c) =>
+    c.body(docs().css, 200, { "content-type": "text/css; charset=utf-8" }),
+  );
   const pages = providerPages(context, publicPath, isSecure);
   for (const path of PROVIDER_PATHS)
     app.get(path, async (c) => {

@@ -32,6 +32,12 @@ export interface Connection {
   readonly remoteAddress?: string | undefined;
 }
 
+/** Wraps the answer to each request, for traces. `answer` never rejects. */
+export type TraceRequest = (
+  request: Request,
+  answer: () => Promise<{ readonly response: Response; readonly route: string }>,
+) => Promise<Response>;
+
 /** What a request leaves for the log. */
 export interface Seen {
   route: string;

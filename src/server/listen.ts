@@ -48,10 +48,7 @@ const GRACE_MS = 5_000;
 
 export async function listen(app: RedriveServer, options: ListenOptions): Promise<Listening> {
   const { host, port, tls, isBehindProxy = false } = options;
-  const listener = getRequestListener((request, { incoming }) =>
-    app.fetch(request, { remoteAddress: addressOf(incoming as IncomingMessage, isBehindProxy) }),
-  );
-  const answer = (request: IncomingMessage, response: ServerResponse) => void listener(request, response);
+  const answer = nodeListener(app, { isBehindProxy });
   const limits = timeoutsOf(options);
   const server: Server =
     tls === undefined ? createHttp(limits, answer) : createHttps({ ...limits, ...filesOf(tls) }, answer);
@@ -59,6 +56,17 @@ export async function listen(app: RedriveServer, options: ListenOptions): Promis
   const { address, port: bound } = server.address() as AddressInfo;
   const name = address.includes(":") ? `[${address}]` : address;
   return { url: `${tls ? "https" : "http"}://${name}:${bound}`, close: () => closed(server, app) };
+}
+
+/** Adapts the handler to the requests of Node, as Express and Fastify have them. No body parser may come before it. */
+export function nodeListener(
+  app: Pick<RedriveServer, "fetch">,
+  { isBehindProxy = false }: Pick<ListenOptions, "isBehindProxy"> = {},
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const listener = getRequestListener((request, { incoming }) =>
+    app.fetch(request, { remoteAddress: addressOf(incoming as IncomingMessage, isBehindProxy) }),
+  );
+  return (request, response) => void listener(request, response);
 }
 
 function filesOf({ cert, key }: NonNullable<ListenOptions["tls"]>) {

@@ -95,6 +95,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   exports: [
     ...[...GROUND, "engine.ts", "library", "intake", "attempt", "retry", "dead-letter", "triage"],
     ...["redrive", "runner", "run", "queue", "delivery", "service", "store"],
+    "server", // `redrive/otel` has the spans of requests too
   ],
   // The HTTP API calls the functions that the commands call, and never the command line.
   // The web page runs in a browser: of the rest it sees the client and the types of the contract.

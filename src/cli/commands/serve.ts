@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { hostname } from "node:os";
 import { RedriveError } from "../../errors.ts";
+import type { TraceRequest } from "../../server/context.ts";
 import { command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
@@ -60,6 +61,7 @@ const serve = command({
           allowsAgentChanges: flags.allowsAgentChanges,
           config: () => context.config(),
           log: pinoLog(context.terminal.stderr),
+          ...(await traceFor(context)),
           ...pathsOf(flags),
         });
         return untilInterrupted(async ({ signal }) => {
@@ -85,6 +87,17 @@ const serve = command({
 });
 
 export const commands = { serve };
+
+/** Spans are started if OpenTelemetry is configured by its own variables; the SDK is loaded with NODE_OPTIONS=--import. */
+async function traceFor(context: Context): Promise<{ trace?: TraceRequest }> {
+  if (!Object.keys(context.terminal.env).some((name) => name.startsWith("OTEL_"))) return {};
+  try {
+    return { trace: (await import("../../server/trace.ts")).traceRequests() };
+  } catch {
+    context.note("OTEL_… is set, but @opentelemetry/api is not installed, so requests are not traced.");
+    return {};
+  }
+}
 
 function report(context: Context, url: string, loginPath: string | null): void {
   const login = loginPath === null ? null : url + loginPath;

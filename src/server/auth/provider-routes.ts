@@ -2,6 +2,7 @@
 import type { LoginSettings } from "../../config/settings.ts";
 import { authorText } from "../../item/author.ts";
 import type { ServerContext } from "../context.ts";
+import { escaped } from "../docs-page.ts";
 import { CALLBACK_PATH, LoginRefused, PROVIDER_PATH, Provider } from "./provider.ts";
 
 const COOKIE = "redrive_login";
@@ -78,10 +79,4 @@ function refusalPage(why: string, publicPath: string): string {
 </body>
 </html>
 `;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-
-function escaped(text: string): string {
-  return text.replaceAll(/[&<>"]/g, (character) => ENTITIES[character] ?? "");
 }
