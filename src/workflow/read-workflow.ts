@@ -34,8 +34,6 @@ export interface ParseOptions extends RewriteOptions {
 export type ParsedWorkflow = {
   /** Constructs of another format whose meaning differs, or that have no effect. */
   readonly warnings: readonly FormProblem[];
-  /** The text in the format of Redrive, if the file was written in another one. */
-  readonly rewritten?: string;
 } & ({ readonly workflow: Workflow } | { readonly problems: readonly FormProblem[] });
 
 export function parseWorkflow(text: string, { file, ...options }: ParseOptions): ParsedWorkflow {
@@ -55,19 +53,18 @@ export function parseWorkflow(text: string, { file, ...options }: ParseOptions):
   }));
   const warnings = noted.filter(({ kind }) => kind === "warning").map(({ kind: _, ...note }) => note);
   const refused = noted.filter(({ kind }) => kind === "problem").map(({ kind: _, ...note }) => note);
-  const rewritten = rewriting?.isProdigy ? { rewritten: read.print() } : {};
   if (read.raw === undefined) return { problems: [...refused, ...read.problems([])], warnings };
   const { value, findings } = checkForm(workflowForm, read.raw);
   const variables = [...(options.variables ?? []), ...(rewriting?.assumed ?? [])];
   const profileProblem = unknownProfile(read.raw.profiles, options.profile);
   const found = read.problems([...findings, ...checkWorkflow(read.raw, variables), ...profileProblem]);
   const problems = [...refused, ...found].sort((a, b) => a.line - b.line || a.column - b.column);
-  if (!value || problems.length > 0) return { problems, warnings, ...rewritten };
+  if (!value || problems.length > 0) return { problems, warnings };
   const workflow = buildWorkflow(value, {
     fileName: basename(file, extname(file)),
     profile: options.profile,
   });
-  return { workflow, warnings, ...rewritten };
+  return { workflow, warnings };
 }
 
 function unknownProfile(profiles: unknown, profile: string | undefined): readonly Finding[] {

@@ -173,6 +173,44 @@ const init = command({
   },
 });
 
+const migrate = command({
+  summary: "Convert a workflow of Prodigy, with a comment at everything that differs.",
+  examples: ["redrive migrate-workflow old.yml", "redrive migrate-workflow old.yml --output new.yml"],
+  arguments: { file },
+  options: {
+    output: option.text("-o, --output <file>", "write the workflow to this file instead of printing it"),
+    force: option.flag("--force", "overwrite an existing file"),
+  },
+  run: async (context, { file: name, output, force }) => {
+    const { cwd } = context.terminal;
+    const { migrateWorkflow } = await import("../../workflow/prodigy/migrate.ts");
+    const migrated = migrateWorkflow(readWorkflow(resolve(cwd, name), name), {
+      environment: environmentOf(context),
+    });
+    const parsed = "text" in migrated ? parseWorkflow(migrated.text, { file: name }) : migrated;
+    const problems = "problems" in parsed ? parsed.problems : [];
+    if (!("text" in migrated) || problems.length > 0) {
+      const list = problems.map((problem) => `${problemText(problem, name)}\n`).join("");
+      return context.answer(
+        { problems },
+        () => `${list}${counted(problems.length, "problem")}.\n`,
+        EXIT.usage,
+      );
+    }
+    const { text, notes, isChanged } = migrated;
+    if (output === undefined) return context.answer({ text, notes, changed: isChanged }, () => text);
+    if (!write(resolve(cwd, output), text, force)) {
+      const hint = "Name another file, or overwrite it with --force.";
+      throw userError("usage", `${output} already exists and was not changed.`, hint);
+    }
+    const differs = notes.length === 0 ? "" : ` ${counted(notes.length, "comment")} in it show what differs.`;
+    return context.answer(
+      { written: output, notes, changed: isChanged },
+      () => `Wrote ${output}.${differs}\n`,
+    );
+  },
+});
+
 /** Writes a file; returns false if it exists and was not overwritten. */
 function write(path: string, text: string, isForced: boolean): boolean {
   try {
@@ -185,7 +223,7 @@ function write(path: string, text: string, isForced: boolean): boolean {
   }
 }
 
-export const commands = { run, validate, init };
+export const commands = { run, validate, init, "migrate-workflow": migrate };
 
 const FIRST_ITEMS = `[
   { "name": "apples", "amount": 3, "price": 0.4 },

@@ -1,0 +1,85 @@
+/** Converts a workflow of Prodigy to the format of Redrive, with a comment at everything that differs. */
+import type { Document } from "yaml";
+import { isMap, isScalar, isSeq, type Node, take, YAMLMap } from "../../yaml/edit-yaml.ts";
+import { type FormProblem, readYaml } from "../../yaml/read-yaml.ts";
+import { rewriteProdigy } from "./rewrite.ts";
+import type { Note, Rewriting } from "./rewriting.ts";
+
+export type Migrated =
+  | { readonly text: string; readonly notes: readonly string[]; readonly isChanged: boolean }
+  | { readonly problems: readonly FormProblem[] };
+
+/** Comments of the file are kept. Settings that are read from the environment get the values that they have now. */
+export function migrateWorkflow(
+  text: string,
+  { environment }: { readonly environment: (name: string) => string | undefined },
+): Migrated {
+  let rewriting: Rewriting | undefined;
+  const read = readYaml(text, {
+    empty: "the file is empty",
+    notMapping: "a workflow must be a mapping, or a list of steps",
+    rewrite: (document) => {
+      rewriting = rewriteProdigy(document, { environment });
+      if (document.contents instanceof YAMLMap && rewriting.isProdigy) take(document.contents, "mode");
+      annotate(document, rewriting.notes);
+    },
+  });
+  const notes = rewriting?.notes ?? [];
+  const refused = notes
+    .filter(({ kind }) => kind === "problem")
+    .map(({ at, message }) => ({ path: "", message, ...read.place(at) }));
+  const problems = [...refused, ...read.problems([])];
+  if (read.raw === undefined || problems.length > 0) return { problems };
+  const isChanged = rewriting?.isProdigy === true;
+  return { text: isChanged ? read.print() : text, notes: notes.map(({ message }) => message), isChanged };
+}
+
+const WIDTH_MAX = 110;
+
+/** Puts each note above the key or the list entry that it is about; notes on keys that are gone stand at the top. */
+function annotate(document: Document, notes: readonly Note[]): void {
+  const left = new Map<Node, string[]>();
+  for (const { at, message } of notes) left.set(at, [...(left.get(at) ?? []), message]);
+  walk(document.contents, (owner, value) => {
+    const own = left.get(value) ?? left.get(owner);
+    if (own === undefined) return;
+    owner.commentBefore = [owner.commentBefore, ...own.flatMap(lines)].filter((line) => line).join("\n");
+    left.delete(value);
+    left.delete(owner);
+  });
+  const rest = [...left.values()].flat();
+  if (rest.length === 0) return;
+  const head = [
+    ...lines("Converted from a workflow of Prodigy. What has no effect, or differs:"),
+    ...rest.flatMap(lines),
+  ];
+  document.commentBefore = [document.commentBefore, ...head].filter((line) => line).join("\n");
+}
+
+/** Visits the values of mappings with their key, and the entries of lists with themselves. */
+function walk(node: unknown, visit: (owner: Node, value: Node) => void): void {
+  if (isSeq(node))
+    for (const item of node.items) {
+      if (isMap(item) || isScalar(item)) visit(item, item);
+      walk(item, visit);
+    }
+  if (!isMap(node)) return;
+  for (const { key, value } of node.items) {
+    if (isScalar(key) && value !== null && typeof value === "object") visit(key, value as Node);
+    walk(value, visit);
+  }
+}
+
+/** Comment lines of at most `WIDTH_MAX` characters, each with a space before it. */
+function lines(message: string): string[] {
+  const found: string[] = [];
+  let line = "";
+  for (const word of message.split(" ")) {
+    if (line.length + word.length >= WIDTH_MAX) {
+      found.push(line);
+      line = "";
+    }
+    line += ` ${word}`;
+  }
+  return [...found, line];
+}
