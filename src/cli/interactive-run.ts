@@ -188,6 +188,7 @@ function observerOf(progress: Progress, output: CommandOutput): RunObserver {
       progress.settled(item, settlement, outcome);
       if (outcome.kind === "succeeded") output.print(item, outcome);
     },
+    progress: (item, value) => progress.progress(item, value),
     ready: () => output.ready(),
     trouble: (error) => progress.trouble(error),
     recovered: () => progress.recovered(),

@@ -1,16 +1,19 @@
 /** The handler of a workflow's map phase: runs an item's steps in a checkout, then merges its commits into the job's branch. */
+
 import { join } from "node:path";
+import type { AgentReport } from "../agent/agent-record.ts";
 import { unlessDiskFull } from "../attempt/capture.ts";
 import { handlerLog, reportOf } from "../attempt/command.ts";
 import type { AttemptContext } from "../attempt/handler.ts";
 import { isStoreTrouble, RedriveError } from "../errors.ts";
+import { activityToJson } from "../item/agent-activity.ts";
 import { classOfType, type ErrorType } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { itemName, type LeasedItem, type Verdict } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Outcome } from "../item/settlement.ts";
 import type { HandlerReport } from "../retry/decide.ts";
-import { asText, compact, type Json, parseJson, stringifyJson } from "../std/json.ts";
+import { asText, compact, type Json, type JsonObject, parseJson, stringifyJson } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import { type RunStepsOptions, runSteps } from "../workflow/run-steps.ts";
 import type { StepsEnd } from "../workflow/step-context.ts";
@@ -112,13 +115,18 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   const before = new Set(Object.keys(variables));
   const progress = isSequential ? progressOf(runtime, item, { before, variables }) : {};
   const { signal, mayStart } = attempt;
+  let step = "";
   const context = stepContextOf(runtime, {
     ...{ checkout, variables, signal, mayStart, agentId, lease: item },
     ownEnv: runtime.spec.workflow.map.hasArguments ? argumentEnvironment(asText(item.data)) : {},
     logPath: logs.log(item.itemId, item.attempt),
     scratch: `${scratch}/${attempt.slot}`,
     attempt: item.attempt,
-    onStep: (index, total, label) => pool.onStep?.(item, index, total, label),
+    onStep: (index, total, label) => {
+      step = `step ${index + 1} of ${total}: ${label}`;
+      pool.onStep?.(item, index, total, label);
+    },
+    onAgent: (report) => attempt.progress(activityOf(step, report, runtime.masker.mask)),
   });
   const end = await runSteps(steps, context, { timeoutMs: agentTimeoutMs, ...progress });
   if (end.kind === "stopped") {
@@ -166,6 +174,19 @@ function progressOf(
         captured: sealer.seal(variablesToKeep(before, variables)),
       }),
   };
+}
+
+const STEP_CHARS_MAX = 300;
+
+/** The progress that `redrive status` shows for a running agent. */
+function activityOf(
+  step: string,
+  { action, usage }: AgentReport,
+  mask: (text: string) => string,
+): JsonObject {
+  const done =
+    action && oneLine(mask([action.tool, action.target].filter(Boolean).join(" ")), STEP_CHARS_MAX);
+  return activityToJson(compact({ step: oneLine(step, STEP_CHARS_MAX), action: done, usage }));
 }
 
 /** An item with its agent and checkout. */

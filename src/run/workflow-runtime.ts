@@ -1,10 +1,11 @@
 /** Shared state of all phases of a workflow run: environment, secrets, workspace, and the step contexts built from them. */
+import type { AgentReport } from "../agent/agent-record.ts";
 import { RedriveError } from "../errors.ts";
 import type { Lease, LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Json } from "../std/json.ts";
 import { type Masker, maskerOf, type Sealer, sealerOf } from "../workflow/secrets.ts";
-import type { StepContext } from "../workflow/step-context.ts";
+import type { AgentStart, RunningAgent, StepContext } from "../workflow/step-context.ts";
 import { environmentOf, outsideEnv } from "../workflow/variables.ts";
 import {
   budgetOf,
@@ -85,11 +86,13 @@ export function stepContextOf(
       readonly checkout: Pick<Checkout, "root" | "head">;
       /** The lease of the item whose steps run. Absent for the phases. */
       readonly lease?: Lease;
+      /** Called for each report of a running agent. */
+      readonly onAgent?: (report: AgentReport) => void;
       /** Environment variables of these steps only. */
       readonly ownEnv?: Readonly<Record<string, string>>;
     },
 ): StepContext {
-  const { checkout, lease, ownEnv, mayStart = () => true, ...rest } = plan;
+  const { checkout, lease, onAgent, ownEnv, mayStart = () => true, ...rest } = plan;
   const { jobRuntime, workspace, env, masker, secretValues, spec } = runtime;
   return {
     ...rest,
@@ -102,9 +105,27 @@ export function stepContextOf(
     mask: masker.mask,
     graceMs: DEFAULT_GRACE_MS,
     evidenceFolder: spec.keepEvidence ? jobRuntime.evidence : undefined,
-    agents: { prices: jobRuntime.prices, ...runtime.agentRuns.forAttempt(lease) },
+    agents: {
+      prices: jobRuntime.prices,
+      begin: beginning(runtime.agentRuns.forAttempt(lease).begin, onAgent),
+    },
     clock: jobRuntime.clock,
     random: Math.random,
+  };
+}
+
+function beginning(
+  begin: (start: AgentStart) => RunningAgent,
+  onAgent: ((report: AgentReport) => void) | undefined,
+): (start: AgentStart) => RunningAgent {
+  if (onAgent === undefined) return begin;
+  return (start) => {
+    const running = begin(start);
+    const report = (next: AgentReport) => {
+      onAgent(next);
+      return running.report(next);
+    };
+    return { ...running, report };
   };
 }
 

@@ -203,3 +203,15 @@ test("a time that changes all the time has whole seconds", () => {
     "2h 07m",
   ]);
 });
+
+test("an agent's last action and cost follow its step, and the last failure is the last line", () => {
+  const step = "step 1 of 2: claude: fix src/a.ts";
+  const agent = { name: "a", attempt: 1, elapsedMs: 34_000, step, activity: "Edit src/a.ts · $0.12" };
+  const view = viewOf({ agents: [agent], lastFailure: "b: cargo test failed" });
+  const lines = liveLines(view, { columns: 100, paint: PLAIN }).map(({ text }) => text);
+  expect(lines.at(-2)).toBe(`  a  ${step} · Edit src/a.ts · $0.12  (34 s)`);
+  expect(lines.at(-1)).toBe("  last failure: b: cargo test failed");
+  for (const columns of [20, 40, 60])
+    for (const { text } of liveLines(view, { columns, paint: PLAIN }))
+      expect(width(text)).toBeLessThan(columns);
+});

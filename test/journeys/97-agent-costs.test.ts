@@ -146,3 +146,23 @@ it("a budget that is no budget is refused", async () => {
   expect(result.code).toBe(2);
   expect(result.stderr).toContain("usd=25");
 });
+
+it("another process sees what a running agent does and what it has cost", async () => {
+  const { project, ledger } = openCosts();
+  const line = '{"redrive":{"cost_usd":0.25,"action":"edit","target":"src/a.ts"}}';
+  const script = `echo '${line}'; while [ ! -e $LEDGER/gate ]; do sleep 0.02; done`;
+  const agent_template = [{ agent: { command: ["sh", "-c", script], prompt: "" } }];
+  const map = { input: { command: "echo 1" }, isolation: "none", agent_template };
+  const running = project.startWorkflow(workflow(ledger, { map, budget: { usd: 9 } }), ["-q"]);
+  const status = async () => (await project.do("status", "--json")).json<{ running?: readonly object[] }>();
+  await until("the agent has reported", async () => {
+    const result = await project.do("status", "--json");
+    return result.code === 0 && result.stdout.includes("src/a.ts");
+  });
+  expect((await status()).running).toMatchObject([
+    { attempt_number: 1, progress: { action: "edit src/a.ts", usage: { cost_usd: 0.25 } } },
+  ]);
+  expect((await project.do("status")).stdout).toContain("edit src/a.ts · $0.25");
+  project.write("agents/gate", "");
+  expect((await running.ended).code).toBe(0);
+});

@@ -1,18 +1,23 @@
 /** `redrive status` and `redrive events`: the state of one job, and the recorded events. */
 import type { Engine } from "../../engine.ts";
+import { activityFromJson } from "../../item/agent-activity.ts";
 import { EVENT_TYPES, type Event, eventToJson } from "../../item/event.ts";
 import { isStanding } from "../../item/job.ts";
 import { refuseStanding, requireJob, requireLatestJob } from "../../queue/find-job.ts";
 import { type JobSummary, summarise, summaryToJson } from "../../queue/job-summary.ts";
 import { type RunningItem, readRunning, runningToJson } from "../../queue/running-items.ts";
 import { systemClock, toRfc3339 } from "../../std/clock.ts";
-import { asText, compact, stringifyJson } from "../../std/json.ts";
+import { asText, compact, type Json, stringifyJson } from "../../std/json.ts";
 import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { count, duration, flag, listOf } from "../options.ts";
 import { summaryText } from "../render/job-summary.ts";
-import { fit, type Screen } from "../render/text.ts";
+import { ProgressScreen, progressTerminal } from "../render/progress.ts";
+import { type AgentView, liveLines, type ProgressView } from "../render/progress-line.ts";
+import { RateMeter } from "../render/progress-state.ts";
+import { clean, fit, type Screen, secondsText } from "../render/text.ts";
+import { activityText, usageTexts } from "../render/usage.ts";
 import { untilInterrupted } from "../signals.ts";
 
 const POLL_MS = 500;
@@ -31,8 +36,9 @@ const status = command({
         const name = given ?? (await requireLatestJob(engine, context.terminal.cwd)).id;
         const summary = await (watch ? watchJob(context, engine, { name, stop }) : readSummary(engine, name));
         const running = await readRunning(engine, summary.jobId);
+        const now = await engine.now();
         const text = () =>
-          `${[summaryText(summary, context), ...runningLines(running, context)].join("\n")}\n`;
+          `${[summaryText(summary, context), ...runningLines(running, now, context)].join("\n")}\n`;
         const json = { ...summaryToJson(summary), running: running.map(runningToJson) };
         return context.answer(json, text, interrupt.exitCode ?? EXIT.done);
       }),
@@ -45,34 +51,80 @@ async function readSummary(engine: Engine, name: string): Promise<JobSummary> {
   return summarise(engine, job);
 }
 
-function runningLines(running: readonly RunningItem[], { columns }: Screen): readonly string[] {
+function runningLines(running: readonly RunningItem[], now: number, { columns }: Screen): readonly string[] {
   if (running.length === 0) return [];
-  const lines = running.map(
-    ({ itemId, progress }) => `  ${fit(`${itemId}  ${asText(progress)}`, columns - 2)}`,
-  );
+  const lines = running.map(({ itemId, startedAt, progress }) => {
+    const shown = progress && progressText(progress.value);
+    const elapsed = secondsText(Math.max(0, now - startedAt));
+    return `  ${fit([itemId, shown, elapsed].filter(Boolean).join("  "), columns - 2)}`;
+  });
   return ["", "Running:", ...lines];
 }
 
-/** Shows one status line on stderr: rewritten in place on a terminal, otherwise printed after each change. */
+function progressText(value: Json): string {
+  const activity = activityFromJson(value);
+  if (activity === undefined) return asText(value);
+  return [clean(activity.step), activityText(activity)].filter(Boolean).join(" · ");
+}
+
+/** Follows a job: live lines on a terminal, otherwise one line after each change. */
 async function watchJob(
   context: Context,
   engine: Engine,
   { name, stop }: { name: string; stop: AbortSignal },
 ): Promise<JobSummary> {
   const { stderr } = context.terminal;
+  const terminal = progressTerminal(context);
+  const screen = new ProgressScreen(stderr, terminal.columns);
+  const meter = new RateMeter();
   let shown = "";
   for (;;) {
     const summary = await readSummary(engine, name);
-    const { succeeded, dead, remaining, total } = summary;
-    const line = `${summary.jobId} ${summary.status}: ${succeeded} of ${total} done, ${dead} dead, ${remaining} left`;
-    if (line !== shown) stderr.write(stderr.isTTY ? `\r\x1b[2K${line}` : `${line}\n`);
-    shown = line;
+    if (terminal.isLive && summary.status === "running" && !stop.aborted) {
+      const view = await viewOf(engine, summary, meter);
+      screen.draw(liveLines(view, { columns: terminal.columns(), paint: terminal.paint }));
+    } else if (!terminal.isLive) {
+      const { succeeded, dead, remaining, total, usage } = summary;
+      const counts = `${succeeded} of ${total} done, ${dead} dead, ${remaining} left`;
+      const cost = usage === undefined ? "" : `, ${usageTexts(usage).join(", ")}`;
+      const line = `${summary.jobId} ${summary.status}: ${counts}${cost}`;
+      if (line !== shown) stderr.write(`${line}\n`);
+      shown = line;
+    }
     if (summary.status !== "running" || stop.aborted) {
-      if (stderr.isTTY) stderr.write("\r\x1b[2K");
+      screen.erase();
       return summary;
     }
     await systemClock.sleep(POLL_MS, stop);
   }
+}
+
+/** What the runner itself shows, read from the store. */
+async function viewOf(engine: Engine, { jobId }: JobSummary, meter: RateMeter): Promise<ProgressView> {
+  const counts = await engine.count(jobId);
+  const now = await engine.now();
+  const job = await engine.findJob(jobId);
+  meter.add(now, counts.done + counts.dead + counts.skipped);
+  const running = await readRunning(engine, jobId, { reportedOnly: false });
+  const [failure] = await engine.listErrors({ queue: jobId, origin: "work", limit: 1 });
+  return {
+    counts,
+    isTotalKnown: job?.intakeComplete ?? false,
+    retrying: 0,
+    rate: meter.rate(),
+    slowest: null,
+    agents: running.map((item) => agentOf(item, now)),
+    lastFailure: failure && clean([failure.itemId, failure.message].filter(Boolean).join(": ")),
+    waiting: job?.pause === undefined ? null : `the job is paused; to continue it: redrive continue ${jobId}`,
+    label: jobId,
+  };
+}
+
+function agentOf({ name, attempt, startedAt, progress }: RunningItem, now: number): AgentView {
+  const activity = progress && activityFromJson(progress.value);
+  const step = activity?.step ?? "running";
+  const elapsedMs = Math.max(0, now - startedAt);
+  return { name, attempt, elapsedMs, step, activity: activity && activityText(activity) };
 }
 
 const eventOptions = {

@@ -21,6 +21,8 @@ export interface ProgressView {
   readonly agents: readonly AgentView[];
   /** The maximum number of attempts per item; undefined if unknown. */
   readonly attemptsMax?: number | undefined;
+  /** The last failure, e.g. `order-7: cargo test failed with exit code 101`; undefined while nothing has failed. */
+  readonly lastFailure?: string | undefined;
   /** The reason why no item can run; null if items can run. */
   readonly waiting: string | null;
   readonly label: string;
@@ -29,6 +31,8 @@ export interface ProgressView {
 export interface AgentView extends Slowest {
   /** The current step, e.g. `step 2 of 5: shell: cargo test`. */
   readonly step: string;
+  /** What an agent did last and what it has cost, e.g. `Edit src/a.ts · $0.12`. */
+  readonly activity?: string | undefined;
 }
 
 export interface Slowest {
@@ -48,6 +52,10 @@ export function liveLines(view: ProgressView, options: Screen): readonly Line[] 
   const tint = view.waiting === null ? options.paint.dim : options.paint.yellow;
   for (const detail of detailTexts(view, columns - INDENT.length)) {
     lines.push({ text: INDENT + detail, painted: INDENT + tint(detail) });
+  }
+  if (view.lastFailure !== undefined) {
+    const text = fit(`last failure: ${view.lastFailure}`, columns - INDENT.length);
+    lines.push({ text: INDENT + text, painted: INDENT + options.paint.red(text) });
   }
   return lines;
 }
@@ -86,8 +94,12 @@ function agentText(
   const after = `  (${attemptText(agent, attemptsMax)}${secondsText(elapsedMs)})`;
   const label = fit(name, room.nameColumns);
   const before = `${label}${" ".repeat(room.nameColumns - width(label))}  `;
-  const step = fit(agent.step, Math.max(8, room.columns - room.nameColumns - 2 - after.length));
-  return fit(before + step + after, room.columns);
+  const columns = Math.max(8, room.columns - room.nameColumns - 2 - after.length);
+  const { activity } = agent;
+  if (activity === undefined) return fit(before + fit(agent.step, columns) + after, room.columns);
+  const step = fit(agent.step, Math.max(8, Math.floor(columns / 2)));
+  const done = fit(activity, Math.max(8, columns - width(step) - 3));
+  return fit(`${before}${step} · ${done}${after}`, room.columns);
 }
 
 /** Omits the maximum if it is exceeded, because a redrive may allow more attempts than the policy. */

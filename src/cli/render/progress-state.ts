@@ -1,7 +1,10 @@
 /** Tracks progress: the recent rate of finished items, and the running items. */
+import { activityFromJson } from "../../item/agent-activity.ts";
 import { itemName, type LeasedItem } from "../../item/item.ts";
 import type { Clock } from "../../std/clock.ts";
+import type { Json } from "../../std/json.ts";
 import type { AgentView, Slowest } from "./progress-line.ts";
+import { activityText } from "./usage.ts";
 
 export interface Rate {
   readonly perSecond: number;
@@ -62,6 +65,7 @@ interface Running {
   /** The start by the clock of this process, because the store's clock may differ. */
   readonly since: number;
   step?: string;
+  activity?: string | undefined;
 }
 
 export class RunningItems {
@@ -92,16 +96,25 @@ export class RunningItems {
 
   step(item: LeasedItem, step: string): void {
     const running = this.#byRef.get(item.ref);
-    if (running?.item.attempt === item.attempt) running.step = step;
+    if (running?.item.attempt !== item.attempt) return;
+    running.step = step;
+    running.activity = undefined;
+  }
+
+  /** Shows what an agent did last. Progress of another form is not shown. */
+  progress(item: LeasedItem, value: Json): void {
+    const running = this.#byRef.get(item.ref);
+    const activity = activityFromJson(value);
+    if (running?.item.attempt === item.attempt && activity) running.activity = activityText(activity);
   }
 
   /** Returns the items with a known step, longest running first. */
   agents(): readonly AgentView[] {
     const now = this.#clock.now();
-    return [...this.#byRef.values()].flatMap(({ item, since, step }) =>
+    return [...this.#byRef.values()].flatMap(({ item, since, step, activity }) =>
       step === undefined
         ? []
-        : [{ name: itemName(item), attempt: countedAttempt(item), elapsedMs: now - since, step }],
+        : [{ name: itemName(item), attempt: countedAttempt(item), elapsedMs: now - since, step, activity }],
     );
   }
 

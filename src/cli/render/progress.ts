@@ -5,10 +5,11 @@
  */
 import type { RedriveError } from "../../errors.ts";
 import type { Failure } from "../../item/failure.ts";
-import type { LeasedItem, Settlement } from "../../item/item.ts";
+import { itemName, type LeasedItem, type Settlement } from "../../item/item.ts";
 import type { Outcome } from "../../item/settlement.ts";
 import type { RunObserver } from "../../runner/run-options.ts";
 import { type Clock, systemClock } from "../../std/clock.ts";
+import type { Json } from "../../std/json.ts";
 import { failureTitle } from "../../triage/title.ts";
 import type { Context } from "../context.ts";
 import { liveLines, type ProgressCounts, plainLine } from "./progress-line.ts";
@@ -81,6 +82,7 @@ export class Progress implements Observed {
   #obstacleShownAt = Number.NEGATIVE_INFINITY;
   #parkedUntil = 0;
   #parked = "";
+  #lastFailure: string | undefined;
   #reported = "";
 
   constructor(terminal: ProgressTerminal) {
@@ -112,6 +114,7 @@ export class Progress implements Observed {
   settled(item: LeasedItem, { verdict }: Settlement, outcome: Outcome): void {
     if (this.#work === undefined) return;
     this.#work.running.ended(item);
+    if (outcome.kind === "failed") this.#lastFailure = failureText(item, outcome.failure);
     this.#reportObstacle(outcome);
     if (verdict.kind === "retry") this.#retrying.add(item.ref);
     else if (verdict.kind === "park") {
@@ -123,6 +126,10 @@ export class Progress implements Observed {
   /** Reports the step that an item's agent begins, counted from 0. */
   step(item: LeasedItem, index: number, total: number, label: string): void {
     this.#work?.running.step(item, `step ${index + 1} of ${total}: ${label}`);
+  }
+
+  progress(item: LeasedItem, value: Json): void {
+    this.#work?.running.progress(item, value);
   }
 
   wait(failure: Failure, delayMs: number): void {
@@ -224,6 +231,7 @@ export class Progress implements Observed {
       rate: this.#meter.rate(),
       slowest: running.slowest(),
       agents: running.agents(),
+      lastFailure: this.#lastFailure,
       attemptsMax,
       waiting: this.#waiting(),
       label,
@@ -247,6 +255,11 @@ export class Progress implements Observed {
   #columns(): number {
     return this.#terminal.columns() || COLUMNS_WHEN_UNKNOWN;
   }
+}
+
+/** Example: `order-7: cargo test failed with exit code 101`. */
+function failureText(item: LeasedItem, failure: Failure): string {
+  return clean(`${itemName(item)}: ${failure.errorMessage}`);
 }
 
 const CLEAR_BELOW = "\x1b[J";

@@ -1,7 +1,8 @@
 /** Renders what agents used: `$1.23`, `42k tokens`, `17 turns`. */
 import { usdText } from "../../agent/budget.ts";
+import type { AgentActivity } from "../../item/agent-activity.ts";
 import type { AgentUsage } from "../../item/agent-usage.ts";
-import { counted } from "./text.ts";
+import { clean, counted } from "./text.ts";
 
 /** Returns one text per figure that is known. */
 export function usageTexts({ costUsd, inputTokens, outputTokens, turns }: AgentUsage): readonly string[] {
@@ -16,6 +17,12 @@ export function usageTexts({ costUsd, inputTokens, outputTokens, turns }: AgentU
 /** Renders the cost, or the tokens if no cost is known; empty if neither is. */
 export function costText(usage: AgentUsage | undefined): string {
   return (usage && usageTexts(usage)[0]) ?? "";
+}
+
+/** Renders what an agent did last and its cost; undefined if it has reported neither. */
+export function activityText({ action, usage }: AgentActivity): string | undefined {
+  const text = [action ?? "", costText(usage)].filter((part) => part !== "").join(" · ");
+  return text === "" ? undefined : clean(text);
 }
 
 function shortNumber(count: number): string {
