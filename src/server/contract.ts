@@ -5,6 +5,7 @@
 import type * as z from "zod";
 import { groupActionRoutes } from "./contract/group-actions.ts";
 import { groupRoutes } from "./contract/groups.ts";
+import { jobControlRoutes } from "./contract/job-control.ts";
 import { jobRoutes } from "./contract/jobs.ts";
 import { letterActionRoutes } from "./contract/letter-actions.ts";
 import { letterRoutes } from "./contract/letters.ts";
@@ -28,6 +29,7 @@ export const ROUTES = {
   ...groupActionRoutes,
   ...operationRoutes,
   ...jobRoutes,
+  ...jobControlRoutes,
   ...queueRoutes,
   ...trendRoutes,
   ...scheduleRoutes,

@@ -6,6 +6,7 @@ import { ROUTES, type RouteName } from "./contract.ts";
 import { groupActionHandlers } from "./routes/group-actions.ts";
 import { groupHandlers } from "./routes/groups.ts";
 import { itemHandlers } from "./routes/items.ts";
+import { jobControlHandlers } from "./routes/job-control.ts";
 import { jobHandlers } from "./routes/jobs.ts";
 import { letterActionHandlers } from "./routes/letter-actions.ts";
 import { letterHandlers } from "./routes/letters.ts";
@@ -25,6 +26,7 @@ const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> }
   ...groupActionHandlers,
   ...operationHandlers,
   ...jobHandlers,
+  ...jobControlHandlers,
   ...queueHandlers,
   ...trendHandlers,
   ...queueItemHandlers,

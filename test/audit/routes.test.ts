@@ -33,6 +33,15 @@ const endedJob = async ({ engine }: Stocked) => {
   await engine.createJob({ id: "night", name: "night", kind: "map", spec: {} });
   await engine.changeJob("night", { status: "stopped", intakeComplete: true });
 };
+const night = { job: "night" };
+const nightItem = { ...night, item_id: "n-1" };
+/** A job of a runner that is alive, with one item that waits. */
+const runningJob = async ({ engine }: Stocked) => {
+  await engine.createJob({ id: "night", name: "night", kind: "map", spec: {} });
+  await engine.add("night", [{ itemId: "n-1", data: 1 }]);
+  const self = { host: "here", pid: 1, processStart: "0", ttlMs: 60_000 };
+  await engine.registerHolder({ ...self, id: "runner", queue: "night" });
+};
 const target = async ({ engine }: Stocked) => {
   const { setTarget } = await import("../../src/delivery/target-settings.ts");
   await setTarget(engine, "billing", { url: "http://127.0.0.1:9/" });
@@ -149,6 +158,42 @@ const CHANGES: {
       });
       await client.call("POST /operations/{operation_id}/undo", { params: { operation_id } });
     },
+  },
+  "POST /jobs/{job}/stop": {
+    leaves: "job_stop_requested",
+    before: runningJob,
+    call: (client) => client.call("POST /jobs/{job}/stop", { params: night }),
+  },
+  "POST /jobs/{job}/pause": {
+    leaves: "queue_paused",
+    before: runningJob,
+    call: (client) => client.call("POST /jobs/{job}/pause", { params: night, body: {} }),
+  },
+  "POST /jobs/{job}/continue": {
+    leaves: "queue_resumed",
+    before: async (store) => {
+      await runningJob(store);
+      await paused(store, "night");
+    },
+    call: (client) => client.call("POST /jobs/{job}/continue", { params: night }),
+  },
+  "POST /jobs/{job}/items/{item_id}/stop": {
+    leaves: "item_stop_requested",
+    before: runningJob,
+    call: (client) => client.call("POST /jobs/{job}/items/{item_id}/stop", { params: nightItem }),
+  },
+  "POST /jobs/{job}/items/{item_id}/skip": {
+    leaves: "item_skip_requested",
+    before: runningJob,
+    call: (client) => client.call("POST /jobs/{job}/items/{item_id}/skip", { params: nightItem }),
+  },
+  "POST /jobs/{job}/items/{item_id}/continue": {
+    leaves: "item_released",
+    before: async (store) => {
+      await runningJob(store);
+      await store.engine.hold("night", ["n-1"], { author: "test" });
+    },
+    call: (client) => client.call("POST /jobs/{job}/items/{item_id}/continue", { params: nightItem }),
   },
   "POST /jobs/{job}/dismiss": {
     leaves: "job_dismissed",

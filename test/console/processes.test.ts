@@ -90,3 +90,23 @@ test("a letter shows what its agent committed and what it left uncommitted", asy
   await page.getByRole("img", { name: "Items by state: 1 dead" }).waitFor();
   expect(await axeFindings(page)).toEqual([]);
 });
+
+test("an item of a running map is skipped, and the map is paused, continued and stopped", async () => {
+  const { console, folder: home } = await onDisk();
+  const map = ["map", "--name", "charges", "-j", "1", "--quiet", "--", "sh", "-c", WAITS, "x", "{}"];
+  const running = startRedrive(map, { home, stdin: "first\nsecond\nthird\n" });
+  const page = await console.open("/jobs");
+  await page.getByRole("link", { name: "charges-" }).click();
+  const now = page.getByRole("listitem").filter({ hasText: "charging first" });
+  await now.getByRole("button", { name: "Skip" }).click();
+  await page.getByRole("listitem").filter({ hasText: "charging second" }).waitFor();
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByText("Ⅱpaused").waitFor();
+  await page.getByRole("button", { name: "Resume", exact: true }).click();
+  await page.getByText("▸running").first().waitFor();
+  await page.getByRole("button", { name: "Stop", exact: true }).first().click();
+  await running.ended;
+  await page.getByText("The job has not finished.").waitFor();
+  const counts = await console.engine.count((await console.engine.listJobs({ limit: 1 }))[0]?.id ?? "");
+  expect(counts).toMatchObject({ skipped: 1, ready: 2, dead: 0 });
+});

@@ -6,7 +6,7 @@ import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
 import { quoted } from "../data/search.ts";
 import { May } from "../shell/session.tsx";
-import { Action } from "../ui/action.tsx";
+import { Action, PauseAction } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
 import { SameAsCommand } from "../ui/copy.tsx";
 import { FormDialog, TextField } from "../ui/form.tsx";
@@ -42,7 +42,7 @@ function Shown({ job }: { readonly job: Job }) {
         title={id}
         facts={
           <>
-            <State name={job.status} />
+            <State name={job.is_paused === true && job.status === "running" ? "paused" : job.status} />
             <span>{job.kind}</span>
             <span>
               started <Time at={job.started_at} />, took {durationText(job.duration_ms)}
@@ -76,7 +76,7 @@ function Shown({ job }: { readonly job: Job }) {
       <Continue job={job} />
       <div className="grid grid-cols-1 items-start gap-3 xl:grid-cols-2">
         <div className="min-w-0 space-y-3">
-          <RunningItems job={id} isActive={job.status === "running"} />
+          <RunningItems canControl job={id} isActive={job.status === "running"} />
           <WhatFailed job={job} />
           <ItemGrid job={id} total={total} />
         </div>
@@ -132,8 +132,24 @@ function Continue({ job: { job_id: id, status, dismissed } }: { readonly job: Jo
 
 function Actions({ job }: { readonly job: Job }) {
   const [isDeleting, setDeleting] = useState(false);
-  const { job_id: id, status, dismissed } = job;
-  if (status === "running") return null;
+  const { job_id: id, status, dismissed, is_paused: isPaused = false } = job;
+  const params = { job: id };
+  if (status === "running")
+    return (
+      <May atLeast="operator">
+        <PauseAction
+          isPaused={isPaused}
+          pause={() => call("POST /jobs/{job}/pause", { params, body: {} })}
+          resume={() => call("POST /jobs/{job}/continue", { params })}
+        />
+        <Action
+          tone="danger"
+          label="Stop"
+          title="Running attempts are ended and do not count; the job can be resumed"
+          act={() => call("POST /jobs/{job}/stop", { params })}
+        />
+      </May>
+    );
   return (
     <>
       <May atLeast="operator">

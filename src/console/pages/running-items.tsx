@@ -4,6 +4,8 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
+import { May } from "../shell/session.tsx";
+import { Action } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
 import { middle, plural } from "../ui/numbers.ts";
 import { Panel } from "../ui/panel.tsx";
@@ -19,9 +21,11 @@ const SHOWN = 50;
 interface RunningItemsProps {
   readonly job: string;
   readonly isActive: boolean;
+  /** Items of maps and workflows can be stopped and skipped; those of queues belong to workers. */
+  readonly canControl?: boolean;
 }
 
-export function RunningItems({ job, isActive }: RunningItemsProps) {
+export function RunningItems({ job, isActive, canControl = false }: RunningItemsProps) {
   const [open, setOpen] = useState<string>();
   const running = useQuery({
     queryKey: ["job", job, "running"],
@@ -37,7 +41,13 @@ export function RunningItems({ job, isActive }: RunningItemsProps) {
       <ul className="max-h-[32rem] divide-y divide-line overflow-auto">
         {rows.map((row) => (
           <li key={row.item_id}>
-            <Entry job={job} row={row} isOpen={open === row.item_id} onOpen={setOpen} />
+            <Entry
+              job={job}
+              row={row}
+              canControl={canControl}
+              isOpen={open === row.item_id}
+              onOpen={setOpen}
+            />
           </li>
         ))}
       </ul>
@@ -49,10 +59,11 @@ interface EntryProps {
   readonly job: string;
   readonly row: Running;
   readonly isOpen: boolean;
+  readonly canControl: boolean;
   readonly onOpen: (item: string | undefined) => void;
 }
 
-function Entry({ job, row, isOpen, onOpen }: EntryProps) {
+function Entry({ job, row, isOpen, canControl, onOpen }: EntryProps) {
   const { item_id: item, name, attempt, started_at, step, last_line: line, usage } = row;
   const now = useNow();
   const facts = [
@@ -82,6 +93,20 @@ function Entry({ job, row, isOpen, onOpen }: EntryProps) {
         <span className="whitespace-nowrap text-muted" title={`since ${started_at}`}>
           {durationText(Math.max(0, now - Date.parse(started_at)))}
         </span>
+        {canControl && (
+          <May atLeast="operator">
+            <Action
+              label="Stop"
+              title="The attempt is ended and does not count; the item is held"
+              act={() => call("POST /jobs/{job}/items/{item_id}/stop", { params: { job, item_id: item } })}
+            />
+            <Action
+              label="Skip"
+              title="The attempt is ended, and the item does not run again"
+              act={() => call("POST /jobs/{job}/items/{item_id}/skip", { params: { job, item_id: item } })}
+            />
+          </May>
+        )}
         <Button aria-expanded={isOpen} onClick={() => onOpen(isOpen ? undefined : item)}>
           {isOpen ? "Hide" : "Output"}
         </Button>

@@ -190,6 +190,7 @@ export const job = z
     command: z.string(),
     cwd: z.string().nullable(),
     dismissed: z.boolean(),
+    is_paused: z.boolean().optional().meta({ description: "given where one job is shown" }),
     usage: z
       .looseObject({ cost_usd: z.number().optional(), turns: z.number().optional() })
       .optional()

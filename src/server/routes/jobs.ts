@@ -1,5 +1,6 @@
 /** Handlers of the routes of jobs. */
-import { ENDING_KINDS } from "../../item/job.ts";
+import type { Engine } from "../../engine.ts";
+import { ENDING_KINDS, type Job } from "../../item/job.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { summarise } from "../../queue/job-summary.ts";
 import { readRunningItems } from "../../run/running-items.ts";
@@ -24,8 +25,7 @@ export const jobHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name
   },
 
   "GET /jobs/{job}": async ({ engine }, { params }) => {
-    const job = await requireJob(engine, params.job);
-    return jobToJson(job, await summarise(engine, job));
+    return jobDocument(engine, await requireJob(engine, params.job));
   },
 
   "GET /jobs/{job}/running": async ({ engine, home, redactor }, { params, query }) => {
@@ -55,6 +55,11 @@ export const jobHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name
     return deletionToJson(await deleteJob(engine, job, options));
   },
 };
+
+/** A job as it is shown by itself. */
+export async function jobDocument(engine: Engine, job: Job) {
+  return { ...jobToJson(job, await summarise(engine, job)), is_paused: job.pause !== undefined };
+}
 
 function deletionToJson(deletion: JobDeletion): JsonObject {
   const { jobId, items, waiting, closed, worktrees, branchesLeft, reasons, archive } = deletion;
