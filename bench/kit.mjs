@@ -58,8 +58,8 @@ export async function timed(action) {
 // The shell's `time` measures the CPU time of a whole process tree; Node measures only its own.
 const TIMER = 'TIMEFORMAT="%U %S"; { time "$@" 2>"$BENCH_STDERR"; } 2>&3';
 
-/** Runs a command to its end. Returns wall time, CPU time including its children, and its output. */
-export function runTimed(argv, { folder, env = {}, stdin = "/dev/null" }) {
+/** Runs a command to its end; `status` is the expected exit code. Returns wall time, CPU time including its children, and its output. */
+export function runTimed(argv, { folder, env = {}, stdin = "/dev/null", status = 0 }) {
   const timesPath = join(folder, "times");
   const outputPath = join(folder, "stdout");
   const errorsPath = join(folder, "stderr");
@@ -73,7 +73,7 @@ export function runTimed(argv, { folder, env = {}, stdin = "/dev/null" }) {
   });
   const wallMs = performance.now() - start;
   for (const file of [input, times, output]) closeSync(file);
-  if (child.status !== 0) {
+  if (child.status !== status) {
     throw new Error(
       `${argv.slice(0, 4).join(" ")} ended with ${child.status}: ${readFileSync(errorsPath, "utf8").slice(0, 500)}`,
     );
