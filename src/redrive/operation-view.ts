@@ -1,7 +1,7 @@
 /** An operation with the letters that it selected and the reasons for refusals, for people and programs. Reads only. */
 import type { Engine } from "../engine.ts";
 import { type Operation, operationToJson, type SelectedLetter } from "../item/operation.ts";
-import type { JsonObject } from "../std/json.ts";
+import { isJsonObject, type JsonObject } from "../std/json.ts";
 import { requireOperation } from "./operation.ts";
 
 export interface OperationView {
@@ -27,12 +27,17 @@ export function operationViewToJson({ operation, refusals, letters }: OperationV
   return {
     ...operationToJson(operation),
     force: operation.force,
-    filter: { ...operation.filter },
-    plan: operation.plan,
+    ...requestToJson(operation),
     progress: operation.progress,
     refusals: refusals.map((refusal) => ({ ...refusal })),
     letters: letters.map(selectedToJson),
   };
+}
+
+/** What was asked for. A preview of the server has frozen its letters, so its filter is the one of the request. */
+function requestToJson({ filter, plan }: Operation): JsonObject {
+  const { asked, held_until: _, host: __, ...rest } = plan;
+  return { filter: isJsonObject(asked) ? asked : { ...filter }, plan: rest };
 }
 
 export function selectedToJson({ itemId, signature, status, reason }: SelectedLetter): JsonObject {

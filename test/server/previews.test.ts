@@ -61,4 +61,7 @@ test("once it is started, it is an operation like any other", async () => {
   const { client, id, count, ids } = await previewed();
   await client.call("POST /operations", { body: { selection_id: id, count } });
   expect(await ids("ops", "list")).toEqual([id]);
+  const shown = await client.call("GET /operations/{operation_id}", { params: { operation_id: id } });
+  expect(shown).toMatchObject({ filter: { queue: "orders" }, plan: {} }); // what was asked, not how it was frozen
+  expect(shown.plan).toEqual({});
 });
