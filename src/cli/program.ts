@@ -61,6 +61,9 @@ const SECTIONS: Readonly<Record<string, readonly (Single | Family)[]>> = {
       skip: "Skip an item: its running attempt is ended, and it does not run again.",
       cancel: "Cancel a job: stop it and dismiss it, so that `redrive resume` without a job ignores it.",
     }),
+    single(() => import("./commands/attach.ts"), {
+      attach: "Open a shell in the worktree of an item, with the environment of its steps.",
+    }),
     single(() => import("./commands/logs.ts"), {
       logs: "Print the output of an item's attempt or of a workflow phase, even while it runs.",
     }),

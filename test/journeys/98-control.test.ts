@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { until } from "../support/until.ts";
-import { openFolder, type Project } from "./project.ts";
+import { openFolder, openProject, type Project } from "./project.ts";
 import { isAlive, SOUND } from "./workshop.ts";
 
 /** Each item writes its pid and hangs until its gate is there. A child of it hangs too. */
@@ -102,4 +102,23 @@ it("a job is paused, continued and stopped; what ran is released without a count
   expect(cancelled.code).toBe(0);
   expect((await project.do("resume")).code).toBe(4);
   expect(await project.check()).toBe(SOUND);
+});
+
+it("attach opens a shell in the worktree that is kept for a letter, with the environment of its steps", async () => {
+  const project = openProject();
+  const agent_template = [{ shell: "echo half-done > work.txt; exit 1" }];
+  await project.runWorkflow({
+    name: "broken",
+    env: { COLOR: "blue" },
+    map: { input: { command: "echo one" }, agent_template },
+    error_policy: { retry_config: { max_attempts: 1 } },
+  });
+  const attached = await project.run(["attach", "broken", "one"], {
+    ...project.here,
+    env: { ...project.here.env, SHELL: "/bin/sh" },
+    stdin: 'cat work.txt; echo "$REDRIVE_ITEM $COLOR"; exit 7\n',
+  });
+  expect(attached.stdout).toBe("half-done\none blue\n");
+  expect(attached.code).toBe(7);
+  expect((await project.do("attach", "broken", "two")).code).toBe(4);
 });
