@@ -4,6 +4,8 @@ import react from "@vitejs/plugin-react";
 import { build } from "vite";
 
 export async function buildConsole(outDir) {
+  // Test runners set another value, with which Vite bundles the development build of React.
+  process.env.NODE_ENV = "production";
   await build({
     configFile: false,
     root: "src/console",
