@@ -139,7 +139,8 @@ export interface Engine {
   revoke(holderId: string, options: { readonly isProcessDead: boolean }): Promise<boolean>;
   /** Removes the holder. Returns false without a change while it holds a lease. */
   unregisterHolder(holderId: string): Promise<boolean>;
-  listHolders(): Promise<readonly Holder[]>;
+  /** Lists the registered holders of one queue or of all, in the order of their registration. */
+  listHolders(filter?: { readonly queue?: string }): Promise<readonly Holder[]>;
   /** Lists the leases of a holder, for the reaper to settle as lost. */
   listLeases(holderId: string): Promise<readonly LeasedItem[]>;
   /**

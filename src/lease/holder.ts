@@ -73,7 +73,7 @@ export async function runExclusively<T>(
 
 /** Throws unless this process registered first. Holders are listed in registration order, so exactly one process wins. */
 async function refuseSecond(engine: Engine, jobId: string, ownId: string): Promise<void> {
-  const present = (await engine.listHolders()).filter((one) => one.queue === jobId && !isGone(one));
+  const present = (await engine.listHolders({ queue: jobId })).filter((one) => !isGone(one));
   const [first] = present;
   if (first === undefined || first.id === ownId) return;
   throw new RedriveError("job_running", `Process ${first.pid} is running the job ${jobId}.`, {

@@ -35,9 +35,7 @@ export interface ReapOptions {
 export async function reap(options: ReapOptions): Promise<number> {
   const { engine, queue, selfId } = options;
   const find = async () =>
-    (await engine.listHolders()).filter(
-      (holder) => holder.queue === queue && holder.id !== selfId && isGone(holder),
-    );
+    (await engine.listHolders({ queue })).filter((holder) => holder.id !== selfId && isGone(holder));
   let gone = await find();
   if (gone.some(({ expired }) => expired)) {
     await engine.heartbeat(selfId); // updates the store's clock: after a clock step, live holders look expired

@@ -120,13 +120,11 @@ export async function statusOf(engine: Engine, job: Job): Promise<JobStatus> {
 }
 
 export async function hasRunner(engine: Engine, queue: string): Promise<boolean> {
-  const holders = await engine.listHolders();
-  return holders.some((holder) => holder.queue === queue && !isGone(holder));
+  return (await engine.listHolders({ queue })).some((holder) => !isGone(holder));
 }
 
 export async function hasOtherRunner(engine: Engine, queue: string): Promise<boolean> {
-  const holders = await engine.listHolders();
-  return holders.some((holder) => holder.queue === queue && !isGone(holder) && !isOwn(holder));
+  return (await engine.listHolders({ queue })).some((holder) => !isGone(holder) && !isOwn(holder));
 }
 
 /** Converts a summary to its public JSON form. */

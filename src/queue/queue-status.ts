@@ -79,7 +79,7 @@ export async function summariseStanding<Spec extends QueueSpec>(
     parkedUntil: gate.parkedUntil,
     parkedFor: gate.parkedFor,
     oldestReadyMs: await oldestReadyMs(engine, job.id, now),
-    workers: await workersOf(engine, job.id, holders ?? (await engine.listHolders())),
+    workers: await workersOf(engine, job.id, holders ?? (await engine.listHolders({ queue: job.id }))),
   }) as QueueSummary<Spec>;
 }
 

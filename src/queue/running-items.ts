@@ -23,7 +23,7 @@ export async function readRunning(
   queue: string,
   { reportedOnly = true }: { readonly reportedOnly?: boolean } = {},
 ): Promise<readonly RunningItem[]> {
-  const holders = (await engine.listHolders()).filter((holder) => holder.queue === queue);
+  const holders = await engine.listHolders({ queue });
   const leases = (await Promise.all(holders.map(({ id }) => engine.listLeases(id)))).flat();
   if (leases.length === 0) return [];
   const itemIds = leases.map(({ itemId }) => itemId);

@@ -22,6 +22,23 @@ function holders(test: Declare): void {
     expect(await bench.engine.listHolders()).toEqual([]);
   });
 
+  test("the holders of one queue are listed alone", async (bench) => {
+    await bench.job("job-2");
+    await bench.engine.registerHolder(newHolder("holder-1"));
+    const other = await bench.engine.registerHolder({ ...newHolder("holder-2"), queue: "job-2" });
+    expect(await bench.engine.listHolders({ queue: "job-2" })).toEqual([other]);
+    expect(await bench.engine.listHolders({ queue: "job-9" })).toEqual([]);
+    expect(await bench.engine.listHolders()).toHaveLength(2);
+  });
+
+  test("an item is found by its id before those whose ids begin with it, in one queue", async (bench) => {
+    await bench.add("a-10", "a-1", "a-11");
+    const ids = async (limit: number) =>
+      (await bench.engine.findItems("a-1", { queue: QUEUE, limit })).map(({ itemId }) => itemId);
+    expect([await ids(1), await ids(9)]).toEqual([["a-1"], ["a-1", "a-10", "a-11"]]);
+    expect(await bench.engine.findItems("a-1", { queue: "job-9", limit: 1 })).toEqual([]);
+  });
+
   test("a holder that registers once more, because no answer came, is the same one", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");

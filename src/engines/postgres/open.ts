@@ -53,7 +53,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     heartbeat: (holderId) => heartbeats.heartbeat(holderId),
     revoke: (holderId, options) => heartbeats.revoke(holderId, options),
     unregisterHolder: (holderId) => heartbeats.unregisterHolder(holderId),
-    listHolders: () => readSnapshot((tx) => runOn(tx, listHolders), GLANCE),
+    listHolders: (filter) => readSnapshot((tx) => runOn(tx, (db) => listHolders(db, filter)), GLANCE),
     settleAndLease: (holderId, request) => steps.settleAndLease(holderId, request),
     watch: async (queue, notify) => {
       await session.readCommitted((tx) => runOn(tx, (db) => queueNo(db, queue)));

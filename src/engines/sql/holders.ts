@@ -50,10 +50,12 @@ export function* unregisterHolder(db: Db, holderId: string): Step<boolean> {
   return true;
 }
 
-export function* listHolders(db: Db): Step<Holder[]> {
+export function* listHolders(db: Db, { queue }: { readonly queue?: string } = {}): Step<Holder[]> {
+  const ofQueue = "AND h.queue = (SELECT no FROM queues WHERE name = ?)";
   const rows = yield* db.all<object>(
     `SELECT h.id, q.name AS queue, h.host, h.pid, h.process_start, h.ttl_ms, h.expires_at
-       FROM holders h JOIN queues q ON q.no = h.queue WHERE h.gone = 0 ORDER BY h.no`,
+       FROM holders h JOIN queues q ON q.no = h.queue WHERE h.gone = 0 ${queue === undefined ? "" : ofQueue} ORDER BY h.no`,
+    ...(queue === undefined ? [] : [queue]),
   );
   return rows.map((row) => {
     const holder = objectOf<Omit<Holder, "expired">>(row);

@@ -53,21 +53,32 @@ function* readItems(db: Db, chosen: string, ...values: readonly SqlValue[]): Ste
   return rows.map(itemOf);
 }
 
-/** Finds items by id or prefix: searches a range of the unique index, once per queue. */
-export function findItems(
+/** Finds items by id or prefix. Searches a range of the unique index in the queue, or once per queue. */
+export function* findItems(
   db: Db,
   idOrPrefix: string,
-  where: { readonly queue?: string; readonly limit: number },
+  { queue, limit }: { readonly queue?: string; readonly limit: number },
 ): Step<Item[]> {
-  return readItems(
+  if (queue !== undefined && limit === 1) {
+    // The exact item comes first, and a prefix may begin very many ids.
+    const exact = yield* readItems(
+      db,
+      "SELECT i.*, 0 AS rank FROM items i WHERE i.queue = (SELECT no FROM queues WHERE name = ?2) AND i.item_id = ?1",
+      idOrPrefix,
+      queue,
+    );
+    if (exact.length > 0) return exact;
+  }
+  const ofQueue = queue === undefined ? "true" : "q.name = ?4";
+  return yield* readItems(
     db,
     `SELECT i.*, CASE i.item_id WHEN ?1 THEN 0 ELSE 1 END AS rank
        FROM queues q ${db.sql.joinInOrder} items i ON i.queue = q.no AND i.item_id >= ?1 AND i.item_id < ?2
-      WHERE ${db.sql.typed("?3", "text")} IS NULL OR q.name = ?3 ORDER BY rank, i.ref LIMIT ?4`,
+      WHERE ${ofQueue} ORDER BY rank, i.ref LIMIT ?3`,
     idOrPrefix,
     `${idOrPrefix}\u{10ffff}`,
-    where.queue ?? null,
-    where.limit,
+    limit,
+    ...(queue === undefined ? [] : [queue]),
   );
 }
 

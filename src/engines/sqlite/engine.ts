@@ -45,7 +45,7 @@ export function engineOf(session: Session): Engine {
       session.requireSound();
       return write((db) => heartbeat(db, holderId));
     },
-    listHolders: () => transactions.readOnce(listHolders),
+    listHolders: (filter) => transactions.readOnce((db) => listHolders(db, filter)),
     settleAndLease: (holderId, request) => session.write(() => settleAndLease(session, holderId, request)),
     watch: async (queue, notify) => watchQueue(session, queue, notify),
     listLetters: async (query) => {

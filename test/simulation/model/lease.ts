@@ -48,9 +48,10 @@ export function unregisterHolder(store: Store, holderId: string): boolean {
 }
 
 /** In the order in which they entered. */
-export function listHolders(store: Store): readonly Holder[] {
+export function listHolders(store: Store, { queue }: { queue?: string } = {}): readonly Holder[] {
   const now = store.now;
-  return [...store.holders.values()].map((holder) => holderOf(holder, now));
+  const all = [...store.holders.values()].map((holder) => holderOf(holder, now));
+  return all.filter((holder) => queue === undefined || holder.queue === queue);
 }
 
 /** By age of the item. Empty for a holder that is not known. */
