@@ -129,6 +129,24 @@ describe("how a group stands", () => {
     expect(text).not.toContain("groups open");
   });
 
+  test("offers to repeat what helped most letters before", () => {
+    const record = { ...RECORD, state: "open" } as const;
+    const textOf = (...fixes: Parameters<typeof groupText>[1]) =>
+      groupText({ group: GROUP, record, samples: [] }, fixes, { ...SCREEN, columns: 200 });
+    const { signature } = RECORD;
+    const edited = { ...FIX, kind: "manual_fix", count: 20, editId: "op-e" } as const;
+    const set = edit({ set: [{ path: "country", value: '"GB"' }] });
+    expect(textOf({ fix: FIX }, { fix: edited, edit: set })).toMatch(
+      new RegExp(
+        `edit --group ${signature} --set 'country="GB"' --dry-run +this edit helped 20 letters before`,
+      ),
+    );
+    expect(textOf({ fix: FIX })).toMatch(
+      new RegExp(`retry orders --group ${signature} +retrying unchanged helped 12 letters before`),
+    );
+    expect(textOf({ fix: { ...edited } })).not.toContain("helped 20");
+  });
+
   test("without letters there is nothing to retry", () => {
     const group = { ...GROUP, count: 0, jobs: [], state: "resolved" } as const;
     const text = groupText({ group, record: { ...RECORD, state: "resolved" }, samples: [] }, [], SCREEN);

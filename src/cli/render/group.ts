@@ -106,7 +106,7 @@ export function groupText(
     ["Samples", samples.join(", ")],
     ["Pattern", record.pattern],
   ];
-  const next = { title: "Next", next: stepsOf(group) };
+  const next = { title: "Next", next: [...helpingSteps(group, fixes), ...stepsOf(group)] };
   return detailsText(
     [{ ...titleOf(group.signature), facts }, ...knownSections(record, fixes, screen), next],
     screen,
@@ -158,6 +158,27 @@ function stepsOf({ signature, count, state, jobs: [job] }: GroupSummary): readon
     `redrive groups explain ${signature}`,
     state !== "open" && `redrive groups open ${signature}`,
   ].flatMap((command) => (command ? [[command] as const] : []));
+}
+
+/** Offers to repeat what helped most letters before. The next redrive after an edit is among the other steps. */
+function helpingSteps(
+  { signature, count, jobs: [job] }: GroupSummary,
+  fixes: readonly KnownFix[],
+): readonly Step[] {
+  const best = fixes.toSorted((a, b) => b.fix.count - a.fix.count)[0];
+  if (best === undefined || count === 0) return [];
+  const helped = `helped ${lettersText(best.fix.count)} before`;
+  const set = best.edit?.plan.set;
+  if (best.fix.kind === "requeue")
+    return job === undefined
+      ? []
+      : [[`redrive dlq retry ${clean(job)} --group ${signature}`, `retrying unchanged ${helped}`]];
+  if (best.fix.kind !== "manual_fix" || !Array.isArray(set) || set.length === 0) return [];
+  const options = set.map((setting) =>
+    isJsonObject(setting) ? `--set '${setting.path}=${setting.value}'` : "",
+  );
+  if (options.some((option) => option === "" || option.split("'").length !== 3)) return [];
+  return [[`redrive dlq edit --group ${signature} ${options.join(" ")} --dry-run`, `this edit ${helped}`]];
 }
 
 /** Formats a fix with its time and effect: `2026-11-04 12:30  12 letters succeeded: …`. */
