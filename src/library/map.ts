@@ -315,7 +315,7 @@ async function reopen(engine: Engine, job: Job, spec: JsonObject): Promise<Job> 
 }
 
 /** Items and results are pages in the same order, so each result follows its item. */
-async function* resultsOf<Item, Result>(engine: Engine, queue: string) {
+export async function* resultsOf<Item, Result>(engine: Engine, queue: string) {
   for (let after = 0; ; ) {
     const items = await engine.listItems({ queue, states: ["done"], after, limit: PAGE_MAX });
     const last = items.at(-1);

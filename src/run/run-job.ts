@@ -66,8 +66,21 @@ export interface RunDeps extends RunnerSettings {
 }
 
 /** Dependencies of a run that can be stopped through the store too. */
-export function controlled(deps: RunDeps, { control }: JobRuntime): RunDeps {
+export function controlled(deps: RunDeps, { control }: Pick<JobRuntime, "control">): RunDeps {
   return { ...deps, stop: control.stop, control };
+}
+
+/** Obeys requests to stop the job or its items, also while a function of this program runs them. */
+async function withControl<T>(job: Job, deps: RunDeps, action: (deps: RunDeps) => Promise<T>): Promise<T> {
+  if (deps.control !== undefined) return action(deps);
+  const { engine, clock = systemClock, stop } = deps;
+  const control = new JobControl({ engine, queue: job.id, clock, stop });
+  try {
+    await control.start();
+    return await action(controlled(deps, { control }));
+  } finally {
+    await control.close();
+  }
 }
 
 export interface JobHandler
@@ -233,7 +246,7 @@ export async function runJob(
   try {
     const result = await recordingErrors(deps.engine, job.id, () =>
       work !== undefined
-        ? runHandler(work, deps, options)
+        ? withControl(job, deps, (own) => runHandler(work, own, options))
         : withJobRuntime(job, { ...deps, onNotice }, async (jobRuntime) =>
             runHandler(await openJobHandler(job, jobRuntime), controlled(deps, jobRuntime), options),
           ),

@@ -193,6 +193,49 @@ onEveryStore("a store", (store) => {
     await expect(redrive.jobs.get("none")).rejects.toMatchObject({ code: "job_not_found" });
   });
 
+  it("jobs: results, pause, continue, skip, stop and cancel of a running map", async () => {
+    const redrive = await store.open({ author: "ann" });
+    const key = (n: number) => `n${n}`;
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const work = async (n: number, { signal }: { readonly signal: AbortSignal }) => {
+      if (n === 1) return 10;
+      begin();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      throw signal.reason;
+    };
+    const map = redrive.map("numbers", [1, 2, 3], work, { concurrency: 1, key });
+    const interrupted = expect(map).rejects.toMatchObject({ code: "interrupted" });
+    await begun;
+    const { jobs } = redrive;
+    expect(await jobs.pause("numbers", { reason: "slow" })).toMatchObject({
+      isPaused: true,
+      status: "running",
+    });
+    expect(await redrive.engine.findJob("numbers")).toMatchObject({
+      pause: { author: "ann via library", reason: "slow" },
+    });
+    expect(await jobs.continue("numbers")).toMatchObject({ isPaused: false });
+    expect(await jobs.skip("numbers", "n3")).toBe("ready");
+    expect(await jobs.stop("numbers")).toMatchObject({ name: "numbers", status: "interrupted" });
+    await interrupted;
+    expect(await all(jobs.results("numbers"))).toEqual([{ id: "n1", data: 1, result: 10 }]);
+    await expect(jobs.stop("numbers")).rejects.toMatchObject({ code: "illegal_move" });
+    const ended = await redrive.map("numbers", [1, 2, 3], (n) => n * 10, { key });
+    expect(ended).toMatchObject({ succeeded: 2, skipped: 1 });
+    await expect(jobs.cancel("numbers")).rejects.toMatchObject({ code: "illegal_move" });
+    await redrive.map("stopped", [1], (n) => n, { signal: AbortSignal.abort() }).catch(() => undefined);
+    expect(await jobs.cancel("stopped")).toMatchObject({ name: "stopped" });
+    expect((await all(redrive.events({ types: "job_dismissed" }))).length).toBe(1);
+    await redrive.queue("q").ready();
+    for (const call of [jobs.pause("none"), jobs.continue("none"), all(jobs.results("none"))])
+      await expect(call).rejects.toMatchObject({ code: "job_not_found" });
+    await expect(jobs.pause("q")).rejects.toMatchObject({ code: "usage" });
+    await expect(jobs.pause("")).rejects.toMatchObject({ code: "usage", field: "job" });
+  });
+
   it("receipts: a target delivers, and is closed with the store", async () => {
     const redrive = await store.open();
     const taken: unknown[] = [];

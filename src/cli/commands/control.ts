@@ -1,16 +1,20 @@
 /** `redrive items|stop|pause|continue|skip|cancel`: the items of a job, and requests to the process that runs it, from anywhere. */
-import type { Engine } from "../../engine.ts";
-import { RedriveError } from "../../errors.ts";
 import { usageToJson } from "../../item/agent-run.ts";
 import type { AgentUsage } from "../../item/agent-usage.ts";
 import type { Item } from "../../item/item.ts";
-import { isStanding, type Job } from "../../item/job.ts";
-import { itemToJson, requireItem } from "../../queue/find-item.ts";
-import { refuseStanding, requireJob } from "../../queue/find-job.ts";
-import { requestForItem, requestStop } from "../../queue/job-control.ts";
+import { itemToJson } from "../../queue/find-item.ts";
+import { requireJob } from "../../queue/find-job.ts";
 import { statusOf } from "../../queue/job-summary.ts";
-import { dismissJob } from "../../service/delete-job.ts";
-import { systemClock } from "../../std/clock.ts";
+import {
+  cancelJob,
+  continueItem,
+  continueJob,
+  pauseJob,
+  requireEndingJob,
+  skipItem,
+  stopItem,
+  stopJob,
+} from "../../service/control-job.ts";
 import { asText, type JsonObject } from "../../std/json.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -82,49 +86,6 @@ function itemsText(
   );
 }
 
-const POLL_MS = 100;
-/** The runner reads requests twice a second, and commands get 5 s to end. */
-const WAIT_MS = 15_000;
-
-/** Waits until the request has been carried out. Throws if no runner answers. */
-async function untilDone(what: string, isDone: () => Promise<boolean>): Promise<void> {
-  for (let waited = 0; waited < WAIT_MS; waited += POLL_MS) {
-    if (await isDone()) return;
-    await systemClock.sleep(POLL_MS);
-  }
-  throw new RedriveError("store_busy", `${what} has not happened within ${WAIT_MS / 1000} s.`, {
-    hint: "The request stays in the store. Check the process that runs the job: redrive status JOB",
-  });
-}
-
-/** Finds a map or a workflow: queues never end, and have their own commands. */
-async function requireEnding(engine: Engine, name: string): Promise<Job> {
-  const found = await requireJob(engine, name);
-  return isStanding(found) ? refuseStanding(found) : found;
-}
-
-async function requireRunning(engine: Engine, name: string): Promise<Job> {
-  const found = await requireEnding(engine, name);
-  const status = await statusOf(engine, found);
-  if (status === "running") return found;
-  const hint = `To resume it: redrive resume ${found.id}`;
-  throw new RedriveError("illegal_move", `${found.id} is not running: it is ${status}.`, { hint });
-}
-
-async function readItem(engine: Engine, queue: string, itemId: string): Promise<Item> {
-  const [found] = await engine.listItems({ queue, itemIds: [itemId], limit: 1 });
-  if (found !== undefined) return found;
-  throw new RedriveError("item_not_found", `There is no item ${itemId} in ${queue}.`);
-}
-
-async function stopJob(engine: Engine, { id }: Job, author: string): Promise<void> {
-  await requestStop(engine, id, author);
-  await untilDone(`The stop of ${id}`, async () => {
-    const now = await engine.findJob(id);
-    return now === null || (await statusOf(engine, now)) !== "running";
-  });
-}
-
 const stop = command({
   summary: "Stop a running job, or one item of it, from any terminal or machine.",
   description:
@@ -133,38 +94,22 @@ const stop = command({
   arguments: { name: job, item: maybeItem },
   run: (context, { name, item }) =>
     context.withStore(async (engine) => {
-      const { author } = context;
+      const deps = { engine, author: context.author };
       if (item === undefined) {
-        const found = await requireRunning(engine, name);
-        await stopJob(engine, found, author);
+        const { id } = await stopJob(deps, name);
         return context.answer(
-          { job_id: found.id, stopped: true },
-          () => `Stopped ${found.id}. To resume it: redrive resume ${found.id}\n`,
+          { job_id: id, stopped: true },
+          () => `Stopped ${id}. To resume it: redrive resume ${id}\n`,
         );
       }
-      const found = await requireEnding(engine, name);
-      const { itemId } = await requireItem(engine, item, found.id);
-      const state = await stopItem(engine, found.id, itemId, author);
+      const { jobId, itemId, state } = await stopItem(deps, name, item);
       const text =
         state === "held"
-          ? `Stopped ${itemId}; it is held. To let it run again: redrive continue ${found.id} ${itemId}\n`
+          ? `Stopped ${itemId}; it is held. To let it run again: redrive continue ${jobId} ${itemId}\n`
           : `${itemId} is ${state}.\n`;
-      return context.answer({ job_id: found.id, item_id: itemId, state }, () => text);
+      return context.answer({ job_id: jobId, item_id: itemId, state }, () => text);
     }),
 });
-
-async function stopItem(engine: Engine, queue: string, itemId: string, author: string) {
-  const before = await readItem(engine, queue, itemId);
-  if (before.state === "ready") await engine.hold(queue, [itemId], { author, reason: "stopped" });
-  if (before.state === "leased") {
-    await requestForItem(engine, queue, itemId, { action: "stop", author });
-    await untilDone(`The stop of ${itemId}`, async () => {
-      const { state } = await readItem(engine, queue, itemId);
-      return state !== "leased" && state !== "ready";
-    });
-  }
-  return (await readItem(engine, queue, itemId)).state;
-}
 
 const pause = command({
   summary: "Pause a job: nothing more is started, running items finish.",
@@ -173,8 +118,7 @@ const pause = command({
   options: { reason },
   run: (context, { name, reason: why = "" }) =>
     context.withStore(async (engine) => {
-      const { id } = await requireEnding(engine, name);
-      await engine.changeJob(id, { pause: { author: context.author, reason: why } });
+      const { id } = await pauseJob({ engine, author: context.author }, name, why);
       return context.answer(
         { job_id: id, paused: true },
         () => `Paused ${id}. To continue: redrive continue ${id}\n`,
@@ -188,19 +132,18 @@ const goOn = command({
   arguments: { name: job, item: maybeItem },
   run: (context, { name, item }) =>
     context.withStore(async (engine) => {
-      const found = await requireEnding(engine, name);
+      const deps = { engine, author: context.author };
+      const found = await requireEndingJob(engine, name);
       const { id } = found;
       const isRunning = (await statusOf(engine, found)) === "running";
       const rest = isRunning ? "" : ` Nobody is running ${id}; to resume it: redrive resume ${id}`;
       if (item === undefined) {
-        const job = await engine.changeJob(id, { pause: null });
+        await continueJob(deps, id);
         const text = found.pause === undefined ? `${id} was not paused.` : `Continued ${id}.`;
-        return context.answer({ job_id: job.id, paused: false }, () => `${text}${rest}\n`);
+        return context.answer({ job_id: id, paused: false }, () => `${text}${rest}\n`);
       }
-      const { itemId } = await requireItem(engine, item, id);
-      const { moved } = await engine.unhold(id, [itemId], { author: context.author });
-      const { state } = await readItem(engine, id, itemId);
-      const text = moved === 1 ? `${itemId} is ready again.` : `${itemId} was not held: it is ${state}.`;
+      const { itemId, state, moved } = await continueItem(deps, id, item);
+      const text = moved ? `${itemId} is ready again.` : `${itemId} was not held: it is ${state}.`;
       return context.answer({ job_id: id, item_id: itemId, state }, () => `${text}${rest}\n`);
     }),
 });
@@ -211,21 +154,11 @@ const skip = command({
   arguments: { name: job, item: oneItem },
   run: (context, { name, item }) =>
     context.withStore(async (engine) => {
-      const found = await requireEnding(engine, name);
-      const { itemId, state } = await requireItem(engine, item, found.id);
-      if (state !== "ready" && state !== "leased" && state !== "held") {
-        const hint = state === "dead" ? `To give it up: redrive dlq discard ${itemId} --reason TEXT` : "";
-        throw new RedriveError("illegal_move", `${itemId} cannot be skipped: it is ${state}.`, { hint });
-      }
-      await requestForItem(engine, found.id, itemId, { action: "skip", author: context.author });
-      if (state === "held") await engine.unhold(found.id, [itemId], { author: context.author });
-      if (state === "leased")
-        await untilDone(`The end of ${itemId}`, async () => {
-          return (await readItem(engine, found.id, itemId)).state !== "leased";
-        });
-      const now = (await readItem(engine, found.id, itemId)).state;
-      return context.answer({ job_id: found.id, item_id: itemId, state: now }, () =>
-        now === "ready" ? `${itemId} will be skipped as soon as its turn comes.\n` : `${itemId} is ${now}.\n`,
+      const { jobId, itemId, state } = await skipItem({ engine, author: context.author }, name, item);
+      return context.answer({ job_id: jobId, item_id: itemId, state }, () =>
+        state === "ready"
+          ? `${itemId} will be skipped as soon as its turn comes.\n`
+          : `${itemId} is ${state}.\n`,
       );
     }),
 });
@@ -236,15 +169,10 @@ const cancel = command({
   arguments: { name: job },
   run: (context, { name }) =>
     context.withStore(async (engine) => {
-      const found = await requireEnding(engine, name);
-      const status = await statusOf(engine, found);
-      if (status === "completed")
-        throw new RedriveError("illegal_move", `${found.id} has already completed.`);
-      if (status === "running") await stopJob(engine, found, context.author);
-      await dismissJob(engine, (await engine.findJob(found.id)) ?? found, context.author);
+      const { id } = await cancelJob({ engine, author: context.author }, name);
       context.answer(
-        { job_id: found.id, cancelled: true },
-        () => `Cancelled ${found.id}. To resume it anyway: redrive resume ${found.id}\n`,
+        { job_id: id, cancelled: true },
+        () => `Cancelled ${id}. To resume it anyway: redrive resume ${id}\n`,
       );
       return EXIT.done;
     }),

@@ -387,6 +387,21 @@ describeOptions<{ limit?: number }>("jobs.list", {
   },
 });
 
+describeOptions<{ reason?: string }>("jobs.pause", {
+  call: (redrive, given) => redrive.jobs.pause("job", given),
+  prepare: (redrive) => redrive.map("job", [1], () => 1),
+  options: {
+    reason: {
+      refuses: [7, {}, null],
+      effect: async ({ redrive }) => {
+        await redrive.map("job", [1], () => 1);
+        await redrive.jobs.pause("job", { reason: "slow" });
+        expect((await redrive.engine.findJob("job"))?.pause?.reason).toBe("slow");
+      },
+    },
+  },
+});
+
 const sendLater = async (redrive: Redrive) => (await fail(redrive)).letters().retry({ delay: "1h" });
 
 describeOptions<{ queue?: string; open?: boolean }>("operations.list", {
