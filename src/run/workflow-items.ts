@@ -108,7 +108,8 @@ export async function writeResults(engine: Engine, job: Job, folder: string) {
 async function* entriesOf(engine: Engine, job: Job): AsyncGenerator<Json> {
   for (let after = 0; ; ) {
     const page = await engine.listResults(job.id, { after, limit: PAGE_MAX });
-    for (const { itemId, result } of page) yield { item_id: itemId, status: "success", result };
+    for (const { itemId, result } of page)
+      yield { item_id: itemId, status: "success", success: true, result };
     const last = page.at(-1);
     if (last === undefined) break;
     after = last.ref;
@@ -118,6 +119,7 @@ async function* entriesOf(engine: Engine, job: Job): AsyncGenerator<Json> {
       yield {
         item_id: itemId,
         status: "failed",
+        success: false,
         error: failureHistory.at(-1)?.errorMessage ?? "",
         signature,
       };

@@ -8,6 +8,7 @@ import {
 } from "../std/expression.ts";
 import { isJsonObject } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
+import { PatternError, rememberedLinear } from "../std/pattern.ts";
 import type { Finding } from "../yaml/read-yaml.ts";
 import { jsonPathProblem } from "./json-path.ts";
 import { splitWords } from "./program.ts";
@@ -69,6 +70,7 @@ export function checkWorkflow(raw: unknown, given: readonly string[]): readonly 
   const setup = inSetup(given);
   checker.environment(at("env"), setup);
   checker.retry(at("retry"));
+  checker.stepRetryOnly(at("retry"));
   checker.phase(at("setup"), setup);
   const after = afterSetup(setup, given);
   const results = withResults(after);
@@ -138,6 +140,7 @@ class Checker {
     const [action, handler] = [child(policy, "on_item_failure"), child(policy, "custom_handler")];
     const inHandler = new Map(known).set("error", ERROR_FIELDS);
     this.retry(child(policy, "retry_config"));
+    this.stepRetryOnly(child(policy, "retry_config"));
     const outage = child(policy, "max_outage");
     if (outage.value !== undefined && child(policy, "on_outage").value !== "wait")
       this.#reportKey(outage, "max_outage has no effect without on_outage: wait");
@@ -154,6 +157,16 @@ class Checker {
     const parsed = retryForm.safeParse(value);
     for (const problem of parsed.success ? retryProblems(parsed.data) : [])
       this.#reportKey({ value, path: [...path, ...problem.path] }, problem.message);
+  }
+
+  #patterns(patterns: Field): void {
+    for (const pattern of elements(patterns)) this.#parse(pattern, patternProblem);
+  }
+
+  stepRetryOnly(retry: Field): void {
+    for (const key of ["retry_on", "retry_budget"])
+      if (keysOf(retry).includes(key))
+        this.#reportKey(child(retry, key), `${key} has no effect here; it is for the retry of a step`);
   }
 
   environment(env: Field, known: KnownVariables): void {
@@ -178,6 +191,7 @@ class Checker {
     this.#action(step, known);
     for (const key of ["working_dir", "output_file"]) this.#text(child(step, key), known);
     this.retry(child(step, "retry"));
+    this.#patterns(child(child(step, "retry"), "retry_on"));
     this.#handler(child(step, "on_failure"), known, "error");
     this.#capture(step, value, known);
     const validate = child(step, "validate");
@@ -323,6 +337,16 @@ class Checker {
 
   #reportKey({ path }: Field, message: string): void {
     this.findings.push({ path, atKey: true, message });
+  }
+}
+
+function patternProblem(pattern: string): string | undefined {
+  try {
+    rememberedLinear(pattern);
+    return undefined;
+  } catch (error) {
+    if (error instanceof PatternError) return `the regular expression: ${error.message}`;
+    throw error;
   }
 }
 

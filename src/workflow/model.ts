@@ -90,7 +90,14 @@ export interface Step {
   readonly onSuccess: readonly Step[];
   /** Steps by exit code. A listed exit code does not fail the step; the result of its steps decides. */
   readonly onExitCode: Readonly<Record<string, readonly Step[]>>;
-  readonly retry?: { readonly maxAttempts: number; readonly backoff: Backoff };
+  readonly retry?: {
+    readonly maxAttempts: number;
+    readonly backoff: Backoff;
+    /** Regular expressions. Only failures whose message or type matches one are retried. */
+    readonly on?: readonly string[];
+    /** No retry begins after this time. */
+    readonly budgetMs?: number;
+  };
   readonly commitRequired: boolean;
   readonly validate?: Validation;
   /** File that receives a copy of standard output, relative to the working directory. */
@@ -110,7 +117,13 @@ export type Action =
       /** `claude` prints stream-json, which is kept as the JSON log. */
       readonly protocol: "claude" | "plain";
     }
-  | { readonly kind: "write_file"; readonly path: string; readonly content: string; readonly mode?: number }
+  | {
+      readonly kind: "write_file";
+      readonly path: string;
+      readonly content: string;
+      readonly mode?: number;
+      readonly format?: "json" | "yaml";
+    }
   | {
       readonly kind: "foreach";
       /** A list, or a template that expands to a JSON array or to lines. */

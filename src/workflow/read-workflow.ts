@@ -252,7 +252,13 @@ function buildStep(form: StepForm): Step {
     when: form.when,
     capture: name === undefined ? undefined : { name, format: form.capture_format ?? ("string" as const) },
     onFailure: form.on_failure && buildHandler(form.on_failure),
-    retry: form.retry && buildRetry(form.retry),
+    retry:
+      form.retry &&
+      compact({
+        ...buildRetry(form.retry),
+        on: form.retry.retry_on,
+        budgetMs: milliseconds(form.retry.retry_budget),
+      }),
     validate: form.validate && buildValidation(form.validate),
     outputFile: form.output_file,
   });
@@ -274,7 +280,8 @@ function buildAction({ shell, claude, agent, write_file: file, foreach }: StepFo
   }
   if (file !== undefined) {
     const mode = file.mode === undefined ? {} : { mode: Number.parseInt(file.mode, 8) };
-    return { kind: "write_file", path: file.path, content: file.content, ...mode };
+    const format = file.format === undefined || file.format === "text" ? {} : { format: file.format };
+    return { kind: "write_file", path: file.path, content: file.content, ...mode, ...format };
   }
   if (foreach !== undefined) return buildForeach(foreach);
   return { kind: "shell", script: shell ?? "" };

@@ -3,6 +3,7 @@ import { OutputWatch } from "../attempt/output-watch.ts";
 import { backoffMs } from "../retry/backoff.ts";
 import { compileExpression } from "../std/expression.ts";
 import { compact } from "../std/json.ts";
+import { rememberedLinear } from "../std/pattern.ts";
 import { takingTurns } from "../std/turns.ts";
 import { foreachStep } from "./foreach.ts";
 import type { FailureHandler, Step } from "./model.ts";
@@ -154,18 +155,28 @@ async function headNow(step: Step, at: At): Promise<string | undefined | StepFai
 
 async function tryUntilDone(step: Step, at: At, head: string | undefined): Promise<StepEnd> {
   if (!step.retry) return tryStep(step, at, head);
-  const { maxAttempts, backoff } = step.retry;
+  const { maxAttempts, backoff, budgetMs } = step.retry;
+  const startedAt = at.run.context.clock.monotonicNow();
   for (let attempt = 1; ; attempt++) {
     const path = attempt === 1 ? at : inside(at, `attempt ${attempt}`);
     const trail = [...at.trail, `attempt ${attempt} of ${maxAttempts}`];
     const end = await tryStep(step, { ...path, trail }, head);
     if (end.kind !== "failed" || end.isHopeless || attempt >= maxAttempts || at.signal.aborted) return end;
+    if (!isRetried(end, step.retry.on)) return end;
     const delayMs = backoffMs(backoff, attempt, at.run.context.random);
+    if (budgetMs !== undefined && at.run.context.clock.monotonicNow() + delayMs - startedAt > budgetMs)
+      return end;
     // A longer requested wait is left to the runner, which can run other items in the meantime.
     if (end.retryAfterMs !== undefined && end.retryAfterMs > delayMs) return end;
     await at.run.context.clock.sleep(delayMs, at.signal);
     if (at.signal.aborted) return brokenOff(at);
   }
+}
+
+function isRetried({ failure }: StepFailed, patterns: readonly string[] | undefined): boolean {
+  if (patterns === undefined) return true;
+  const text = `${failure.errorType.name} ${failure.errorMessage} ${failure.stderrTail ?? ""}`;
+  return patterns.some((pattern) => rememberedLinear(pattern)(text));
 }
 
 /** Runs the handler and then the step again, up to `maxAttempts` times. The last result of the step counts. */

@@ -34,6 +34,13 @@ export const retryForm = z
       .union([z.enum(BACKOFF_KINDS), z.strictObject({ type: z.enum(BACKOFF_KINDS).optional(), ...curve })])
       .optional(),
     ...curve,
+    retry_on: z
+      .array(required("a pattern"))
+      .optional()
+      .describe(
+        "For a step: regular expressions; only a failure that matches one is retried. Default: every failure.",
+      ),
+    retry_budget: duration.optional().describe("For a step: no retry begins after this time."),
   })
   .meta({ id: "retry", title: "How often and how soon to retry" });
 export type RetryForm = z.infer<typeof retryForm>;
@@ -151,6 +158,10 @@ const plainStep = z.strictObject({
         .regex(/^0?[0-7]{3}$/, MODE_EXPECTED)
         .optional()
         .describe("Permissions, in quotes."),
+      format: z
+        .enum(["text", "json", "yaml"])
+        .optional()
+        .describe("Checks the content and writes it indented. Default text: unchanged."),
     })
     .optional(),
   id: z

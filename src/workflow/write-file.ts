@@ -12,8 +12,10 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, isAbsolute, join, sep } from "node:path";
+import { parse, stringify } from "yaml";
 import { RedriveError } from "../errors.ts";
 import { randomName } from "../std/random.ts";
+import { messageOf } from "../std/thrown.ts";
 import { tryTo } from "../std/try-to.ts";
 import type { Action, Step } from "./model.ts";
 import type { At, StepEnd } from "./step-context.ts";
@@ -22,15 +24,25 @@ import { expand } from "./variables.ts";
 
 /** The output, for `capture`, is the path as given. */
 export async function writeFileStep(
-  { path, content, mode }: Extract<Action, { kind: "write_file" }>,
+  { path, content, mode, format }: Extract<Action, { kind: "write_file" }>,
   step: Step,
   at: At,
 ): Promise<StepEnd> {
   const variables = at.scope.all();
-  const bytes = Buffer.from(expand(content, variables));
+  const bytes = Buffer.from(formatted(expand(content, variables), format));
   const end = writeInside(expand(path, variables), [bytes], step, at, mode);
   await logLine(at, end.kind === "done" ? `${bytes.length} bytes` : "failed");
   return end;
+}
+
+/** Throws a usage error when the content is not in the format. */
+function formatted(text: string, format: "json" | "yaml" | undefined): string {
+  if (format === undefined) return text;
+  try {
+    return format === "json" ? `${JSON.stringify(JSON.parse(text), null, 2)}\n` : stringify(parse(text));
+  } catch (error) {
+    throw refused(`The content is not valid ${format === "json" ? "JSON" : "YAML"}: ${messageOf(error)}.`);
+  }
 }
 
 export function writeInside(

@@ -21,6 +21,17 @@ const withMapKey = (line: string) => `mode: mapreduce\nmap:\n${indented(line, 2)
 
 describe("a step", () => {
   test.each([
+    ["capture_streams", "shell: a\ncapture: x\ncapture_streams: { exit_code: true }", "shell: a\ncapture: x"],
+    [
+      "create_dirs",
+      "write_file: { path: p, content: c, create_dirs: true }",
+      "write_file: { path: p, content: c }",
+    ],
+    [
+      "a known cause",
+      "shell: a\nretry_config: { attempts: 2, retry_on: [timeout, { pattern: x+ }] }",
+      "shell: a\nretry: { attempts: 2, retry_on: ['(?i)timeout|timed out', x+] }",
+    ],
     [
       "an ignored failure",
       "shell: a\non_failure: true",
@@ -168,6 +179,22 @@ describe("a step", () => {
   ])("%s", (_name, theirs, ours) => {
     expect(workflowOf(withStep(theirs)).map.steps).toEqual(workflowOf(withStep(ours)).map.steps);
   });
+});
+
+test("outputs is a step that captures the file of the last commit", () => {
+  const step = "claude: /c\nid: cov\noutputs: { spec: { file_pattern: '*-x.md' } }";
+  const { steps } = workflowOf(withStep(step) + "    - shell: cat ${cov.spec}\n").map;
+  expect(steps).toHaveLength(3);
+  expect(steps[1]).toMatchObject({
+    action: { script: "git log -1 --name-only --format= -- ':(glob)**/*-x.md' | head -n 1" },
+    capture: { name: "cov.spec" },
+  });
+});
+
+test("capture_outputs captures at the steps of these numbers", () => {
+  const phase =
+    "setup: { commands: [{ shell: a }, { shell: b }], capture_outputs: { x: 1, y: { command_index: 0 } } }";
+  expect(workflowOf(`${phase}\n${MAP}`).setup.map(({ capture }) => capture?.name)).toEqual(["y", "x"]);
 });
 
 describe("the map phase", () => {
@@ -465,6 +492,21 @@ describe("what differs is reported", () => {
       "a secret of a vault",
       "secrets: { NAME: { provider: vault, key: a/b } }",
       /cannot read secrets from vault.*write secrets: \[NAME\]/,
+    ],
+    [
+      "a capture with settings",
+      "setup: { commands: [{ shell: a }], capture_outputs: { x: { command_index: 0, json_path: $.a } } }",
+      /this capture cannot be converted\. Write capture at its step/,
+    ],
+    [
+      "a git variable",
+      "setup: [{ shell: 'echo ${step.files_changed}' }]\nmode: mapreduce",
+      /git diff --name-only/,
+    ],
+    [
+      "the items of results",
+      "setup: [{ shell: 'echo ${map.results[*].item}' }]\nmode: mapreduce",
+      /map\.results\[\*\]\.result\.NAME/,
     ],
     ["a named handler", "on_item_failure: custom:mine", /Write on_item_failure: custom, and custom_handler/],
   ])("%s is refused with what to write instead", (_name, head, message) => {

@@ -3,16 +3,44 @@ import {
   has,
   isMap,
   isScalar,
+  isSeq,
   type Node,
+  nodeAt,
   nodesOf,
   plainOf,
   put,
   rename,
+  scalar,
   take,
   type YAMLMap,
 } from "../../yaml/edit-yaml.ts";
 import { rewriteNumber } from "./rewrite-numbers.ts";
 import type { Rewriting } from "./rewriting.ts";
+
+/** Matchers such as `network` and `{pattern: "5\\d\\d"}` become regular expressions. */
+function retryOn(retry: YAMLMap, rewriting: Rewriting): void {
+  const matchers = nodeAt(retry, "retry_on");
+  if (!isSeq(matchers)) return;
+  matchers.items = matchers.items.map((matcher: unknown) => {
+    const text = isScalar(matcher)
+      ? matcher.value
+      : isMap(matcher)
+        ? (plainOf(matcher, "pattern") ?? plainOf(matcher, "error") ?? plainOf(matcher, "custom"))
+        : undefined;
+    const pattern = MATCHERS[String(text).toLowerCase()] ?? text;
+    if (typeof pattern !== "string" || pattern === text)
+      return isMap(matcher) ? scalar(String(text), matcher) : matcher;
+    rewriting.touch();
+    return scalar(pattern, matcher as Node);
+  });
+}
+
+const MATCHERS: Readonly<Record<string, string>> = {
+  network: "(?i)network|connection|unreachable|resolve|ECONN",
+  timeout: "(?i)timeout|timed out",
+  rate_limit: "(?i)rate.?limit|too many requests|429",
+  server_error: "(?i)server error|\\b5\\d\\d\\b",
+};
 
 const BACKOFFS = ["exponential", "linear", "fixed", "fibonacci", "custom"];
 
@@ -21,6 +49,13 @@ export function rewriteRetry(node: Node | undefined, rewriting: Rewriting): void
   for (const key of ["attempts", "max_attempts"]) rewriteNumber(node, key, rewriting);
   if (rename(node, "max_retries", "max_attempts")) rewriting.touch();
   rewriteBackoff(node, rewriting);
+  const factor = take(node, "jitter_factor");
+  if (factor !== undefined)
+    rewriting.warn(
+      factor,
+      "jitter_factor has no effect: with jitter, the wait is a random part of the delay",
+    );
+  retryOn(node, rewriting);
   const action = take(node, "on_failure");
   if (action === undefined) return;
   const isStop = isScalar(action) && action.value === "stop";

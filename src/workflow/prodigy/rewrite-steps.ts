@@ -51,7 +51,28 @@ function rewriteStep(node: Node, rewriting: Rewriting): Node[] {
   if (isMap(codes)) for (const pair of codes.items) nestedPair(pair, rewriting);
   rewriteValidation(node, rewriting);
   rewriteFailureHandler(node, rewriting);
-  return [node];
+  return [node, ...outputSteps(node, rewriting)];
+}
+
+/** `outputs: {spec: {file_pattern: "*.md"}}` is the file of the last commit that matches; a step after it captures the name. */
+function outputSteps(step: YAMLMap, rewriting: Rewriting): Node[] {
+  const outputs = take(step, "outputs");
+  if (!isMap(outputs)) return [];
+  rewriting.touch();
+  const id = plainOf(step, "id");
+  if (typeof id !== "string" || !/^[A-Za-z_]\w*$/.test(id)) {
+    rewriting.refuse(
+      outputs,
+      "outputs needs an id of letters, digits and _ at its step, such as id: coverage",
+    );
+    return [];
+  }
+  return outputs.items.map(({ key, value }) => {
+    const pattern = isMap(value) ? String(plainOf(value, "file_pattern")) : "";
+    const quoted = `':(glob)**/${pattern.replaceAll("'", "'\\''")}'`;
+    const shell = `git log -1 --name-only --format= -- ${quoted} | head -n 1`;
+    return mapOf(outputs, { shell, capture: `${id}.${String(isScalar(key) ? key.value : key)}` });
+  });
 }
 
 /** `"/fix the tests"` is a prompt, any other text a script. */
@@ -153,6 +174,9 @@ function rewriteOptions(step: YAMLMap, rewriting: Rewriting): void {
     take(step, key); // the output of the last step is always ${shell.output} or ${claude.output}
     rewriting.touch();
   }
+  captureStreams(step, rewriting);
+  const file = nodeAt(step, "write_file");
+  if (isMap(file)) createdFolders(file, rewriting);
   for (const [key, why] of Object.entries(WITHOUT_EFFECT)) {
     const value = take(step, key);
     if (value !== undefined) rewriting.warn(value, `${key} has no effect: ${why}`);
@@ -169,6 +193,29 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   clear_env: "a step keeps the environment. Write `env -i` in its script",
   git_context: "name the files in the prompt, for example with `git diff --name-only`",
 };
+
+/** Exit code, success and duration can always be read; the error output is never part of the capture. */
+function captureStreams(step: YAMLMap, rewriting: Rewriting): void {
+  const streams = take(step, "capture_streams");
+  if (streams === undefined) return;
+  rewriting.touch();
+  const isError = isMap(streams)
+    ? plainOf(streams, "stderr") === true
+    : isScalar(streams) && ["stderr", "both"].includes(String(streams.value));
+  if (isError)
+    rewriting.warn(
+      streams,
+      "a capture has only standard output. Read the error output as ${steps.NAME.stderr}, or add 2>&1 to the script",
+    );
+}
+
+function createdFolders(file: YAMLMap, rewriting: Rewriting): void {
+  const created = take(file, "create_dirs");
+  if (created === undefined) return;
+  rewriting.touch();
+  if (isScalar(created) && created.value === false)
+    rewriting.warn(created, "create_dirs: false has no effect: write_file creates the folders of its file");
+}
 
 function ignoredFailure(step: YAMLMap, key: string, rewriting: Rewriting): void {
   const value = take(step, key);

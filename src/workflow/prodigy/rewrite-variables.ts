@@ -149,6 +149,7 @@ function assigns(script: string, name: string): boolean {
 }
 
 const STEP_FIELDS = new Set(["output", "success", "exit_code", "stderr", "duration"]);
+const GIT_FIELDS = /^(files|commits?|insertions|deletions|diff|log|status|changes)/;
 const SCORES = new Set(["completion", "completion_percentage", "percentage"]);
 
 function fieldOf([, raw = "", name = "", rest = ""]: RegExpExecArray, spot: Spot, rewriting: Rewriting) {
@@ -166,6 +167,20 @@ function fieldOf([, raw = "", name = "", rest = ""]: RegExpExecArray, spot: Spot
     fallback === ""
   )
     return "${shell.output}${error.stderr}";
+  if (GIT_FIELDS.test(rest) && (name === "step" || name === "workflow" || name === "git")) {
+    rewriting.refuse(
+      spot.node,
+      `\${${name}.${rest}} is not there. Capture it in a step before: shell: git diff --name-only HEAD~1, with capture: files`,
+    );
+    return "";
+  }
+  if (name === "map" && /^results\[\*\]\.(item|output)\b/.test(rest)) {
+    rewriting.refuse(
+      spot.node,
+      `\${map.${rest}} is not there. What the steps of an item captured is \${map.results[*].result.NAME}, and its id \${map.results[*].item_id}`,
+    );
+    return "";
+  }
   if (name === "handler" && field === "output") return `\${${raw}last.output${fallback}}`;
   if (!isKnown(name, rewriting) && !rewriting.stepNames.has(name)) assume(name, spot, rewriting);
   return undefined;

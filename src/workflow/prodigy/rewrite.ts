@@ -59,6 +59,29 @@ function rewriteRoot(root: YAMLMap, rewriting: Rewriting): void {
 /** Keys that Prodigy does not have: a file with one of them was written for Redrive. */
 const OWN_KEYS = ["id_field", "isolation", "keep", "keep_worktrees", "remote"];
 
+/** `capture_outputs: {count: 0}` is `capture: count` at the first step. */
+function captureOutputs(phase: YAMLMap, rewriting: Rewriting): void {
+  const outputs = take(phase, "capture_outputs");
+  if (!isMap(outputs)) return;
+  rewriting.touch();
+  const steps = nodeAt(phase, "commands") ?? nodeAt(phase, "steps");
+  for (const { key, value } of outputs.items) {
+    const settings = isMap(value) ? value.items.length : 0;
+    const index = isMap(value) ? plainOf(value, "command_index") : isScalar(value) ? value.value : undefined;
+    const step = isSeq(steps) && typeof index === "number" ? steps.items[index] : undefined;
+    const isPlain =
+      settings <= 1 || (isMap(value) && settings === 2 && plainOf(value, "source") === "stdout");
+    if (!isMap(step) || !isPlain || has(step, "capture")) {
+      rewriting.refuse(
+        value as Node,
+        "this capture cannot be converted. Write capture at its step, and extract a part of the output in the script, for example with jq or sed",
+      );
+      continue;
+    }
+    put(step, "capture", String(isScalar(key) ? key.value : key), value as Node);
+  }
+}
+
 /** In a list of steps, `code-review` is the prompt `/code-review`. */
 function namedCommands(steps: Node | undefined, rewriting: Rewriting): void {
   if (!isSeq(steps)) return;
@@ -86,6 +109,7 @@ function rewritePhase(root: YAMLMap, key: string, rewriting: Rewriting): void {
     if (steps !== undefined) put(root, key, steps);
     return;
   }
+  captureOutputs(phase, rewriting);
   rewriteDuration(phase, "timeout", rewriting);
   if (rename(phase, "steps", "commands")) rewriting.touch();
   const commands = rewriteSteps(nodeAt(phase, "commands"), rewriting);

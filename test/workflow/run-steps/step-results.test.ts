@@ -1,4 +1,6 @@
 /** What later steps can read about a step that has ended, and steps that collect or ignore failures. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { claude, openBench, shell, stepOf } from "./step-kit.ts";
 
@@ -109,4 +111,36 @@ test("a step with a name is shown by it", async () => {
   Object.assign(bench.world, { onStep: (_: number, __: number, label: string) => labels.push(label) });
   await bench.run([shell("true", { name: "Build the site" })]);
   expect(labels).toEqual(["Build the site"]);
+});
+
+test("only failures that match are retried, and no retry begins after the budget", async () => {
+  const bench = openBench();
+  const backoff = { kind: "fixed", delayMs: 0, jitter: false } as const;
+  const fails = (retry: object) =>
+    bench.failure([
+      shell("echo x >> tries; echo no such thing >&2; exit 1", {
+        retry: { maxAttempts: 3, backoff, ...retry },
+      }),
+    ]);
+  const triesOf = async (retry: object) => {
+    rmSync(join(bench.root, "tries"), { force: true });
+    await fails(retry);
+    return bench.read("tries").length / 2;
+  };
+  expect(await triesOf({ on: ["(?i)NO SUCH", "other"] })).toBe(3);
+  expect(await triesOf({ on: ["timed out"] })).toBe(1);
+  expect(await triesOf({ backoff: { ...backoff, delayMs: 60_000 }, budgetMs: 1000 })).toBe(1);
+});
+
+test("a file is written in its format, or the step fails", async () => {
+  const bench = openBench({ variables: { n: 1 } });
+  const file = (path: string, content: string, format: "json" | "yaml") =>
+    stepOf({ kind: "write_file", path, content, format });
+  expect(
+    await bench.run([file("a/b.json", '{"n":${n}}', "json"), file("c.yml", "{a: [1]}", "yaml")]),
+  ).toMatchObject({ kind: "done" });
+  expect([bench.read("a/b.json"), bench.read("c.yml")]).toEqual(['{\n  "n": 1\n}\n', "a:\n  - 1\n"]);
+  expect((await bench.failure([file("d.json", "{", "json")])).errorMessage).toContain(
+    "The content is not valid JSON",
+  );
 });
