@@ -5,8 +5,8 @@ import { until } from "../support/until.ts";
 import { openFolder, type Project } from "./project.ts";
 import { isAlive, SOUND } from "./workshop.ts";
 
-const ITEMS = 40;
-const KILLS_AT = [6, 18, 30];
+const ITEMS = 20;
+const KILLS_AT = [4, 10, 16];
 
 /**
  * An agent that reports its cost in three lines. It links its standard output into a folder, so that the test reads exactly
@@ -90,7 +90,7 @@ it.runIf(process.platform === "linux")(
     }
     const last = await project.do(...args, "--json");
     const summary = last.json<Reported & { succeeded: number; dead: number }>();
-    expect(summary).toMatchObject({ status: "completed", succeeded: 24, dead: 16 });
+    expect(summary).toMatchObject({ status: "completed", succeeded: 12, dead: 8 });
     const { cost, turns } = sumOf(ledger);
     expect(cost).toBeGreaterThan(1);
     expect(summary.usage).toMatchObject({ cost_usd: cost, turns });
