@@ -174,6 +174,7 @@ export interface GroupQuery {
   readonly cursor?: string;
 }
 
+/** A page of groups. */
 export interface GroupPage {
   /** The signatures of the page, in order. */
   readonly signatures: readonly string[];

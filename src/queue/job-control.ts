@@ -6,7 +6,7 @@ import type { Engine } from "../engine.ts";
 import { isStoreError } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { ItemControl, ItemRequest } from "../runner/run-options.ts";
-import type { Clock } from "../std/clock.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
 import type { Json } from "../std/json.ts";
 
 interface Request {
@@ -56,6 +56,30 @@ async function change(engine: Engine, queue: string, next: (requests: Requests) 
     const requests = next((found?.body ?? NONE) as unknown as Requests);
     const body = requests as unknown as Json;
     if (await engine.writeDocument(nameOf(queue), { seen: found?.version ?? 0, body })) return;
+  }
+}
+
+interface Controlled {
+  readonly engine: Engine;
+  readonly clock?: Clock | undefined;
+  readonly stop: AbortSignal;
+  readonly control?: JobControl | undefined;
+}
+
+/** Obeys requests while the action runs, unless its caller already does. The action gets a signal that they abort. */
+export async function withControl<Deps extends Controlled, T>(
+  queue: string,
+  deps: Deps,
+  action: (deps: Deps) => Promise<T>,
+): Promise<T> {
+  if (deps.control !== undefined) return action(deps);
+  const { engine, clock = systemClock, stop } = deps;
+  const control = new JobControl({ engine, queue, clock, stop });
+  try {
+    await control.start();
+    return await action({ ...deps, stop: control.stop, control });
+  } finally {
+    await control.close();
   }
 }
 

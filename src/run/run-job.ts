@@ -12,7 +12,7 @@ import { RedriveError } from "../errors.ts";
 import type { EventType } from "../item/event.ts";
 import type { Job, JobStatus } from "../item/job.ts";
 import { refuseStanding } from "../queue/find-job.ts";
-import { JobControl } from "../queue/job-control.ts";
+import { JobControl, withControl } from "../queue/job-control.ts";
 import { hasLetters, hasOtherRunner, isNamedByLetter, type JobSummary } from "../queue/job-summary.ts";
 import type { FixRule } from "../redrive/fix.ts";
 import { recallCancelled } from "../redrive/operation.ts";
@@ -68,19 +68,6 @@ export interface RunDeps extends RunnerSettings {
 /** Dependencies of a run that can be stopped through the store too. */
 export function controlled(deps: RunDeps, { control }: Pick<JobRuntime, "control">): RunDeps {
   return { ...deps, stop: control.stop, control };
-}
-
-/** Obeys requests to stop the job or its items, also while a function of this program runs them. */
-async function withControl<T>(job: Job, deps: RunDeps, action: (deps: RunDeps) => Promise<T>): Promise<T> {
-  if (deps.control !== undefined) return action(deps);
-  const { engine, clock = systemClock, stop } = deps;
-  const control = new JobControl({ engine, queue: job.id, clock, stop });
-  try {
-    await control.start();
-    return await action(controlled(deps, { control }));
-  } finally {
-    await control.close();
-  }
 }
 
 export interface JobHandler
@@ -246,7 +233,7 @@ export async function runJob(
   try {
     const result = await recordingErrors(deps.engine, job.id, () =>
       work !== undefined
-        ? withControl(job, deps, (own) => runHandler(work, own, options))
+        ? withControl(job.id, deps, (own) => runHandler(work, own, options))
         : withJobRuntime(job, { ...deps, onNotice }, async (jobRuntime) =>
             runHandler(await openJobHandler(job, jobRuntime), controlled(deps, jobRuntime), options),
           ),

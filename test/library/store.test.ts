@@ -230,8 +230,12 @@ onEveryStore("a store", (store) => {
     expect(await jobs.cancel("stopped")).toMatchObject({ name: "stopped" });
     expect((await all(redrive.events({ types: "job_dismissed" }))).length).toBe(1);
     await redrive.queue("q").ready();
-    for (const call of [jobs.pause("none"), jobs.continue("none"), all(jobs.results("none"))])
-      await expect(call).rejects.toMatchObject({ code: "job_not_found" });
+    for (const call of [
+      () => jobs.pause("none"),
+      () => jobs.continue("none"),
+      () => all(jobs.results("none")),
+    ])
+      await expect(call()).rejects.toMatchObject({ code: "job_not_found" });
     await expect(jobs.pause("q")).rejects.toMatchObject({ code: "usage" });
     await expect(jobs.pause("")).rejects.toMatchObject({ code: "usage", field: "job" });
   });
