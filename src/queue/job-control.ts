@@ -5,6 +5,7 @@
 import type { Engine } from "../engine.ts";
 import { isStoreError } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
+import type { RecordedChange } from "../item/store-queries.ts";
 import type { ItemControl, ItemRequest } from "../runner/run-options.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import type { Json } from "../std/json.ts";
@@ -33,7 +34,8 @@ function nameOf(queue: string): string {
 
 export async function requestStop(engine: Engine, queue: string, author: string): Promise<void> {
   const at = await engine.now();
-  await change(engine, queue, (requests) => ({ ...requests, stop: { at, author } }));
+  const recorded = { author, action: "job_stop_requested", queue };
+  await change(engine, { queue, recorded }, (requests) => ({ ...requests, stop: { at, author } }));
 }
 
 export async function requestForItem(
@@ -43,19 +45,32 @@ export async function requestForItem(
   { action, author }: ItemRequest,
 ): Promise<void> {
   const at = await engine.now();
-  await change(engine, queue, ({ items, ...rest }) => {
+  const recorded = { author, action: `item_${action}_requested`, queue, item_id: itemId };
+  await change(engine, { queue, recorded }, ({ items, ...rest }) => {
     const kept = Object.entries(items).filter(([, one]) => one.action === "skip" || one.at > at - KEPT_MS);
     return { ...rest, items: { ...Object.fromEntries(kept), [itemId]: { action, author, at } } };
   });
 }
 
-/** Tries again when another process has changed the requests at the same time. */
-async function change(engine: Engine, queue: string, next: (requests: Requests) => Requests): Promise<void> {
+/** Records what a person asked for. Tries again when another process has changed the requests at the same time. */
+async function change(
+  engine: Engine,
+  { queue, recorded }: { readonly queue: string; readonly recorded?: RecordedChange },
+  next: (requests: Requests) => Requests,
+): Promise<void> {
+  const name = nameOf(queue);
   for (;;) {
-    const found = await engine.readDocument(nameOf(queue));
+    const found = await engine.readDocument(name);
     const requests = next((found?.body ?? NONE) as unknown as Requests);
     const body = requests as unknown as Json;
-    if (await engine.writeDocument(nameOf(queue), { seen: found?.version ?? 0, body })) return;
+    if (
+      await engine.writeDocument(name, {
+        seen: found?.version ?? 0,
+        body,
+        ...(recorded && { change: recorded }),
+      })
+    )
+      return;
   }
 }
 
@@ -147,7 +162,7 @@ export class JobControl implements ItemControl {
     try {
       if (action === "stop" && outcome === "released" && verdict.kind === "park")
         await engine.hold(queue, [itemId], { author, reason: "its attempt was stopped" });
-      await change(engine, queue, ({ items, ...rest }) => {
+      await change(engine, { queue }, ({ items, ...rest }) => {
         const { [itemId]: _, ...others } = items;
         return { ...rest, items: others };
       });

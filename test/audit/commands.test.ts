@@ -33,6 +33,14 @@ const discarded = (store: Stocked) =>
 const target = (store: Stocked) =>
   run(store, ["receipts", "target", "billing", "--url", "http://127.0.0.1:9/"]);
 
+/** A job with a ready item and a living runner. */
+const running = async ({ engine }: Stocked) => {
+  await engine.createJob({ id: "night", name: "night", kind: "map", spec: {} });
+  await engine.add("night", [{ itemId: "one", data: 1 }]);
+  const process = { host: "elsewhere", pid: 1, processStart: "1", ttlMs: 60_000 };
+  await engine.registerHolder({ id: "h", queue: "night", ...process });
+};
+
 /** A job whose items fail, and its id. */
 const mapped = async (store: Stocked, program: string) => {
   const items = file(store, "items.json", "[1]");
@@ -57,6 +65,26 @@ const COMMANDS: Readonly<Record<string, Change | string>> = {
     before: async (store) => void file(store, "items.json", "[1]"),
   },
   validate: READS,
+  "migrate-workflow": FILES,
+  attach: "opens a shell in a worktree",
+  items: READS,
+  stop: { leaves: "item_held", before: running, args: ["night", "one"] },
+  pause: { leaves: "queue_paused", before: running, args: ["night"] },
+  continue: {
+    leaves: "queue_resumed",
+    before: async (store) => {
+      await running(store);
+      await store.engine.changeJob("night", { pause: { reason: "" } });
+    },
+    args: ["night"],
+  },
+  skip: { leaves: "item_skip_requested", before: running, args: ["night", "one"] },
+  cancel: {
+    leaves: "job_dismissed",
+    before: ({ engine }) => engine.createJob({ id: "night", name: "night", kind: "map", spec: {} }),
+    args: ["night"],
+  },
+  "groups suggest": READS,
   init: FILES,
   "jobs list": READS,
   "jobs dismiss": { leaves: "job_dismissed", before: (store) => mapped(store, "false"), args: ["night"] },

@@ -178,7 +178,7 @@ const CHANGES: {
     call: (client) => client.call("POST /jobs/{job}/continue", { params: night }),
   },
   "POST /jobs/{job}/items/{item_id}/stop": {
-    leaves: "item_stop_requested",
+    leaves: "item_held",
     before: runningJob,
     call: (client) => client.call("POST /jobs/{job}/items/{item_id}/stop", { params: nightItem }),
   },

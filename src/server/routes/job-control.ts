@@ -22,7 +22,6 @@ export const jobControlHandlers: { readonly [Name in keyof Routes]: Handler<Rout
         hint: `To resume it: redrive resume ${job.id}`,
       });
     await requestStop(engine, job.id, author);
-    await engine.recordChange({ action: "job_stop_requested", queue: job.id });
     return jobDocument(engine, job);
   },
 
@@ -42,7 +41,6 @@ export const jobControlHandlers: { readonly [Name in keyof Routes]: Handler<Rout
     const { queue, itemId, state } = item;
     if (state === "ready") await engine.hold(queue, [itemId], { author, reason: "stopped" });
     else await requestForItem(engine, queue, itemId, { action: "stop", author });
-    await engine.recordChange({ action: "item_stop_requested", queue, item_id: itemId });
     return askedFor(item);
   },
 
@@ -52,7 +50,6 @@ export const jobControlHandlers: { readonly [Name in keyof Routes]: Handler<Rout
     const { queue, itemId, state } = item;
     await requestForItem(engine, queue, itemId, { action: "skip", author });
     if (state === "held") await engine.unhold(queue, [itemId], { author });
-    await engine.recordChange({ action: "item_skip_requested", queue, item_id: itemId });
     return askedFor(item);
   },
 
