@@ -1,6 +1,7 @@
 /** The filter of letters as callers write it, and the selection of the store that it becomes. */
 import * as z from "zod";
 import type { Engine } from "../engine.ts";
+import { isError } from "../errors.ts";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES, type ErrorClass, type ErrorTypeName } from "../item/error-type.ts";
 import {
   LETTER_AGES,
@@ -20,7 +21,7 @@ import { type Duration, oneOrMany, type Shape } from "./values.ts";
 /** Selects letters. All given conditions must hold; a list matches if any entry does. */
 export interface LetterFilter {
   readonly ids?: string | readonly string[];
-  /** The signature of a group, its beginning, or the name of a group. An unknown group is an error. */
+  /** The signature of a group, its beginning, or the name of a group. An unknown group has no letters. */
   readonly group?: string | readonly string[];
   readonly type?: ErrorTypeName | readonly ErrorTypeName[];
   readonly class?: ErrorClass | readonly ErrorClass[];
@@ -88,7 +89,17 @@ export async function selectionOf(
   return { filter, ...(where !== undefined && { where }) };
 }
 
-/** An unknown group is an error: with a misspelt name, a change would otherwise do nothing and look successful. */
+/** An unknown group selects nothing, which an empty list means. */
 async function signaturesOf(engine: Engine, groups: readonly string[]): Promise<readonly string[]> {
-  return Promise.all(groups.map(async (group) => (await requireLiveGroup(engine, group)).signature));
+  const found = await Promise.all(groups.map((group) => signatureOf(engine, group)));
+  return found.filter((signature) => signature !== null);
+}
+
+async function signatureOf(engine: Engine, group: string): Promise<string | null> {
+  try {
+    return (await requireLiveGroup(engine, group)).signature;
+  } catch (error) {
+    if (isError(error, "group_not_found")) return null;
+    throw error;
+  }
 }
