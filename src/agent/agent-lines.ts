@@ -2,7 +2,7 @@
 import { isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
 import { parseMessage } from "./message-lines.ts";
 
-/** Returns null for messages to hide. A line that is no message of an agent is returned unchanged. */
+/** Returns null for messages to hide. A line that is not a message of an agent is returned unchanged. */
 export function agentLine(line: string): string | null {
   const message = parseMessage(line);
   if (message === undefined) return line;

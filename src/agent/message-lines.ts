@@ -29,7 +29,7 @@ export class MessageLines {
     }
   }
 
-  /** Passes on the line so far, which may lack its newline. An incomplete line is no JSON and is skipped. */
+  /** Passes on the last line, which may lack its newline. An incomplete line is not valid JSON and is skipped. */
   end(): void {
     if (this.#isMessage) {
       const message = parseMessage(Buffer.concat(this.#held).toString("utf8"));

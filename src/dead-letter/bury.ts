@@ -1,4 +1,4 @@
-/** Builds the settlement of an attempt, with the death record if the item is buried. */
+/** Builds the result of an attempt that the store records. If the item becomes a letter, it includes what the letter records. */
 import { reviewOf } from "../item/error-type.ts";
 import { type Failure, withPlainType } from "../item/failure.ts";
 import type { DeathRecord, LeasedItem, Settlement, Verdict } from "../item/item.ts";

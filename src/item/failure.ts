@@ -132,7 +132,7 @@ export interface EvidenceFile {
   readonly sha256?: string;
   readonly bytes?: number;
   readonly mediaType?: string;
-  /** The machine where the file was recorded. */
+  /** The machine where the file was when the attempt failed. */
   readonly host?: string;
   /** The file did not exist when the attempt ended. */
   readonly missing?: true;

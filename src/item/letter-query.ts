@@ -104,7 +104,7 @@ export interface Undecided {
   readonly total: number;
 }
 
-/** Selects burials by their death records. */
+/** Selects letters that arrived in the dead letter queue, by what was recorded when they arrived. */
 export interface ArrivalQuery
   extends Pick<LetterFilter, "queue" | "types" | "classes" | "signatures" | "eligible"> {
   /** The length of an interval; a multiple of a minute. */

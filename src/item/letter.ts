@@ -197,7 +197,7 @@ export function letterToJson(letter: Letter): JsonObject {
   return LETTER_FORM.toJson(letter);
 }
 
-/** Reads a letter from JSON of Redrive, Prodigy or mmm. Without a failure count, the history is counted. */
+/** Reads a letter that Redrive, Prodigy or mmm (its predecessors) exported. Without a failure count, counts the failures in the history. */
 export function letterFromJson(json: JsonObject): Letter {
   const letter = LETTER_FORM.fromJson(json);
   return typeof json.failure_count === "number"

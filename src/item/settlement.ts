@@ -62,7 +62,7 @@ export type Outcome =
   | {
       readonly kind: "released";
       readonly why: string;
-      /** The command was leased ahead and recalled, which is no fault. */
+      /** The command was leased ahead and recalled, which is not a failure. */
       readonly isRecalled?: true;
       readonly log?: string;
       readonly usage?: AgentUsage;

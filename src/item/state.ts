@@ -6,7 +6,7 @@ export const ITEM_STATES = ["ready", "leased", "held", "done", "dead", "skipped"
 /** One of `ITEM_STATES`. */
 export type ItemState = (typeof ITEM_STATES)[number];
 
-/** The states of a letter: waiting, being redriven, or resolved. */
+/** The states of a letter: waiting (`dead`), on its way again (`ready`, `leased`, `held`), given up (`discarded`) or resolved (`done`). */
 export const LETTER_STATES = ["dead", "ready", "leased", "held", "discarded", "done"] as const;
 
 /** Every legal transition of an item. */

@@ -301,7 +301,7 @@ function checkSettings(name: string, { cron, timezone = "UTC" }: ScheduleSetting
   if (name.trim() === "" || name.length > NAME_CHARS_MAX || /[@\p{Cc}]/u.test(name)) {
     throw new RedriveError("usage", `"${name}" is not a valid schedule name.`, {
       field: "name",
-      hint: `Use 1 to ${NAME_CHARS_MAX} characters without @ and control characters.`,
+      hint: `Use 1 to ${NAME_CHARS_MAX} characters, with no @ and no control characters.`,
     });
   }
   if (!isTimeZone(timezone)) {

@@ -113,7 +113,7 @@ async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
   try {
     return await engine.createJob({ id, name: name ?? id, kind: "map", spec: specToJson(spec) });
   } catch (error) {
-    // Another process created a job with this name in between; continue that one.
+    // Another process created a job with this name in the meantime; continue that one.
     const made = name === undefined ? null : await engine.findJob(name);
     if (made === null) throw error;
     return reopenJob(engine, made, options);

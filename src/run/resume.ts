@@ -51,7 +51,7 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
     const { aloneAtJob } = await import("./workflow.ts");
     return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
   }
-  if (options.budget) throw new RedriveError("usage", `${found.id} is no workflow, so it has no budget.`);
+  if (options.budget) throw new RedriveError("usage", `${found.id} is not a workflow, so it has no budget.`);
   if (await hasWork(engine, found, options)) requireInstalled(found);
   const job = await engine.changeJob(found.id, restart(options));
   const { onJob, onNotice, slots } = options;

@@ -47,7 +47,7 @@ export class EventHub {
     this.#clock = clock;
   }
 
-  /** Yields texts with the matching events after the id; each text has one or more. */
+  /** Yields the matching events after the id as serialized text, one or more events at a time. */
   async *follow(after: number, filter: EventFilter, stop: AbortSignal): AsyncGenerator<string> {
     const wake = new WakeSignal();
     const end = () => wake.notify();

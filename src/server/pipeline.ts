@@ -28,7 +28,7 @@ export interface Limits {
   readonly streamBytesMax: number;
   /** Requests of one token or session. */
   readonly requests: Rate;
-  /** Requests of one address that had no valid token. */
+  /** Limits requests without a valid token from one address. */
   readonly guesses: Rate;
 }
 

@@ -16,7 +16,7 @@ export class Notifier {
     };
   }
 
-  /** Notifies the listeners after the current step, so that they may call the store at once. */
+  /** Notifies the listeners asynchronously, so that they may call the store right away. */
   notify(name: string): void {
     const notifications = this.#notifications.get(name);
     if (notifications === undefined) return;

@@ -1,4 +1,4 @@
-/** Renders one letter: data, history in time order, changes between failures, output, and suggested commands. */
+/** Renders one letter: data, history in chronological order, changes between failures, output, and suggested commands. */
 
 import { hostname } from "node:os";
 import { type LetterHistory, type LetterLinks, type Moment, momentsOf } from "../../dead-letter/history.ts";

@@ -230,7 +230,7 @@ function GroupLetters({ signature }: { readonly signature: string }) {
         }
         selected={selected}
         onSelect={select}
-        empty={{ title: "No letter waits in this group." }}
+        empty={{ title: "No letters are waiting in this group." }}
       />
       {bulk !== null && target !== null && (
         <BulkDialog kind={bulk} target={target} onClose={() => setBulk(null)} onStarted={clear} />

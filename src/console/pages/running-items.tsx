@@ -14,7 +14,7 @@ import { LiveLog } from "./item-log.tsx";
 
 type Running = ResponseOf<"GET /jobs/{job}/running">["running"][number];
 
-/** The last line of output is no event, so it is read regularly while something runs. */
+/** The last line of output is not an event, so it is read regularly while something runs. */
 const POLL_MS = 2000;
 const SHOWN = 50;
 

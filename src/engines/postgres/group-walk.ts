@@ -26,7 +26,7 @@ export interface Walk {
   readonly buriedBy?: number | undefined;
 }
 
-/** If there are more groups than this, the letters near the start are searched before each group is read. */
+/** With more groups than this, the first letters in the given order are searched before each group is read. */
 const FEW_GROUPS = 64;
 
 /** How many letter numbers count as near the start. */

@@ -9,7 +9,7 @@ const JOIN = {
 };
 const SOURCE = { data: "p.data", failure: "f.failure" };
 
-/** PostgreSQL refuses to read JSON with certain escapes, wherever they are. */
+/** PostgreSQL refuses JSON with escapes such as `\u0000`, even outside of the value that is read. */
 function joinOf({ of, path, alias }: JsonPlace): string {
   const keys = (names: readonly string[]) => names.map((key) => ` -> '${key}'`).join("");
   const json = `${SOURCE[of]}::json${keys(path.slice(0, -1))}`;

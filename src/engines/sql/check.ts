@@ -218,7 +218,7 @@ const QUEUE_RULES: Rules = {
        FROM items i WHERE i.ordering_key IS NOT NULL AND i.state = 'leased' GROUP BY i.queue, i.ordering_key HAVING count(*) > 1`,
   ],
   "a gate belongs to a queue": [
-    `SELECT 'document ' || d.name || ' is no gate of a queue' AS detail FROM documents d
+    `SELECT 'document ' || d.name || ' is not the gate of a queue' AS detail FROM documents d
       WHERE d.name LIKE 'gate/%' AND (d.body NOT LIKE '{%'
          OR NOT EXISTS (SELECT 1 FROM queues q WHERE q.name = substr(d.name, 6)))`,
   ],

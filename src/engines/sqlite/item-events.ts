@@ -46,7 +46,7 @@ export function listItemEvents(
 const IN_REACH = `e.queue = ?4 AND e.id > ?5 AND e.id <= ?6 AND e.at >= ?7
   AND (?8 IS NULL OR e.type IN (SELECT value FROM json_each(?8)))`;
 
-/** Returns a number after which all events of the queue have this time or a later one. */
+/** Returns an event number such that all later events of the queue happened at this time or after it. */
 function lastBefore(
   session: Session,
   queue: number,

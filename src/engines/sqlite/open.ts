@@ -80,7 +80,7 @@ function requireFile(path: string): void {
 /** How long another process may take from creating the file to writing its first page. */
 const CREATION_MS_MAX = 2000;
 
-/** A file of 0 bytes was truncated, unless another process is just creating the store. */
+/** A file of 0 bytes was truncated, unless another process is creating the store right now. */
 async function requireNotEmpty(path: string): Promise<void> {
   const deadline = performance.now() + CREATION_MS_MAX;
   while (isEmptyFile(path)) {

@@ -99,7 +99,7 @@ export const groupActionRoutes = {
   "POST /groups/preview": {
     id: "previewGrouping",
     tag,
-    summary: "Compute the signature and the pattern of texts; store nothing.",
+    summary: "Compute the signature and the pattern of error messages without storing anything.",
     role: "viewer",
     body: z.strictObject({ texts: z.array(z.string().max(10_000)).min(1).max(1000) }),
     response: z.looseObject({

@@ -149,7 +149,7 @@ export const operationRoutes = {
   "POST /operations/{operation_id}/undo": {
     id: "undoOperation",
     tag: "operations",
-    summary: "Undo an edit, a discard, a restore, or an archived deletion.",
+    summary: "Undo an edit, discard or restore, or a deletion whose letters were archived.",
     role: "operator",
     params,
     response: z.looseObject({ undoes: z.string(), done: count, refused: count }),

@@ -22,7 +22,7 @@ export const REQUEST_CODES = [
   "precondition_failed", // If-Match names another revision
   "precondition_required", // If-Match is missing
   "range_invalid",
-  "selection_changed", // the letters of a selection are not those that were seen
+  "selection_changed", // the selection now matches other letters than its preview showed
   "selection_used", // the selection was started, cancelled, or has expired
   "selection_unbounded", // no filter, and no word that all letters are meant
   "key_reused", // the Idempotency-Key was used for another request

@@ -55,7 +55,8 @@ const overview = tool({
 
 const listGroups = tool({
   title: "List groups",
-  description: "Groups of letters with the same failure, largest first. One cause is usually one group.",
+  description:
+    "Groups of letters with the same failure, largest first. Letters with the same cause are usually in one group.",
   routes: ["GET /groups"],
   effect: "reads",
   input: ROUTES["GET /groups"].query

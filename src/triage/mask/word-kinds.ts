@@ -54,7 +54,7 @@ export function isMeantNumber(words: Words, index: number, written: () => string
   return !isOneOfManyFields(words, index);
 }
 
-/** The form of an error code. The form alone does not decide, because ids such as `ORD-1042` have it too. */
+/** The form of an error code. The form alone is not conclusive, because ids such as `ORD-1042` have it too. */
 const CODE = /^(?:[A-Z]{1,6}-?\d{3,6}|[A-Z]{2,5}\d{1,2}[A-Z]?\d{2,5})$/;
 /** Prefixes of error codes of common compilers, linters, databases and identity services. */
 const FAMILY =

@@ -36,7 +36,7 @@ export function collectNames(node: unknown, rewriting: Rewriting): void {
 
 /** Keys whose text is a script; every other text is a plain template. */
 const SCRIPTS = new Set(["shell", "command"]);
-/** Keys whose text is no template. */
+/** Keys whose text is not a template. */
 const SKIPPED = new Set(
   "filter when json_path sort_by distinct id name capture capture_output description mode".split(" "),
 );
