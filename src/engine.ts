@@ -271,9 +271,9 @@ export interface Engine {
 
   /**
    * Imports letters into an existing queue (`importedLetter` in item/imported-letter.ts). A letter whose item is unknown or
-   * purged is added as `dead`, or as resolved if it has a resolution. A dead letter with fewer attempts gets the missing
-   * ones and the new death record. Others are unchanged. Imported letters get new numbers and keep their failure times; they
-   * arrive now. Event for each: `dlq_item_added` with reason `imported`; one for all: `dlq_items_imported`.
+   * purged is added as `dead`, or as resolved if it has a resolution. A stored dead letter with fewer attempts than the
+   * imported one gets the missing ones and the new death record. Others are unchanged. Imported letters get new numbers and
+   * keep their failure times; they count as arrived now. Event for each: `dlq_item_added` with reason `imported`; one for all: `dlq_items_imported`.
    */
   importLetters(queue: string, letters: readonly Letter[]): Promise<ImportReport>;
   /**
@@ -289,7 +289,7 @@ export interface Engine {
   /**
    * Creates an operation on the letters of its queue that match now; later letters are not included. With the selection
    * `enlisted` it starts empty in the status `selecting`; with `undoes` it has the letters that the other operation changed.
-   * States that the filter names are selected even if the kind refuses them later.
+   * Letters in a state that the filter names are selected even if this kind of operation refuses them later.
    */
   beginOperation(operation: NewOperation): Promise<Operation>;
   /**

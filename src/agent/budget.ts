@@ -69,7 +69,7 @@ function invalid(text: string): RedriveError {
   });
 }
 
-/** What several agents use, of which some are still running. Replaces the use of an agent by its newest report. */
+/** The total usage of several agents, some of which are still running. The newest report of an agent replaces its earlier one. */
 export class UsageTotal {
   #before: AgentUsage;
   readonly #running = new Map<string, AgentUsage>();

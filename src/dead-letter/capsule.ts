@@ -17,7 +17,7 @@ export type CapsuleContent = {
   readonly encoding: "utf8" | "base64";
   readonly content: string;
   readonly bytes: number;
-  /** How many bytes are omitted, from the middle of a log. */
+  /** How many bytes are omitted from the middle of a log. */
   readonly dropped_bytes: number;
 };
 

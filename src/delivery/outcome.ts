@@ -61,7 +61,7 @@ export function outcomeOfHttp(answer: HttpAnswer, asked: Asked): DeliveryOutcome
 
 const PAGES = ["text/html", "application/xhtml+xml"];
 
-/** A 2xx response means delivered, unless it contains an error, is cut off, or is an HTML page of a proxy or a login. */
+/** A 2xx response means delivered, unless it contains an error, is cut off, or is an HTML page from a proxy or a login page. */
 function outcomeOfSuccess(answer: HttpAnswer, asked: Asked): DeliveryOutcome {
   const { status, body, end } = answer;
   const lost = (why: string) => outcomeOfLostAnswer(`HTTP ${status}: the answer ${why}`);

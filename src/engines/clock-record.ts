@@ -14,7 +14,7 @@ export const STEP_MS_MIN = 5_000;
 const DRIFT = 1 / 1000;
 /** Records older than this are ignored: the machine may have slept or been copied or restored. */
 const RECORD_MS_MAX = 30 * 86_400_000;
-/** The smallest change in the difference that is recorded. */
+/** The smallest change of the difference between the clocks that is recorded. */
 const NOTED_MS_MIN = 1_000;
 
 /** A reading of the store's clock, with the machine's uptime before and after it. */

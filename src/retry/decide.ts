@@ -135,7 +135,7 @@ export function isKnownReset({ isAgent, retryAfterMs = 0 }: Failed): boolean {
 
 /** Parking does not count attempts, so without a minimum delay an item could loop without pause. */
 const PARK_MS_MIN = 1000;
-/** The maximum delay of parking, unless the service requests a longer one. */
+/** The maximum delay of a parked item, unless the service requests a longer one. */
 const PARK_MS_MAX = 60_000;
 
 function park(outcome: Failed, policy: Policy, context: DecisionContext): Verdict {

@@ -218,7 +218,7 @@ async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<
 /** Returns null when all items have ended and the next phase may begin. */
 async function runMap(run: Run): Promise<WorkflowResult | null> {
   const { deps, options } = run;
-  const runtime = { ...run.runtime, job: run.job }; // job with the variables that setup captured
+  const runtime = { ...run.runtime, job: run.job }; // now with the variables that setup captured
   requirePrograms(runtime.spec, ["map", "reduce", "merge"]);
   const work = await agentHandler(runtime, { close: async () => undefined, onStep: options.onAgentStep });
   const settled = new SettledSignal();

@@ -89,7 +89,7 @@ export class ReadAhead {
   }
 }
 
-/** Whether items may be leased ahead: not if a failure may stop or pause the queue, because they would run nevertheless. */
+/** Whether items may be leased ahead: not if a failure may stop or pause the queue, because items leased ahead would still run. */
 export function allowsReadAhead({ breaker, maxFailures, failureThreshold, ...policy }: Policy): boolean {
   const mayStop = maxFailures !== undefined || failureThreshold !== undefined || !policy.continueOnFailure;
   return breaker === undefined && !mayStop && policy.onItemFailure !== "stop" && policy.onOutage !== "wait";

@@ -223,7 +223,7 @@ function stepShape() {
 
 export const STEP_KEYS: ReadonlySet<string> = new Set(Object.keys(stepShape()));
 
-/** Adds the rule of exactly one action to the JSON Schema, for editors. */
+/** Adds the rule that a step has exactly one action to the JSON Schema, for editors. */
 const ONE_ACTION = { oneOf: ACTION_KEYS.map((key) => ({ required: [key] })) };
 
 export const stepForm: z.ZodType<StepForm> = z
@@ -259,7 +259,7 @@ export type ForeachForm = z.infer<typeof foreachForm>;
 const handlerKeys = z.strictObject({
   steps: z.array(stepForm).optional(),
   commands: z.array(stepForm).optional().describe("Alias of steps."),
-  max_attempts: count(0).optional().describe("How often the failed step is run again. Default 1."),
+  max_attempts: count(0).optional().describe("How many times the failed step is run again. Default 1."),
   fail_workflow: z
     .boolean()
     .optional()

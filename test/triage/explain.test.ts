@@ -89,7 +89,7 @@ test("each word is explained, and neighbours with the same reason are joined", (
     ["fixed", "in"],
     ["variable", "node-<num>"],
   ]);
-  expect(words[1]?.why).toBe("a code: another code is another failure");
+  expect(words[1]?.why).toBe("a code: a different code means a different group");
   expect(words[3]?.why).toBe(MASKS.path);
-  expect(words[9]?.why).toBe("it contains a masked part");
+  expect(words[9]?.why).toBe("a part of this word differs from item to item");
 });

@@ -12,7 +12,7 @@ export interface AgentFormat {
 export interface FormatReader {
   /** Adds a message. Unknown messages are ignored, because formats grow. */
   add(message: JsonObject): void;
-  /** Brings the totals in the record up to date, without those of the session `before` this run. */
+  /** Brings the totals in the record up to date, without what the session had used `before` this run. */
   settle?(before: SessionTotals | undefined): void;
 }
 

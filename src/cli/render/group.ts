@@ -229,7 +229,7 @@ export function explanationText(explanation: GroupExplanation, screen: Screen): 
     paint.dim(fit(`pattern: ${pattern}`, columns * 2)),
     itemId === undefined
       ? "The group has no letters left."
-      : `based on the letter ${clean(itemId)} of ${jobId}`,
+      : `based on one of its letters: ${clean(itemId)} of ${jobId}`,
   ];
   return detailsText(
     [
@@ -238,7 +238,7 @@ export function explanationText(explanation: GroupExplanation, screen: Screen): 
       ...(reading ? readingSections(reading, screen) : []),
       {
         title: "Most similar groups",
-        note: " (words in common, letters)",
+        note: " (shared words, number of letters)",
         lines: explanation.nearest.map((one) => shorten(nearText(one), Math.max(40, columns - 2))),
       },
       {
@@ -273,13 +273,13 @@ function readingSections(reading: Explanation, { paint, columns }: Screen): read
     );
   const frames = [
     ...framesCounted.map((frame) => `+ ${frameText(frame)}`),
-    ...framesSkipped.map((frame) => `- ${frameText(frame)} (not counted)`),
+    ...framesSkipped.map((frame) => `- ${frameText(frame)}`),
   ];
   const masks = hits.map(({ masker, before, after }) => `${masker}: ${clean(before)} → ${after}`);
   return [
     {
-      title: "Read",
-      note: ` (${source}: ${why})`,
+      title: "Line used",
+      note: ` (${source === "message" ? why : `${source}: ${why}`})`,
       lines: cut(lines.length === 0 ? ["nothing"] : lines, LINES_MAX),
     },
     {
@@ -287,8 +287,12 @@ function readingSections(reading: Explanation, { paint, columns }: Screen): read
       note: " (fixed words make the group; variable ones may differ within it)",
       lines: cut(words.map(wordsText), WORDS_MAX),
     },
-    { title: "Masked", lines: cut(masks, HITS_MAX) },
-    { title: "Frames", lines: cut(frames, FRAMES_MAX) },
+    { title: "Replaced values", lines: cut(masks, HITS_MAX) },
+    {
+      title: "Stack frames",
+      note: " (+ is part of the group, - is ignored)",
+      lines: cut(frames, FRAMES_MAX),
+    },
   ];
 }
 
@@ -297,11 +301,11 @@ function wordsText({ text, isVariable, why }: Explanation["words"][number]): str
 }
 
 function frameText({ function: name, file }: Explanation["framesCounted"][number]): string {
-  const called = name === "" ? "(no name)" : name;
+  const called = name === "" ? "unnamed code" : name;
   return file === undefined ? called : `${called} in ${file}`;
 }
 
 function nearText({ signature, count, distance, pattern }: NearGroup): string {
   const same = `${Math.round((1 - distance) * 100)} %`.padStart(5);
-  return `${signature} ${same}  ${count}  ${titleLine(pattern)}`;
+  return `${signature} ${same}  ${lettersText(count)}  ${titleLine(pattern)}`;
 }

@@ -1,4 +1,4 @@
-/** A dialog on the native element, which keeps the focus inside and closes with Escape. */
+/** A dialog on the native element, which keeps the focus inside and closes on Escape. */
 import { type ReactNode, useEffect, useRef } from "react";
 
 interface DialogProps {

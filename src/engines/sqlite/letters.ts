@@ -53,7 +53,7 @@ export function readLetters(
   });
 }
 
-/** The letters `l` that are read. */
+/** The letters to read. The SQL refers to them as `l`. */
 interface Chosen {
   readonly from: string;
   readonly where: string;

@@ -31,7 +31,7 @@ export const jobControlRoutes = {
   "POST /jobs/{job}/pause": {
     id: "pauseJob",
     tag,
-    summary: "Pause a job: nothing more is started, running items finish.",
+    summary: "Pause a job: nothing more is started, and running items finish.",
     role: "operator",
     params,
     body: z.strictObject({ reason: sentence.optional() }),

@@ -61,7 +61,7 @@ export interface RouteSpec {
   readonly response: z.ZodType | StreamResponse;
   /** Default 200. */
   readonly status?: number;
-  /** Codes that the route can answer, besides those that every route can. */
+  /** Problem codes that the route can return, in addition to those that every route can return. */
   readonly errors: readonly ProblemCode[];
   /** The request needs `If-Match`, and the response of the read route has the `ETag`. */
   readonly needsRevision?: boolean;

@@ -1,4 +1,4 @@
-/** Handlers of the routes that control a running map or workflow. They leave requests in the store, which its process obeys. */
+/** Handlers of the routes that control a running map or workflow. They leave requests in the store for the process that runs it. */
 import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { Item } from "../../item/item.ts";

@@ -3,7 +3,7 @@ import { ANGLE, DIGIT, LOWER, type PatternWords } from "./pattern-words.ts";
 
 /** Why a word belongs to the item and not to the failure. Each reason completes the sentence "It is variable, because …". */
 export const VARIABLE_REASONS = {
-  mask: "it contains a masked part",
+  mask: "a part of this word differs from item to item",
   letter: "a single letter names one thing",
   literal: "it is the value after a colon or an equals sign",
   dotted: "a dotted name identifies one field or module",
@@ -28,10 +28,10 @@ const HAS_DIGIT = /\d/;
 /** Why a word is part of the failure, for people. */
 export function fixedReason(words: PatternWords, index: number): string {
   const word = words.word(index);
-  if (HAS_DIGIT.test(word)) return "a code: another code is another failure";
-  if (NAMES_FAILURE.test(word)) return "the name of an error or a constant: another name is another failure";
+  if (HAS_DIGIT.test(word)) return "a code: a different code means a different group";
+  if (NAMES_FAILURE.test(word)) return "an error name: a different name means a different group";
   if (/^ ?=/.test(words.gap(index + 1))) return "the key of a value";
-  return "words of the message: other words are another failure";
+  return "message text: different text means a different group";
 }
 
 /** Returns why the word is variable; undefined when it is part of the message. */

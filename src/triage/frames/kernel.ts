@@ -64,7 +64,7 @@ function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] 
 
 const REPORT =
   /\bBUG[: ]|\bWARNING:|\bkernel BUG at|Kernel panic|KASAN:|KMSAN:|KCSAN:|KFENCE:|UBSAN:|UBSan:|UndefinedBehaviorSanitizer|general protection fault|\bdivide error|[Dd]ouble fault|stack segment|invalid opcode|Internal error:|Unhandled fault|Alignment trap|[Uu]nable to handle|INFO: task .{1,60} blocked|detected stall|self-detected|INFO: trying to register|INFO: possible|suspicious RCU|inconsistent lock state|bad unlock balance|held lock freed|still has locks|lock held when|^\s*panic(?:: |\[| \()|Fatal trap|uvm_fault|protection_fault|ASSERT FAILED|unreferenced object|witness:|lock order reversal|data race|kernel stack overflow|VFS: |unregister_netdevice|stack-protector|Freed in /;
-/** Lines that contain these keywords without starting a report. */
+/** Lines that contain a keyword of a report but do not start one. */
 const IN_PASSING = /panic_on_warn|Not tainted|Boot_DEBUG|drop_monitor|no WARNING|lockdep is turned off/;
 
 function isReport(line: string): boolean {

@@ -1,4 +1,4 @@
-/** The interface of maskers. Each replaces one kind of text that differs from item to item by a mask. */
+/** The interface of maskers. Each uses a mask to replace one kind of text that differs from item to item. */
 
 /** Called for each masked part with the name of the mask, the original text and the replacement. */
 export type Hit = (mask: string, before: string, after: string) => void;
@@ -32,7 +32,7 @@ export function replaceAll(
 
 /** Every mask of a pattern, and why failures that differ only in this part are the same failure. */
 export const MASKS: Readonly<Record<string, string>> = {
-  str: "a program quotes the operand it was working on, and the operand changes from item to item",
+  str: "a quoted value, which may differ from item to item",
   field: "the path of a field identifies one part of the input",
   data: "an object in braces is the data of one item, unless it has a field such as error or message",
   val: "in key=value the key belongs to the message and the value to the item",
@@ -43,10 +43,10 @@ export const MASKS: Readonly<Record<string, string>> = {
   dur: "durations differ from run to run",
   email: "an e-mail address identifies one person",
   mac: "a hardware address identifies one machine",
-  ip: "machine and port differ from item to item",
-  path: "files and positions differ from item to item; line numbers change with every edit",
-  host: "machine names differ from item to item",
-  num: "counts, sizes and positions differ from item to item; exit codes, HTTP statuses and error codes stay",
+  ip: "host and port differ from item to item",
+  path: "file names and positions differ from item to item",
+  host: "host names differ from item to item",
+  num: "counts, positions and other numbers differ from item to item",
   size: "sizes differ from item to item",
   hex: "memory addresses and handles differ from run to run",
   hash: "a digest or key identifies one content",

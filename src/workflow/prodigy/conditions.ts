@@ -1,6 +1,6 @@
 /**
  * Translates conditions of Prodigy into CEL: filters such as `severity == 'high' OR score > 5`, and `when` such as
- * `${tests.success} && ${coverage} >= 80`. In both, something missing is not an error but a comparison that is false.
+ * `${tests.success} && ${coverage} >= 80`. In both, a missing value is not an error: a comparison with it is false.
  */
 import { nearest } from "../../std/nearest.ts";
 import { readReference } from "./references.ts";
