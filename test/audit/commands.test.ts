@@ -8,7 +8,7 @@ import { everyCommand } from "../../src/cli/program.ts";
 import { JobWorktrees } from "../../src/workspace/job-worktrees.ts";
 import { openRepository } from "../../src/workspace/repository.ts";
 import { Workshop } from "../workspace/repo-kit.ts";
-import { begin, entriesSince, READS, run, type Stocked, stocked } from "./kit.ts";
+import { begin, entriesSince, READS, run, running, type Stocked, stocked } from "./kit.ts";
 
 interface Change {
   /** The action of the newest entry. */
@@ -34,13 +34,6 @@ const target = (store: Stocked) =>
   run(store, ["receipts", "target", "billing", "--url", "http://127.0.0.1:9/"]);
 
 /** A job with a ready item and a living runner. */
-const running = async ({ engine }: Stocked) => {
-  await engine.createJob({ id: "night", name: "night", kind: "map", spec: {} });
-  await engine.add("night", [{ itemId: "one", data: 1 }]);
-  const process = { host: "elsewhere", pid: 1, processStart: "1", ttlMs: 60_000 };
-  await engine.registerHolder({ id: "h", queue: "night", ...process });
-};
-
 /** A job whose items fail, and its id. */
 const mapped = async (store: Stocked, program: string) => {
   const items = file(store, "items.json", "[1]");

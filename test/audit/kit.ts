@@ -65,6 +65,14 @@ export function begin(engine: Engine, kind: Operation["kind"] = "discard"): Prom
   return engine.beginOperation({ ...named, filter: { queue: "orders" }, reason: "test" });
 }
 
+/** Creates the job `night` with the ready item `one`; a runner on another machine works it. */
+export async function running({ engine }: Stocked): Promise<void> {
+  await engine.createJob({ id: "night", name: "night", kind: "map", spec: {} });
+  await engine.add("night", [{ itemId: "one", data: 1 }]);
+  const process = { host: "elsewhere", pid: 1, processStart: "1", ttlMs: 60_000 };
+  await engine.registerHolder({ id: "h", queue: "night", ...process });
+}
+
 /** The entries that were added since the event, newest first. */
 export async function entriesSince(engine: Engine, event: number): Promise<readonly Entry[]> {
   const { entries } = await listAudit(engine, { limit: 100 });

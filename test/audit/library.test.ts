@@ -12,7 +12,7 @@ import { Queue } from "../../src/library/queue.ts";
 import { Redrive } from "../../src/library/redrive.ts";
 import { Schedules } from "../../src/library/schedules.ts";
 import { StandingQueue } from "../../src/queue/queue.ts";
-import { begin, entriesSince, READS, type Stocked, stocked } from "./kit.ts";
+import { begin, entriesSince, READS, running, type Stocked, stocked } from "./kit.ts";
 
 interface Change {
   readonly leaves: string;
@@ -31,6 +31,17 @@ const letters = (redrive: Redrive) => orders(redrive).letters();
 const billing = (redrive: Redrive) =>
   redrive.receipts("billing", { url: "http://127.0.0.1:9/", isDelivering: false });
 const discarded = (redrive: Redrive) => letters(redrive).discard({ reason: "test" });
+
+/** Starts the map `night`, whose only item ends when it is stopped. */
+const mapping = (redrive: Redrive) =>
+  new Promise<void>((resolve) => {
+    const work = async (_: number, { signal }: { readonly signal: AbortSignal }) => {
+      resolve();
+      await new Promise((end) => signal.addEventListener("abort", end));
+      throw signal.reason;
+    };
+    redrive.map("night", [1], work).catch(() => undefined); // the stop rejects it
+  });
 
 const CLASSES = {
   Redrive,
@@ -161,6 +172,27 @@ const METHODS: Readonly<Record<string, Change | string>> = {
   "Groups.explain": READS,
   "Jobs.list": READS,
   "Jobs.get": READS,
+  "Jobs.results": READS,
+  "Jobs.pause": {
+    leaves: "queue_paused",
+    before: (_, store) => running(store),
+    act: ({ jobs }) => jobs.pause("night"),
+  },
+  "Jobs.continue": {
+    leaves: "queue_resumed",
+    before: async ({ jobs }, store) => {
+      await running(store);
+      await jobs.pause("night");
+    },
+    act: ({ jobs }) => jobs.continue("night"),
+  },
+  "Jobs.stop": { leaves: "job_stop_requested", before: mapping, act: ({ jobs }) => jobs.stop("night") },
+  "Jobs.cancel": { leaves: "job_dismissed", before: mapping, act: ({ jobs }) => jobs.cancel("night") },
+  "Jobs.skip": {
+    leaves: "item_skip_requested",
+    before: (_, store) => running(store),
+    act: ({ jobs }) => jobs.skip("night", "one"),
+  },
   "Schedules.put": {
     leaves: "schedule_set",
     act: ({ schedules }) => schedules.put("daily", { queue: "orders", cron: "0 4 * * *" }),

@@ -25,6 +25,8 @@ const COMMANDS: Readonly<Record<string, string | readonly RouteName[]>> = {
   continue: ["POST /jobs/{job}/continue", "POST /jobs/{job}/items/{item_id}/continue"],
   skip: ["POST /jobs/{job}/items/{item_id}/skip"],
   cancel: ["POST /jobs/{job}/stop", "POST /jobs/{job}/dismiss"],
+  attach: SHELL,
+  "migrate-workflow": SHELL,
   "jobs dismiss": ["POST /jobs/{job}/dismiss"],
   "jobs delete": ["GET /jobs/{job}/deletion", "DELETE /jobs/{job}"],
   status: ["GET /jobs/{job}", "GET /jobs/{job}/running"],
