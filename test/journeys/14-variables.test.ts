@@ -96,7 +96,12 @@ describe("the results of the map", () => {
     expect(project.ledger).toEqual(["3 2 1"]);
     const entries = JSON.parse(project.get("results.json")) as Record<string, unknown>[];
     expect(entries).toHaveLength(3);
-    expect(entries).toContainEqual({ item_id: "a", status: "success", success: true, result: { said: "out of a" } });
+    expect(entries).toContainEqual({
+      item_id: "a",
+      status: "success",
+      success: true,
+      result: { said: "out of a" },
+    });
     expect(entries.find(({ item_id }) => item_id === "b")).toMatchObject({
       status: "failed",
       signature: expect.any(String),

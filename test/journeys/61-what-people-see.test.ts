@@ -62,6 +62,7 @@ describe("what people see of failures", () => {
   }
 
   beforeAll(async () => {
+    vi.stubEnv("REDRIVE_LAUNCHER", "spawn"); // the native launcher compares times with the clock of the machine
     vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 4, 12, 30) });
     writeFileSync(join(home, "shop.sh"), SHOP);
     writeFileSync(join(home, "build.sh"), BUILD);
@@ -90,6 +91,7 @@ describe("what people see of failures", () => {
 
   afterAll(() => {
     vi.useRealTimers();
+    vi.unstubAllEnvs();
     rmSync(home, { recursive: true, force: true });
   });
 

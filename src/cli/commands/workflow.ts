@@ -192,7 +192,7 @@ const migrate = command({
     if (!("text" in migrated) || problems.length > 0) {
       const list = problems.map((problem) => `${problemText(problem, name)}\n`).join("");
       return context.answer(
-        { problems },
+        { changed: false, problems },
         () => `${list}${counted(problems.length, "problem")}.\n`,
         EXIT.usage,
       );
