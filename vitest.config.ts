@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { newStoreSql } from "./scripts/new-store.mjs";
 import { UnsteadyReporter } from "./test/support/unsteady-reporter.ts";
 
 /** Where CI wants a report that a program can read. */
@@ -6,11 +7,16 @@ const reportPath = process.env.REDRIVE_TEST_REPORT;
 
 /** Test files that run the built command line or talk to PostgreSQL. Everything else is a unit test. */
 const NEEDS_SETUP = [
-  "test/{console,engines,examples,journeys,package,simulation,torture}/**/*.test.ts",
+  "test/{engines,examples,journeys,package,simulation,torture}/**/*.test.ts",
   "test/cli/command-fuzz.test.ts",
   "test/cli/logs-on-terminal.test.ts",
   "test/library/**/*.test.ts",
 ];
+
+const TEMPORARY_ROOT = "test/support/temporary-root.ts";
+
+/** Test files of the console, which share one browser. */
+const IN_BROWSER = ["test/console/**/*.test.ts"];
 
 const shared = {
   setupFiles: ["test/support/properties.ts"],
@@ -18,6 +24,9 @@ const shared = {
   hookTimeout: 120_000,
   pool: "forks" as const,
 };
+
+/** What the build puts into the code. Vitest takes it out of the object that it is given, so each project has its own. */
+const newStore = JSON.stringify(await newStoreSql());
 
 export default defineConfig({
   test: {
@@ -28,8 +37,18 @@ export default defineConfig({
       ...(reportPath ? [["json", { outputFile: reportPath }] as ["json", { outputFile: string }]] : []),
     ],
     projects: [
-      { test: { ...shared, name: "unit", include: ["test/**/*.test.ts"], exclude: NEEDS_SETUP } },
       {
+        define: { REDRIVE_NEW_STORE: newStore },
+        test: {
+          ...shared,
+          name: "unit",
+          include: ["test/**/*.test.ts"],
+          exclude: [...NEEDS_SETUP, ...IN_BROWSER],
+          globalSetup: [TEMPORARY_ROOT],
+        },
+      },
+      {
+        define: { REDRIVE_NEW_STORE: newStore },
         test: {
           ...shared,
           name: "whole",
@@ -37,7 +56,17 @@ export default defineConfig({
           // second try is listed at its end.
           retry: 1,
           include: NEEDS_SETUP,
-          globalSetup: ["test/support/build.ts", "test/support/postgres.ts"],
+          globalSetup: [TEMPORARY_ROOT, "test/support/build.ts", "test/support/postgres.ts"],
+        },
+      },
+      {
+        define: { REDRIVE_NEW_STORE: newStore },
+        test: {
+          ...shared,
+          name: "console",
+          retry: 1,
+          include: IN_BROWSER,
+          globalSetup: [TEMPORARY_ROOT, "test/support/build.ts", "test/support/browser.ts"],
         },
       },
     ],

@@ -1,13 +1,15 @@
 /**
- * Measures answers that must not grow with the store: pages of groups and the holders of one queue. Run: node bench/growth.mjs,
- * after a build. Prints one line of JSON per size.
+ * Measures answers that must not grow with the store: pages of groups, the holders of one queue, and a letter with many
+ * attempts. Run: node bench/growth.mjs, after a build. Prints one line of JSON per size.
  */
 import { join } from "node:path";
 import { LIBRARY, percentile, timed, withFolder } from "./kit.mjs";
+import { burialOf, FEW_CAUSES, lease, makeJob, newItems } from "./letter-store.mjs";
 
 const { openStore } = await import(LIBRARY);
 const CALLS = 100;
 const BATCH = 1000;
+const QUEUE = "bench";
 
 await withFolder(async (folder) => {
   for (const groups of [300, 3000, 30_000]) {
@@ -25,6 +27,20 @@ await withFolder(async (folder) => {
     const one = await ask(() => engine.listHolders({ queue: "queue-7" }));
     const item = await ask(() => engine.findItems("item-1", { queue: "queue-7", limit: 1 }));
     print({ queues, holders_of_one: one, holders_of_all: await ask(() => engine.listHolders()), item });
+    await engine.close();
+  }
+  for (const attempts of [300, 30_000]) {
+    const engine = await openStore(`sqlite:${join(folder, `attempts-${attempts}.db`)}`);
+    const ref = await failOften(engine, attempts);
+    const brief = ["record", "times", "last_failure"];
+    const list = (parts) =>
+      ask(() => engine.listLetters({ queue: QUEUE, limit: 50, ...(parts && { parts }) }));
+    print({
+      attempts,
+      brief_list: await list(brief),
+      list: await list(),
+      inspect: await ask(() => engine.readLetter(ref)),
+    });
     await engine.close();
   }
 });
@@ -83,4 +99,23 @@ async function fillQueues(engine, queues) {
   }
   const items = Array.from({ length: BATCH }, (_, number) => ({ itemId: `item-${number}`, data: number }));
   await engine.add("queue-7", items);
+}
+
+/** Buries 50 letters, the last of them after so many attempts, and returns its item. */
+async function failOften(engine, attempts) {
+  await makeJob(engine, QUEUE);
+  await engine.add(QUEUE, newItems(0, 50));
+  let leased = await lease(engine, QUEUE, 50);
+  const settle = leased.slice(0, -1).map((item) => burialOf(item, FEW_CAUSES));
+  leased = leased.slice(-1);
+  for (let number = 1; number < attempts; number += 1) {
+    const retries = leased.map((item) => {
+      const { death: _, ...failed } = burialOf(item, FEW_CAUSES);
+      return { ...failed, verdict: { kind: "retry", delayMs: 0 } };
+    });
+    leased = await lease(engine, QUEUE, 1, retries);
+  }
+  const [last] = leased;
+  await engine.settleAndLease(null, { settle: [...settle, burialOf(last, FEW_CAUSES)] });
+  return last.ref;
 }

@@ -1,6 +1,6 @@
 /**
  * Adds and works items one by one, beside peers on the same server: each `add` is awaited before the next, and workers have a
- * concurrency of 1 and of 8. The peers take turns in each round, so that a busy moment of the machine affects all alike.
+ * concurrency of 1 and of 8. The peers take turns, adds after every few items, so that a busy moment of the machine affects all alike.
  */
 import { percentile, say, timed } from "./kit.mjs";
 import { openBullmqOneByOne, openGraphileOneByOne, openPgBossOneByOne } from "./queues/one-by-one-peers.mjs";
@@ -23,14 +23,12 @@ export async function measure({ quick }) {
   const samples = Object.fromEntries(
     Object.keys(peers).map((name) => [name, Object.fromEntries(FIELDS.map((field) => [field, []]))]),
   );
-  for (const peer of Object.values(peers)) await round(peer, 50); // warms up connections and statements
+  await round(peers, 50); // warms up connections and statements
   for (let number = 1; number <= sizes.rounds; number += 1) {
     say(`  one by one, round ${number}`);
-    const order = Object.entries(peers).sort(() => Math.random() - 0.5);
-    for (const [name, peer] of order) {
-      const figures = await round(peer, sizes.items);
-      for (const field of FIELDS) samples[name][field].push(figures[field]);
-    }
+    const figures = await round(peers, sizes.items);
+    for (const [name, rates] of Object.entries(figures))
+      for (const field of FIELDS) samples[name][field].push(rates[field]);
   }
   for (const peer of Object.values(peers)) await peer.close();
   return [
@@ -45,13 +43,25 @@ export async function measure({ quick }) {
   ];
 }
 
-async function round(peer, items) {
-  const rate = async (action) => (items / (await timed(action)).wallMs) * 1000;
-  const add = await rate(() => peer.add(items));
-  const work1 = await rate(() => peer.work(items, 1));
-  const addKeyed = await rate(() => peer.addKeyed(items));
-  const work8 = await rate(() => peer.work(items, 8));
-  return { add, addKeyed, work1, work8 };
+/** How many items a peer adds before it is the turn of another one. */
+const TURN = 10;
+
+/** Returns the items per second of each peer. */
+async function round(peers, items) {
+  const rates = Object.fromEntries(Object.keys(peers).map((name) => [name, {}]));
+  for (const peer of Object.values(peers)) await peer.begin?.();
+  const measured = async (field, turn, action) => {
+    const wallMs = Object.fromEntries(Object.keys(peers).map((name) => [name, 0]));
+    for (let done = 0; done < items; done += turn)
+      for (const [name, peer] of Object.entries(peers).sort(() => Math.random() - 0.5))
+        wallMs[name] += (await timed(() => action(peer, turn))).wallMs;
+    for (const [name, ms] of Object.entries(wallMs)) rates[name][field] = (items / ms) * 1000;
+  };
+  await measured("add", TURN, (peer, turn) => peer.add(turn));
+  await measured("work1", items, (peer, turn) => peer.work(turn, 1));
+  await measured("addKeyed", TURN, (peer, turn) => peer.addKeyed(turn));
+  await measured("work8", items, (peer, turn) => peer.work(turn, 8));
+  return rates;
 }
 
 const WHAT = {

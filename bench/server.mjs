@@ -2,15 +2,12 @@
  * Benchmarks `redrive serve` over loopback: the latency of lists, groups and single letters with 32 connections, the start, and
  * live events to many clients. Run: node bench/server.mjs [LETTERS] [SSE_CLIENTS] (default 1000000, 1000), after a build.
  */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
-import { CLI, LIBRARY, percentile, say, withFolder } from "./kit.mjs";
-import { openLetterStore } from "./letter-store.mjs";
-
-const { openStore } = await import(LIBRARY);
+import { percentile, say, withFolder } from "./kit.mjs";
+import { openOrFill, printed, start } from "./letter-server.mjs";
 
 const LETTERS = Number(process.argv[2] ?? 1_000_000);
 const CLIENTS = Number(process.argv[3] ?? 1000);
@@ -22,7 +19,7 @@ const EVENTS_PER_SECOND = 100;
 await withFolder(async (folder) => {
   const url = process.env.REDRIVE_BENCH_STORE ?? `sqlite:${join(folder, "letters.db")}`;
   say(`${LETTERS} letters are made`);
-  const { engine, jobs } = await openOrFill(url);
+  const { engine, jobs } = await openOrFill(url, LETTERS);
   const env = { ...process.env, REDRIVE_HOME: folder, REDRIVE_STORE: url };
   const token = await printed(env, ["token", "create", "--name", "bench", "--role", "admin"]);
   const server = await start(env);
@@ -31,8 +28,15 @@ await withFolder(async (folder) => {
     letters: LETTERS,
     start_ms: server.startMs,
     list: await latency(server, token, () => `/letters?limit=50&queue=${job}`),
+    // Pages of ten queues, so that few of the requests that wait at the same time can share a read.
+    other_lists: await latency(server, token, (call) => `/letters?limit=50&queue=bench-${1 + (call % 10)}`),
     groups: await latency(server, token, () => "/groups?limit=50"),
-    inspect: await latency(server, token, (call) => `/letters/${job}/item-${(call * 7919) % (LETTERS / 10)}`),
+    // Another letter with each request, spread over all of them.
+    inspect: await latency(
+      server,
+      token,
+      (call) => `/letters/bench-${1 + (call % 10)}/item-${(call * 7919) % (LETTERS / 10)}`,
+    ),
     overview: await latency(server, token, () => "/overview", CALLS / 10),
     jobs: await latency(server, token, () => "/jobs?limit=50", CALLS / 10),
     live: CLIENTS > 0 ? await live(server, token, engine, job) : null,
@@ -43,34 +47,6 @@ await withFolder(async (folder) => {
   await engine.close();
   process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
 });
-
-/** A store of an earlier run, named by REDRIVE_BENCH_STORE, is used again. */
-async function openOrFill(url) {
-  const kept = process.env.REDRIVE_BENCH_STORE === undefined ? null : await openStore(url);
-  const isFilled = (await kept?.findJob("bench-1")) != null;
-  if (isFilled) return { engine: kept, jobs: ["bench-1"] };
-  await kept?.close();
-  return openLetterStore(url, { jobs: 10, letters: LETTERS, groups: 200 });
-}
-
-async function printed(env, args) {
-  const child = spawn(process.execPath, [CLI, ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
-  let text = "";
-  for await (const chunk of child.stdout) text += chunk;
-  return text.trim();
-}
-
-async function start(env) {
-  const began = performance.now();
-  const args = [CLI, "serve", "--port", "0", "--json"];
-  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"] });
-  let text = "";
-  for await (const chunk of child.stdout) {
-    text += chunk;
-    if (text.includes("}")) break;
-  }
-  return { child, startMs: Math.round(performance.now() - began), origin: JSON.parse(text).url };
-}
 
 /** Sends requests over all connections at once, each as soon as the one before is answered. */
 async function latency({ origin }, token, pathOf, calls = CALLS) {

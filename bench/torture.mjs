@@ -1,7 +1,8 @@
 /**
  * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite|postgres] [--fault NAME]
- * [--workflow|--crowd|--bulk|--receipts|--read-ahead]`: a long torture run of one kind; the short ones run with the tests.
- * Default: a map with the faults of `torture/faults.mjs`; `--workflow`: a workflow in a git repository; `--crowd`: many
+ * [--workflow|--agents|--crowd|--bulk|--receipts|--read-ahead]`: a long torture run of one kind; the short ones run with the tests.
+ * Default: a map with the faults of `torture/faults.mjs`; `--workflow`: a workflow in a git repository;
+ * `--agents`: agents that cost, hang, fork and conflict; `--crowd`: many
  * processes on one store; `--bulk`: kills bulk operations; `--receipts`: kills a service that sends receipts; `--read-ahead`:
  * kills runners of short commands and their launchers; `--engine postgres`: queue
  * workers and their own server (`torture/chaos.mjs`). `npm run torture -- --campaign [--minutes N] [--strikes N] [--seed S]
@@ -10,6 +11,7 @@
 import { randomInt } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { tortureAgents } from "./torture/agents.mjs";
 import { bulkKill } from "./torture/bulk-kill.mjs";
 import { campaign } from "./torture/campaign.mjs";
 import { KINDS } from "./torture/campaign-kinds.mjs";
@@ -35,6 +37,7 @@ const { values } = parseArgs({
     engine: { type: "string", default: "sqlite" },
     fault: { type: "string" },
     workflow: { type: "boolean", default: false },
+    agents: { type: "boolean", default: false },
     crowd: { type: "boolean", default: false },
     bulk: { type: "boolean", default: false },
     receipts: { type: "boolean", default: false },
@@ -47,7 +50,11 @@ const { values } = parseArgs({
   },
 });
 const IS_CHAOS = values.engine === "postgres";
-const DEFAULTS = values.workflow ? { kills: 40, items: 60 } : { kills: 150, items: 3000 };
+const DEFAULTS = values.agents
+  ? { kills: 3, items: 200 }
+  : values.workflow
+    ? { kills: 40, items: 60 }
+    : { kills: 150, items: 3000 };
 
 process.exitCode = await main();
 
@@ -128,6 +135,7 @@ function run(options, faults) {
       note: progress,
     });
   if (values["read-ahead"]) return tortureReadAhead({ items: options.items, kills, random, note: progress });
+  if (values.agents) return tortureAgents({ items: options.items, kills: options.kills, note: progress });
   if (values.workflow) return tortureWorkflow({ ...options, note: progress });
   return torture({ ...options, faults, note: progress });
 }

@@ -2,9 +2,12 @@
  * redrive-launcher: starts commands for a runner, because a small process forks far cheaper than a large one.
  *
  * The runner writes requests to our stdin and reads replies from our stdout. Each command gets its own process
- * group, its output goes straight into files, and we tell the runner when it has ended. We are the reaper of
- * everything that descends from us, so when the runner goes away (stdin ends, even after kill -9) we end it all
- * and then ourselves. We never run a shell on our own account and never write a byte of a command's output.
+ * group, and we tell the runner when it has ended. We are the reaper of everything that descends from us, so when
+ * the runner goes away (stdin ends, even after kill -9) we end it all and then ourselves. We never run a shell on
+ * our own account.
+ *
+ * Output comes over pipes, because creating and removing a file costs more than a short command. Output that is large,
+ * or that a command has printed some time before its end, goes on to a file, which others may read while it grows.
  *
  * On Linux we are two processes, so that kill -9 of one of them leaves nothing behind either: a guard, which the
  * runner started, and its child, which serves. When the server is killed, its orphans come to the guard, which ends
@@ -20,7 +23,7 @@
  *     marks  the path of the marks file, NUL-terminated
  *     cancel nothing; a command that has started is not changed
  *   reply    u32 length, u8 kind, u32 id, then
- *     ended  u8 stage, i32 exit_code (-1: none), i32 signal (0: none), i32 errno (0: it started),
+ *     ended  u8 stage, u8 reports (0: none of its report files is there), i32 exit_code (-1: none), i32 signal (0: none), i32 errno (0: it started),
  *            f64 duration_ms, f64 stdout_bytes, f64 stderr_bytes,
  *            u32 stdout_inline, u32 stderr_inline (INLINE_NONE: the file stays), the inline bytes of both
  *     asked  u32 pid (0: not running)
@@ -30,7 +33,7 @@
  * written to the marks file, 16 bytes at 16 * mark, so that after a kill of the runner others know that it has started.
  * It does not start after either clock has passed its time, because the runner's lease may have expired by then.
  *
- * src/attempt/launcher-frames.ts is the other end of this table.
+ * src/attempt/native-launcher.ts is the other end of this table.
  */
 #ifdef __linux__
 #define _GNU_SOURCE
@@ -47,6 +50,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -57,14 +61,15 @@
 #include <sys/signalfd.h>
 #endif
 
-#define PROTOCOL "redrive-launcher 2"
+#define PROTOCOL "redrive-launcher 3"
 
 enum { KIND_LAUNCH = 1, KIND_ASK = 2, KIND_MARKS = 3, KIND_CANCEL = 4 };
 enum { KIND_ENDED = 1, KIND_ASKED = 2, KIND_STARTED = 3 };
-enum { FLAG_KEEP_EMPTY = 1, FLAG_QUEUE = 2, FLAG_KEEP_FILES = 4 };
+enum { FLAG_QUEUE = 2, FLAG_KEEP_FILES = 4 }; /* with FLAG_KEEP_FILES, commands write to the files themselves */
 /*
  * What could not be done when a command did not start: run this command with what it was given, enter its folder,
- * or do our own part. Only the last may go better at another time.
+ * or do our own part. Only the last may go better at another time. It also explains a command that failed because its
+ * output could not be kept.
  */
 enum { STAGE_NONE = 0, STAGE_COMMAND = 1, STAGE_CWD = 2, STAGE_RUNNER = 3 };
 
@@ -72,23 +77,42 @@ enum { STAGE_NONE = 0, STAGE_COMMAND = 1, STAGE_CWD = 2, STAGE_RUNNER = 3 };
 #define HEADER_BYTES 9u       /* length, kind, id */
 #define QUEUE_BYTES 36u       /* the part of a launch that only a queued command has */
 #define MARK_BYTES 16
-#define ENDED_BYTES 54u       /* a whole ended frame without inline bytes */
+#define ENDED_BYTES 55u       /* a whole ended frame without inline bytes */
 #define INLINE_BYTES_MAX 8192u
 #define INLINE_NONE UINT32_MAX
 #define PIPE_BYTES_MAX 60000u /* fits the buffer of a pipe, so that writing it never waits for the command */
 #define INPUT_BYTES_KEPT (1u << 20)
+#define CHUNK_BYTES (64u << 10)
+#define CHUNKS_MAX 32         /* read at once from one pipe; more than a pipe holds by default */
+#define WATCH_MS 20.0         /* the pipes of a command that ends before this are read only at its end */
+#define SPILL_MS 200.0        /* after this, output goes to a file, so that others can follow it */
+#define REPLY_HOLD_MS 5.0     /* how long replies are collected while other commands wait for their turn */
 #define GRACE_MS 2000.0
 #define GIVE_UP_MS 10000.0
 
 extern char **environ;
+
+/* One output of a command. */
+struct stream {
+  char *path;
+  int pipe_fd; /* -1: the command writes to the file, or has closed the pipe */
+  int file_fd; /* -1: no output went to the file yet */
+  char *head;  /* output that is not in the file; NULL: none */
+  uint32_t head_bytes;
+  int error; /* why output could not be written to the file */
+};
+
+#define REPORTS_MAX 3
 
 struct launch {
   uint32_t id;
   pid_t pid;
   uint8_t flags;
   double started_ms;
-  char *stdout_path; /* one allocation with stderr_path */
-  char *stderr_path;
+  char *paths; /* one allocation for all of them */
+  struct stream out, err;
+  char *reports[REPORTS_MAX]; /* the files that the command may write */
+  size_t report_count;
 };
 
 struct request {
@@ -97,6 +121,7 @@ struct request {
   const char *queue; /* with FLAG_QUEUE: the queue part of the frame */
   char *cwd, *stdout_path, *stderr_path;
   char **argv, **envp;
+  size_t envc; /* how many of envp the request itself has; they are first */
   const char *input;
   size_t input_bytes;
 };
@@ -121,6 +146,11 @@ static size_t queued_running; /* how many of them came with FLAG_QUEUE */
 static struct waiting *queue_first, **queue_end = &queue_first;
 static int marks_fd = -1, marks_error = EBADF;
 static int closing; /* nothing is started any more */
+
+static int *late_pipes; /* of commands that have ended, while a process that they left behind may write */
+static size_t late_count, late_room;
+
+static struct rlimit files_limit; /* of the commands; ours is higher */
 
 static int null_fd, child_fd; /* child_fd is readable when a child has ended */
 static int guard_fd = -1;     /* reads the end of a pipe when the guard has died */
@@ -167,6 +197,7 @@ static char *put_f64(char *to, double value) { return put(to, &value, sizeof val
 
 static char replies[256 << 10];
 static size_t replies_bytes;
+static double replies_since; /* since when they have been held back; 0: they are not */
 static int runner_gone;
 static int guard_gone; /* from then on nothing is reported: that our commands end is not their fault */
 
@@ -185,6 +216,7 @@ static void flush_replies(void)
     }
   }
   replies_bytes = 0;
+  replies_since = 0;
 }
 
 static char *room_for_reply(size_t bytes)
@@ -195,7 +227,7 @@ static char *room_for_reply(size_t bytes)
 
 struct ended {
   uint32_t id;
-  uint8_t stage;
+  uint8_t stage, reports;
   int32_t exit_code, signal, error;
   double duration_ms;
   struct captured out, err;
@@ -208,6 +240,7 @@ static void commit_ended(char *frame, const struct ended *e, size_t inline_bytes
   *to++ = KIND_ENDED;
   to = put_u32(to, e->id);
   *to++ = (char)e->stage;
+  *to++ = (char)e->reports;
   to = put(to, &e->exit_code, 4);
   to = put(to, &e->signal, 4);
   to = put(to, &e->error, 4);
@@ -249,35 +282,13 @@ static void reply_started(uint32_t id)
  * A file of this launch alone: what an earlier launch left at the path is unlinked, not truncated, because a
  * process that outlived that launch may still write to it.
  */
-static int open_output(const char *path, int keep_empty)
+static int open_output(const char *path)
 {
-  const int how = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
-  if (keep_empty) {
-    struct stat st;
-    int fd = open(path, how, 0600);
-    if (fd < 0 || (fstat(fd, &st) == 0 && st.st_size == 0)) return fd;
-    close(fd);
-  } else {
-    int fd = open(path, how | O_EXCL, 0600);
-    if (fd >= 0 || errno != EEXIST) return fd;
-  }
+  const int how = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_EXCL;
+  int fd = open(path, how, 0600);
+  if (fd >= 0 || errno != EEXIST) return fd;
   unlink(path);
-  return open(path, how | O_EXCL, 0600);
-}
-
-/* True when a process still has the file open for writing, or when we cannot tell. */
-static int has_writer(const char *path)
-{
-#ifdef F_SETLEASE
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 1;
-  int granted = fcntl(fd, F_SETLEASE, F_RDLCK) == 0; /* only when nobody has it open for writing */
-  close(fd);
-  return !granted;
-#else
-  (void)path;
-  return 1;
-#endif
+  return open(path, how, 0600);
 }
 
 static uint32_t read_whole(const char *path, char *to, size_t bytes)
@@ -302,11 +313,140 @@ static struct captured collect(const char *path, int flags, char *to)
   struct stat st;
   if (stat(path, &st) != 0) return c;
   c.bytes = (double)st.st_size;
-  if (st.st_size == 0 && (flags & FLAG_KEEP_EMPTY) && !has_writer(path)) return c;
   if (st.st_size > 0) {
     c.inlined = st.st_size <= INLINE_BYTES_MAX ? read_whole(path, to, (size_t)st.st_size) : INLINE_NONE;
   }
   if (c.inlined != INLINE_NONE && !(flags & FLAG_KEEP_FILES)) unlink(path);
+  return c;
+}
+
+/* ---- output over pipes ---- */
+
+static int write_all(int fd, const char *from, size_t bytes)
+{
+  while (bytes > 0) {
+    ssize_t n = write(fd, from, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return -1;
+    from += n;
+    bytes -= (size_t)n;
+  }
+  return 0;
+}
+
+static int make_pipe(int ends[2])
+{
+#ifdef __linux__
+  return pipe2(ends, O_CLOEXEC);
+#else
+  if (pipe(ends) != 0) return -1;
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+  return 0;
+#endif
+}
+
+/* The end for the command. -1: it writes to the file, also when there are too many pipes. */
+static int open_stream(struct stream *s, char *path, int flags)
+{
+  int ends[2];
+  *s = (struct stream){.path = path, .pipe_fd = -1, .file_fd = -1};
+  if (flags & FLAG_KEEP_FILES || make_pipe(ends) != 0) return -1;
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  s->pipe_fd = ends[0];
+  return ends[1];
+}
+
+static void close_fd(int *fd)
+{
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+static void close_stream(struct stream *s)
+{
+  close_fd(&s->pipe_fd);
+  close_fd(&s->file_fd);
+  free(s->head);
+  s->head = NULL;
+}
+
+static int write_file(struct stream *s, const char *from, size_t bytes)
+{
+  if (s->file_fd < 0) s->file_fd = open_output(s->path);
+  if (s->file_fd >= 0 && write_all(s->file_fd, from, bytes) == 0) return 0;
+  s->error = errno;
+  close_fd(&s->pipe_fd); /* the command's next write fails, as it would in a file */
+  return -1;
+}
+
+static int spill(struct stream *s)
+{
+  uint32_t bytes = s->head_bytes;
+  s->head_bytes = 0;
+  return bytes == 0 ? 0 : write_file(s, s->head, bytes);
+}
+
+static void keep(struct stream *s, const char *from, size_t bytes)
+{
+  if (s->file_fd < 0 && s->head_bytes + bytes <= INLINE_BYTES_MAX && (s->head || (s->head = malloc(INLINE_BYTES_MAX)))) {
+    memcpy(s->head + s->head_bytes, from, bytes);
+    s->head_bytes += (uint32_t)bytes;
+  } else if (spill(s) == 0) {
+    write_file(s, from, bytes);
+  }
+}
+
+/* Reads what is there now. */
+static void read_stream(struct stream *s)
+{
+  static char chunk[CHUNK_BYTES];
+  for (int i = 0; s->pipe_fd >= 0 && i < CHUNKS_MAX; i++) {
+    ssize_t n = read(s->pipe_fd, chunk, sizeof chunk);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (n <= 0) close_fd(&s->pipe_fd);
+    else keep(s, chunk, (size_t)n);
+  }
+}
+
+/* A process that a command left behind may still write: that must neither fail nor block. */
+static void keep_reading(struct stream *s)
+{
+  if (s->pipe_fd < 0) return;
+  if (late_count == late_room) {
+    size_t room = late_room ? late_room * 2 : 16;
+    int *more = realloc(late_pipes, room * sizeof *more);
+    if (!more) return; /* close_stream closes it */
+    late_pipes = more;
+    late_room = room;
+  }
+  late_pipes[late_count++] = s->pipe_fd;
+  s->pipe_fd = -1;
+}
+
+/* False when all writers have closed it. */
+static int discard_late(int fd)
+{
+  char bytes[4096];
+  for (int i = 0; i < CHUNKS_MAX; i++) {
+    ssize_t n = read(fd, bytes, sizeof bytes);
+    if (n == 0) return 0;
+    if (n < 0 && errno != EINTR) return errno == EAGAIN || errno == EWOULDBLOCK;
+  }
+  return 1;
+}
+
+/* Output that is in no file goes into the reply. */
+static struct captured collect_stream(struct stream *s, int flags, char *to)
+{
+  struct captured c = {0, 0};
+  read_stream(s);
+  if (s->file_fd >= 0) spill(s);
+  if (s->file_fd >= 0 || flags & FLAG_KEEP_FILES) return collect(s->path, flags, to);
+  c.bytes = s->head_bytes;
+  c.inlined = s->head_bytes;
+  if (s->head_bytes > 0) memcpy(to, s->head, s->head_bytes);
   return c;
 }
 
@@ -346,18 +486,41 @@ static const char *path_of(char **envp)
   return "/usr/local/bin:/bin:/usr/bin";
 }
 
+/* Where the last command was found. Most runs have one command, and a failed execve costs more than comparing names. */
+static struct {
+  char name[256], path[4096], file[4096 + 257];
+} found;
+
+static int is_found(const char *name, const char *path)
+{
+  return found.file[0] != '\0' && strcmp(found.name, name) == 0 && strcmp(found.path, path) == 0;
+}
+
+/* The child shares our memory, so what it writes here is there for the next command. */
+static void remember_found(const char *name, const char *path, const char *file)
+{
+  size_t path_bytes = strlen(path) + 1;
+  found.file[0] = '\0';
+  if (path_bytes > sizeof found.path) return;
+  strcpy(found.name, name); /* both were checked by exec_command */
+  memcpy(found.path, path, path_bytes);
+  strcpy(found.file, file);
+}
+
 /* Looks for the command in the PATH that the command itself will see. Returns only when it cannot be run. */
 static void exec_command(char **argv, char **envp)
 {
-  const char *name = argv[0], *dir = path_of(envp);
+  const char *name = argv[0], *path = path_of(envp), *dir = path;
   size_t name_bytes = strlen(name);
-  int denied = 0;
+  int denied = 0, is_fixed = 1; /* whether the search does not depend on the folder */
   if (strchr(name, '/')) {
     exec_file(name, argv, envp);
     return;
   }
   errno = ENOENT;
   if (name_bytes == 0 || name_bytes > 255) return;
+  if (is_found(name, path)) exec_file(found.file, argv, envp);
+  found.file[0] = '\0';
   for (;;) {
     char file[4096 + 257];
     size_t dir_bytes = strcspn(dir, ":");
@@ -366,7 +529,10 @@ static void exec_command(char **argv, char **envp)
       size_t at = dir_bytes;
       if (at > 0) file[at++] = '/';
       memcpy(file + at, name, name_bytes + 1);
+      is_fixed &= file[0] == '/';
+      if (is_fixed) remember_found(name, path, file);
       exec_file(file, argv, envp);
+      found.file[0] = '\0';
       if (errno == EACCES) denied = 1;
       else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ELOOP) return;
     }
@@ -377,10 +543,9 @@ static void exec_command(char **argv, char **envp)
 }
 
 /* Runs in the child. Every signal is at its default here, so unblocking them can run no handler of ours. */
-static void become_command(const struct request *r, int input_fd)
+static void become_command(const struct request *r, int input_fd, int out, int err)
 {
   sigset_t none;
-  int keep_empty = r->flags & FLAG_KEEP_EMPTY, out, err;
   child_stage = STAGE_RUNNER;
   if (setpgid(0, 0) != 0) return;
 #ifdef __linux__
@@ -390,9 +555,10 @@ static void become_command(const struct request *r, int input_fd)
 #endif
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  if ((out = open_output(r->stdout_path, keep_empty)) < 0) return;
-  if ((err = open_output(r->stderr_path, keep_empty)) < 0) return;
+  if (out < 0 && (out = open_output(r->stdout_path)) < 0) return;
+  if (err < 0 && (err = open_output(r->stderr_path)) < 0) return;
   if (dup2(input_fd, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) return;
+  setrlimit(RLIMIT_NOFILE, &files_limit);
   child_stage = STAGE_CWD;
   if (chdir(r->cwd) != 0) return;
   child_stage = STAGE_COMMAND;
@@ -401,12 +567,12 @@ static void become_command(const struct request *r, int input_fd)
 
 #ifdef __linux__
 /* The child borrows our memory until it runs the command, so there is nothing to copy and errors are seen here. */
-static pid_t start_child(const struct request *r, int input_fd)
+static pid_t start_child(const struct request *r, int input_fd, int out, int err)
 {
   child_error = 0;
   pid_t pid = vfork();
   if (pid == 0) {
-    become_command(r, input_fd);
+    become_command(r, input_fd, out, err);
     child_error = errno;
     _exit(127);
   }
@@ -418,7 +584,7 @@ static pid_t start_child(const struct request *r, int input_fd)
 }
 #else
 /* Without a dependable vfork: the child tells over a pipe what went wrong; the pipe closes when it runs the command. */
-static pid_t start_child(const struct request *r, int input_fd)
+static pid_t start_child(const struct request *r, int input_fd, int out, int err)
 {
   int told[2], told_error[2] = {0, 0};
   child_error = 0;
@@ -431,7 +597,7 @@ static pid_t start_child(const struct request *r, int input_fd)
   fcntl(told[1], F_SETFD, FD_CLOEXEC);
   pid_t pid = fork();
   if (pid == 0) {
-    become_command(r, input_fd);
+    become_command(r, input_fd, out, err);
     told_error[0] = errno;
     told_error[1] = child_stage;
     if (write(told[1], told_error, sizeof told_error) < 0) _exit(126);
@@ -454,29 +620,11 @@ static pid_t start_child(const struct request *r, int input_fd)
 }
 #endif
 
-static int write_all(int fd, const char *from, size_t bytes)
-{
-  while (bytes > 0) {
-    ssize_t n = write(fd, from, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return -1;
-    from += n;
-    bytes -= (size_t)n;
-  }
-  return 0;
-}
-
 /* A pipe that already holds all of the input; -1 when it does not fit. */
 static int input_pipe(const struct request *r)
 {
   int ends[2];
-#ifdef __linux__
-  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-#else
-  if (pipe(ends) != 0) return -1;
-  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-  fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-#endif
+  if (make_pipe(ends) != 0) return -1;
   fcntl(ends[1], F_SETFL, O_NONBLOCK);
   int failed = write_all(ends[1], r->input, r->input_bytes);
   close(ends[1]);
@@ -523,18 +671,43 @@ static struct launch *room_for_launch(void)
   return &running[running_count];
 }
 
+/* The path of a report file, if the variable names one. */
+static const char *report_of(const char *variable)
+{
+  const char *name_end = strchr(variable, '=');
+  if (!name_end || strncmp(variable, "REDRIVE_", 8) != 0) return NULL;
+  return name_end - variable > 5 && strncmp(name_end - 5, "_FILE", 5) == 0 ? name_end + 1 : NULL;
+}
+
 /* Remembers the launch before it starts: a process that nobody knows of must not exist. */
 static struct launch *remember(const struct request *r)
 {
   struct launch *l = room_for_launch();
-  size_t out_bytes = strlen(r->stdout_path) + 1, err_bytes = strlen(r->stderr_path) + 1;
-  char *paths = l ? malloc(out_bytes + err_bytes) : NULL;
-  if (!paths) return NULL;
+  const char *all[2 + REPORTS_MAX] = {r->stdout_path, r->stderr_path};
+  size_t count = 2, bytes = 0;
+  for (size_t i = 0; i < r->envc && count < 2 + REPORTS_MAX; i++)
+    if ((all[count] = report_of(r->envp[i]))) count++;
+  for (size_t i = 0; i < count; i++) bytes += strlen(all[i]) + 1;
+  char *to = l ? malloc(bytes) : NULL;
+  if (!to) return NULL;
   l->id = r->id;
   l->flags = r->flags;
-  l->stdout_path = memcpy(paths, r->stdout_path, out_bytes);
-  l->stderr_path = memcpy(paths + out_bytes, r->stderr_path, err_bytes);
+  l->paths = to;
+  l->report_count = count - 2;
+  for (size_t i = 0; i < count; i++) {
+    size_t path_bytes = strlen(all[i]) + 1;
+    memcpy(to, all[i], path_bytes);
+    if (i >= 2) l->reports[i - 2] = to;
+    to += path_bytes;
+  }
   return l;
+}
+
+static void forget(struct launch *l)
+{
+  close_stream(&l->out);
+  close_stream(&l->err);
+  free(l->paths);
 }
 
 static void start(const struct request *r)
@@ -547,12 +720,16 @@ static void start(const struct request *r)
   int input_fd = open_input(r);
   if (input_fd < 0) {
     reply_not_started(r->id, STAGE_RUNNER, errno);
-    free(l->stdout_path);
+    free(l->paths);
     return;
   }
+  int out = open_stream(&l->out, l->paths, r->flags);
+  int err = open_stream(&l->err, l->paths + strlen(l->paths) + 1, r->flags);
   l->started_ms = now_ms();
-  l->pid = start_child(r, input_fd);
+  l->pid = start_child(r, input_fd, out, err);
   if (input_fd != null_fd) close(input_fd);
+  close_fd(&out);
+  close_fd(&err);
   if (l->pid > 0 && child_error == 0) {
     running_count++;
     if (r->flags & FLAG_QUEUE) {
@@ -563,9 +740,9 @@ static void start(const struct request *r)
   }
   if (l->pid > 0) waitpid(l->pid, NULL, 0);
   reply_not_started(r->id, child_stage, child_error);
-  unlink(l->stdout_path);
-  unlink(l->stderr_path);
-  free(l->stdout_path);
+  unlink(l->out.path);
+  unlink(l->err.path);
+  forget(l);
 }
 
 /* ---- requests ---- */
@@ -631,6 +808,7 @@ static int read_launch(struct request *r, char *body, size_t size)
   if (room_for_words(argc + envc + count_environ() + 2) != 0) return ENOMEM;
   r->argv = words;
   r->envp = words + argc + 1;
+  r->envc = envc;
   if (!(r->cwd = next_string(&at, end))) return EINVAL;
   if (!(r->stdout_path = next_string(&at, end))) return EINVAL;
   if (!(r->stderr_path = next_string(&at, end))) return EINVAL;
@@ -737,6 +915,18 @@ static void start_waiting(void)
   }
 }
 
+/*
+ * How long the replies may still wait; 0: no longer. While commands wait for their turn, the slots stay busy without the
+ * runner, and it handles several replies at once far cheaper than one after the other.
+ */
+static double hold_replies_ms(void)
+{
+  if (replies_bytes == 0 || !queue_first) return 0;
+  double now = now_ms();
+  if (replies_since == 0) replies_since = now;
+  return REPLY_HOLD_MS - (now - replies_since);
+}
+
 static void cancel(uint32_t id)
 {
   for (struct waiting **at = &queue_first; *at; at = &(*at)->next) {
@@ -749,8 +939,10 @@ static void cancel(uint32_t id)
 
 static void handle_frame(char kind, uint32_t id, char *body, size_t size)
 {
-  if (kind == KIND_ASK) answer_ask(id);
-  else if (kind == KIND_MARKS) marks_error = open_marks(body, size);
+  if (kind == KIND_ASK) {
+    answer_ask(id);
+    flush_replies(); /* a person or a limit waits for it */
+  } else if (kind == KIND_MARKS) marks_error = open_marks(body, size);
   else if (kind == KIND_CANCEL) cancel(id);
   else if (kind != KIND_LAUNCH) reply_not_started(id, STAGE_COMMAND, EPROTO);
   else if (is_queued(body, size) && (queue_first || !has_room(body))) enqueue(id, body, size);
@@ -827,16 +1019,26 @@ static int read_requests(void)
 
 /* ---- ends ---- */
 
-static void reply_ended(const struct launch *l, int status)
+/* Saves the runner its own look at files that most commands do not write. */
+static int has_reports(const struct launch *l)
+{
+  for (size_t i = 0; i < l->report_count; i++)
+    if (access(l->reports[i], F_OK) == 0 || errno != ENOENT) return 1;
+  return 0;
+}
+
+static void reply_ended(struct launch *l, int status)
 {
   char *frame = room_for_reply(ENDED_BYTES + 2 * INLINE_BYTES_MAX), *to = frame + ENDED_BYTES;
   struct ended e = {.id = l->id, .exit_code = -1, .duration_ms = now_ms() - l->started_ms};
   if (WIFEXITED(status)) e.exit_code = WEXITSTATUS(status);
   else e.signal = WTERMSIG(status);
-  e.out = collect(l->stdout_path, l->flags, to);
+  e.reports = (uint8_t)has_reports(l);
+  e.out = collect_stream(&l->out, l->flags, to);
   if (e.out.inlined != INLINE_NONE) to += e.out.inlined;
-  e.err = collect(l->stderr_path, l->flags, to);
+  e.err = collect_stream(&l->err, l->flags, to);
   if (e.err.inlined != INLINE_NONE) to += e.err.inlined;
+  if (e.exit_code != 0 && (e.error = l->out.error ? l->out.error : l->err.error)) e.stage = STAGE_RUNNER;
   commit_ended(frame, &e, (size_t)(to - frame) - ENDED_BYTES);
 }
 
@@ -855,7 +1057,9 @@ static int reap(void)
     if (running[i].flags & FLAG_QUEUE) queued_running--;
     start_waiting(); /* before the report, which takes longer */
     reply_ended(&running[i], status);
-    free(running[i].stdout_path);
+    keep_reading(&running[i].out);
+    keep_reading(&running[i].err);
+    forget(&running[i]);
     running[i] = running[--running_count];
   }
 }
@@ -997,10 +1201,76 @@ static void signal_all(int signal)
   signal_strays(signal);
 }
 
+/* ---- waiting ---- */
+
+enum { WATCHED_INPUT, WATCHED_CHILD, WATCHED_GUARD, WATCHED_FIXED };
+
+static struct pollfd *watched;
+static size_t watched_room;
+
+static void watch_stream(struct stream *s, size_t *count)
+{
+  if (s->pipe_fd >= 0) watched[(*count)++] = (struct pollfd){.fd = s->pipe_fd, .events = POLLIN};
+}
+
+static void read_watched(struct stream *s, size_t *at)
+{
+  if (s->pipe_fd < 0) return;
+  if (watched[(*at)++].revents) read_stream(s);
+}
+
+/* Waits until there is something to do, and reads the output of commands. -1: out of memory, or poll failed. */
+static int wait_for_events(int with_input, double timeout_ms)
+{
+  size_t room = WATCHED_FIXED + 2 * running_count + late_count, count = WATCHED_FIXED, late = late_count;
+  double now = running_count > 0 ? now_ms() : 0, wait_ms = timeout_ms;
+  if (room > watched_room) {
+    struct pollfd *more = realloc(watched, room * 2 * sizeof *more);
+    if (!more) return -1;
+    watched = more;
+    watched_room = room * 2;
+  }
+  watched[WATCHED_INPUT] = (struct pollfd){.fd = with_input ? STDIN_FILENO : -1, .events = POLLIN};
+  watched[WATCHED_CHILD] = (struct pollfd){.fd = child_fd, .events = POLLIN};
+  watched[WATCHED_GUARD] = (struct pollfd){.fd = with_input ? guard_fd : -1, .events = POLLIN};
+  for (size_t i = 0; i < late; i++) watched[count++] = (struct pollfd){.fd = late_pipes[i], .events = POLLIN};
+  for (size_t i = 0; i < running_count; i++) {
+    struct launch *l = &running[i];
+    double age = now - l->started_ms;
+    if (l->out.pipe_fd < 0 && l->err.pipe_fd < 0) continue;
+    if (age < WATCH_MS) {
+      if (wait_ms < 0 || wait_ms > WATCH_MS - age) wait_ms = WATCH_MS - age;
+      continue;
+    }
+    if (l->out.head_bytes + l->err.head_bytes > 0) {
+      if (age >= SPILL_MS) {
+        spill(&l->out);
+        spill(&l->err);
+      } else if (wait_ms < 0 || wait_ms > SPILL_MS - age) {
+        wait_ms = SPILL_MS - age;
+      }
+    }
+    watch_stream(&l->out, &count);
+    watch_stream(&l->err, &count);
+  }
+  if (poll(watched, (nfds_t)count, wait_ms < 0 ? -1 : (int)wait_ms + 1) < 0) return errno == EINTR ? 0 : -1;
+  size_t at = WATCHED_FIXED + late;
+  for (size_t i = 0; i < running_count && at < count; i++) {
+    if (now - running[i].started_ms < WATCH_MS) continue;
+    read_watched(&running[i].out, &at);
+    read_watched(&running[i].err, &at);
+  }
+  for (size_t i = late; i-- > 0;) {
+    if (!watched[WATCHED_FIXED + i].revents || discard_late(late_pipes[i])) continue;
+    close(late_pipes[i]);
+    late_pipes[i] = late_pipes[--late_count];
+  }
+  return 0;
+}
+
 static void wait_for_child(int timeout_ms)
 {
-  struct pollfd child = {.fd = child_fd, .events = POLLIN};
-  poll(&child, 1, timeout_ms);
+  wait_for_events(0, timeout_ms);
   drain(child_fd);
 }
 
@@ -1023,22 +1293,28 @@ static void end_all(void)
 
 static void serve(void)
 {
-  struct pollfd fds[3] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                          {.fd = child_fd, .events = POLLIN},
-                          {.fd = guard_fd, .events = POLLIN}}; /* poll ignores -1 */
   while (!runner_gone) {
-    if (poll(fds, 3, -1) < 0 && errno != EINTR) return;
-    if (fds[2].revents) {
+    double hold_ms = hold_replies_ms();
+    if (hold_ms <= 0) flush_replies();
+    if (wait_for_events(1, hold_ms > 0 ? hold_ms : -1) != 0) return;
+    if (watched[WATCHED_GUARD].revents) {
       guard_gone = 1;
       return;
     }
-    if (fds[1].revents) {
+    if (watched[WATCHED_CHILD].revents) {
       drain(child_fd);
       reap();
     }
-    if (fds[0].revents && !read_requests()) return;
-    flush_replies();
+    if (watched[WATCHED_INPUT].revents && !read_requests()) return;
   }
+}
+
+/* Commands get the limit that we were given. We hold two pipes for each of them. */
+static void raise_files_limit(void)
+{
+  if (getrlimit(RLIMIT_NOFILE, &files_limit) != 0) die("getrlimit");
+  struct rlimit ours = {.rlim_cur = files_limit.rlim_max, .rlim_max = files_limit.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &ours); /* if this fails, commands write to files when there are too many pipes */
 }
 
 #ifdef __linux__
@@ -1081,6 +1357,7 @@ int main(int argc, char **argv)
   for (int signal_number = 1; signal_number < 32; signal_number++) signal(signal_number, SIG_DFL);
   null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null_fd < 3) die("/dev/null"); /* also when we were started without the standard three */
+  raise_files_limit();
 #ifdef __linux__
   start_guard();
 #endif

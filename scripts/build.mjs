@@ -5,6 +5,7 @@ import { build } from "esbuild";
 import { buildCli } from "./build-cli.mjs";
 import { buildConsole } from "./build-console.mjs";
 import { buildLauncher } from "./build-launcher.mjs";
+import { newStoreSql } from "./new-store.mjs";
 
 const { version, dependencies, peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 
@@ -16,7 +17,10 @@ const common = {
   bundle: true,
   platform: "node",
   target: "node20.19",
-  define: { REDRIVE_VERSION: JSON.stringify(version) },
+  define: {
+    REDRIVE_VERSION: JSON.stringify(version),
+    REDRIVE_NEW_STORE: JSON.stringify(await newStoreSql()),
+  },
   logLevel: "warning",
 };
 

@@ -30,6 +30,13 @@ const SHOTS = [
     press: "r",
     shows: "will be retried",
   },
+  {
+    name: "job",
+    path: "/jobs",
+    ready: "thumbnails",
+    open: "thumbnails-",
+    shows: "items per minute",
+  },
 ];
 
 const demo = spawn(process.execPath, ["dist/cli/main.cjs", "demo", "--console", "--no-browser"], {

@@ -12,6 +12,7 @@ const DEFAULT_TESTS = [
   "test/runner",
   "test/redrive",
   "test/engines/sqlite.test.ts",
+  "test/library/node-sqlite.test.ts",
   "test/journeys/01-map.test.ts",
   "test/journeys/10-workflow.test.ts",
 ];

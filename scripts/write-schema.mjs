@@ -1,6 +1,6 @@
 /** Writes the files of schema/, the JSON Schemas of what people write, from the sources of the validators. */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { build } from "esbuild";
+import { importSource } from "./import-source.mjs";
 
 const SOURCES = {
   "schema/workflow.schema.json": "src/workflow/yaml-form.ts",
@@ -9,14 +9,6 @@ const SOURCES = {
 
 mkdirSync("schema", { recursive: true });
 for (const [path, source] of Object.entries(SOURCES)) {
-  const { outputFiles } = await build({
-    entryPoints: [source],
-    bundle: true,
-    write: false,
-    platform: "node",
-    format: "esm",
-  });
-  const code = outputFiles[0]?.contents ?? new Uint8Array();
-  const { schemaText } = await import(`data:text/javascript;base64,${Buffer.from(code).toString("base64")}`);
+  const { schemaText } = await importSource(source);
   writeFileSync(path, schemaText());
 }

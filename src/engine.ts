@@ -28,9 +28,11 @@ import type {
   GroupPage,
   GroupQuery,
   ImportReport,
+  LetterAddress,
   LetterGroup,
   LetterPage,
   LetterQuery,
+  LetterRecords,
   Regrouped,
   StoredLetter,
 } from "./item/letter-query.ts";
@@ -45,6 +47,7 @@ import type { Holder, NewHolder, SettleAndLease, SettleAndLeaseResult } from "./
 import type {
   Counter,
   EventQuery,
+  ItemEventQuery,
   ItemQuery,
   ItemResult,
   Problem,
@@ -204,6 +207,8 @@ export interface Engine {
   listLetters(query: LetterQuery): Promise<LetterPage>;
   /** Reads the letter of an item, including a resolved or discarded one. */
   readLetter(ref: number): Promise<StoredLetter | null>;
+  /** Reads a letter with the records that are shown with it; null if the item does not exist or is no letter. */
+  readLetterRecords(address: LetterAddress): Promise<LetterRecords | null>;
   /** Lists the groups of waiting letters, largest first. Uses maintained counters, not a scan. */
   listGroups(filter: {
     readonly queue?: string;
@@ -226,6 +231,8 @@ export interface Engine {
   listEvents(query: EventQuery): Promise<readonly Event[]>;
   /** Returns the id of the newest event of the store, or 0. */
   newestEvent(): Promise<number>;
+  /** Finds events of one item without reading those of other times. */
+  listItemEvents(query: ItemEventQuery): Promise<readonly Event[]>;
 
   /** Writes the event `change_recorded` with the given fields. */
   recordChange(change: RecordedChange): Promise<void>;
@@ -385,6 +392,4 @@ export interface Capabilities {
   readonly wakes: boolean;
   /** `readRows`, `writeRows` and `deleteRows` are available. */
   readonly copy: boolean;
-  /** The events of one item at a known time can be found without reading the events of other items. */
-  readonly findItemEvents: boolean;
 }

@@ -4,6 +4,7 @@
  */
 
 export { type ErrorCode, RedriveError } from "./errors.ts";
+export type { AgentUsage } from "./item/agent-usage.ts";
 export type { Added, AddOptions, NewItem, Refused } from "./library/add.ts";
 export type { BatchTask } from "./library/batch.ts";
 export type { Group } from "./library/groups.ts";

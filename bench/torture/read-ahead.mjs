@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openStore } from "../../dist/engine.js";
+import { DEFAULT_POLICY, openStore } from "../../dist/engine.js";
 import { CLI } from "./crowd.mjs";
 import { childrenOf, signal } from "./processes.mjs";
 
@@ -18,6 +18,8 @@ const FAILS_EACH = 11;
 /** How many outputs are read with `redrive logs`. */
 const LOGS_READ = 12;
 const TARGETS = ["runner", "launcher", "both"];
+/** The policy buries an item whose worker vanished so often while it ran. */
+const { lossesMax: LOSSES_MAX } = DEFAULT_POLICY;
 
 /** One line per start in the ledger, and one line of output. */
 const SCRIPT = `echo "$1 $REDRIVE_ATTEMPT" >> "$TORTURE_LEDGER"; echo "output of $1 $REDRIVE_ATTEMPT"; [ $(($1 % ${FAILS_EACH})) -ne 0 ]`;
@@ -97,11 +99,15 @@ async function verify(home, { items, strikes, run }) {
     if (started.size !== lines.length) problems.push("an attempt was started twice");
     const outcomes = {};
     let lostUnstarted = 0;
+    let givenUp = 0;
     const succeeded = [];
     for (const item of stored) {
       const attempts = await engine.listAttempts(item.ref);
       const fails = Number(item.data) % FAILS_EACH === 0;
-      if (item.state !== (fails ? "dead" : "done")) problems.push(`item ${item.data} is ${item.state}`);
+      const isGivenUp = attempts.filter(({ outcome }) => outcome === "lost").length >= LOSSES_MAX;
+      if (isGivenUp) givenUp += 1;
+      if (item.state !== (fails || isGivenUp ? "dead" : "done"))
+        problems.push(`item ${item.data} is ${item.state}`);
       if (item.attemptsCounted > 1)
         problems.push(`item ${item.data} has spent ${item.attemptsCounted} attempts`);
       for (const attempt of attempts) {
@@ -122,7 +128,10 @@ async function verify(home, { items, strikes, run }) {
     problems.push(...(await successOutput(succeeded, run)));
     return {
       problems,
-      figures: { items, starts: lines.length, ...outcomes, "lost before their first line": lostUnstarted },
+      figures: {
+        ...{ items, starts: lines.length, ...outcomes },
+        ...{ "lost before their first line": lostUnstarted, [`given up after ${LOSSES_MAX} kills`]: givenUp },
+      },
     };
   } finally {
     await engine.close();

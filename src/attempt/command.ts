@@ -123,7 +123,8 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
     },
   });
   const ended = outcomeOf(end, { item, context, worker, argv: filled.value, stdout });
-  return unlessDiskFull(withReports(ended, reports, context), dirname(spec.stdoutPath), context.signal);
+  const outcome = end.ended.hasReports === false ? ended : withReports(ended, reports, context);
+  return unlessDiskFull(outcome, dirname(spec.stdoutPath), context.signal);
 }
 
 function specOf(
@@ -145,7 +146,6 @@ function specOf(
     stdin: `${asText(data)}\n`,
     stdoutPath: `${prefix}.out`,
     stderrPath: `${prefix}.err`,
-    keepEmptyFiles: true,
     queued,
   };
   return { spec, reports };
@@ -191,7 +191,8 @@ function outcomeOf(
   if (ended.startError === NOT_STARTED) return RECALLED;
   const isRunnerFault = ended.startStage === "runner";
   if (cutShort === "stopped" || isRunnerFault) {
-    const fault = `no process could be started (${ended.startError})`;
+    const hasStarted = ended.exitCode !== null || ended.signal !== null;
+    const fault = `${hasStarted ? "its output could not be kept" : "no process could be started"} (${ended.startError})`;
     return compact({
       kind: "released" as const,
       why: cutShort === "stopped" ? "the runner stopped" : fault,

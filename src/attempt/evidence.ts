@@ -103,11 +103,13 @@ async function resolvedFolders(folders: readonly string[]): Promise<readonly str
 /** Item data may influence which paths a command reports, so only files in allowed folders are read. */
 function isAllowed(path: string, allowed: readonly string[]): boolean {
   const isBelow = (folder: string) => path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
-  return allowed.some(isBelow) && !FORBIDDEN.some(isBelow);
+  return allowed.some(isBelow) && (isBelow(MEMORY) || !FORBIDDEN.some(isBelow));
 }
 
 /** Files here describe the reading process itself: its environment, memory and devices. */
 const FORBIDDEN = ["/proc", "/sys", "/dev"];
+/** Ordinary files, kept in memory. */
+const MEMORY = "/dev/shm";
 
 /** Follows symbolic links. Only regular files are opened, because opening a pipe would block until there is a writer. */
 async function recordOf(path: string, reading: Reading): Promise<EvidenceFile> {

@@ -21,6 +21,11 @@ export interface AttemptContext {
   readonly mayStart: () => boolean;
   /** The attempt was leased ahead: its command may wait in the launcher. Absent: it starts at once. */
   readonly queued?: QueuedLaunch | undefined;
+  /**
+   * Runs work that waits for other attempts. Meanwhile another item may use the slot; the lease stays. Absent if the runner
+   * has no `waitingMax`.
+   */
+  readonly withoutSlot?: WithoutSlot | undefined;
   /** Adds a note to the item, whatever the outcome is. */
   readonly note: (text: string) => void;
   /** Reports a file as evidence. If the attempt fails, the failure records its digest, size and type. */
@@ -31,6 +36,8 @@ export interface AttemptContext {
    */
   readonly progress: (value: Json) => void;
 }
+
+export type WithoutSlot = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** One attempt at one item. An exception is recorded as a failure. */
 export type Handler = (item: LeasedItem, context: AttemptContext) => Promise<Outcome>;
@@ -113,6 +120,7 @@ export class OpenAttempt implements AttemptContext {
   readonly signal: AbortSignal;
   readonly mayStart: () => boolean;
   readonly queued: QueuedLaunch | undefined;
+  readonly withoutSlot: WithoutSlot | undefined;
   readonly #author: string;
   readonly #onProgress: ((value: Json) => void) | undefined;
   #notes: NewNote[] | null = null;
@@ -126,6 +134,7 @@ export class OpenAttempt implements AttemptContext {
     this.signal = options.signal;
     this.mayStart = options.mayStart;
     this.queued = options.queued;
+    this.withoutSlot = options.withoutSlot;
     this.#author = options.author;
     this.#onProgress = options.onProgress;
   }

@@ -6,15 +6,13 @@ export interface LaunchSpec {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | Uint8Array;
-  /** Absolute path in an existing folder. A file of an earlier launch is removed first. */
+  /**
+   * Absolute path in an existing folder, for output that is large or that follows a while before the end. A file of an
+   * earlier launch is removed first.
+   */
   readonly stdoutPath: string;
   /** Must differ from `stdoutPath`. */
   readonly stderrPath: string;
-  /**
-   * Keeps an empty output file for the next launch with the same paths, which saves a tenth of a short
-   * command's run time.
-   */
-  readonly keepEmptyFiles?: boolean;
   /** Also keeps the files of small outputs, so that they can be read if this process is killed. The caller removes them. */
   readonly keepFiles?: boolean;
   /** Only for a launcher with `canQueue`. Default: the command starts at once. */
@@ -40,7 +38,10 @@ export interface Captured {
   readonly inline?: Buffer;
 }
 
-/** Why a command could not start. `runner` means a lack of files, processes or memory, never a fault of the item. */
+/**
+ * Why a command could not start. `runner` means a lack of files, processes or memory, never a fault of the item; a command
+ * that has started has it if it failed because its output could not be written.
+ */
 export type StartStage = "command" | "cwd" | "runner";
 
 export interface Ended {
@@ -53,6 +54,8 @@ export interface Ended {
   readonly stdout: Captured;
   readonly stderr: Captured;
   readonly durationMs: number;
+  /** Whether the command wrote its result, notes or a failure report. Absent: unknown. */
+  readonly hasReports?: boolean;
 }
 
 export interface Launched {

@@ -24,7 +24,7 @@ export function openLauncher(options: LauncherOptions = {}): Launcher {
 }
 
 /** The expected output of `--version`. It changes with the protocol. */
-const PROTOCOL = "redrive-launcher 2";
+const PROTOCOL = "redrive-launcher 3";
 
 export function findLauncherBinary(from: string = import.meta.url): string | undefined {
   return findBuiltFile(join("launcher", `${process.platform}-${process.arch}`, "redrive-launcher"), from);

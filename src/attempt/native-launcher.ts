@@ -207,12 +207,11 @@ function socketOf(stream: Readable | Writable): Socket {
 }
 
 const KIND = { launch: 1, ask: 2, marks: 3, cancel: 4, ended: 1, asked: 2, started: 3 } as const;
-const FLAG_KEEP_EMPTY = 1;
 const FLAG_QUEUE = 2;
 const FLAG_KEEP_FILES = 4;
 const LAUNCH_HEADER_BYTES = 22;
 const QUEUE_BYTES = 36;
-const ENDED_HEADER_BYTES = 54;
+const ENDED_HEADER_BYTES = 55;
 const INLINE_NONE = 0xffffffff;
 
 export const FRAME_BYTES_MAX = 64 * 1024 * 1024;
@@ -230,10 +229,7 @@ export function launchFrame(id: number, launchId: string, spec: LaunchSpec): Buf
   if (size - 4 > FRAME_BYTES_MAX) return undefined;
   const frame = Buffer.allocUnsafe(size);
   writeHeader(frame, KIND.launch, id);
-  frame[9] =
-    (spec.keepEmptyFiles ? FLAG_KEEP_EMPTY : 0) |
-    (queued ? FLAG_QUEUE : 0) |
-    (spec.keepFiles ? FLAG_KEEP_FILES : 0);
+  frame[9] = (queued ? FLAG_QUEUE : 0) | (spec.keepFiles ? FLAG_KEEP_FILES : 0);
   frame.writeUInt32LE(spec.argv.length, 10);
   frame.writeUInt32LE(variables.length + 1, 14);
   frame.writeUInt32LE(textBytes, 18);
@@ -315,18 +311,19 @@ const STAGES: readonly (StartStage | undefined)[] = [undefined, "command", "cwd"
 
 function readEnded(frame: Buffer): Ended {
   const stage = STAGES[frame[9] ?? 0];
-  const exitCode = frame.readInt32LE(10);
-  const signal = frame.readInt32LE(14);
-  const errno = frame.readInt32LE(18);
-  const stdoutInline = frame.readUInt32LE(46);
+  const exitCode = frame.readInt32LE(11);
+  const signal = frame.readInt32LE(15);
+  const errno = frame.readInt32LE(19);
+  const stdoutInline = frame.readUInt32LE(47);
   const stderrAt = ENDED_HEADER_BYTES + (stdoutInline === INLINE_NONE ? 0 : stdoutInline);
   return {
     exitCode: exitCode < 0 ? null : exitCode,
     signal: signal === 0 ? null : (SIGNAL_NAMES.get(signal) ?? `SIG${signal}`),
     ...(stage && { startError: ERROR_NAMES.get(errno) ?? `E${errno}`, startStage: stage }),
-    durationMs: frame.readDoubleLE(22),
-    stdout: readCaptured(frame, frame.readDoubleLE(30), ENDED_HEADER_BYTES, stdoutInline),
-    stderr: readCaptured(frame, frame.readDoubleLE(38), stderrAt, frame.readUInt32LE(50)),
+    durationMs: frame.readDoubleLE(23),
+    stdout: readCaptured(frame, frame.readDoubleLE(31), ENDED_HEADER_BYTES, stdoutInline),
+    stderr: readCaptured(frame, frame.readDoubleLE(39), stderrAt, frame.readUInt32LE(51)),
+    hasReports: frame[10] !== 0,
   };
 }
 

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { tryTo } from "../std/try-to.ts";
-import { readAt } from "./output.ts";
+import { readAt, sizeOf } from "./output.ts";
 
 /** An output that was truncated while it was written. */
 export interface Cut {
@@ -39,7 +39,10 @@ export class OutputWatch {
   readonly #roomBytesMin: number;
   readonly #cuts = new Map<string, Cut | undefined>();
   readonly #wanted = new Set<string>();
-  readonly #running = new Map<string, { readonly output: RunningOutput; isPublished: boolean }>();
+  readonly #running = new Map<
+    string,
+    { readonly output: RunningOutput; isNew: boolean; isPublished: boolean }
+  >();
 
   /** A running file may be twice as large as `logBytesMax`, the limit of a stream in the log. */
   constructor({ logBytesMax = LOG_BYTES_MAX, roomBytesMin = ROOM_BYTES_MIN } = {}) {
@@ -52,9 +55,9 @@ export class OutputWatch {
     if (isWantedWhole) this.#wanted.add(path);
   }
 
-  /** Publishes the output at the next tick, so that short processes are not slowed down. */
+  /** Publishes the output at the second tick, because most processes end before it and creating a file is slow. */
   announce(output: RunningOutput): void {
-    this.#running.set(output.stdout, { output, isPublished: false });
+    this.#running.set(output.stdout, { output, isNew: true, isPublished: false });
   }
 
   /** Stops watching a path. Returns undefined when it was never truncated. */
@@ -80,7 +83,10 @@ export class OutputWatch {
       const next = cutIfLarge(path, cut, this.#logBytesMax);
       if (next) this.#cuts.set(path, next);
     }
-    for (const running of this.#running.values()) running.isPublished ||= publish(running.output);
+    for (const running of this.#running.values()) {
+      if (!running.isNew) running.isPublished ||= publish(running.output);
+      running.isNew = false;
+    }
   }
 
   #hasRoom(path: string): boolean {
@@ -90,11 +96,12 @@ export class OutputWatch {
 }
 
 function cutIfLarge(path: string, earlier: Cut | undefined, logBytesMax: number): Cut | undefined {
+  if (sizeOf(path) <= 2 * logBytesMax) return undefined; // also if there is no file, as for most commands
   const fd = tryTo(() => openSync(path, "r+"));
-  if (fd === undefined) return undefined; // not created yet, or already collected
+  if (fd === undefined) return undefined; // already collected
   try {
     const bytes = fstatSync(fd).size;
-    if (bytes <= 2 * logBytesMax) return undefined;
+    if (bytes <= 2 * logBytesMax) return undefined; // the slot has begun another file
     const { headPath, headBytes } = earlier ?? saveHead(fd, path, Math.floor(logBytesMax / 2));
     const recentBytes = Math.min(bytes, RECENT_BYTES_MAX);
     const recent = readAt(fd, bytes - recentBytes, recentBytes);

@@ -52,15 +52,18 @@ export interface ProcessEnd {
 export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   const { spec, outputs } = options;
   if (!options.mayStart()) return NEVER_STARTED;
-  outputs.add(spec.stdoutPath, { isWantedWhole: options.isStdoutWanted ?? false });
-  outputs.add(spec.stderrPath);
-  const { stdoutPath: stdout, stderrPath: stderr } = spec;
-  if (options.running) outputs.announce({ ...options.running, stdout, stderr });
-  const { queued } = spec;
+  const { stdoutPath: stdout, stderrPath: stderr, queued } = spec;
+  const watch = () => {
+    outputs.add(stdout, { isWantedWhole: options.isStdoutWanted ?? false });
+    outputs.add(stderr);
+    if (options.running) outputs.announce({ ...options.running, stdout, stderr });
+  };
   const onStarted = () => {
+    watch();
     limits.start();
     queued?.onStarted();
   };
+  if (!queued) watch();
   const launched = options.launcher.launch(queued ? { ...spec, queued: { ...queued, onStarted } } : spec);
   const limits = limit(launched, options);
   if (!queued) limits.start();
@@ -68,7 +71,8 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   const cutShort = await limits.done();
   const cuts = { stdout: outputs.take(spec.stdoutPath), stderr: outputs.take(spec.stderrPath) };
   const kept = await options.keep(ended, cuts);
-  const reported = ended.exitCode === 0 ? undefined : takeReport(options.failureFile, options.now());
+  const hasReport = ended.exitCode !== 0 && ended.hasReports !== false;
+  const reported = hasReport ? takeReport(options.failureFile, options.now()) : undefined;
   const evidence =
     reported?.evidence &&
     (await collectEvidence(reported.evidence, {

@@ -2,13 +2,14 @@
 import { basename, dirname, extname } from "node:path";
 import { RedriveError } from "../errors.ts";
 import { asText, isJsonObject, type Json } from "../std/json.ts";
+import { type ListFilter, listText, readFilters, selectedFrom } from "./list-filters.ts";
 
 /** A filled template, or the reason why it cannot be filled. */
 export type Filled<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly message: string };
 
-/** A parsed `${name.path[0]:-fallback}`. */
+/** A parsed `${name.path[0]|filter:-fallback}`. */
 export interface Placeholder {
   readonly kind: "placeholder";
   readonly written: string;
@@ -19,6 +20,8 @@ export interface Placeholder {
   readonly isRaw: boolean;
   /** Selects a part of the value. Default: the whole value. */
   readonly of?: (value: string) => string;
+  /** How a list becomes text. Default: as JSON. */
+  readonly filters?: readonly ListFilter[];
 }
 
 /** Text that begins like a placeholder but is invalid. */
@@ -72,14 +75,23 @@ function readPlaceholder(match: RegExpExecArray): TemplatePart {
   if (braces) return { kind: "placeholder", written, path: [], fallback: undefined, isRaw: false, ...braces };
   const parsed = end === "}" ? PLACEHOLDER_INSIDE.exec(inside ?? "") : null;
   if (!parsed) return { kind: "unreadable", written };
-  const [, raw, name = "", path = "", fallback] = parsed;
-  return { kind: "placeholder", written, name, path: readPath(path), fallback, isRaw: raw !== undefined };
+  const [, raw, name = "", path = "", filters = "", fallback] = parsed;
+  const read = filters === "" ? {} : { filters: readFilters(filters) };
+  return {
+    kind: "placeholder",
+    written,
+    name,
+    path: readPath(path),
+    fallback,
+    isRaw: raw !== undefined,
+    ...read,
+  };
 }
 
-/** A name, then fields and indexes, then an optional default. */
+/** A name, then fields and indexes, then optional filters for lists, then an optional default. */
 const PLACEHOLDER_INSIDE =
-  /^(raw:)?([A-Za-z_]\w*)((?:\.[^.[\]:\s]+|\[(?:\d+|\*)\]|\["[^"]*"\])*)(?::-(.*))?$/s;
-const PATH_STEP = /\.([^.[\]:\s]+)|\[(\d+|\*)\]|\["([^"]*)"\]/g;
+  /^(raw:)?([A-Za-z_]\w*)((?:\.[^.[\]:|\s]+|\[(?:\d+|\*)\]|\["[^"]*"\])*)((?:\|(?:words|lines|csv|json|basename|match:(?:(?!:-)[^|])+))*)(?::-(.*))?$/s;
+const PATH_STEP = /\.([^.[\]:|\s]+)|\[(\d+|\*)\]|\["([^"]*)"\]/g;
 
 /** The step `[*]`: every element of a list. */
 const EACH = "*";
@@ -96,7 +108,18 @@ export function lookUp(placeholder: Placeholder, values: Readonly<Record<string,
   const value = valueAt(root, placeholder.path);
   if (placeholder.fallback !== undefined && (value ?? null) === null) return placeholder.fallback;
   if (value === undefined) return undefined;
+  if (placeholder.filters) return listText(value, placeholder.filters);
   return placeholder.of === undefined ? asText(value) : placeholder.of(asText(value));
+}
+
+/** Returns the elements if the value is to be one word of a script for each of them. */
+export function lookUpWords(
+  { name, path, filters }: Placeholder,
+  values: Readonly<Record<string, Json>>,
+): readonly string[] | undefined {
+  if (filters?.at(-1)?.kind !== "words") return undefined;
+  const value = valueAt(Object.hasOwn(values, name) ? values[name] : undefined, path);
+  return (value ?? null) === null ? undefined : selectedFrom(value as Json, filters);
 }
 
 /** `[*]` collects the rest of the path from each element that has it. */

@@ -74,7 +74,8 @@ export function damagedStore(why: string, cause: unknown): RedriveError {
 }
 
 export function exitCodeOf(summary: JobSummary): number {
-  if (summary.status === "failed" || summary.status === "stopped") return EXIT.failed;
+  const isCutShort = summary.status === "interrupted" && summary.remaining > 0; // by `redrive stop`, for example
+  if (summary.status === "failed" || summary.status === "stopped" || isCutShort) return EXIT.failed;
   return summary.dead > 0 ? EXIT.lettersLeft : EXIT.done;
 }
 
@@ -131,7 +132,8 @@ function asSentence(text: string): string {
 }
 
 function usageHint(code: string, usage = "redrive COMMAND"): string {
-  const place = code === "commander.unknownOption" ? "Options come after their command. " : "";
+  const isBeforeCommand = code === "commander.unknownOption" && usage.endsWith("[command]");
+  const place = isBeforeCommand ? "Options come after their command. " : "";
   const command = usage.replace(/ [[<-].*$/, "");
   return `${place}Usage: ${usage} (${command} --help lists the options)`;
 }

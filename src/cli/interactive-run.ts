@@ -9,8 +9,9 @@ import { summaryToJson } from "../queue/job-summary.ts";
 import { type Returned, returnedOf, returnedToJson } from "../redrive/canary.ts";
 import { planOf } from "../redrive/plan.ts";
 import { specOf } from "../run/map-spec.ts";
+import type { OnPhaseWait } from "../run/phase-outages.ts";
 import type { AskMerge, RunDeps } from "../run/run-job.ts";
-import type { OnPhaseWait, WorkflowResult } from "../run/workflow.ts";
+import type { WorkflowResult } from "../run/workflow.ts";
 import type { RunObserver } from "../runner/run-options.ts";
 import { systemClock } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
@@ -268,6 +269,8 @@ export function answerRedriven(context: Context, redriven: Redriven, more: JsonO
   if (operation.succeeded > 0 && later.length > 0 && !isAwaitingResume) {
     context.note(`Skipped: ${later.join(" and ")}. To run: redrive resume ${job.id} --no-dlq`);
   }
+  const isStopped = finish !== undefined && leftOf(operation) > 0 && !STANDING_KINDS.includes(job.kind);
+  if (isStopped) return EXIT.failed; // by a budget, for example; nobody else runs the rest
   if (finish?.isRefused) return EXIT.refused;
   return operation.failed + operation.refused > 0 ? EXIT.lettersLeft : EXIT.done;
 }

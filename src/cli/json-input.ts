@@ -30,11 +30,7 @@ export function readJsonFile(path: string, { option, cwd }: { option: string; cw
 /** Reads the value of an option: JSON, or `@FILE`. */
 export function readJsonOption(word: string, { option, cwd }: { option: string; cwd: string }): Json {
   if (word.startsWith("@")) return readJsonFile(word.slice(1), { option, cwd });
-  return readJsonText(
-    word,
-    option,
-    `Quote the JSON, e.g. ${option} '{"a": 1}', or give a file: ${option} @FILE`,
-  );
+  return readJsonText(word, option, `Quote the JSON, e.g. '{"a": 1}', or give a file: @FILE`);
 }
 
 export function readRecipe({ set, patch }: { set?: readonly string[]; patch?: string }, cwd: string): Recipe {

@@ -1,6 +1,7 @@
 /** The entry point of `redrive`. It prints the version itself and loads everything else on demand. */
 import { fileURLToPath } from "node:url";
 import { loadProgram } from "./load-program.ts";
+import { tuneForRunning } from "./v8-flags.ts";
 
 declare const REDRIVE_VERSION: string;
 /** Identifies the bundles that were built with this file. */
@@ -20,6 +21,7 @@ async function main(): Promise<void> {
     process.stderr.write(`redrive: stdout cannot be written: ${error.message}.\n`);
   });
   process.stderr.on("error", () => undefined); // errors of stderr cannot be reported
+  await tuneForRunning(argv);
   const folder = fileURLToPath(new URL(".", import.meta.url));
   const { runCli } = loadProgram<typeof import("./program.ts")>(folder, REDRIVE_BUILD_ID);
   const code = await runCli(argv, {

@@ -237,10 +237,13 @@ export const allowOptions = flag(
 );
 export const retries = (help: string) =>
   count("-r, --retries <n>", help, 0, { aliases: [{ flags: "--max-retries <n>" }] });
-export const canary = flag(
-  "--canary",
-  "retry one letter of each group first, then 1 %, 10 %, all; stop when the same failure returns",
-);
+export const canaryOptions = {
+  canary: flag(
+    "--canary",
+    "retry one letter of each group first, then 1 %, 10 %, all; stop when the same failure returns",
+  ),
+  canarySize: count("--canary-size <n>", "a canary of this many letters, then all the rest", 1),
+};
 export const timeoutMs = duration(
   "-t, --timeout <duration>",
   "stop an attempt, with all its processes, after this time (default: none)",

@@ -5,6 +5,7 @@ import { nearest } from "../std/nearest.ts";
 import { addCommand, argument, type Command, type Commands, command, type Program } from "./command.ts";
 import type { Terminal } from "./context.ts";
 import { EXIT, reportError, userError } from "./exit-code.ts";
+import { fromProdigy } from "./prodigy-words.ts";
 
 type Load = () => Promise<{ readonly commands: Commands }>;
 
@@ -52,6 +53,9 @@ const SECTIONS: Readonly<Record<string, readonly (Single | Family)[]>> = {
     single(() => import("./commands/status.ts"), {
       status: "Show the status of a job.",
       events: "Print events, oldest first.",
+    }),
+    single(() => import("./commands/report.ts"), {
+      report: "Report what a job has done: items, changes, failures by cause, cost.",
     }),
     single(() => import("./commands/control.ts"), {
       items: "List all items of a job with state, attempts and cost, oldest first.",
@@ -157,7 +161,7 @@ const completeWords = command({
 
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.done;
-  const words = helpLast(argv);
+  const words = fromProdigy(helpLast(argv));
   let parser: Parser | undefined;
   const report = (result: number) => {
     code = result;
@@ -268,10 +272,7 @@ function requireKnownWords(program: Parser, words: readonly string[]): void {
   for (const word of words) {
     if (word.startsWith("-") || word === "help" || parser.commands.length === 0) return;
     const below = parser.commands.find((one) => one.name() === word || one.aliases().includes(word));
-    if (below === undefined) {
-      if (!takesWord(parser)) throw unknownCommand(parser, word);
-      return;
-    }
+    if (below === undefined) throw unknownCommand(parser, word);
     parser = below;
   }
 }
@@ -288,11 +289,6 @@ function usageOf(program: Parser, words: readonly string[]): string {
     .createHelp()
     .commandUsage(meant)
     .replace(/\|[\w-]+/, ""); // without an alias
-}
-
-/** Whether the default command `list` of the family takes arguments. */
-function takesWord(parser: Parser): boolean {
-  return parser.commands.some((one) => one.name() === "list" && one.registeredArguments.length > 0);
 }
 
 function unknownCommand(parser: Parser, word: string): RedriveError {

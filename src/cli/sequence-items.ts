@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { rememberedLinear } from "../std/pattern.ts";
-import type { FixedItem, Workflow } from "../workflow/model.ts";
+import { type FixedItem, iterationItems, type Workflow } from "../workflow/model.ts";
 import { userError } from "./exit-code.ts";
 
 export interface SequenceOptions {
@@ -24,10 +24,10 @@ export function withItems(workflow: Workflow, given: SequenceOptions, cwd: strin
   const all = [...values, ...found];
   if (given.files !== undefined && all.length === 0)
     throw userError("usage", `No file matches ${files.join(" ")}.`, "Quote the pattern: --map 'specs/*.md'.");
-  const rounds = Array.from({ length: iterations ?? 1 }, (_, round) => round + 1);
-  const items = rounds.flatMap((round): readonly FixedItem[] => {
-    if (all.length === 0) return [{ id: `iteration-${round}`, data: { iteration: round } }];
-    const suffix = rounds.length === 1 ? "" : `-${round}`;
+  const rounds = iterationItems(iterations ?? workflow.map.iterations ?? 1);
+  const items = rounds.flatMap((round, number): readonly FixedItem[] => {
+    if (all.length === 0) return [round];
+    const suffix = rounds.length === 1 ? "" : `-${number + 1}`;
     return all.map((data, index) => ({ id: `arg-${index + 1}${suffix}`, data }));
   });
   return {

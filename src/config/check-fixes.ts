@@ -1,8 +1,8 @@
 /** Checks `fixes` beyond the schema: one change each, unique names, a match with conditions, and valid CEL. */
 import { LETTER_VARIABLES } from "../redrive/matcher.ts";
-import { parsePath } from "../redrive/set-path.ts";
 import { type Compiled, compileExpression, compileValue } from "../std/expression.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
+import { parsePath } from "../std/set-path.ts";
 import type { Finding } from "../yaml/read-yaml.ts";
 import {
   atKey,

@@ -44,6 +44,7 @@ const routes = [
   page("/operations/$id", () => import("./pages/operation.tsx"), "OperationPage"),
   page("/schedules", () => import("./pages/schedules.tsx"), "Schedules"),
   page("/receipts", () => import("./pages/receipts.tsx"), "Receipts"),
+  page("/receipts/$target", () => import("./pages/target.tsx"), "TargetPage"),
   page("/errors", () => import("./pages/errors.tsx"), "Errors"),
   page("/alerts", () => import("./pages/alerts.tsx"), "Alerts"),
   page("/audit", () => import("./pages/audit.tsx"), "Audit"),

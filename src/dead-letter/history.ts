@@ -2,7 +2,13 @@
  * Builds a letter's history in order: its attempts, and the changes by people and rules between them. Reads
  * only.
  */
-import type { Engine, StoredLetter } from "../engine.ts";
+import {
+  ATTEMPT_TIMES_MAX,
+  attemptTimes,
+  type Engine,
+  type LetterRecords,
+  type StoredLetter,
+} from "../engine.ts";
 import type { Event } from "../item/event.ts";
 import type { GroupRecord } from "../item/group.ts";
 import type { Attempt, Item } from "../item/item.ts";
@@ -30,23 +36,21 @@ export interface LetterHistory {
 
 const EVENTS_MAX = 10;
 
-export async function readHistory(engine: Engine, letter: StoredLetter): Promise<LetterHistory> {
-  const attempts = await engine.listAttempts(letter.ref);
-  const operations = await engine.listOperations({ queue: letter.queue });
+export async function readHistory(engine: Engine, records: LetterRecords): Promise<LetterHistory> {
+  const { letter, attempts, operations, groupCount, group } = records;
   const decisions = await decisionsOf(engine, letter, operations);
   const kept = keptMoments(letter).filter(
     (moment) => moment.kind !== "resolved" || decisions.every(isOther(moment)),
   );
   const known = [...attempts.map(attemptMoment), ...decisions, ...kept];
   const times = [...known.map(({ at }) => at), ...attempts.flatMap(({ endedAt }) => endedAt ?? [])];
-  const events = await eventsAt(engine, letter, times);
+  const events = await eventsOf(engine, records, times);
   const redrives = redrivesOf(attempts, { operations, buriedAt: burialTimes(events) });
-  const groups = await engine.listGroups({ queue: letter.queue, signatures: [letter.errorSignature] });
   return {
     moments: [...redrives, ...known].sort((a, b) => a.at - b.at),
     events: events.slice(-EVENTS_MAX),
-    groupCount: groups.reduce((sum, { count }) => sum + count, 0),
-    group: await engine.readGroup(letter.errorSignature),
+    groupCount,
+    group,
   };
 }
 
@@ -147,77 +151,29 @@ function isOther(entry: Moment): (moment: Moment) => boolean {
   return (moment) => id === undefined || moment.kind !== "discard" || moment.operation.id !== id;
 }
 
-/** The maximum number of events read per timestamp. One step of a busy runner writes events for many items. */
-const EVENTS_READ_MAX = 4000;
-/** The first page is small, because most steps write few events; each further page is larger. */
-const PAGE = 100;
-const GROWTH = 4;
-const MOMENTS_MAX = 32;
+/** The records have the events of attempts. Those of notes, edits and decisions are read only if there are any. */
+async function eventsOf(
+  engine: Engine,
+  { letter, attempts, events }: LetterRecords,
+  times: readonly number[],
+) {
+  const known = new Set(attemptTimes(attempts));
+  return times.every((at) => known.has(at)) ? events : eventsAt(engine, letter, times);
+}
 
-/** Returns the item's events at the newest of these times. Event ids increase with time, so a binary search finds them. */
-export async function eventsAt(
+const MOMENTS_MAX = ATTEMPT_TIMES_MAX;
+
+/** Returns the item's events at the newest of these times. */
+export function eventsAt(
   engine: Engine,
   { queue, itemId }: { queue: string; itemId: string },
   moments: readonly number[],
 ): Promise<readonly Event[]> {
-  const latest = [...new Set(moments)].sort((a, b) => a - b).slice(-MOMENTS_MAX);
-  const isIndexed = engine.can.findItemEvents;
-  const newest = isIndexed ? 0 : await engine.newestEvent();
-  const found = new Map<number, Event>();
-  let after = 0;
-  for (const at of latest) {
-    if (isIndexed) {
-      const query = { queue, itemId, since: at, until: at, after: 0, limit: PAGE };
-      for (const event of await engine.listEvents(query)) found.set(event.id, event);
-      continue;
-    }
-    after = await lastBefore(engine, { queue, at, after, newest });
-    for await (const event of eventsUpTo(engine, { queue, after, at }))
-      if (event.itemId === itemId) found.set(event.id, event);
-  }
-  return [...found.values()].sort((a, b) => a.id - b.id);
-}
-
-async function* eventsUpTo(
-  engine: Engine,
-  { queue, after, at }: { queue: string; after: number; at: number },
-) {
-  let cursor = after;
-  let limit = PAGE;
-  for (let count = 0; count < EVENTS_READ_MAX; count += limit / GROWTH) {
-    const page = await engine.listEvents({ queue, after: cursor, limit });
-    for (const event of page) {
-      if (event.at > at) return;
-      yield event;
-    }
-    if (page.length < limit) return;
-    limit *= GROWTH;
-    cursor = page.at(-1)?.id ?? cursor;
-  }
-}
-
-/** Finds an event id after which all events of the queue have this time or a later one. */
-async function lastBefore(
-  engine: Engine,
-  { queue, at, after, newest }: { queue: string; at: number; after: number; newest: number },
-): Promise<number> {
-  let [low, high] = [after, newest];
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const [next] = await engine.listEvents({ queue, after: middle, limit: 1 });
-    if (next === undefined || next.at >= at) high = middle;
-    else low = next.id;
-  }
-  return low;
+  const times = [...new Set(moments)].sort((a, b) => a - b).slice(-MOMENTS_MAX);
+  return engine.listItemEvents({ queue, itemId, times });
 }
 
 export type LetterLinks = Pick<Item, "requeuedFrom" | "requeuedAs">;
-
-export async function readLinks(engine: Engine, { itemId, queue }: Pick<StoredLetter, "itemId" | "queue">) {
-  const found = await engine.findItems(itemId, { queue, limit: 1 });
-  const { requeuedFrom, requeuedAs } = found.find((one) => one.itemId === itemId) ?? {};
-  return compact({ requeuedFrom, requeuedAs: requeuedAs?.length ? requeuedAs : undefined });
-}
 
 export function linksToJson({ requeuedFrom, requeuedAs }: LetterLinks): JsonObject {
   return compact({ requeued_from: requeuedFrom, requeued_as: requeuedAs }) as JsonObject;

@@ -8,7 +8,11 @@ export async function* letterPages(
   query: LetterQuery,
 ): AsyncGenerator<readonly StoredLetter[]> {
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const page = await engine.listLetters({ ...query, ...(cursor !== undefined && { cursor }) });
+    const page = await engine.listLetters({
+      ...query,
+      counted: false,
+      ...(cursor !== undefined && { cursor }),
+    });
     if (page.letters.length > 0) yield page.letters;
     cursor = page.next;
   }

@@ -142,7 +142,7 @@ async function openProtocol(protocol: DeliveryProtocol, { deliver, env = process
         "usage",
         "The receipts are delivered by a function in the service that created the target.",
         {
-          hint: 'Pass the function: store.target(name, { deliver: async (receipt) => … }), or change the protocol to "http" or "mcp".',
+          hint: 'Pass the function: redrive.receipts(name, { deliver: async (receipt) => … }), or change the protocol to "http" or "mcp".',
         },
       );
   }

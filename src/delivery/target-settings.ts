@@ -151,8 +151,8 @@ function deliveryWith(before: DeliverySpec, settings: DeliverySettings): Deliver
   const delivery = applyChanges(before, settings, DELIVERY_KEYS);
   const { protocol, url, headers = {}, token, idHeader, keyArgument, orderField } = delivery;
   if (url !== undefined || protocol !== "function") requireUrl(url);
-  requireHeader(idHeader, "key");
-  for (const [name, value] of Object.entries(headers)) requireHeader(name, value);
+  requireHeader("idHeader", idHeader, "key");
+  for (const [name, value] of Object.entries(headers)) requireHeader("headers", name, value);
   if (token !== undefined) requireToken(token);
   return compact({
     ...delivery,
@@ -164,15 +164,16 @@ function deliveryWith(before: DeliverySpec, settings: DeliverySettings): Deliver
 
 function requireUrl(text: string | undefined): void {
   if (text === undefined)
-    throw wrong("The target has no URL.", "Add the address, e.g. https://asyncgate.example/complete.");
+    throw wrong("url", "The target has no URL.", "Add the address, e.g. https://asyncgate.example/complete.");
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw wrong(
+      "url",
       "The target URL must be an http or https address.",
       "Write the full address, e.g. https://asyncgate.example/complete.",
     );
   if (url.username !== "" || url.password !== "")
-    throw wrong("The target URL contains a user or a password, which would be stored.", TOKEN_HINT);
+    throw wrong("url", "The target URL contains a user or a password, which would be stored.", TOKEN_HINT);
 }
 
 const TOKEN_HINT = 'Give the location of the token: token: {env: "NAME"} or {file: "PATH"}.';
@@ -180,16 +181,17 @@ const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie)$/i;
 const OWN_HEADERS =
   /^(?:host|content-length|transfer-encoding|connection|content-type|expect|upgrade|te|trailer)$/i;
 
-function requireHeader(name: string, value: string): void {
+function requireHeader(field: "headers" | "idHeader", name: string, value: string): void {
   if (SECRET_HEADERS.test(name))
-    throw wrong(`The header ${name} is a secret, and it would be stored.`, TOKEN_HINT);
+    throw wrong(field, `The header ${name} is a secret, and it would be stored.`, TOKEN_HINT);
   if (OWN_HEADERS.test(name))
-    throw wrong(`The header ${name} cannot be set.`, "Remove it: Redrive sets this header itself.");
+    throw wrong(field, `The header ${name} cannot be set.`, "Remove it: Redrive sets this header itself.");
   try {
     validateHeaderName(name);
     validateHeaderValue(name, value);
   } catch {
     throw wrong(
+      field,
       `"${name}" cannot be sent as a header.`,
       "Names have letters, digits and dashes; values are one line of text.",
     );
@@ -201,11 +203,11 @@ function requireToken(token: TokenSource): void {
   const [[name, text] = [], ...others] = Object.entries(token);
   const isSource = (name === "env" || name === "file") && typeof text === "string" && text !== "";
   if (!isSource || others.length > 0)
-    throw wrong("The token of a target must be given as a location.", TOKEN_HINT);
+    throw wrong("token", "The token of a target must be given as a location.", TOKEN_HINT);
 }
 
-function wrong(message: string, hint: string): RedriveError {
-  return new RedriveError("usage", message, { hint });
+function wrong(field: keyof DeliverySettings, message: string, hint: string): RedriveError {
+  return new RedriveError("usage", message, { field, hint });
 }
 
 export function isDeliverable(job: Job): boolean {

@@ -147,7 +147,8 @@ export class Target extends StandingQueue {
     const data = receiptOf(receipt);
     const key = options.key ?? contentId(data);
     const problem = idProblem(key);
-    if (problem !== undefined) throw new RedriveError("usage", `The receipt key ${problem}.`);
+    if (problem !== undefined)
+      throw new RedriveError("usage", `The receipt key ${problem}.`, { field: "key" });
     const orderingKey = options.order ?? orderOf(data, delivery.settings.now().delivery.orderField);
     const keep = () => this.#outbox.add(compact({ itemId: key, data, orderingKey }));
     if (options.wait !== false) {

@@ -99,7 +99,7 @@ export { RECEIPT_STATUSES, type ReceiptStatus } from "../item/receipt.ts";
 export type { Holder, SettleAndLease, SettleAndLeaseResult } from "../item/settle-and-lease.ts";
 export type { Outcome } from "../item/settlement.ts";
 export { ITEM_STATES, type ItemState, MOVES } from "../item/state.ts";
-export type { EventQuery, Problem, QueueCounts, StoreInfo } from "../item/store-queries.ts";
+export type { EventQuery, ItemEventQuery, Problem, QueueCounts, StoreInfo } from "../item/store-queries.ts";
 export { DlqManager } from "../library/checked/dlq-manager.ts";
 export {
   continueRedrive,

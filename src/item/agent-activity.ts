@@ -11,6 +11,9 @@ export interface AgentActivity {
   readonly usage?: AgentUsage;
 }
 
+/** The step of an item that waits until its work is verified. */
+export const VERIFY_STEP = "verify";
+
 export function activityToJson({ step, action, usage }: AgentActivity): JsonObject {
   return compact({ step, action, ...(usage && { usage: usageToJson(usage) }) });
 }

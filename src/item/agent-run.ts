@@ -37,7 +37,7 @@ export type UsageQuery =
   | { readonly by: "queue"; readonly queues?: readonly string[] }
   | { readonly by: "item"; readonly queue: string; readonly refs: readonly number[] }
   | { readonly by: "attempt"; readonly ref: number }
-  | { readonly by: "group"; readonly queue?: string };
+  | { readonly by: "group"; readonly queue?: string; readonly signatures: readonly string[] };
 
 /** A sum of what agents used. `key` is the queue, the item's number, the attempt's number or the signature. */
 export interface UsageSum {
@@ -68,6 +68,7 @@ export function agentRunToJson(run: AgentRun): JsonObject {
     step: run.step,
     agent: run.agent,
     session: run.session,
+    open_command: openSessionCommand(run),
     is_final: run.isFinal,
     ...usageToJson(run.usage),
     started_at: toRfc3339(run.startedAt),

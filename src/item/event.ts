@@ -56,6 +56,8 @@ export const EVENT_TYPES = [
   "worktree_created",
   "worktree_merged",
   "worktree_kept",
+  "verify_passed",
+  "verify_failed",
   "late_result",
   "queue_created",
   "queue_changed",

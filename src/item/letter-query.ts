@@ -1,8 +1,12 @@
 /** Queries for letters and groups, and their results: filters, pages, arrivals, reports. */
+import type { AgentRun } from "./agent-run.ts";
 import type { ErrorClass, ErrorTypeName } from "./error-type.ts";
-import type { GroupState } from "./group.ts";
+import type { Event } from "./event.ts";
+import type { GroupRecord, GroupState } from "./group.ts";
+import type { Attempt, Item } from "./item.ts";
 import type { Letter } from "./letter.ts";
 import type { LetterCondition } from "./letter-condition.ts";
+import type { Operation } from "./operation.ts";
 import type { ItemState } from "./state.ts";
 
 /** The events from which a letter's age is measured. Only imported letters arrive later than their last failure. */
@@ -85,6 +89,38 @@ export interface StoredLetter extends Letter {
   readonly ref: number;
   /** Increases with every burial in the store: the newest letter has the highest number. */
   readonly letterSequence: number;
+}
+
+export const ATTEMPT_TIMES_MAX = 32;
+
+/** The last times at which attempts began or ended, each once, in ascending order. */
+export function attemptTimes(attempts: readonly Attempt[]): readonly number[] {
+  const times = attempts.flatMap(({ startedAt, endedAt }) => [startedAt, endedAt ?? startedAt]);
+  return [...new Set(times)].sort((a, b) => a - b).slice(-ATTEMPT_TIMES_MAX);
+}
+
+/** Names a letter by its item. */
+export interface LetterAddress {
+  readonly queue: string;
+  readonly itemId: string;
+}
+
+/** A letter with the records that are shown with it. */
+export interface LetterRecords {
+  readonly letter: StoredLetter;
+  /** All attempts of the item, oldest first. */
+  readonly attempts: readonly Attempt[];
+  /** All operations of the queue, oldest first. */
+  readonly operations: readonly Operation[];
+  /** How many waiting letters of the queue have the same signature. */
+  readonly groupCount: number;
+  readonly group: GroupRecord | null;
+  /** The items that the letter's item is a copy of, and that are copies of it. */
+  readonly links: Pick<Item, "requeuedFrom" | "requeuedAs">;
+  /** The events of the item at the last `ATTEMPT_TIMES_MAX` times at which an attempt began or ended, oldest first. */
+  readonly events: readonly Event[];
+  /** The agents that ran for the item, oldest first; at most 1000. */
+  readonly agentRuns: readonly AgentRun[];
 }
 
 /** One page, the exact total, and the next page's cursor, which is null on the last page and for a limit of 0. */

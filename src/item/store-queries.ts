@@ -23,11 +23,17 @@ export interface EventQuery {
   readonly types?: readonly EventType[];
   /** Returns only events with a higher id. */
   readonly after: number;
+  /** Returns only events up to this id. Default: all. */
+  readonly through?: number;
   readonly since?: number;
   readonly limit: number;
-  /** Returns only events of this item up to `until`; requires `can.findItemEvents`. */
-  readonly itemId?: string;
-  readonly until?: number;
+}
+
+/** Selects the events of one item at known times, such as the ends of its attempts. */
+export interface ItemEventQuery {
+  readonly queue: string;
+  readonly itemId: string;
+  readonly times: readonly number[];
 }
 
 /** How many items are in each state. */

@@ -8,7 +8,7 @@ export interface PostgresConnection {
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
-/** A connection to SQLite with an open transaction: a `DatabaseSync` of `node:sqlite` or of `@photostructure/sqlite`. */
+/** A connection to SQLite with an open transaction: a `DatabaseSync` of `@photostructure/sqlite`, the SQLite of the store. */
 export interface SqliteConnection {
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;

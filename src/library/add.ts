@@ -34,8 +34,8 @@ export interface AddOptions {
   /** How long to wait before each retry. Default: as the queue says. */
   readonly backoff?: Backoff;
   /**
-   * Your own connection with an open transaction on the same database: a client of `pg`, or a `DatabaseSync` that has the
-   * store's file open. A commit makes the item visible, a rollback leaves nothing. Default: the item is stored at once.
+   * Your own connection with an open transaction on the same database: a client of `pg`, or a `DatabaseSync` of
+   * `@photostructure/sqlite` that has the store's file open. A commit makes the item visible, a rollback leaves nothing. Default: the item is stored at once.
    */
   readonly transaction?: TransactionConnection;
 }
@@ -89,7 +89,7 @@ const ADD = {
 
 const transaction = t.anyThat(
   (value) => isPostgresConnection(value) || isSqliteConnection(value),
-  "a client of pg, or a DatabaseSync of SQLite, with an open transaction",
+  "a client of pg, or a DatabaseSync of @photostructure/sqlite, with an open transaction",
 );
 
 const addOptions = z.strictObject({

@@ -106,7 +106,8 @@ export class Batcher {
         signal: AbortSignal.any([entry.task.signal, late]),
         fail: (error: unknown) => void failed.set(entry, error),
       }));
-      return { results: await this.#handler(tasks) };
+      const handler = this.#handler; // called as a function, so that stack traces do not name this class
+      return { results: await handler(tasks) };
     };
     const ended =
       timeoutMs === undefined

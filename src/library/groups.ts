@@ -1,7 +1,9 @@
 /** Groups of letters with the same cause, over all queues. */
 import * as z from "zod";
+import type { AgentUsage } from "../item/agent-usage.ts";
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import { GROUP_STATES, type GroupState } from "../item/group.ts";
+import { assignGroups } from "../redrive/assignees.ts";
 import { mergeGroups, splitGroup } from "../redrive/correct-groups.ts";
 import { explainGroup, type GroupExplanation } from "../redrive/explain-group.ts";
 import { type GroupSummary, listGroups, requireGroup, viewGroup } from "../redrive/groups.ts";
@@ -28,6 +30,10 @@ export interface Group {
   readonly state: GroupState;
   /** Whether the group got new letters after it had been resolved. */
   readonly isRegression: boolean;
+  /** What agents used for the waiting letters, in all their attempts. Absent if none has run. */
+  readonly usage?: AgentUsage;
+  /** Who looks after the group. */
+  readonly assignee?: string;
 }
 
 /** How long a group is ignored. The first condition that is met ends it. */
@@ -43,6 +49,7 @@ export interface IgnoreOptions {
 const listOptions = z.strictObject({
   queue: t.name.optional(),
   states: oneOrMany(GROUP_STATES).optional(),
+  assignee: t.name.optional(),
   limit: t.positive.optional(),
 });
 const noteOptions = z.strictObject({ note: t.name.optional() });
@@ -68,18 +75,20 @@ export class Groups {
     options: {
       readonly queue?: string;
       readonly states?: GroupState | readonly GroupState[];
+      /** Only groups that this person looks after. */
+      readonly assignee?: string;
       readonly limit?: number;
     } = {},
   ): Promise<readonly Group[]> {
     const {
       queue,
       states = ["open"],
-      limit,
+      ...rest
     } = t.parseInput(listOptions, options, {
       caller: "groups.list",
       name: "options",
     });
-    const { groups } = await listGroups(this.#context.engine, { states, ...compact({ queue, limit }) });
+    const { groups } = await listGroups(this.#context.engine, { states, ...compact({ queue, ...rest }) });
     return groups.map(groupOf);
   }
 
@@ -108,6 +117,15 @@ export class Groups {
     const note = compact({ note: given.note });
     await engine.changeGroup(signature, { author, state: "ignored", ignoreUntil, ...note });
     return this.get(signature);
+  }
+
+  /** Assigns the group to a person who looks after it; `null` removes the assignee. */
+  async assign(group: string, person: string | null): Promise<Group> {
+    if (person !== null) t.checkInput(t.name, person, { caller: "groups.assign", name: "person" });
+    const { engine, author } = this.#context;
+    const record = await this.#require(group, "groups.assign");
+    await assignGroups(engine, [record], { assignee: person, author });
+    return this.get(record.signature);
   }
 
   /** Adds a note to the group. */
@@ -158,8 +176,8 @@ export class Groups {
 }
 
 function groupOf(group: GroupSummary): Group {
-  const { signature, pattern, count, jobs, state, isRegression, errorType, errorClass, firstAt, lastAt } =
-    group;
+  const { signature, pattern, count, jobs, state, isRegression, errorType, errorClass } = group;
+  const { firstAt, lastAt, usage, assignee } = group;
   return {
     ...{ signature, pattern, title: titleLine(pattern), count, queues: jobs, state, isRegression },
     ...compact({
@@ -167,6 +185,8 @@ function groupOf(group: GroupSummary): Group {
       class: errorClass,
       firstAt: firstAt === undefined ? undefined : new Date(firstAt),
       lastAt: lastAt === undefined ? undefined : new Date(lastAt),
+      usage,
+      assignee,
     }),
   };
 }

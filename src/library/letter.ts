@@ -78,34 +78,94 @@ export interface LetterFailure {
 
 /** The data is what was added: an item that fails its schema may have other data than its type says. */
 export function letterOf<Data>(letter: StoredLetter): Letter<Data> {
-  const last = letter.failureHistory.at(-1);
+  const shown: Growing<Letter<Data>> = new ShownLetter(letter) as Letter<Data>;
   const { resolution, worktreeArtifacts } = letter;
+  if (resolution !== undefined) shown.resolution = withDate(resolution);
+  if (worktreeArtifacts !== undefined) shown.worktree = worktreeArtifacts;
+  return shown;
+}
+
+type Growing<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/**
+ * A letter whose data and failures are parsed when they are first used, because a listing of many letters uses few of them. All
+ * fields are own and enumerable, so that a copy includes them.
+ */
+class ShownLetter implements Letter<unknown> {
+  declare readonly id: string;
+  declare readonly queue: string;
+  declare readonly data: unknown;
+  declare readonly state: ItemState;
+  declare readonly reason: string;
+  declare readonly type: ErrorTypeName;
+  declare readonly class: ErrorClass;
+  declare readonly group: LetterGroup;
+  declare readonly failures: readonly LetterFailure[];
+  declare readonly failureCount: number;
+  declare readonly firstAttempt: Date;
+  declare readonly lastAttempt: Date;
+  declare readonly revision: number;
+  declare readonly redriveCount: number;
+  declare readonly eligible: boolean;
+  declare readonly needsReview: boolean;
+  declare readonly poison: boolean;
+  declare readonly notes: Letter<unknown>["notes"];
+  declare readonly amendments: Letter<unknown>["amendments"];
+  readonly #stored: StoredLetter;
+  #group: LetterGroup | undefined;
+  #failures: readonly LetterFailure[] | undefined;
+
+  constructor(stored: StoredLetter) {
+    this.#stored = stored;
+    this.id = stored.itemId;
+    this.queue = stored.queue;
+    Object.defineProperty(this, "data", ShownLetter.#DATA);
+    this.state = stored.state;
+    this.reason = stored.reason;
+    Object.defineProperty(this, "type", ShownLetter.#TYPE);
+    Object.defineProperty(this, "class", ShownLetter.#CLASS);
+    Object.defineProperty(this, "group", ShownLetter.#GROUP);
+    Object.defineProperty(this, "failures", ShownLetter.#FAILURES);
+    this.failureCount = stored.failureCount;
+    this.firstAttempt = new Date(stored.firstAttempt);
+    this.lastAttempt = new Date(stored.lastAttempt);
+    this.revision = stored.revision;
+    this.redriveCount = stored.redriveCount;
+    this.eligible = stored.reprocessEligible;
+    this.needsReview = stored.manualReviewRequired;
+    this.poison = stored.poison ?? false;
+    this.notes = (stored.notes ?? []).map(withDate);
+    this.amendments = (stored.amendments ?? []).map(withDate);
+  }
+
+  static readonly #DATA = field((letter) => letter.#stored.itemData);
+  static readonly #TYPE = field(
+    (letter) => letter.#stored.failureHistory.at(-1)?.errorType.name ?? "Unknown",
+  );
+  static readonly #CLASS = field((letter) => letter.#stored.failureHistory.at(-1)?.errorClass ?? "unknown");
+  static readonly #FAILURES = field((letter) => {
+    letter.#failures ??= letter.#stored.failureHistory.map(letterFailure);
+    return letter.#failures;
+  });
+  static readonly #GROUP = field((letter) => {
+    const { errorSignature: signature, errorPattern: pattern } = letter.#stored;
+    letter.#group ??= { signature, pattern, title: titleLine(pattern) };
+    return letter.#group;
+  });
+
+  /** Node would print `[Getter]` for the fields that are computed. */
+  [Symbol.for("nodejs.util.inspect.custom")](): object {
+    return { ...this };
+  }
+}
+
+function field(get: (letter: ShownLetter) => unknown): PropertyDescriptor & ThisType<ShownLetter> {
   return {
-    id: letter.itemId,
-    queue: letter.queue,
-    data: letter.itemData as Data,
-    state: letter.state,
-    reason: letter.reason,
-    type: last?.errorType.name ?? "Unknown",
-    class: last?.errorClass ?? "unknown",
-    group: {
-      signature: letter.errorSignature,
-      pattern: letter.errorPattern,
-      title: titleLine(letter.errorPattern),
+    enumerable: true,
+    configurable: true,
+    get() {
+      return get(this);
     },
-    failures: letter.failureHistory.map(letterFailure),
-    failureCount: letter.failureCount,
-    firstAttempt: new Date(letter.firstAttempt),
-    lastAttempt: new Date(letter.lastAttempt),
-    revision: letter.revision,
-    redriveCount: letter.redriveCount,
-    eligible: letter.reprocessEligible,
-    needsReview: letter.manualReviewRequired,
-    poison: letter.poison ?? false,
-    notes: (letter.notes ?? []).map(withDate),
-    amendments: (letter.amendments ?? []).map(withDate),
-    ...(resolution && { resolution: withDate(resolution) }),
-    ...(worktreeArtifacts && { worktree: worktreeArtifacts }),
   };
 }
 

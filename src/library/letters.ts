@@ -11,9 +11,16 @@ import { discardLetters, restoreLetters } from "../redrive/discard.ts";
 import { previewRedrive, type RedrivePreview, survey } from "../redrive/preview.ts";
 import { purgeLetters } from "../redrive/purge.ts";
 import { type Amended, compileRecipe } from "../redrive/recipe.ts";
-import { countSelected, type Selection, selectLetters, selectPage } from "../redrive/select.ts";
+import {
+  countSelected,
+  type SelectedPage,
+  type Selection,
+  selectPage,
+  selectPages,
+} from "../redrive/select.ts";
 import type { JobHandler } from "../run/run-job.ts";
 import * as t from "../std/check-input.ts";
+import { ElementsOfPages } from "../std/elements-of-pages.ts";
 import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import type { Analysis } from "../triage/analyse.ts";
 import { titleLine } from "../triage/title.ts";
@@ -74,8 +81,10 @@ export class Letters<Data> implements AsyncIterable<Letter<Data>> {
     this.#filter = t.parseInput(letterFilter, filter, { caller: "letters", name: "filter" });
   }
 
-  async *[Symbol.asyncIterator](): AsyncIterator<Letter<Data>> {
-    for await (const letter of this.#stored()) yield letterOf<Data>(letter);
+  [Symbol.asyncIterator](): AsyncIterator<Letter<Data>> {
+    return new ElementsOfPages(this.#pages(), ({ letters }) =>
+      letters.map((letter) => letterOf<Data>(letter)),
+    );
   }
 
   async count(): Promise<number> {
@@ -186,9 +195,13 @@ export class Letters<Data> implements AsyncIterable<Letter<Data>> {
     return noted;
   }
 
-  async *#stored(): AsyncGenerator<StoredLetter> {
+  #stored(): AsyncIterableIterator<StoredLetter> {
+    return new ElementsOfPages(this.#pages(), ({ letters }) => letters);
+  }
+
+  async *#pages(): AsyncGenerator<SelectedPage> {
     const { order } = this.#filter;
-    yield* selectLetters(this.#context.engine, await this.#selection(), order === undefined ? {} : { order });
+    yield* selectPages(this.#context.engine, await this.#selection(), order === undefined ? {} : { order });
   }
 
   async #page(page: { readonly limit: number; readonly cursor?: string }, counted: boolean) {

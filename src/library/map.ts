@@ -9,13 +9,7 @@ import { Identity, idProblem } from "../intake/identity.ts";
 import type { NewItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { slugOf } from "../queue/find-job.ts";
-import {
-  DEFAULT_BREAKER,
-  DEFAULT_POLICY,
-  type OnItemFailure,
-  type OnOutage,
-  type Policy,
-} from "../retry/policy.ts";
+import { DEFAULT_BREAKER, DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
 import { isFunctionMap } from "../run/map-spec.ts";
 import { type JobHandler, runJob } from "../run/run-job.ts";
 import type { Feed } from "../runner/run-options.ts";
@@ -27,43 +21,23 @@ import { limitsOfJob } from "./checked/letter-limits.ts";
 import type { Context } from "./context.ts";
 import { Letters } from "./letters.ts";
 import type { Middleware } from "./middleware.ts";
-import { type BreakerOptions, breakerOf, POLICY_OPTIONS } from "./queue-options.ts";
+import { breakerOf, POLICY_OPTIONS, type PolicyOptions } from "./queue-options.ts";
 import { Reporter } from "./reporter.ts";
 import { type Task, taskHandler } from "./task.ts";
-import { type Backoff, callback, type Duration, type Rate, type Shape, signal } from "./values.ts";
+import { callback, type Shape, signal } from "./values.ts";
 
 /** The options of `redrive.map`. */
-export interface MapOptions<Item> {
+export interface MapOptions<Item> extends PolicyOptions {
   /** How many items run at the same time. Default 10. */
   readonly concurrency?: number;
-  /** How often a failed item is tried again. Default 2. */
-  readonly retries?: number;
-  /** How long to wait before each retry. Default `exponential:1s:30s`. */
-  readonly backoff?: Backoff;
-  /** The time limit of an attempt. Default: no limit. */
-  readonly timeout?: Duration;
   /** The identity of an item, by which a later call recognises it. Default: its content. */
   readonly key?: (item: Item) => string;
   /** Stops the map: the call rejects with `interrupted`, and the next call continues. */
   readonly signal?: AbortSignal;
-  /** The rate limit of all processes that run this map. Default: no limit. */
-  readonly rate?: Rate | null;
-  /** What happens to an item that is out of retries. Default `dlq`: it becomes a letter. */
-  readonly onFailure?: Exclude<OnItemFailure, "custom">;
-  /** What happens while a service is unavailable: `retry` counts the attempts, `wait` pauses the map instead. */
-  readonly onOutage?: OnOutage | null;
-  /** How long `onOutage: "wait"` waits for one outage. Default: a day. */
-  readonly maxOutage?: Duration | null;
-  /** Stops after consecutive failures until probes succeed. Default: no breaker. */
-  readonly breaker?: BreakerOptions | null;
-  /** How often the process of an item may be lost before the item becomes a letter. Default 3. */
-  readonly maxLosses?: number;
   /** Stops the map when this many items died. Default: no limit. */
   readonly maxFailures?: number;
   /** Stops the map when more than this share (0 to 1) of the finished items died, once 10 have finished. */
   readonly failureThreshold?: number;
-  /** Middleware around each attempt, inside that of the store. */
-  readonly use?: readonly Middleware[];
 }
 
 const mapOptions = z.strictObject({

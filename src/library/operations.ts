@@ -30,6 +30,7 @@ export interface Operation {
   readonly selected: number;
   /** Changed letters. For a redrive: letters that were sent back, whatever became of them. */
   readonly done: number;
+  /** Letters that were not changed. `operations.refusals(id)` returns the reasons. */
   readonly refused: number;
   /** For a redrive: letters whose new attempts succeeded or failed. */
   readonly succeeded: number;

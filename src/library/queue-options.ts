@@ -12,42 +12,46 @@ import { isStandardSchema, jsonSchemaOf, type StandardSchemaV1 } from "./standar
 import type { Backoff, Duration, Rate, Shape } from "./values.ts";
 import * as v from "./values.ts";
 
-/** The settings of a queue. Those given are applied to the stored queue; null removes a limit. */
-export interface QueueOptions {
-  /** A Standard Schema (Zod, Valibot, ArkType …) or a JSON Schema of the items' data. */
-  readonly schema?: StandardSchemaV1 | JsonObject | boolean | null;
-  /** A Standard Schema of the handlers' results. A result that does not match fails its attempt permanently. */
-  readonly result?: StandardSchemaV1;
+/** How failures of items are handled. A queue and a map have these options. */
+export interface PolicyOptions {
   /** How often a failed item is tried again. Default 2. */
   readonly retries?: number;
   /** How long to wait before each retry. Default `exponential:1s:30s`. */
   readonly backoff?: Backoff;
-  /** The time limit of an attempt, for workers of this program. Default: no limit. */
+  /** The time limit of an attempt, for this program. Default: no limit. */
   readonly timeout?: Duration;
+  /** The rate limit of all processes together. Default: no limit. */
+  readonly rate?: Rate | null;
+  /** What happens to an item that is out of retries. Default `dlq`: it becomes a letter. */
+  readonly onFailure?: Exclude<OnItemFailure, "custom">;
+  /** What happens while a service is unavailable: `retry` counts the attempts, `wait` pauses the queue or map instead. */
+  readonly onOutage?: OnOutage | null;
+  /** How long `onOutage: "wait"` waits for one outage. Default: a day. */
+  readonly maxOutage?: Duration | null;
+  /** Stops after consecutive failures until probes succeed. `{}` has the default limits. Default: no breaker. */
+  readonly breaker?: BreakerOptions | null;
+  /** How often the process of an item may be lost before the item becomes a letter. Default 3. */
+  readonly maxLosses?: number;
+  /** Middleware around each attempt of this program, outermost first. In a map, it is inside that of the store. */
+  readonly use?: readonly Middleware[];
+}
+
+/** The settings of a queue. Those given are applied to the stored queue; null removes a limit. */
+export interface QueueOptions extends PolicyOptions {
+  /** A Standard Schema (Zod, Valibot, ArkType …) or a JSON Schema of the items' data. */
+  readonly schema?: StandardSchemaV1 | JsonObject | boolean | null;
+  /** A Standard Schema of the handlers' results. A result that does not match fails its attempt permanently. */
+  readonly result?: StandardSchemaV1;
   /** The priority of items that have none. Default `normal`. */
   readonly priority?: Priority;
   /** What happens when an item is added with a key that the queue has. Default `reject`. */
   readonly unique?: UniqueRule;
-  /** The rate limit of all workers together. Default: no limit. */
-  readonly rate?: Rate | null;
   /** How long after its due time an item expires. Default: never. */
   readonly expiresAfter?: Duration | null;
-  /** What happens to an item that is out of retries. Default `dlq`: it becomes a letter. */
-  readonly onFailure?: Exclude<OnItemFailure, "custom">;
-  /** What happens while a service is unavailable: `retry` counts the attempts, `wait` pauses the queue instead. */
-  readonly onOutage?: OnOutage | null;
-  /** How long `onOutage: "wait"` waits for one outage. Default: a day. */
-  readonly maxOutage?: Duration | null;
-  /** Stops the queue after consecutive failures until probes succeed. `{}` has the default limits. Default: no breaker. */
-  readonly breaker?: BreakerOptions | null;
   /** A worker loses its items when it has sent no heartbeat for this long. At least 1 s; default 8 s. */
   readonly lease?: Duration;
-  /** How often the worker of an item may be lost before the item becomes a letter. Default 3. */
-  readonly maxLosses?: number;
   /** A description for people. */
   readonly description?: string | null;
-  /** Middleware around each attempt of this program's workers, outermost first. */
-  readonly use?: readonly Middleware[];
 }
 
 /** When a queue stops because everything fails, and when it continues. */
@@ -103,7 +107,7 @@ export const POLICY_OPTIONS = {
   breaker: breakerOptions.nullish(),
   maxLosses: countFrom1.optional(),
   use: middlewares.optional(),
-};
+} satisfies Shape<PolicyOptions>;
 
 export const queueOptions = z.strictObject({
   ...POLICY_OPTIONS,

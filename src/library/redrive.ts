@@ -145,6 +145,10 @@ export class Redrive implements AsyncDisposable {
     const shared = { home, limits, clock, ...(onNotice && { onNotice }) };
     const opened = new Target(engine, target, { ...shared, ...options });
     this.#targets.set(target, opened);
+    // It can then be opened with other options; the caller gets the error from `opened` or `send`.
+    opened.opened.catch(() => {
+      if (this.#targets.get(target) === opened) this.#targets.delete(target);
+    });
     return opened;
   }
 

@@ -33,7 +33,7 @@ export interface RetryOptions {
   readonly priority?: Priority;
   /** How many letters run at the same time. Only for letters of a job. Default: as the job says. */
   readonly concurrency?: number;
-  /** Also retries letters that are not eligible. Default false. */
+  /** Also retries letters that are not eligible, such as those that failed permanently. Default false. */
   readonly force?: boolean;
   /** Adds a copy of each letter as a new item, and discards the letter. Default false. */
   readonly asNew?: boolean;

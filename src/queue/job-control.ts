@@ -7,6 +7,7 @@ import { isStoreError } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { RecordedChange } from "../item/store-queries.ts";
 import type { ItemControl, ItemRequest } from "../runner/run-options.ts";
+import type { StoreRetry } from "../runner/store-retry.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import type { Json } from "../std/json.ts";
 
@@ -83,13 +84,13 @@ interface Controlled {
 
 /** Obeys requests while the action runs, unless its caller already does. The action gets a signal that they abort. */
 export async function withControl<Deps extends Controlled, T>(
-  queue: string,
+  { queue, storeRetry }: Pick<JobControlOptions, "queue" | "storeRetry">,
   deps: Deps,
   action: (deps: Deps) => Promise<T>,
 ): Promise<T> {
   if (deps.control !== undefined) return action(deps);
   const { engine, clock = systemClock, stop } = deps;
-  const control = new JobControl({ engine, queue, clock, stop });
+  const control = new JobControl({ engine, queue, clock, stop, storeRetry });
   try {
     await control.start();
     return await action({ ...deps, stop: control.stop, control });
@@ -104,6 +105,8 @@ interface JobControlOptions {
   readonly clock: Clock;
   /** Aborted when the runner itself must stop. */
   readonly stop: AbortSignal;
+  /** Waits for a store that cannot be reached when the job begins to run. */
+  readonly storeRetry: StoreRetry;
 }
 
 /** Reads the requests regularly while a job runs, and carries them out. */
@@ -132,7 +135,8 @@ export class JobControl implements ItemControl {
   }
 
   async start(): Promise<void> {
-    this.#since = await this.#options.engine.now();
+    const { engine, storeRetry } = this.#options;
+    this.#since = await storeRetry.run(() => engine.now());
     await this.#poll();
   }
 

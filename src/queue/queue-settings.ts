@@ -146,9 +146,13 @@ function policyWith(before: Policy, settings: QueueSettings): Policy {
   const isWaiting = policy.onOutage === "wait";
   // The limit would be silently ignored unless `wait` is set.
   if (!isWaiting && typeof settings.outageMsMax === "number")
-    throw new RedriveError("usage", "outageMsMax (--max-outage) has no effect without onOutage: wait.", {
-      hint: 'Add --on-outage wait, or onOutage: "wait" in a program.',
-    });
+    throw new RedriveError(
+      "usage",
+      "The limit of an outage (--max-outage) has no effect without onOutage: wait.",
+      {
+        hint: 'Add --on-outage wait, or onOutage: "wait" in a program.',
+      },
+    );
   const wanted = breaker && { ...(before.breaker ?? DEFAULT_BREAKER), ...breaker };
   return compact({
     ...policy,

@@ -2,6 +2,7 @@
  * The running attempts of a queue with their last progress, found through the leases of its holders. Only reads the store.
  */
 import type { Engine } from "../engine.ts";
+import { activityFromJson, VERIFY_STEP } from "../item/agent-activity.ts";
 import { itemName, type LeasedItem, type Progress } from "../item/item.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
@@ -17,7 +18,7 @@ export interface RunningItem {
 
 const SHOWN_MAX = 20;
 
-/** Returns at most 20 attempts, longest running first; with `reportedOnly`, only those that have reported progress. */
+/** Returns at most 20 attempts, longest running first and those that wait to be verified last; with `reportedOnly`, only those that have reported progress. */
 export async function readRunning(
   engine: Engine,
   queue: string,
@@ -32,8 +33,12 @@ export async function readRunning(
   return leases
     .map((lease) => runningOf(lease, progressOf.get(lease.itemId)))
     .filter(({ progress }) => !reportedOnly || progress !== undefined)
-    .sort((a, b) => a.startedAt - b.startedAt)
+    .sort((a, b) => Number(isVerified(a)) - Number(isVerified(b)) || a.startedAt - b.startedAt)
     .slice(0, SHOWN_MAX);
+}
+
+function isVerified({ progress }: RunningItem): boolean {
+  return progress !== undefined && activityFromJson(progress.value)?.step === VERIFY_STEP;
 }
 
 /** Ignores the progress of an earlier attempt. */

@@ -3,7 +3,7 @@ import type { Engine, StoredLetter } from "../engine.ts";
 import { PRIORITIES, type Priority } from "../item/item.ts";
 import { type Operation, operationToJson, REFUSAL } from "../item/operation.ts";
 import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
-import { type Change, diffJson, isSameJson } from "./json-diff.ts";
+import { type Change, diffJson, isSameJson } from "../std/json-diff.ts";
 import { type BulkRequest, beginSelected, type Interruptible, stepsFor, workThrough } from "./operation.ts";
 import { ReasonCounts, type Refusals } from "./preview.ts";
 import { type Amended, compileRecipe, type Recipe, recipeFromJson, recipeToJson } from "./recipe.ts";

@@ -11,13 +11,22 @@ import { ALGORITHM, signatureOf } from "../triage/signature.ts";
  */
 export type CanaryStage = { readonly stage: number; readonly goal?: number };
 
-export const STAGE_NAMES = ["one of each group", "1 %", "10 %", "all the rest"] as const;
+const STAGE_NAMES = ["one of each group", "1 %", "10 %", "all the rest"] as const;
 
 const SHARES = [0, 0.01, 0.1, 1] as const;
 
 export function stageOf({ progress }: Pick<Operation, "progress">): CanaryStage {
   const { stage, goal } = progress;
   return { stage: typeof stage === "number" ? stage : 1, ...(typeof goal === "number" && { goal }) };
+}
+
+/** The stage as people count it: a canary of a given number of letters has two stages. */
+export function describeStage({ plan }: Pick<Operation, "plan">, stage: number) {
+  if (typeof plan.canary !== "number") {
+    return { number: stage, stages: STAGE_NAMES.length, name: STAGE_NAMES[stage - 1] ?? "" };
+  }
+  const isFirst = stage === 1;
+  return { number: isFirst ? 1 : 2, stages: 2, name: isFirst ? `the first ${plan.canary}` : "all the rest" };
 }
 
 /**

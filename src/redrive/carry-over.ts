@@ -6,6 +6,7 @@ import type { Engine } from "../engine.ts";
 import type { Correction, GroupRecord } from "../item/group.ts";
 import { type GroupRule, ruleSignature, splitSignature } from "../triage/grouping.ts";
 import { signatureOfPattern } from "../triage/signature.ts";
+import { carryAssignee } from "./assignees.ts";
 
 /** Replaces corrections between older signatures by the same ones between current signatures. */
 export async function carryCorrections(engine: Engine, rules: readonly GroupRule[]): Promise<void> {
@@ -74,12 +75,13 @@ export class Moves {
 }
 
 /**
- * Gives groups the notes of the groups that their letters came from, and their state if all of these had the same one.
+ * Gives groups the notes of the groups that their letters came from, and their state and assignee if all of these had the same.
  * A group about which somebody decided already is left as it is.
  */
 export async function carryDecisions(engine: Engine, moves: Moves): Promise<void> {
   for (const [target, sources] of moves.byTarget()) {
     const record = await engine.readGroup(target);
+    if (record !== null && !sources.includes(target)) await carryAssignee(engine, target, sources);
     if (record === null || sources.includes(target) || isDecided(record)) continue;
     const decided: GroupRecord[] = [];
     for (const source of sources) {

@@ -7,9 +7,9 @@
 
 import { RedriveError } from "../errors.ts";
 import { canonicalJson, isJsonObject, type Json, type JsonObject, stringifyJson } from "../std/json.ts";
+import { isSameJson } from "../std/json-diff.ts";
 import { compileLinear, type LinearPattern, PatternError } from "../std/pattern.ts";
-import { isSameJson } from "./json-diff.ts";
-import { type Path, pathText } from "./set-path.ts";
+import { type Path, pathText } from "../std/set-path.ts";
 
 /** Keywords that affect the result but are not supported. */
 const UNSUPPORTED = ["$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"];

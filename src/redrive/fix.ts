@@ -22,9 +22,9 @@ import {
   parseJson,
   stringifyJson,
 } from "../std/json.ts";
+import { isSameJson } from "../std/json-diff.ts";
 import { messageOf } from "../std/thrown.ts";
 import { schemasFor } from "./amend.ts";
-import { isSameJson } from "./json-diff.ts";
 import { beginListed, type Interruptible, stepsFor, workThrough } from "./operation.ts";
 import { compileRecipe, type Recipe } from "./recipe.ts";
 import { type Selection, selectPages } from "./select.ts";

@@ -1,6 +1,7 @@
 /** Lists and finds groups across all queues: letters with the same signature, whichever job they belong to. */
 import type { Engine, GroupOrder, GroupPage, GroupQuery, LetterGroup } from "../engine.ts";
 import { isError, RedriveError } from "../errors.ts";
+import { type UsageSum, usageToJson } from "../item/agent-run.ts";
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import {
   type Correction,
@@ -16,6 +17,7 @@ import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import { ALGORITHM } from "../triage/signature.ts";
 import { titleLine, titleToJson } from "../triage/title.ts";
+import { withAssignees } from "./assignees.ts";
 
 /** One group in all queues or in the requested one. */
 export interface GroupSummary {
@@ -34,6 +36,10 @@ export interface GroupSummary {
   readonly isRegression: boolean;
   /** The algorithm versions that computed the letters' signatures. */
   readonly algorithms: readonly string[];
+  /** What agents used for the waiting letters, in all their attempts. Absent if none has run. */
+  readonly usage?: UsageSum["usage"];
+  /** Who looks after the group. */
+  readonly assignee?: string;
 }
 
 export interface GroupList {
@@ -55,6 +61,8 @@ export interface GroupRequest {
   readonly order?: GroupOrder;
   /** A text in the title or the location, ignoring case. */
   readonly search?: string;
+  /** Only groups that this person looks after. */
+  readonly assignee?: string;
   /** Default: all groups. */
   readonly limit?: number;
   readonly cursor?: string;
@@ -65,11 +73,14 @@ const ALL_GROUPS = 1_000_000_000;
 
 /** Lists groups in these states, largest first. Open groups without letters are left out. */
 export async function listGroups(engine: Engine, request: GroupRequest): Promise<GroupList> {
-  const { search, cursor, limit = ALL_GROUPS, ...query } = request;
-  if (search === undefined) return readPage(engine, { ...query, limit, ...compact({ cursor }) });
+  const { search, assignee, cursor, limit = ALL_GROUPS, ...query } = request;
+  if (search === undefined && assignee === undefined)
+    return readPage(engine, { ...query, limit, ...compact({ cursor }) });
   // Titles are computed from patterns, so all groups are read; the cursor is the number of matches before the page.
   const all = await readPage(engine, { ...query, limit: ALL_GROUPS });
-  const found = all.groups.filter(containing(search));
+  const found = all.groups
+    .filter(search === undefined ? () => true : containing(search))
+    .filter((group) => assignee === undefined || group.assignee === assignee);
   const start = Number(cursor ?? 0);
   if (!Number.isSafeInteger(start))
     throw new RedriveError("usage", `"${cursor}" is not a valid cursor for groups.`);
@@ -85,7 +96,8 @@ function containing(text: string): (group: GroupSummary) => boolean {
 
 async function readPage(engine: Engine, query: GroupQuery): Promise<GroupList> {
   const page = await engine.pageGroups(query);
-  const known = new Map(joinGroups(page.groups).map((group) => [group.signature, group]));
+  const joined = await withUsage(engine, joinGroups(page.groups), query.queue);
+  const known = new Map(joined.map((group) => [group.signature, group]));
   const groups: GroupSummary[] = [];
   for (const signature of page.signatures) {
     const group = known.get(signature) ?? (await emptyGroup(engine, signature));
@@ -97,7 +109,20 @@ async function readPage(engine: Engine, query: GroupQuery): Promise<GroupList> {
     if (query.states.includes(state)) total += page.counts[state];
     else leftOut[state] = page.counts[state];
   }
-  return { groups, total, next: page.next, leftOut, outdated: outdatedIn(page.algorithms) };
+  const assigned = await withAssignees(engine, groups);
+  return { groups: assigned, total, next: page.next, leftOut, outdated: outdatedIn(page.algorithms) };
+}
+
+async function withUsage(
+  engine: Engine,
+  groups: readonly GroupSummary[],
+  queue?: string,
+): Promise<readonly GroupSummary[]> {
+  if (groups.length === 0) return groups;
+  const signatures = groups.map(({ signature }) => signature);
+  const sums = await engine.sumAgentUsage({ by: "group", signatures, ...compact({ queue }) });
+  const usageOf = new Map(sums.map(({ key, usage }) => [key, { usage }]));
+  return groups.map((group) => ({ ...group, ...usageOf.get(group.signature) }));
 }
 
 async function emptyGroup(engine: Engine, signature: string): Promise<GroupSummary | null> {
@@ -117,8 +142,24 @@ export function joinGroups(groups: readonly LetterGroup[]): readonly GroupSummar
   return [...joined.values()].sort(byCount);
 }
 
-function summaryOf({ queue, algorithm, ...group }: LetterGroup): GroupSummary {
-  return { ...group, jobs: [queue], algorithms: [algorithm] };
+/** Names each field, because copying the rest of an object takes much longer, and a page calls this for every group. */
+function summaryOf(group: LetterGroup): GroupSummary {
+  const { signature, pattern, count, errorType, errorClass, firstAt, lastAt, state, isRegression } = group;
+  const jobs = [group.queue];
+  const algorithms = [group.algorithm];
+  return {
+    signature,
+    pattern,
+    count,
+    errorType,
+    errorClass,
+    firstAt,
+    lastAt,
+    jobs,
+    state,
+    isRegression,
+    algorithms,
+  };
 }
 
 function withPart(group: GroupSummary, part: LetterGroup): GroupSummary {
@@ -165,10 +206,10 @@ export interface GroupView {
 }
 
 export async function viewGroup(engine: Engine, record: GroupRecord): Promise<GroupView> {
-  const [found = withoutLetters(record)] = joinGroups(
-    await engine.listGroups({ signatures: [record.signature] }),
-  );
-  return { group: found, record, samples: await sampleItems(engine, record.signature) };
+  const joined = joinGroups(await engine.listGroups({ signatures: [record.signature] }));
+  const used = await withUsage(engine, joined);
+  const [group = withoutLetters(record)] = await withAssignees(engine, [used[0] ?? withoutLetters(record)]);
+  return { group, record, samples: await sampleItems(engine, record.signature) };
 }
 
 /** The JSON form of a group. */
@@ -187,6 +228,8 @@ export function groupToJson(group: GroupSummary, samples: readonly string[]): Js
     is_regression: group.isRegression,
     sample_items: [...samples],
     algorithms: [...group.algorithms],
+    ...(group.usage && { usage: usageToJson(group.usage) }),
+    ...compact({ assignee: group.assignee }),
   };
 }
 

@@ -105,7 +105,7 @@ async function filterOf({ kind, filter, plan }: Operation): Promise<LetterFilter
   const [first] = KIND_RULES[kind].states;
   const whole = { ...filter, states: filter.states ?? (first === undefined ? [] : [first]) };
   if (typeof plan.where !== "string") return whole;
-  const { narrowedBy } = await import("./push-down.ts");
+  const { narrowedBy } = await import("./where.ts");
   return narrowedBy(plan.where, whole);
 }
 

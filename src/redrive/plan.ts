@@ -41,7 +41,7 @@ export function planToJson({ rate, delayMs, maxRetries, slots, priority, canary 
   });
 }
 
-export function planOf({ plan }: Operation): RedrivePlan {
+export function planOf({ plan }: Pick<Operation, "plan">): RedrivePlan {
   return compact({
     rate: typeof plan.rate === "string" ? parseRate(plan.rate, "the plan's rate") : undefined,
     delayMs: numberIn(plan, "delay_ms"),
@@ -50,6 +50,11 @@ export function planOf({ plan }: Operation): RedrivePlan {
     priority: PRIORITIES.find((one) => one === plan.priority),
     canary: plan.canary === true || numberIn(plan, "canary"),
   });
+}
+
+/** Whether the operation sends its letters in stages. */
+export function isCanary(operation: Pick<Operation, "plan">): boolean {
+  return Boolean(planOf(operation).canary);
 }
 
 function numberIn(plan: JsonObject, key: string): number | undefined {

@@ -2,7 +2,7 @@
 import { RedriveError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
 import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
-import { parsePath, setAtPath } from "./set-path.ts";
+import { parsePath, setAtPath } from "../std/set-path.ts";
 
 /**
  * A path and a CEL expression for its new value. `item`, `letter` and `failure` contain the values before the
@@ -59,7 +59,7 @@ async function compileSettings(set: readonly Setting[]): Promise<(letter: Letter
   if (set.length === 0) return (_, data) => ({ ok: true, data });
   const paths = set.map(({ path }) => parsePath(path));
   const { requireValue } = await import("../std/expression.ts");
-  const { LETTER_VARIABLES, letterVariables } = await import("./matcher.ts");
+  const { LETTER_VARIABLES, letterVariables } = await import("./where.ts");
   const settings = set.map(({ path: name, value }, index) => {
     const compute = requireValue(value, LETTER_VARIABLES, `The value of ${name}`);
     return { name, path: paths[index] ?? [], compute };

@@ -15,6 +15,7 @@ import { canBeFalse, isDecidable, type LetterCondition } from "../item/letter-co
 import type { LetterFilter } from "../item/letter-query.ts";
 import { KIND_RULES, type OperationKind } from "../item/operation.ts";
 import type { ItemState } from "../item/state.ts";
+import { ElementsOfPages } from "../std/elements-of-pages.ts";
 import { partsNamedIn } from "./named-parts.ts";
 
 /** Defines a set of letters. An invalid selection is an error; it never matches all letters. */
@@ -28,7 +29,7 @@ export type Matcher = (letter: Letter) => boolean;
 
 /** Compiles a CEL expression or throws `filter_invalid`. CEL is imported on first use. */
 export async function matcherOf(where: string): Promise<Matcher> {
-  const { compileMatcher } = await import("./matcher.ts");
+  const { compileMatcher } = await import("./where.ts");
   return compileMatcher(where);
 }
 
@@ -55,14 +56,12 @@ const FIRST_PAGE = 100;
 const GROWTH = 4;
 
 /** Every letter of the selection, one at a time. */
-export async function* selectLetters(
+export function selectLetters(
   engine: Engine,
   selection: Selection,
   options: SelectOptions = {},
-): AsyncGenerator<StoredLetter> {
-  for await (const { letters } of selectPages(engine, selection, options)) {
-    for (const letter of letters) yield letter; // `yield*` would await each letter once more
-  }
+): AsyncIterableIterator<StoredLetter> {
+  return new ElementsOfPages(selectPages(engine, selection, options), ({ letters }) => letters);
 }
 
 /** The letters in the store's pages. A page may be empty although more follow. */
@@ -128,6 +127,8 @@ export interface PageRequest {
   readonly cursor?: string;
   /** Whether to count the total. Default true. If false, the total may be 0 and the search ends with the page. */
   readonly counted?: boolean;
+  /** The parts that are needed. More may be loaded. Default: all. */
+  readonly parts?: readonly LetterPart[];
 }
 
 /** Returns one page with its exact total. `next` is a cursor of the store, even if there is an expression. */
@@ -211,8 +212,7 @@ interface Search extends Selection {
 
 async function searchFor({ filter, where }: Selection): Promise<Search> {
   if (where === undefined) return { filter, isDecidable: false };
-  const { storeCondition } = await import("./store-condition.ts");
-  const { narrowedBy } = await import("./push-down.ts");
+  const { narrowedBy, storeCondition } = await import("./where.ts");
   const condition = storeCondition(where); // throws if the expression is invalid
   return {
     filter: narrowedBy(where, filter),
@@ -277,7 +277,7 @@ interface SearchMatcher {
 /** Evaluates the expression on partly loaded letters, or on whole ones if the caller needs them anyway. */
 async function partMatcherOf({ where }: Search, isWhole: boolean): Promise<SearchMatcher> {
   if (where === undefined) return { parts: () => undefined, filter: (letters) => letters };
-  const { compileMatcher, compilePartMatcher } = await import("./matcher.ts");
+  const { compileMatcher, compilePartMatcher } = await import("./where.ts");
   if (!isWhole) {
     const { parts, filter } = compilePartMatcher(where);
     return { parts, filter };

@@ -10,13 +10,13 @@ import { assert } from "../std/assert.ts";
 import type { Clock } from "../std/clock.ts";
 import { formatDuration } from "../std/duration.ts";
 import {
+  describeStage,
   findReturned,
   findReturnedOfOldGroups,
   nextStage,
   pickOfEachGroup,
   type Returned,
   returnedToJson,
-  STAGE_NAMES,
   stageOf,
   stopReason,
 } from "./canary.ts";
@@ -130,9 +130,8 @@ class Sender {
   }
 
   #stageText(stage: number): string {
-    const { canary } = this.#plan;
-    if (typeof canary === "number" && stage === 1) return `stage 1, the first ${canary}`;
-    return `stage ${stage}, ${STAGE_NAMES[stage - 1] ?? ""}`;
+    const { number, name } = describeStage(this.#operation, stage);
+    return `stage ${number}, ${name}`;
   }
 
   /** Redrives one letter per group. After a crash, groups that already have a redriven letter are skipped. */

@@ -1,6 +1,5 @@
 /** Suggests groups of the store that look like one. */
 import type { Engine } from "../engine.ts";
-import type { JsonObject } from "../std/json.ts";
 import { COMPARED_MAX, type MergeSuggestion, suggestMerges } from "../triage/suggest.ts";
 import { titleToJson } from "../triage/title.ts";
 import { type GroupSummary, listGroups } from "./groups.ts";
@@ -19,7 +18,7 @@ export async function countSuggested(engine: Engine, scope: { readonly queue?: s
   return (await suggestedMerges(engine, scope)).reduce((sum, { words }) => sum + words.size, 0);
 }
 
-export function suggestionToJson({ into, others, common, words }: MergeSuggestion): JsonObject {
+export function suggestionToJson({ into, others, common, words }: MergeSuggestion) {
   return {
     common,
     into: into.signature,

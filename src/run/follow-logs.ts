@@ -3,8 +3,9 @@ import { statSync } from "node:fs";
 import { GrowingOutput, type OutputPart } from "../attempt/growing-output.ts";
 import { readRunning } from "../attempt/output-watch.ts";
 import type { Engine } from "../engine.ts";
+import { isGeneratedId } from "../intake/identity.ts";
 import type { EventType } from "../item/event.ts";
-import type { Item } from "../item/item.ts";
+import { type Item, itemName } from "../item/item.ts";
 import { isStanding, type Job } from "../item/job.ts";
 import { statusOf } from "../queue/job-summary.ts";
 import type { Clock } from "../std/clock.ts";
@@ -13,6 +14,8 @@ import { PHASES_WITH_LOG, workflowSpecOf } from "../workflow/workflow-spec.ts";
 
 export interface Followed {
   readonly of: string;
+  /** The name to display instead of a generated id. */
+  readonly name?: string;
   /** Absent for the output of a phase. */
   readonly attempt?: number;
   readonly part: OutputPart | { readonly outcome: string };
@@ -44,6 +47,7 @@ const END_TYPES = Object.keys(ENDS) as EventType[];
 
 interface Open {
   readonly of: string;
+  readonly name?: string;
   readonly attempt?: number;
   readonly output: GrowingOutput;
   outcome?: string;
@@ -56,7 +60,7 @@ export async function* followLogs(engine: Engine, options: FollowOptions): Async
   for (;;) {
     const isOver = await isFinished(engine, options);
     const records = readRunning(following.logs.runningFolder);
-    for (const { itemId, attempts } of await leasedItems(engine, options)) following.begin(itemId, attempts);
+    for (const item of await leasedItems(engine, options)) following.begin(item.itemId, item.attempts, item);
     for (let page = PAGE; page === PAGE; ) {
       const query = { queue: options.job.id, types: END_TYPES, after: cursor, limit: PAGE };
       const events = await engine.listEvents(query);
@@ -94,10 +98,11 @@ class Following {
     return this.#open.size === 0;
   }
 
-  begin(itemId: string, attempt: number): Open {
+  begin(itemId: string, attempt: number, item?: Item): Open {
     const log = this.logs.log(itemId, attempt);
     const output = new GrowingOutput(log, { isExact: this.#isExact });
-    const open = this.#open.get(log) ?? { of: itemId, attempt, output, polls: 0 };
+    const name = item && isGeneratedId(item.itemId) && { name: itemName(item) };
+    const open = this.#open.get(log) ?? { of: itemId, ...name, attempt, output, polls: 0 };
     this.#open.set(log, open);
     return open;
   }
@@ -110,8 +115,12 @@ class Following {
 
   *read(records: ReturnType<typeof readRunning>, isOver: boolean): Generator<Followed> {
     for (const [log, open] of this.#open) {
-      const { of, attempt, output, outcome } = open;
-      const name = { of, ...(attempt !== undefined && { attempt }) };
+      const { of, name: shown, attempt, output, outcome } = open;
+      const name = {
+        of,
+        ...(shown !== undefined && { name: shown }),
+        ...(attempt !== undefined && { attempt }),
+      };
       for (const part of output.read(records, outcome !== undefined || isOver)) yield { ...name, part };
       if (outcome === undefined && !isOver) continue;
       open.polls += 1;

@@ -70,11 +70,16 @@ export function controlled(deps: RunDeps, { control }: Pick<JobRuntime, "control
   return { ...deps, stop: control.stop, control };
 }
 
-export interface JobHandler
-  extends Pick<
-    RunOptions,
-    "handler" | "policy" | "slots" | "askHandler" | "settings" | "commandQueue" | "beforeSettle"
-  > {
+type HandlerOptions =
+  | "handler"
+  | "policy"
+  | "slots"
+  | "waitingMax"
+  | "askHandler"
+  | "settings"
+  | "commandQueue";
+
+export interface JobHandler extends Pick<RunOptions, HandlerOptions | "beforeSettle"> {
   readonly stopReason?: RunOptions["stopReason"];
   /** Called at the end of a redrive. Merges its commits, or returns why they are not merged. */
   readonly finish?: ((redrive: RedriveEnd) => Promise<Finish>) | undefined;
@@ -127,8 +132,10 @@ export async function withJobRuntime<T>(
   const scratch = `${logs.runningFolder}/${process.pid}-${randomName(6)}`;
   makeFolder(scratch, 0o700);
   await endOrphans();
-  await recoverAgentRuns({ engine, queue: job.id, now: clock.now }, logs.runningFolder, prices);
-  const control = new JobControl({ engine, queue: job.id, clock, stop });
+  const storeRetry = storeRetryOf(deps);
+  const recovery = { engine, queue: job.id, now: clock.now };
+  await storeRetry.run(() => recoverAgentRuns(recovery, logs.runningFolder, prices));
+  const control = new JobControl({ engine, queue: job.id, clock, stop, storeRetry });
   const launcher = openLauncher();
   const evidence = evidenceFolder(home, engine.url);
   try {
@@ -191,15 +198,8 @@ async function openJobHandler(job: Job, jobRuntime: JobRuntime): Promise<JobHand
   const spec = specOf(job);
   const { handle, askHandler, close, writeLogs: beforeSettle } = openCommand(job, spec, jobRuntime);
   const commandQueue = commandQueueOf(jobRuntime);
-  return {
-    handler: handle,
-    policy: spec.policy,
-    slots: spec.jobs,
-    askHandler,
-    commandQueue,
-    beforeSettle,
-    close,
-  };
+  const { policy, jobs: slots } = spec;
+  return { handler: handle, policy, slots, askHandler, commandQueue, beforeSettle, close };
 }
 
 export interface RunJobOptions {
@@ -230,15 +230,15 @@ export async function runJob(
 ): Promise<RunResult & { readonly finish?: Finish }> {
   const { job, work, onNotice, isPhase = false } = options;
   const isRedrive = options.operationId !== undefined;
+  const storeRetry = storeRetryOf(deps);
   try {
     const result = await recordingErrors(deps.engine, job.id, () =>
       work !== undefined
-        ? withControl(job.id, deps, (own) => runHandler(work, own, options))
+        ? withControl({ queue: job.id, storeRetry }, deps, (own) => runHandler(work, own, options))
         : withJobRuntime(job, { ...deps, onNotice }, async (jobRuntime) =>
             runHandler(await openJobHandler(job, jobRuntime), controlled(deps, jobRuntime), options),
           ),
     );
-    const storeRetry = storeRetryOf(deps);
     await storeRetry.run(() => recallCancelled(deps.engine, job.id));
     const isWritten = !isRedrive && (!isPhase || result.end !== "finished");
     const end = END_OF[result.end];
@@ -253,11 +253,12 @@ export async function runJob(
   }
 }
 
-/** For store operations after the queue has ended. Waits as long as the runner does. */
-export function storeRetryOf({ storeWaitMs, clock = systemClock, observer }: RunDeps): StoreRetry {
+/** For store operations before and after the queue runs. Waits as long as the runner does. */
+export function storeRetryOf({ storeWaitMs, clock = systemClock, observer, stop }: RunDeps): StoreRetry {
   return new StoreRetry(storeWaitMs ?? STORE_WAIT_MS, clock, {
     trouble: (error) => observer?.trouble?.(error),
     recovered: () => observer?.recovered?.(),
+    isEnding: () => stop.aborted,
   });
 }
 
@@ -287,6 +288,7 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
       policy: limited(work.policy),
       handler: work.handler,
       slots: slots ?? work.slots,
+      waitingMax: work.waitingMax,
       observer: observing(deps.observer, work, services, ...holding(deps.control)),
       askHandler: work.askHandler,
       stopReason: work.stopReason,

@@ -6,6 +6,7 @@ import { usageToJson } from "../item/agent-run.ts";
 import type { Item } from "../item/item.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 import { jobLogs } from "../store/home.ts";
 
 export interface RunningItemsQuery {
@@ -56,11 +57,15 @@ const TAIL_BYTES = 2000;
 function outputOf(output: RunningOutput): JsonObject {
   // The standard output of an agent is a stream of JSON, which says little to people.
   const paths = output.isStream ? [output.stderr] : [output.stdout, output.stderr];
-  const texts = paths.map((path) =>
-    readRange(path, Math.max(0, sizeOf(path) - TAIL_BYTES), TAIL_BYTES).toString(),
-  );
+  const texts = paths.map(tailOf);
   // Slots reuse their files: the bytes belong to this attempt only if it is still running.
   if (!isPublished(output)) return {};
   const line = texts.map((text) => text.trimEnd().split("\n").at(-1) ?? "").find((last) => last !== "");
   return compact({ step: output.title, last_line: line });
+}
+
+/** A stream has no file before the command writes to it, and none after the attempt has ended. */
+function tailOf(path: string): string {
+  const from = Math.max(0, sizeOf(path) - TAIL_BYTES);
+  return tryTo(() => readRange(path, from, TAIL_BYTES))?.toString() ?? "";
 }

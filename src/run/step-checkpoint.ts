@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { writeAtomically } from "../std/files.ts";
 import { isJsonObject, type Json, parseJson, stringifyJson } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
+import type { MapPhase } from "../workflow/model.ts";
 
 export interface StepCheckpoint {
   readonly itemId: string;
@@ -15,10 +16,14 @@ export interface StepCheckpoint {
   readonly captured: Readonly<Record<string, Json>>;
 }
 
-/** Returns the checkpoint of the item; without one, its first step is next. */
-export function readCheckpoint(path: string, itemId: string): StepCheckpoint {
+/** Returns the checkpoint of the item; without one, its first step is next, or the one at which it starts. */
+export function readCheckpoint(
+  path: string,
+  itemId: string,
+  { step = 0, variables = {} }: Partial<NonNullable<MapPhase["startAt"]>> = {},
+): StepCheckpoint {
   const found = existsSync(path) ? tryTo(() => parseJson(readFileSync(path, "utf8"))) : undefined;
-  const beginning = { itemId, next: 0, captured: {} };
+  const beginning = { itemId, next: step, captured: variables };
   if (!isJsonObject(found) || found.itemId !== itemId || typeof found.next !== "number") return beginning;
   return { itemId, next: found.next, captured: isJsonObject(found.captured) ? found.captured : {} };
 }
@@ -42,4 +47,4 @@ export function variablesToKeep(
   return Object.fromEntries(own);
 }
 
-const RESULTS: ReadonlySet<string> = new Set(["shell", "claude", "last", "steps"]);
+const RESULTS: ReadonlySet<string> = new Set(["shell", "claude", "last", "step", "steps"]);

@@ -103,6 +103,9 @@ async function helpFromClone(
   job: Job,
   { slots, onNotice, cwd }: HelpOptions,
 ): Promise<RunResult> {
+  const { remote = "" } = workflowSpecOf(job).workflow.map;
+  const { requireClone } = await import("../workspace/shared-branch.ts");
+  await requireClone(cwd, remote, job.id);
   const here: Job = { ...job, spec: { ...job.spec, cwd } };
   const feed = untilTakenIn(deps, here);
   return runJob(deps, { job: here, isPhase: true, feed, onNotice, slots });

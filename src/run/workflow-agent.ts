@@ -6,22 +6,26 @@ import { unlessDiskFull } from "../attempt/capture.ts";
 import { handlerLog, reportOf } from "../attempt/command.ts";
 import type { AttemptContext } from "../attempt/handler.ts";
 import { isStoreTrouble, RedriveError } from "../errors.ts";
-import { activityToJson } from "../item/agent-activity.ts";
-import { classOfType, type ErrorType } from "../item/error-type.ts";
+import { activityToJson, VERIFY_STEP } from "../item/agent-activity.ts";
 import type { Failure } from "../item/failure.ts";
 import { itemName, type LeasedItem, type Verdict } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Outcome } from "../item/settlement.ts";
 import type { HandlerReport } from "../retry/decide.ts";
-import { asText, compact, type Json, type JsonObject, parseJson, stringifyJson } from "../std/json.ts";
+import { asText, compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import { type RunStepsOptions, runSteps } from "../workflow/run-steps.ts";
-import type { StepsEnd } from "../workflow/step-context.ts";
 import { errorVariable } from "../workflow/step-variables.ts";
 import { keepWorktreesOf } from "../workflow/workflow-spec.ts";
-import type { Checkout, Finish, Merge } from "../workspace/workspace.ts";
+import type { MergedItems } from "../workspace/merge-queue.ts";
+import type { Checkout, Finish } from "../workspace/workspace.ts";
+import { agentFailure, failed, worktreeFault } from "./agent-work.ts";
+import { continuesSessions, readEarlier } from "./earlier-attempts.ts";
+import { doneWorkFromJson, mergeDone, mergeWork, workToJson } from "./merge-work.ts";
+import { resolveConflict } from "./resolve-conflict.ts";
 import type { JobHandler, JobRuntime, RedriveEnd } from "./run-job.ts";
 import { readCheckpoint, variablesToKeep, writeCheckpoint } from "./step-checkpoint.ts";
+import { type VerifiedWork, Verifier } from "./verify.ts";
 import {
   capturedSince,
   closeRuntime,
@@ -68,16 +72,26 @@ export type OnAgentStep = (item: LeasedItem, index: number, total: number, label
 
 export async function agentHandler(
   runtime: WorkflowRuntime,
-  options: Pick<JobHandler, "close" | "finish"> & { readonly onStep?: OnAgentStep | undefined },
+  options: Pick<JobHandler, "close" | "finish"> & {
+    readonly onStep?: OnAgentStep | undefined;
+    /** The tip of the job's branch, if `verify` has just passed on it. */
+    readonly verified?: string | undefined;
+  },
 ): Promise<JobHandler> {
   const { finish, onStep } = options;
   const merged = await runtime.workspace.mergedItems();
-  const pool: AgentPool = { runtime, merged, checkouts: new Map(), releasing: new Set(), onStep };
+  const continues = continuesSessions(runtime.spec.workflow.map.steps);
+  const verifier = Verifier.open(runtime, options.verified);
+  const pool: AgentPool = {
+    ...{ runtime, merged, verifier, onStep, continues },
+    ...{ checkouts: new Map(), releasing: new Set() },
+  };
   return {
     handler: (item, context) => runAgent(pool, item, context),
+    waitingMax: verifier?.waitingMax,
     policy: runtime.spec.workflow.policy,
     slots: runtime.spec.workflow.map.maxParallel,
-    stopReason: () => runtime.agentRuns.stopReason,
+    stopReason: () => runtime.agentRuns.stopReason ?? verifier?.stopReason,
     askHandler: (item, failure) => askSteps(runtime, item, failure),
     settled: (item, { verdict }) => releaseInBackground(pool, releaseCheckout(pool, item, verdict.kind)),
     ...(finish && { finish: (redrive) => afterAll(pool, () => finish(redrive)) }),
@@ -88,20 +102,82 @@ export async function agentHandler(
 interface AgentPool {
   readonly runtime: WorkflowRuntime;
   /** Items of earlier attempts that were merged but whose success was not recorded in the store. */
-  readonly merged: ReadonlySet<string>;
+  readonly merged: MergedItems;
+  readonly verifier: Verifier | undefined;
   /** The checkouts of attempts that are not settled yet, by `ref/attempt`. */
   readonly checkouts: Map<string, Checkout>;
   readonly releasing: Set<Promise<void>>;
   readonly onStep: OnAgentStep | undefined;
+  /** Whether retries continue the sessions of agents, in the worktree of the attempt before. */
+  readonly continues: boolean;
 }
 
 async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptContext): Promise<Outcome> {
   const { runtime } = pool;
+  const merged = pool.merged.get(item.itemId) ?? (await mergedElsewhere(runtime, item));
+  if (merged !== undefined) {
+    const work = await runtime.workspace.mergeOf(merged);
+    return {
+      kind: "succeeded",
+      result: { already_merged: true, ...keptResult(pool, item), ...workToJson(work) },
+    };
+  }
+  const verified = pool.verifier?.begin(attempt, () => {
+    const total = runtime.spec.workflow.map.steps.length + 1;
+    pool.onStep?.(item, total - 1, total, VERIFY_STEP);
+    attempt.progress(activityToJson({ step: VERIFY_STEP }));
+  });
+  const turn = { attempt, verified };
+  try {
+    const ended = await (continueWaiting(pool, item, turn) ?? runItem(pool, item, turn));
+    if (ended.kind === "released") await releaseCheckout(pool, item, "release");
+    return ended;
+  } finally {
+    turn.verified?.end();
+  }
+}
+
+/** What the steps of a merged item returned, if its worktree still waits because the runner was killed. */
+function keptResult(pool: AgentPool, item: LeasedItem): JsonObject {
+  const found = pool.runtime.workspace.takeWaiting?.(item.itemId, "");
+  if (!found) return {};
+  releaseInBackground(pool, found.checkout.release());
+  return doneWorkFromJson(found.result, item)?.result ?? {};
+}
+
+interface Turn {
+  readonly attempt: AttemptContext;
+  /** Present if the work of items is verified. */
+  readonly verified: VerifiedWork | undefined;
+}
+
+/** Merges the work of an earlier attempt that ended while it waited for `verify`. Returns undefined if there is none. */
+function continueWaiting(
+  pool: AgentPool,
+  item: LeasedItem,
+  { attempt, verified }: Turn,
+): Promise<Outcome> | undefined {
+  const { runtime } = pool;
+  const found = runtime.workspace.takeWaiting?.(item.itemId, runtime.masker.mask(itemName(item)));
+  if (!found) return undefined;
+  const { checkout } = found;
+  const done = doneWorkFromJson(found.result, item);
+  if (done === undefined) {
+    releaseInBackground(pool, checkout.release()); // the item's data has changed since
+    return undefined;
+  }
+  pool.checkouts.set(keyOf(item), checkout);
+  return mergeDone({ runtime, item, agentId: checkout.name ?? attempt.agentId, checkout, verified }, done);
+}
+
+async function runItem(pool: AgentPool, item: LeasedItem, { attempt, verified }: Turn): Promise<Outcome> {
+  const { runtime } = pool;
   const { logs, scratch } = runtime.jobRuntime;
-  if (pool.merged.has(item.itemId) || (await isMergedElsewhere(runtime, item)))
-    return { kind: "succeeded", result: { already_merged: true } };
   const { steps, agentTimeoutMs, isSequential } = runtime.spec.workflow.map;
-  const checkout = isSequential ? runtime.workspace.own() : await acquire(runtime, item, attempt);
+  const earlier = await earlierOf(pool, item);
+  if (earlier === "unreadable") return { kind: "released", why: "the store could not be read" };
+  const isAgain = earlier !== undefined;
+  const checkout = isSequential ? runtime.workspace.own() : await acquire(pool, item, { attempt, isAgain });
   if ("kind" in checkout) return checkout;
   pool.checkouts.set(keyOf(item), checkout);
   const agentId = checkout.name ?? attempt.agentId;
@@ -122,6 +198,7 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
     logPath: logs.log(item.itemId, item.attempt),
     scratch: `${scratch}/${attempt.slot}`,
     attempt: item.attempt,
+    earlier: earlier && checkout.isContinued === false ? { ...earlier, areLost: true } : earlier,
     onStep: (index, total, label) => {
       step = `step ${index + 1} of ${total}: ${label}`;
       pool.onStep?.(item, index, total, label);
@@ -129,12 +206,27 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
     onAgent: (report) => attempt.progress(activityOf(step, report, runtime.masker.mask)),
   });
   const end = await runSteps(steps, context, { timeoutMs: agentTimeoutMs, ...progress });
-  if (end.kind === "stopped") {
-    await releaseCheckout(pool, item, "release");
+  if (end.kind === "stopped")
     return compact({ kind: "released" as const, why: end.why ?? "the runner stopped", usage: end.usage });
-  }
-  const work = { runtime, item, agentId, checkout };
-  return end.kind === "failed" ? failed(work, end) : mergeWork(work, end, capturedSince(before, variables));
+  const { onConflict } = runtime.spec.workflow.itemMerge ?? {};
+  const resolving = onConflict && { steps: onConflict, timeoutMs: agentTimeoutMs };
+  const resolve = resolving && (() => resolveConflict(checkout, context, resolving));
+  const work = { runtime, item, agentId, checkout, verified, resolve };
+  if (end.kind === "failed") return failed(work, end);
+  return mergeWork(work, end, {
+    variables,
+    captured: { ...lastOutput(runtime, variables), ...capturedSince(before, variables) },
+  });
+}
+
+const OUTPUT_CHARS_MAX = 64 * 1024;
+
+/** What the last step has printed is kept only if a later phase reads results. */
+function lastOutput({ spec }: WorkflowRuntime, { last }: Record<string, Json>): Record<string, Json> {
+  const { reduce, merge } = spec.workflow;
+  if (!JSON.stringify([reduce, merge]).includes("map.results")) return {};
+  const output = isJsonObject(last) ? last.output : undefined;
+  return typeof output === "string" && output !== "" ? { output: output.slice(-OUTPUT_CHARS_MAX) } : {};
 }
 
 /** The argument under the names that sequential workflows use. */
@@ -143,13 +235,16 @@ function argumentEnvironment(value: string): Record<string, string> {
 }
 
 /** Another machine may have merged the item before its connection to the store was lost. */
-async function isMergedElsewhere({ spec, workspace }: WorkflowRuntime, item: LeasedItem): Promise<boolean> {
-  if (spec.workflow.map.remote === undefined || item.attempt === 1) return false;
+async function mergedElsewhere(
+  { spec, workspace }: WorkflowRuntime,
+  item: LeasedItem,
+): Promise<string | undefined> {
+  if (spec.workflow.map.remote === undefined || item.attempt === 1) return undefined;
   const merged = await workspace.mergedItems().catch((error: unknown) => {
-    if (error instanceof RedriveError) return new Set<string>(); // merging will fail too, or find out
+    if (error instanceof RedriveError) return new Map<string, string>(); // merging will fail too, or find out
     throw error;
   });
-  return merged.has(item.itemId);
+  return merged.get(item.itemId);
 }
 
 function iterationVariables({ spec, job }: WorkflowRuntime, item: LeasedItem): Record<string, Json> {
@@ -158,12 +253,13 @@ function iterationVariables({ spec, job }: WorkflowRuntime, item: LeasedItem): R
 
 /** Continues at the step that was interrupted or failed, and records each step that has ended. */
 function progressOf(
-  { workspace, jobRuntime, sealer }: WorkflowRuntime,
-  { itemId }: LeasedItem,
+  { workspace, jobRuntime, sealer, spec }: WorkflowRuntime,
+  { itemId, index }: LeasedItem,
   { before, variables }: { before: ReadonlySet<string>; variables: Record<string, Json> },
 ): Pick<RunStepsOptions, "from" | "onDone"> {
   const path = workspace.progressFile ?? join(jobRuntime.logs.folder, "steps.json");
-  const { next, captured } = readCheckpoint(path, itemId);
+  const startAt = index === 0 ? spec.workflow.map.startAt : undefined;
+  const { next, captured } = readCheckpoint(path, itemId, startAt);
   Object.assign(variables, sealer.unseal(captured));
   return {
     from: next,
@@ -189,75 +285,34 @@ function activityOf(
   return activityToJson(compact({ step: oneLine(step, STEP_CHARS_MAX), action: done, usage }));
 }
 
-/** An item with its agent and checkout. */
-interface AgentWork {
-  readonly runtime: WorkflowRuntime;
-  readonly item: LeasedItem;
-  readonly agentId: string;
-  readonly checkout: Checkout;
-}
-
 /** Fails the attempt if no worktree can be created. On a full disk the attempt is not counted. */
 async function acquire(
-  runtime: WorkflowRuntime,
+  { runtime, continues }: AgentPool,
   item: LeasedItem,
-  { agentId, signal }: AttemptContext,
+  { attempt: { agentId, signal }, isAgain }: { attempt: AttemptContext; isAgain: boolean },
 ): Promise<Checkout | Outcome> {
   try {
-    return await runtime.workspace.acquire(item.itemId, item.attempt, runtime.masker.mask(itemName(item)));
+    const { workspace } = runtime;
+    const name = runtime.masker.mask(itemName(item));
+    if (isAgain) return await workspace.acquireAgain(item.itemId, item.attempt, name);
+    if (continues && item.attempt > 1) await workspace.dropKept(item.itemId, item.attempt);
+    return await workspace.acquire(item.itemId, item.attempt, name);
   } catch (error) {
     const failure = agentFailure({ runtime, item, agentId }, worktreeFault(error, "worktree"));
     return unlessDiskFull({ kind: "failed", failure }, runtime.jobRuntime.home, signal);
   }
 }
 
-type Ended<K extends StepsEnd["kind"]> = Extract<StepsEnd, { kind: K }>;
-/** Keeps the checkout before the letter is stored, so that a crash in between cannot lose it. */
-async function failed(
-  { runtime, item, checkout }: AgentWork,
-  { failure, retryAfterMs, isAgent, usage }: Omit<Ended<"failed">, "kind" | "stepIndex">,
-): Promise<Outcome> {
-  const { stderrTail, stdoutTail, errorMessage, log } = failure;
-  const found = keepWorktreesOf(runtime.spec) === "never" ? undefined : await checkout.artifacts();
-  const artifacts = found && { ...found, errorLogs: stderrTail || stdoutTail || errorMessage };
-  if (artifacts) await checkout.keep(`attempt ${item.attempt} of ${item.itemId} failed`);
-  return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, artifacts, log, usage });
-}
-
-/** Merges before the store records the success, so that the job's branch always has the work of done items. */
-async function mergeWork(
-  work: AgentWork,
-  { log, jsonLog, usage }: Ended<"done">,
-  captured: Readonly<Record<string, Json>>,
-): Promise<Outcome> {
-  const merge = await work.checkout.merge().catch((error: unknown) => worktreeFault(error, "merge"));
-  const fault = "kind" in merge ? mergeFault(merge) : merge;
-  if (fault !== null) {
-    const context = ["all steps succeeded", "merge into the job's branch"];
-    const failure = agentFailure(work, { ...fault, context, log, jsonLog });
-    return failed(work, { failure, ...(usage && { usage }) });
+/** What the agents of a retry continue. `unreadable` means that the store does not answer. */
+async function earlierOf({ runtime, continues }: AgentPool, item: LeasedItem) {
+  if (!continues || item.attempt === 1) return undefined;
+  const { job, workspace, jobRuntime } = runtime;
+  try {
+    return await readEarlier(jobRuntime.engine, job.id, item, workspace.branches?.source);
+  } catch (error) {
+    if (isStoreTrouble(error)) return "unreadable" as const; // the runner itself waits until the store answers
+    throw error;
   }
-  const mergedCommit = "commit" in merge ? merge.commit : undefined;
-  // Steps use the real secrets; stored results must not contain them.
-  const masked = parseJson(work.runtime.masker.mask(stringifyJson(captured))) as Record<string, Json>;
-  const result = compact({
-    ...masked,
-    commit: mergedCommit,
-    usage: usage && { ...usage },
-    json_log: jsonLog,
-  });
-  return compact({ kind: "succeeded" as const, result: result as Json, log, mergedCommit, usage });
-}
-
-function mergeFault(merge: Merge): AgentFault | null {
-  if (merge.kind === "conflict") {
-    const message = `The agent's commits conflict with the job's branch in ${merge.files.join(", ")}.`;
-    const errorType = { name: "MergeConflict", fields: { files: [...merge.files] } } as const;
-    return { errorType, message, step: "merge" };
-  }
-  if (merge.kind !== "refused") return null;
-  const message = `The agent's changes could not be committed: ${merge.detail}`;
-  return { errorType: { name: "CommitValidationFailed" }, message, step: "merge" };
 }
 
 /** Releases the checkout after the attempt is settled, or keeps it for inspection. */
@@ -269,7 +324,10 @@ async function releaseCheckout(pool: AgentPool, item: LeasedItem, verdict: Verdi
   const isLetter = verdict === "bury" || verdict === "stop";
   if (isLetter && mode !== "never") return;
   const isDone = verdict === "done" || verdict === "skip";
-  if (isDone && mode === "always") await checkout?.keep(`attempt ${item.attempt} of ${item.itemId} ended`);
+  const isContinued = pool.continues && (verdict === "retry" || verdict === "park" || verdict === "release");
+  if (isContinued) await checkout?.keep(`attempt ${item.attempt} of ${item.itemId} is continued`);
+  else if (isDone && mode === "always")
+    await checkout?.keep(`attempt ${item.attempt} of ${item.itemId} ended`);
   else await checkout?.release();
 }
 
@@ -280,7 +338,8 @@ function releaseInBackground(pool: AgentPool, release: Promise<void>): void {
 }
 
 async function afterAll<T>(pool: AgentPool, action: () => Promise<T>): Promise<T> {
-  for (const checkout of pool.checkouts.values()) releaseInBackground(pool, checkout.release());
+  for (const checkout of pool.checkouts.values())
+    releaseInBackground(pool, pool.continues ? checkout.keep("it is continued") : checkout.release());
   pool.checkouts.clear();
   await Promise.all(pool.releasing);
   return action();
@@ -288,40 +347,6 @@ async function afterAll<T>(pool: AgentPool, action: () => Promise<T>): Promise<T
 
 function keyOf({ ref, attempt }: LeasedItem): string {
   return `${ref}/${attempt}`;
-}
-
-interface AgentFault {
-  readonly errorType: ErrorType;
-  readonly message: string;
-  readonly step: string;
-  readonly context?: readonly string[];
-  readonly log?: string | undefined;
-  readonly jsonLog?: string | undefined;
-}
-
-const MESSAGE_CHARS_MAX = 600;
-
-function agentFailure({ runtime, item, agentId }: Omit<AgentWork, "checkout">, fault: AgentFault): Failure {
-  const now = runtime.jobRuntime.clock.now();
-  return compact({
-    attemptNumber: item.attempt,
-    timestamp: now,
-    errorType: fault.errorType,
-    errorClass: classOfType(fault.errorType.name),
-    errorMessage: runtime.masker.mask(fault.message),
-    errorContext: fault.context,
-    agentId,
-    stepFailed: fault.step,
-    durationMs: Math.max(0, now - item.startedAt),
-    log: fault.log,
-    jsonLogLocation: fault.jsonLog,
-  });
-}
-
-/** Describes an error of git with its message on one line. Any other error is rethrown. */
-function worktreeFault(error: unknown, step: string): AgentFault {
-  if (!(error instanceof RedriveError)) throw error;
-  return { errorType: { name: "WorktreeError" }, message: oneLine(error.message, MESSAGE_CHARS_MAX), step };
 }
 
 /** Runs the steps of `on_item_failure`. Success means handled, exit code 75 means retry, any other failure buries the item. */

@@ -7,7 +7,7 @@ import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
-import { type Json, stringifyJson } from "../std/json.ts";
+import { isJsonObject, type Json, stringifyJson } from "../std/json.ts";
 import type { FixedItem } from "../workflow/model.ts";
 import { secretScript } from "../workflow/program.ts";
 import { removeValueFiles, writeValueFiles } from "../workflow/run-program.ts";
@@ -108,18 +108,30 @@ export async function writeResults(engine: Engine, job: Job, folder: string) {
 async function* entriesOf(engine: Engine, job: Job): AsyncGenerator<Json> {
   for (let after = 0; ; ) {
     const page = await engine.listResults(job.id, { after, limit: PAGE_MAX });
+    const itemIds = page.map(({ itemId }) => itemId);
+    const items = await engine.listItems({ queue: job.id, itemIds, limit: PAGE_MAX });
+    const dataById = new Map(items.map(({ itemId, data }) => [itemId, data]));
     for (const { itemId, result } of page)
-      yield { item_id: itemId, status: "success", success: true, result };
+      yield {
+        item_id: itemId,
+        item: dataById.get(itemId) ?? null,
+        status: "success",
+        success: true,
+        output: isJsonObject(result) ? (result.output ?? "") : "",
+        result,
+      };
     const last = page.at(-1);
     if (last === undefined) break;
     after = last.ref;
   }
   for await (const page of letterPages(engine, { queue: job.id, limit: PAGE_MAX })) {
-    for (const { itemId, failureHistory, errorSignature: signature } of page)
+    for (const { itemId, itemData, failureHistory, errorSignature: signature } of page)
       yield {
         item_id: itemId,
+        item: itemData,
         status: "failed",
         success: false,
+        output: failureHistory.at(-1)?.stdoutTail ?? "",
         error: failureHistory.at(-1)?.errorMessage ?? "",
         signature,
       };

@@ -15,6 +15,7 @@ import {
 } from "../workflow/workflow-spec.ts";
 import { type Checkout, openPlainWorkspace, type Workspace } from "../workspace/workspace.ts";
 import { AgentRuns } from "./agent-runs.ts";
+import { continuesSessions } from "./earlier-attempts.ts";
 import { DEFAULT_GRACE_MS } from "./map-spec.ts";
 import { requirePrograms } from "./require-programs.ts";
 import type { JobRuntime } from "./run-job.ts";
@@ -41,7 +42,10 @@ export async function openWorkflowRuntime(job: Job, jobRuntime: JobRuntime): Pro
   const workspace =
     spec.workflow.map.isolation === "none"
       ? openPlainWorkspace(spec.cwd)
-      : await (await import("../workspace/git-workspace.ts")).openGitWorkspace(job, spec, jobRuntime);
+      : await (await import("../workspace/git-workspace.ts")).openGitWorkspace(job, spec, {
+          ...jobRuntime,
+          continuesSessions: continuesSessions(spec.workflow.map.steps),
+        });
   const sealer = sealerOf(secrets, masker.mask);
   const { engine, clock } = jobRuntime;
   const agentRuns = new AgentRuns({ engine, queue: job.id, budget: budgetOf(spec), now: clock.now });
@@ -59,11 +63,25 @@ export async function checkStart(spec: WorkflowSpec): Promise<void> {
   maskerOf(secretsOf(spec, environmentOf(spec)).map(({ value }) => value));
   // If there is a setup phase, it may install programs, so the other phases are checked after it.
   requirePrograms(spec, spec.workflow.setup.length > 0 ? ["setup"] : ["map", "reduce", "merge"]);
+  requireBranchUse(spec);
   if (spec.workflow.map.isolation === "none") return;
-  const { openRepository } = await import("../workspace/repository.ts");
+  const { openRepository, requireNewBranch } = await import("../workspace/repository.ts");
   const { git } = await openRepository(spec.cwd);
+  if (spec.newBranch !== undefined) await requireNewBranch(git, spec.newBranch);
   const { remote } = spec.workflow.map;
   if (remote !== undefined) await (await import("../workspace/shared-branch.ts")).requireRemote(git, remote);
+}
+
+/** Rejects `--branch` where it would have no effect. */
+function requireBranchUse({ newBranch, workflow, mergeMode }: WorkflowSpec): void {
+  if (newBranch === undefined) return;
+  const refuse = (why: string) => {
+    throw new RedriveError("usage", `--branch has no effect ${why}.`, { hint: "Leave --branch out." });
+  };
+  if (workflow.map.isolation === "none") refuse("with isolation: none, because nothing is committed");
+  if (workflow.itemMerge?.strategy === "branch-per-item")
+    refuse("with the strategy branch-per-item, which leaves a branch for each item");
+  if (mergeMode !== "auto") refuse(`with --merge ${mergeMode}: nothing is merged into your branch`);
 }
 
 function secretsOf({ workflow }: WorkflowSpec, env: Readonly<Record<string, string>>) {
@@ -76,14 +94,15 @@ function secretsOf({ workflow }: WorkflowSpec, env: Readonly<Record<string, stri
   });
 }
 
+/** The keys that a caller must give. */
 type PlannedKeys = "variables" | "logPath" | "scratch" | "signal" | "agentId" | "attempt" | "onStep";
 
 /** Phases have no lease that could expire, so by default a step may always start. */
 export function stepContextOf(
   runtime: WorkflowRuntime,
   plan: Pick<StepContext, PlannedKeys> &
-    Partial<Pick<StepContext, "mayStart">> & {
-      readonly checkout: Pick<Checkout, "root" | "head">;
+    Partial<Pick<StepContext, "mayStart" | "earlier">> & {
+      readonly checkout: Pick<Checkout, "root" | "head" | "changes">;
       /** The lease of the item whose steps run. Absent for the phases. */
       readonly lease?: Lease;
       /** Called for each report of a running agent. */
@@ -100,6 +119,7 @@ export function stepContextOf(
     secretValues,
     root: checkout.root,
     head: checkout.head,
+    changes: checkout.changes,
     launcher: jobRuntime.launcher,
     env: { ...workspace.env, ...env, ...ownEnv },
     mask: masker.mask,
@@ -130,7 +150,7 @@ function beginning(
 }
 
 /** Variables with the results of steps, which no step has captured. */
-const OF_STEPS: ReadonlySet<string> = new Set(["shell", "claude", "last", "steps"]);
+const OF_STEPS: ReadonlySet<string> = new Set(["shell", "claude", "last", "step", "steps"]);
 
 /** Returns the variables that steps captured. */
 export function capturedSince(before: ReadonlySet<string>, variables: Readonly<Record<string, Json>>) {

@@ -2,23 +2,18 @@
 import { mkdirSync } from "node:fs";
 import { basename } from "node:path";
 import { RedriveError } from "../errors.ts";
-import type { Failure } from "../item/failure.ts";
 import type { Job } from "../item/job.ts";
 import { runExclusively } from "../lease/holder.ts";
 import { slugOf } from "../queue/find-job.ts";
 import { type JobSummary, summarise } from "../queue/job-summary.ts";
 import { redriveOnResume } from "../redrive/send.ts";
-import { decide, isKnownReset, isOutageFailure } from "../retry/decide.ts";
-import type { Policy } from "../retry/policy.ts";
-import { OutageClock } from "../runner/dispatch-gate.ts";
 import type { Feed } from "../runner/run-options.ts";
-import { type Clock, systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/clock.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import { compact, type Json } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 import { messageOf } from "../std/thrown.ts";
 import { runSteps } from "../workflow/run-steps.ts";
-import type { StepsEnd } from "../workflow/step-context.ts";
 import {
   type Phase,
   plain,
@@ -29,8 +24,10 @@ import {
 import type { Finish } from "../workspace/workspace.ts";
 import type { MapResult } from "./map.ts";
 import { addOneByOne, SettledSignal } from "./one-by-one.ts";
+import { type OnPhaseWait, waitThroughOutages } from "./phase-outages.ts";
 import { requirePrograms } from "./require-programs.ts";
 import { type AskMerge, controlled, type RunDeps, redriving, runJob, withJobRuntime } from "./run-job.ts";
+import { verifyStart } from "./verify.ts";
 import { agentHandler, type OnAgentStep } from "./workflow-agent.ts";
 import { selectWorkflowItems, writeResults } from "./workflow-items.ts";
 import {
@@ -87,7 +84,7 @@ export async function runWorkflow(
 ): Promise<WorkflowResult> {
   options.onJob?.(begun);
   try {
-    return await withJobRuntime(begun, deps, async (jobRuntime) => {
+    return await withJobRuntime(begun, { ...deps, ...onNoticeOf(options) }, async (jobRuntime) => {
       mkdirSync(jobRuntime.logs.folder, { recursive: true, mode: PRIVATE_FOLDER });
       const runtime = await openWorkflowRuntime(begun, jobRuntime);
       for (const note of runtime.workspace.notes) options.onNotice?.(note);
@@ -104,6 +101,10 @@ export async function runWorkflow(
     await deps.engine.changeJob(begun.id, change).catch(() => undefined);
     throw error;
   }
+}
+
+function onNoticeOf({ onNotice }: WorkflowRunOptions): Pick<WorkflowRunOptions, "onNotice"> {
+  return onNotice === undefined ? {} : { onNotice };
 }
 
 interface Run {
@@ -197,6 +198,8 @@ async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<
       timeoutMs: phaseTimeoutMs[phase],
       from: workflowProgressOf(run.job).next,
       onDone: async (index) => {
+        // The next step may merge the branch itself, with what this one has resolved.
+        if (phase === "merge") await runtime.workspace.advance?.();
         const captured = runtime.sealer.seal(capturedSince(before, variables));
         const all = { ...workflowProgressOf(run.job).captured, ...captured };
         await saveProgress(run, { next: index + 1, captured: all });
@@ -218,9 +221,15 @@ async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<
 /** Returns null when all items have ended and the next phase may begin. */
 async function runMap(run: Run): Promise<WorkflowResult | null> {
   const { deps, options } = run;
+  const verified = await verifyBase(run);
+  if (verified === "stopped") return { summary: await endRun(run, "interrupted") };
   const runtime = { ...run.runtime, job: run.job }; // now with the variables that setup captured
   requirePrograms(runtime.spec, ["map", "reduce", "merge"]);
-  const work = await agentHandler(runtime, { close: async () => undefined, onStep: options.onAgentStep });
+  const work = await agentHandler(runtime, {
+    close: async () => undefined,
+    onStep: options.onAgentStep,
+    verified,
+  });
   const settled = new SettledSignal();
   const onSettled: typeof work.settled = (...given) => {
     work.settled?.(...given);
@@ -240,6 +249,16 @@ async function runMap(run: Run): Promise<WorkflowResult | null> {
     return { summary: await endRun(run, "interrupted"), stopReason: UNFINISHED };
   if (result.end === "finished") return null;
   return compact({ summary: await summarise(deps.engine, run.job), stopReason: result.reason });
+}
+
+/** Returns the commit that was verified now, if any. Throws if `verify` fails, because then no item could be done. */
+async function verifyBase(run: Run): Promise<string | "stopped" | undefined> {
+  const { runtime, deps } = run;
+  if (runtime.spec.workflow.verify === undefined || workflowProgressOf(run.job).verifiedBase)
+    return undefined;
+  const verifiedBase = await verifyStart({ ...runtime, job: run.job }, deps.stop);
+  if (verifiedBase !== "stopped") await saveProgress(run, { verifiedBase });
+  return verifiedBase;
 }
 
 const UNFINISHED =
@@ -319,35 +338,4 @@ async function enterPhase(run: Run, phase: Phase, more: Partial<WorkflowProgress
 async function saveProgress(run: Run, change: Partial<WorkflowProgress>): Promise<void> {
   const progress = plain({ ...workflowProgressOf(run.job), ...change });
   run.job = await run.deps.engine.changeJob(run.job.id, { progress });
-}
-
-export type OnPhaseWait = (failure: Failure, delayMs: number) => void;
-
-/** Runs the steps again after each wait, until they end for another reason or the outage has lasted too long. */
-async function waitThroughOutages(
-  {
-    policy,
-    clock,
-    stop,
-    onWait,
-  }: { policy: Policy; clock: Clock; stop: AbortSignal; onWait: OnPhaseWait | undefined },
-  run: () => Promise<StepsEnd>,
-): Promise<StepsEnd> {
-  const outage = new OutageClock();
-  let stepIndex = -1;
-  for (;;) {
-    const end = await run();
-    if (end.kind !== "failed" || !isOutageFailure(end)) return end;
-    if (end.stepIndex !== stepIndex) outage.recordSuccess(); // an earlier step succeeded
-    stepIndex = end.stepIndex;
-    const failedAt = clock.monotonicNow();
-    outage.recordFailure(failedAt);
-    const context = { random: Math.random, outage: outage.soFar(failedAt) };
-    const verdict = decide({ attemptsCounted: 0, lostCount: 0 }, end, policy, context);
-    if (verdict.kind !== "park") return end;
-    outage.recordParking(failedAt, failedAt + verdict.delayMs, isKnownReset(end));
-    onWait?.(end.failure, verdict.delayMs);
-    await clock.sleep(verdict.delayMs, stop);
-    if (stop.aborted) return { kind: "stopped" };
-  }
 }

@@ -8,7 +8,7 @@ import type { Clock } from "../std/clock.ts";
 import type { RunOptions } from "./run-options.ts";
 
 /** The work to lease ahead, as time. Longer than gathering results and a commit take together. */
-const AHEAD_MS = 25;
+const AHEAD_MS = 50;
 export const AHEAD_MAX = 128;
 /** If no attempt ends for this long, nothing is leased ahead. */
 const STALE_MS = 100;

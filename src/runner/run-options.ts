@@ -45,6 +45,8 @@ export interface RunOptions extends RunnerSettings {
   readonly handler: Handler;
   /** How many attempts run at a time. */
   readonly slots: number;
+  /** How many attempts may wait without a slot, see `AttemptContext.withoutSlot`. Default 0. */
+  readonly waitingMax?: number | undefined;
   /** Called before an item is given up, if the policy is `custom`. If it throws, the item is buried. */
   readonly askHandler?: ((item: LeasedItem, failure: Failure) => Promise<HandlerReport>) | undefined;
   /** Runs only the letters of this redrive. */

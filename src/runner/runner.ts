@@ -20,7 +20,7 @@ export async function runQueue(options: RunOptions): Promise<RunResult> {
 
 const GATHER_MS = 2;
 /** With commands leased ahead, the slots stay busy for longer. */
-const GATHER_AHEAD_MS = 10;
+const GATHER_AHEAD_MS = 20;
 const NOTHING: Admitted = { count: 0, ticket: 0, retryAt: null };
 /** Limits retries of the final write. Each retry means that another worker has written the breaker in between. */
 const FINAL_WRITES_MAX = 10;
@@ -82,7 +82,8 @@ class Runner {
     const now = () => clock.now();
     const storeNow = () => this.#schedule.storeNow;
     const onEnded = (settlement: Settlement) => this.#onEnded(settlement);
-    this.#slots = new Slots({ options, gate: this.#gate, random, policy, now, storeNow, onEnded });
+    const onFreed = () => this.#pollNow();
+    this.#slots = new Slots({ options, gate: this.#gate, random, policy, now, storeNow, onEnded, onFreed });
     this.#feedDone = options.feed === undefined;
   }
 

@@ -30,6 +30,8 @@ interface SlotsDeps {
   readonly now: () => number;
   readonly storeNow: () => number;
   readonly onEnded: (settlement: Settlement) => void;
+  /** Called when an attempt begins to wait without its slot. */
+  readonly onFreed: () => void;
 }
 
 interface StartContext {
@@ -65,6 +67,8 @@ export class Slots {
   #ahead = 0;
   /** The attempts whose commands wait, with the times of their leases. */
   readonly #waiting = new Map<Running, number>();
+  /** How many attempts wait without a slot. */
+  #withoutSlot = 0;
   readonly #marks = new MarkNumbers();
   readonly #running = new Map<number, Running>();
   readonly #progress: ProgressWriter;
@@ -72,16 +76,18 @@ export class Slots {
   #ended: Ended[] = [];
 
   constructor(deps: SlotsDeps) {
-    const { slots } = deps.options;
+    const { slots, waitingMax = 0 } = deps.options;
     this.#deps = deps;
     this.#rules = runnerSettings(deps.options);
     this.#progress = new ProgressWriter(deps.options);
-    const numbers = deps.options.commandQueue === undefined ? slots : slots + AHEAD_MAX;
+    const numbers = slots + waitingMax + (deps.options.commandQueue === undefined ? 0 : AHEAD_MAX);
     this.#free = Array.from({ length: numbers }, (_, index) => numbers - index);
   }
 
   get free(): number {
-    return Math.max(0, this.#deps.options.slots + this.#ahead - this.#running.size);
+    const { slots, waitingMax = 0 } = this.#deps.options;
+    const usable = slots + this.#ahead + Math.min(this.#withoutSlot, waitingMax);
+    return Math.max(0, usable - this.#running.size);
   }
 
   get ahead(): number {
@@ -143,11 +149,22 @@ export class Slots {
       author,
       onProgress,
       queued: mark === undefined ? undefined : this.#queued(item, slot, mark, context),
+      withoutSlot: options.waitingMax === undefined ? undefined : (work) => this.#wait(work),
     });
     const running: Running = { ...context, own, item, attempt, ended: NOT_YET };
     this.#running.set(slot, running);
     if (mark !== undefined) this.#waiting.set(running, this.#deps.now());
     running.ended = this.#work(running);
+  }
+
+  async #wait<T>(work: () => Promise<T>): Promise<T> {
+    this.#withoutSlot += 1;
+    this.#deps.onFreed();
+    try {
+      return await work();
+    } finally {
+      this.#withoutSlot -= 1;
+    }
   }
 
   #queued(item: LeasedItem, slot: number, mark: number, { startWithinMs = 0 }: StartContext): QueuedLaunch {

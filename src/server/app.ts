@@ -11,7 +11,7 @@ import { readConsole } from "./console-files.ts";
 import type { Connection, Seen, ServerContext, TraceRequest } from "./context.ts";
 import { API_PREFIX } from "./contract.ts";
 import { docsPage } from "./docs-page.ts";
-import { type AllowedHosts, requireKnownHost, SECURITY_HEADERS } from "./guard.ts";
+import { type AllowedHosts, addHeaders, requireKnownHost } from "./guard.ts";
 import { type HandledRoute, handledRoutes } from "./handlers.ts";
 import { openApiDocument } from "./openapi.ts";
 import { DEFAULT_LIMITS, type Limits, Pipeline } from "./pipeline.ts";
@@ -93,7 +93,7 @@ export function createServer(options: ServerOptions): RedriveServer {
     } catch (error) {
       response = problemOf(error) ?? bug(error, log);
     }
-    response = withHeaders(response);
+    addHeaders(response);
     const seconds = (performance.now() - started) / 1000;
     metrics.observe({ route: seen.route, method: request.method, status: response.status, seconds });
     log?.({
@@ -134,14 +134,6 @@ function bug(error: unknown, log: RequestLog | undefined): Response {
   });
 }
 
-function withHeaders(response: Response): Response {
-  const headers = new Headers(response.headers);
-  for (const [name, value] of Object.entries(SECURITY_HEADERS))
-    if (!headers.has(name)) headers.set(name, value);
-  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
-  return new Response(response.body, { status: response.status, headers });
-}
-
 interface Parts {
   readonly context: ServerContext;
   readonly pipeline: Pipeline;
@@ -178,6 +170,7 @@ function buildApp(parts: Parts): Hono<Env> {
     });
   const page = readConsole(parts.publicPath);
   app.notFound((c) => {
+    if (!`${c.req.path}/`.startsWith(`${basePath}/`)) return notFound(); // not the page, which a health check would take for health
     const path = c.req.path.slice(basePath.length);
     if (page !== null && c.req.method === "GET" && !path.startsWith("/api/"))
       return page.find(path.slice(1)) ?? (isPage(path) ? page.page() : notFound());
@@ -223,10 +216,14 @@ function addPlainRoutes(app: Hono<Env>, parts: Parts): void {
     const text = (await metricsText(engine)) + (await metrics.text());
     return c.body(text, 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
   });
-  const document = openApiDocument(version);
-  app.get(`${API_PREFIX}/openapi.json`, (c) => c.json(document));
+  let document: ReturnType<typeof openApiDocument> | undefined;
+  const readDocument = () => {
+    document ??= openApiDocument(version); // takes as long as a tenth of the start, so it is made when it is first read
+    return document;
+  };
+  app.get(`${API_PREFIX}/openapi.json`, (c) => c.json(readDocument()));
   const own = publicPath + API_PREFIX;
-  const docs = () => docsPage(document as JsonObject, `${own}/docs.css`, `${own}/openapi.json`);
+  const docs = () => docsPage(readDocument() as JsonObject, `${own}/docs.css`, `${own}/openapi.json`);
   app.get(`${API_PREFIX}/docs`, (c) => c.html(docs().html));
   app.get(`${API_PREFIX}/docs.css`, (c) =>
     c.body(docs().css, 200, { "content-type": "text/css; charset=utf-8" }),

@@ -13,6 +13,8 @@ export interface AuditQuery {
   readonly queue?: string;
   /** Only changes by this name. */
   readonly author?: string;
+  /** About how many events are read; the page may then be short, or empty, although more follow. Default: all. */
+  readonly scanMax?: number;
 }
 
 const WINDOW_FIRST = 1000;
@@ -20,14 +22,21 @@ const PAGE_MAX = 1000;
 
 /** Lists entries, newest first. Steps of one operation on a page are one entry with their sum. */
 export async function listAudit(engine: Engine, query: AuditQuery): Promise<JsonObject> {
-  const { limit, before = Number.MAX_SAFE_INTEGER, queue, author } = query;
+  const {
+    limit,
+    before = Number.MAX_SAFE_INTEGER,
+    queue,
+    author,
+    scanMax = Number.POSITIVE_INFINITY,
+  } = query;
   const authors = new Authors(engine);
   const entries = new Map<string, Entry>();
   let high = Math.min(before - 1, await engine.newestEvent());
+  const end = Math.max(0, high - scanMax);
   let span = WINDOW_FIRST;
   let next: number | null = null;
   while (high > 0 && next === null) {
-    const low = Math.max(0, high - span);
+    const low = Math.max(0, end, high - span);
     for (const event of (await eventsBetween(engine, { low, high, queue })).reverse()) {
       const by = await authors.of(event);
       if (by === null || (author !== undefined && parseAuthor(by).name !== author)) continue;
@@ -42,6 +51,7 @@ export async function listAudit(engine: Engine, query: AuditQuery): Promise<Json
     }
     high = low;
     span *= 4;
+    if (high <= end && high > 0) next ??= high + 1;
   }
   return { entries: [...entries.values()].map(entryToJson), next: next === null ? null : String(next) };
 }
@@ -63,11 +73,11 @@ async function eventsBetween(
 ): Promise<Event[]> {
   const found: Event[] = [];
   for (let after = low; ; ) {
-    const query = { after, types: AUDITED_EVENTS, limit: PAGE_MAX, ...(queue !== undefined && { queue }) };
-    const page = await engine.listEvents(query);
-    found.push(...page.filter(({ id }) => id <= high));
+    const only = { types: AUDITED_EVENTS, limit: PAGE_MAX, ...(queue !== undefined && { queue }) };
+    const page = await engine.listEvents({ ...only, after, through: high });
+    found.push(...page);
     const last = page.at(-1);
-    if (last === undefined || last.id > high || page.length < PAGE_MAX) return found;
+    if (last === undefined || page.length < PAGE_MAX) return found;
     after = last.id;
   }
 }

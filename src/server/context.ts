@@ -51,8 +51,8 @@ export interface RequestContext extends ServerContext {
   /** The author of the changes that the request makes. */
   readonly author: string;
   readonly headers: Headers;
-  /** Aborted when the client is gone or the server stops. */
-  readonly signal: AbortSignal;
+  /** Returns a signal that is aborted when the client is gone or the server stops. Most handlers need none. */
+  readonly signal: () => AbortSignal;
   /** The body of a route that reads it as a stream. */
   readonly stream: ReadableStream<Uint8Array> | null;
 }

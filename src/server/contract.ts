@@ -52,11 +52,6 @@ export interface RouteInput<Route extends RouteSpec> {
   readonly body: Parsed<Route["body"]>;
 }
 
-/** The JSON document that a handler of the route returns. */
-export type RouteOutput<Route extends RouteSpec> = Route["response"] extends z.ZodType
-  ? z.input<Route["response"]>
-  : Response;
-
 /** What a caller of the route gives. */
 export interface RequestOf<Name extends RouteName> {
   readonly params: Given<(typeof ROUTES)[Name] extends { params: infer Schema } ? Schema : undefined>;

@@ -100,6 +100,11 @@ export interface Rate {
   readonly perSecond: number;
 }
 
+/** A page of the console asks for many things at once, so a burst may be four times as large. */
+export function rateOf(perSecond: number): Rate {
+  return { burst: 4 * perSecond, perSecond };
+}
+
 /** Limits requests per token or address with a bucket each. */
 export class RateLimit {
   readonly #rate: Rate;
@@ -153,11 +158,33 @@ const CSP = [
 ].join("; ");
 
 /** Headers of every response. Nothing may be framed, guessed, cached by others, or run inline. */
-export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+const RESPONSE_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": CSP,
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
 };
+
+/** The responses that have had the headers from the start. */
+const complete = new WeakSet<Response>();
+
+/** Creates a response with the headers of every response. Adding them later takes as long as the rest of a short answer. */
+export function textResponse(
+  text: string,
+  { status, headers }: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
+): Response {
+  const response = new Response(text, { status, headers: { ...RESPONSE_HEADERS, ...headers } });
+  complete.add(response);
+  return response;
+}
+
+/** Changes the response instead of copying it, because a copy would be sent as a stream. */
+export function addHeaders(response: Response): void {
+  if (complete.has(response)) return;
+  const { headers } = response;
+  for (const [name, value] of Object.entries(RESPONSE_HEADERS))
+    if (!headers.has(name)) headers.set(name, value);
+}

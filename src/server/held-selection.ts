@@ -6,13 +6,7 @@
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
-import {
-  isPreview,
-  KIND_RULES,
-  type NewOperation,
-  type Operation,
-  type OperationKind,
-} from "../item/operation.ts";
+import { isPreview, type NewOperation, type Operation, type OperationKind } from "../item/operation.ts";
 import { LETTER_STATES } from "../item/state.ts";
 import { type Selection, selectionFor, selectPages } from "../redrive/select.ts";
 import { toRfc3339 } from "../std/clock.ts";
@@ -142,8 +136,3 @@ export const ACTIONS = {
 } as const satisfies Readonly<Record<string, OperationKind>>;
 
 export type Action = keyof typeof ACTIONS;
-
-/** The states of letters that an action accepts. */
-export function statesFor(action: Action) {
-  return KIND_RULES[ACTIONS[action]].states;
-}

@@ -7,9 +7,9 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createHttps } from "node:https";
-import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { RedriveError } from "../errors.ts";
+import { listenOn } from "../service/listen-on.ts";
 import type { RedriveServer } from "./app.ts";
 
 export interface ListenOptions {
@@ -52,10 +52,8 @@ export async function listen(app: RedriveServer, options: ListenOptions): Promis
   const limits = timeoutsOf(options);
   const server: Server =
     tls === undefined ? createHttp(limits, answer) : createHttps({ ...limits, ...filesOf(tls) }, answer);
-  await listening(server, { host, port });
-  const { address, port: bound } = server.address() as AddressInfo;
-  const name = address.includes(":") ? `[${address}]` : address;
-  return { url: `${tls ? "https" : "http"}://${name}:${bound}`, close: () => closed(server, app) };
+  const url = await listenOn(server, { host, port }, tls ? "https" : "http");
+  return { url, close: () => closed(server, app) };
 }
 
 /** Adapts the handler to the requests of Node, as Express and Fastify have them. No body parser may come before it. */
@@ -84,20 +82,6 @@ function filesOf({ cert, key }: NonNullable<ListenOptions["tls"]>) {
 function addressOf({ headers, socket }: IncomingMessage, isBehindProxy: boolean): string | undefined {
   const forwarded = isBehindProxy ? String(headers["x-forwarded-for"] ?? "") : "";
   return forwarded.split(",").at(-1)?.trim() || socket.remoteAddress;
-}
-
-function listening(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) =>
-      reject(
-        new RedriveError("usage", `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`, {
-          cause: error,
-          hint: "Choose another port, or 0 for a free one.",
-        }),
-      ),
-    );
-    server.listen({ host, port }, resolve);
-  });
 }
 
 async function closed(server: Server, app: RedriveServer): Promise<void> {

@@ -4,7 +4,7 @@ import { isStanding, type Job } from "../item/job.ts";
 import { isPreview, type Operation } from "../item/operation.ts";
 import { requireJob } from "../queue/find-job.ts";
 import { finishOperation } from "../redrive/change-operation.ts";
-import { planOf } from "../redrive/plan.ts";
+import { isCanary } from "../redrive/plan.ts";
 import { sendAhead } from "../redrive/send.ts";
 import { continueRedrive } from "../run/retry.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
@@ -112,7 +112,7 @@ export class OperationRunner {
   async #redrive(operation: Operation, stop: AbortSignal): Promise<void> {
     const { engine, home, clock, allowsRuns } = this.#options;
     const job = await requireJob(engine, operation.queue);
-    const isFollowed = isStanding(job) ? planOf(operation).canary === true : allowsRuns;
+    const isFollowed = isStanding(job) ? isCanary(operation) : allowsRuns;
     if (!isFollowed) return void (await sendAhead(operation, engine, new StoreRetry(STORE_WAIT_MS, clock)));
     const deps = { engine, home, stop, clock, author: operation.author };
     let now = await continueRedrive(deps, operation);
@@ -133,16 +133,16 @@ export class OperationRunner {
 function isLeft(operation: Operation): boolean {
   const { plan, status, selected, done, refused } = operation;
   const isServers = typeof plan.held_until === "number" && !isPreview(operation);
-  return isServers && status === "open" && (done + refused < selected || plan.canary === true);
+  return isServers && status === "open" && (done + refused < selected || isCanary(operation));
 }
 
 /** A canary of a map or a workflow runs commands here, which the server must have been allowed. */
 export function requireRunnable(
   { allowsRuns }: { readonly allowsRuns: boolean },
   job: Job,
-  isCanary: boolean,
+  inStages: boolean,
 ): void {
-  if (isStanding(job) || allowsRuns || !isCanary) return;
+  if (isStanding(job) || allowsRuns || !inStages) return;
   const message = `A canary of ${job.id} would run the job's command on this server, which is not allowed.`;
   const hint = `Run it on the machine where the job ran: redrive dlq retry ${job.id} --canary`;
   throw new RequestError("disabled", message, { hint });

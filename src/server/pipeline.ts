@@ -11,9 +11,11 @@ import {
   limitedStream,
   type Rate,
   RateLimit,
+  rateOf,
   readBody,
   requireJsonType,
   requireOwnOrigin,
+  textResponse,
 } from "./guard.ts";
 import type { HandledRoute } from "./handlers.ts";
 import { once } from "./idempotency.ts";
@@ -21,6 +23,7 @@ import { problemOf, RequestError } from "./problem.ts";
 import { bodyValue, type ParsedInput, readInput } from "./read-input.ts";
 import { redactorFor, requireVisible } from "./redact.ts";
 import { readGroupValues } from "./redact-groups.ts";
+import { SharedReads } from "./shared-reads.ts";
 
 export interface Limits {
   readonly bodyBytesMax: number;
@@ -35,7 +38,7 @@ export interface Limits {
 export const DEFAULT_LIMITS: Limits = {
   bodyBytesMax: 4 * 1024 * 1024,
   streamBytesMax: 1024 * 1024 * 1024,
-  requests: { burst: 2000, perSecond: 500 },
+  requests: rateOf(500),
   guesses: { burst: 30, perSecond: 1 },
 };
 
@@ -57,6 +60,7 @@ export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #requests: RateLimit;
   readonly #guesses: RateLimit;
+  readonly #shared = new SharedReads<Answer>();
 
   constructor(options: PipelineOptions) {
     this.#options = options;
@@ -72,22 +76,28 @@ export class Pipeline {
     requireOwnOrigin(method, request.headers, hosts);
     const principal = await this.requireRole(request.headers, route.role, { connection, seen });
     const { text, stream } = await this.#bodyOf(route, request);
-    const query = new URL(request.url).searchParams;
-    const input = readInput(route, { params: call.params, query, body: text });
-    const signal = AbortSignal.any([request.signal, context.stopping]);
+    const url = new URL(request.url);
+    const input = readInput(route, { params: call.params, query: url.searchParams, body: text });
     const own = await contextFor(context, {
       principal,
       author: authorOf(principal),
       headers: request.headers,
-      signal,
+      signal: () => AbortSignal.any([request.signal, context.stopping]),
       stream,
     });
     const key = method === "POST" ? request.headers.get("idempotency-key") : null;
-    if (key === null) return this.#answer(handled, own, input);
-    const { pathname, search } = new URL(request.url);
+    const { pathname, search } = url;
+    if (route.isShared) {
+      const page = `${principal.role} ${pathname}${search}`;
+      return responseOf(await this.#shared.read(page, () => this.#answer(handled, own, input)));
+    }
+    if (key === null) return responseOf(await this.#answer(handled, own, input));
     const asked = `${pathname}${search}\n${text ?? ""}`;
     return once(context.engine, { principal, key, route, request: asked }, () =>
-      this.#answer(handled, own, input).catch((error: unknown) => problemOf(error) ?? Promise.reject(error)),
+      this.#answer(handled, own, input).then(
+        responseOf,
+        (error: unknown) => problemOf(error) ?? Promise.reject(error),
+      ),
     );
   }
 
@@ -144,18 +154,26 @@ export class Pipeline {
     return { text: await readBody(request, limits.bodyBytesMax), stream: null };
   }
 
-  async #answer(handled: HandledRoute, context: RequestContext, input: ParsedInput): Promise<Response> {
+  async #answer(handled: HandledRoute, context: RequestContext, input: ParsedInput): Promise<Answer> {
     const { route } = handled;
     const result = await runHandler(handled, context, input);
     if (result instanceof Response) return result;
     const { document, headers, status } = result;
     const text = `${stringifyJson(document)}\n`;
     if (this.#options.checksResponses && !isStream(route.response)) route.response.parse(JSON.parse(text));
-    return new Response(text, {
-      status: status ?? route.status ?? 200,
-      headers: { "content-type": "application/json", ...headers },
-    });
+    return { text, status: status ?? route.status ?? 200, headers };
   }
+}
+
+/** A JSON document that is ready to be sent, or a whole response. */
+type Answer =
+  | { readonly text: string; readonly status: number; readonly headers: Reply["headers"] }
+  | Response;
+
+function responseOf(answer: Answer): Response {
+  if (answer instanceof Response) return answer;
+  const { text, status, headers } = answer;
+  return textResponse(text, { status, headers: { "content-type": "application/json", ...headers } });
 }
 
 /** Adds to the server's context who makes the request, and what the role may see. */

@@ -6,13 +6,13 @@ import type { Letter } from "../item/letter.ts";
 import { type Operation, REFUSAL } from "../item/operation.ts";
 import { LETTER_STATES } from "../item/state.ts";
 import { schemasFor } from "../redrive/amend.ts";
-import { diffJson } from "../redrive/json-diff.ts";
 import { parseRate, planToJson } from "../redrive/plan.ts";
 import { ReasonCounts } from "../redrive/preview.ts";
 import { type Amend, type Amended, compileRecipe, type Recipe, recipeToJson } from "../redrive/recipe.ts";
 import { requireHandler } from "../run/run-job.ts";
 import { parseDuration } from "../std/duration.ts";
 import { compact, type JsonObject } from "../std/json.ts";
+import { diffJson } from "../std/json-diff.ts";
 import { titleToJson } from "../triage/title.ts";
 import type { RequestContext } from "./context.ts";
 import type { selectionRequest } from "./contract/operations.ts";
@@ -37,7 +37,7 @@ export async function previewSelection(
   requireFitting(request);
   if (action === "retry") {
     requireHandler(job);
-    requireRunnable(context, job, request.canary === true);
+    requireRunnable(context, job, Boolean(request.canary));
   }
   const recipe = await recipeFor(engine, request, job.id);
   const amend = recipe && (await compileRecipe(recipe));

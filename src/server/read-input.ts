@@ -44,7 +44,18 @@ export function parse(schema: z.ZodType, value: unknown, where: string): unknown
     const known = "shape" in schema ? Object.keys((schema as z.ZodObject).shape) : [];
     throw unknownField(path, issue.keys[0] ?? "", known);
   }
+  const isMissing = issue?.code === "invalid_type" || issue?.code === "invalid_value";
+  if (isMissing && valueAt(value, issue.path) === undefined)
+    throw new RequestError("request_invalid", `${path} is required${choiceIn(issue)}.`, { field: path });
   throw new RequestError("request_invalid", `${path}: ${issue?.message ?? "is not valid"}.`, { field: path });
+}
+
+function choiceIn(issue: z.core.$ZodIssue): string {
+  return issue.code === "invalid_value" ? `: one of ${issue.values.map(String).join(", ")}` : "";
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
 }
 
 function unknownField(path: string, key: string, known: readonly string[]): RequestError {
@@ -52,7 +63,9 @@ function unknownField(path: string, key: string, known: readonly string[]): Requ
   const field = `${path}.${key}`.slice(0, FIELD_CHARS_MAX);
   return new RequestError("request_invalid", `Unknown field ${field}.`, {
     field,
-    ...(meant !== undefined && { hint: `Did you mean ${meant}?` }),
+    ...(known.length > 0 && {
+      hint: meant === undefined ? `Known fields: ${[...known].sort().join(", ")}.` : `Did you mean ${meant}?`,
+    }),
   });
 }
 

@@ -5,7 +5,7 @@ import type { RequestLog } from "./request-log.ts";
 
 export { createServer } from "./app.ts";
 export { listTokens } from "./auth/tokens.ts";
-export { isLoopbackName } from "./guard.ts";
+export { isLoopbackName, rateOf } from "./guard.ts";
 export { listen } from "./listen.ts";
 
 /** Writes the access log as one JSON object per line. */

@@ -32,7 +32,7 @@ export function createServerContext(options: ServerContextOptions): ServerContex
   const { auth: mode = { kind: "tokens" }, isSecure = false, cookiePath = "/", allowsRuns = false } = options;
   return {
     ...{ engine, home, version, stopping, clock, allowsRuns },
-    login: new Login({ engine, mode, isSecure, cookiePath }),
+    login: new Login({ engine, mode, clock, isSecure, cookiePath }),
     runner: new OperationRunner({ engine, home, clock, allowsRuns, stopping, log }),
     events: new EventHub(engine, clock, log),
     config: options.config ?? (async () => DEFAULT_CONFIG),

@@ -1,15 +1,9 @@
 /** Serves metrics for Prometheus and a health check. Returns 503 if the store is unavailable, never false values. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, isIPv4 } from "node:net";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { isIPv4 } from "node:net";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
-
-export interface ListenAddress {
-  /** Default: loopback. */
-  readonly host: string;
-  /** 0 selects a free port. */
-  readonly port: number;
-}
+import { type ListenAddress, listenOn } from "./listen-on.ts";
 
 export interface MetricsServer {
   readonly url: string;
@@ -38,10 +32,8 @@ export function parseListen(text: string): ListenAddress {
 export async function serveMetrics({ engine, at, text }: ServeOptions): Promise<MetricsServer> {
   const once = sharedRead(text);
   const server = createServer((request, response) => void answer(request, response, { engine, text: once }));
-  await listening(server, at);
-  const { address, port } = server.address() as AddressInfo;
   return {
-    url: `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
+    url: await listenOn(server, at),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -59,20 +51,6 @@ export function sharedRead(read: () => Promise<string>): () => Promise<string> {
     });
     return reading;
   };
-}
-
-function listening(server: Server, { host, port }: ListenAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) =>
-      reject(
-        new RedriveError("usage", `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`, {
-          cause: error,
-          hint: "Choose another port, or 0 for a free one.",
-        }),
-      ),
-    );
-    server.listen({ host, port }, resolve);
-  });
 }
 
 /**

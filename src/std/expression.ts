@@ -14,7 +14,7 @@ import {
 import { RedriveError } from "../errors.ts";
 import { type Json, parseJson, stringifyJson } from "./json.ts";
 import { nearest } from "./nearest.ts";
-import { PatternError, rememberedLinear } from "./pattern.ts";
+import { globMatcher, PatternError, rememberedLinear } from "./pattern.ts";
 
 export type ExpressionVariables = Readonly<Record<string, Json>>;
 
@@ -261,6 +261,11 @@ const TOLERANT: readonly (readonly [signature: string, compute: (...values: neve
   ["asNumber(dyn): double", (value: unknown) => numberOf(value)],
   ["asText(dyn): string", (value: unknown) => textOf(value)],
   ["isTrue(dyn): bool", (value: unknown) => isTrue(value)],
+  ["words(dyn): string", (value: unknown) => wordsOf(value).join(" ")],
+  [
+    "matching(dyn, string): string",
+    (value: unknown, glob: string) => wordsOf(value).filter(globMatcher(glob)).join(" "),
+  ],
   ["lengthOf(dyn): double", (value: unknown) => lengthOf(value)],
   ["typeName(dyn): string", (value: unknown) => typeName(value)],
   [
@@ -279,6 +284,11 @@ function numberOf(value: unknown): number {
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return value === null ? "" : stringifyJson(jsonOf(value));
+}
+
+/** The elements of a list as texts. Every other value is one text, and null none. */
+function wordsOf(value: unknown): readonly string[] {
+  return (Array.isArray(value) ? value : [value]).map(textOf).filter(Boolean);
 }
 
 function isTrue(value: unknown): boolean {

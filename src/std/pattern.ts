@@ -39,6 +39,15 @@ export function rememberedLinear(source: string): LinearPattern {
   return compiled;
 }
 
+/** Matches the whole text. `*` stands for any text, also with `/`, and `?` for one character. */
+export function globMatcher(glob: string): LinearPattern {
+  const source = glob.replace(/\*+|\?|[^*?]+/g, (part) => {
+    if (part.startsWith("*")) return ".*";
+    return part === "?" ? "." : part.replace(/[.+^${}()|[\]\\]/g, "\\$&");
+  });
+  return rememberedLinear(`(?s)^${source}$`);
+}
+
 const REMEMBERED = new Map<string, LinearPattern>();
 const REMEMBERED_MAX = 100;
 

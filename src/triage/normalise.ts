@@ -8,6 +8,7 @@ import { FIELD_MASKER, LIST_MASKER, STATEMENT_MASKER, SYSTEM_ERROR_MASKER } from
 import { QUOTE_MASKER } from "./mask/quotes.ts";
 import { SHAPE_MASKER, URL_MASKER } from "./mask/shapes.ts";
 import { STRUCTURE_MASKER } from "./mask/structures.ts";
+import { TYPE_MASKER } from "./mask/types.ts";
 import { WORD_MASKER } from "./mask/word-masker.ts";
 
 /** The maximum length of a message and of a pattern. */
@@ -15,6 +16,7 @@ export const MESSAGE_CHARS_MAX = 4096;
 
 /** Specific maskers run before general ones, so that a date is not masked as three numbers. */
 export const MASKERS: readonly Masker[] = [
+  TYPE_MASKER,
   STRUCTURE_MASKER,
   QUOTE_MASKER,
   URL_MASKER,

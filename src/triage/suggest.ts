@@ -3,7 +3,7 @@
  * the algorithm never joins groups because of other groups. The result does not depend on the order of the groups.
  */
 import { canonicalPattern } from "./canonical/canonical-pattern.ts";
-import { isPlain } from "./mask/vocabulary.ts";
+import { isOrdinary } from "./mask/vocabulary.ts";
 import { splitPattern } from "./signature.ts";
 
 export interface SuggestedGroup {
@@ -46,7 +46,7 @@ export function suggestMerges<Group extends SuggestedGroup>(
   const taken = new Set<string>();
   const found: MergeSuggestion<Group>[] = [];
   const sorted = [...candidates.values()]
-    .filter(({ members }) => members.size > 1)
+    .filter(({ members }) => new Set([...members.values()].map(({ word }) => word)).size > 1)
     .sort((a, b) => b.members.size - a.members.size || compare(a.common, b.common));
   for (const { common, members } of sorted) {
     const free = [...members.values()].filter(({ group }) => !taken.has(group.signature));
@@ -89,7 +89,11 @@ function commandEnd(words: readonly string[]): number {
 function looksVariable(word: string): boolean {
   if (word === VALUE) return true; // the other group has a word where this one has a value
   if (!/^[A-Za-z\u0080-\uffff][\w\u0080-\uffff./:@-]*$/.test(word) || /\d/.test(word)) return false;
-  return !isPlain(word) && !/(?:Error|Exception|Warning|Fault)$/.test(word) && !/^[A-Z][A-Z_]+$/.test(word);
+  return (
+    !isOrdinary(word.toLowerCase()) &&
+    !/(?:Error|Exception|Warning|Fault)$/.test(word) &&
+    !/^[A-Z][A-Z_]+$/.test(word)
+  );
 }
 
 function bySize(a: SuggestedGroup, b: SuggestedGroup): number {

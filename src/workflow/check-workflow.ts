@@ -1,5 +1,5 @@
 /** Checks rules that the schema cannot express. Skips parts that violate the schema, so that the others are still checked. */
-import { type Placeholder, templateParts } from "../attempt/template.ts";
+import { templateParts } from "../attempt/template.ts";
 import {
   compileExpression,
   FILTER_VARIABLES,
@@ -7,9 +7,17 @@ import {
   type KnownVariables,
 } from "../std/expression.ts";
 import { isJsonObject } from "../std/json.ts";
-import { nearest } from "../std/nearest.ts";
-import { PatternError, rememberedLinear } from "../std/pattern.ts";
 import type { Finding } from "../yaml/read-yaml.ts";
+import {
+  child,
+  elements,
+  type Field,
+  keysOf,
+  type Mapping,
+  patternProblem,
+  placeholderProblem,
+  sessionProblems,
+} from "./check-fields.ts";
 import { jsonPathProblem } from "./json-path.ts";
 import { splitWords } from "./program.ts";
 import { parseSortKeys } from "./select-items.ts";
@@ -36,30 +44,10 @@ import {
   withMerge,
   withResults,
 } from "./step-variables.ts";
-import { type ExpandMode, unknownVariable, unreadable, usageProblem } from "./variables.ts";
+import { type ExpandMode, unreadable, usageProblem } from "./variables.ts";
 
-type Mapping = Readonly<Record<string, unknown>>;
-
-/** A value of the file with its path. */
-interface Field {
-  readonly value: unknown;
-  readonly path: Finding["path"];
-}
-
-/** Returns a field of a mapping. Its value is undefined if there is none. */
-function child({ value, path }: Field, key: string): Field {
-  return { value: isJsonObject(value) ? value[key] : undefined, path: [...path, key] };
-}
-
-/** Returns the elements of a list, or the value itself. */
-function elements({ value, path }: Field): readonly Field[] {
-  if (!Array.isArray(value)) return [{ value, path }];
-  return value.map((element: unknown, index) => ({ value: element, path: [...path, index] }));
-}
-
-function keysOf({ value }: Field): readonly string[] {
-  return isJsonObject(value) ? Object.keys(value) : [];
-}
+/** The keys of `merge` that concern the work of single items. */
+const ITEM_MERGE_KEYS = ["strategy", "message", "on_conflict"];
 
 /** Returns all violations of these rules. `given` lists the names of variables from the command line. */
 export function checkWorkflow(raw: unknown, given: readonly string[]): readonly Finding[] {
@@ -75,10 +63,12 @@ export function checkWorkflow(raw: unknown, given: readonly string[]): readonly 
   const after = afterSetup(setup, given);
   const results = withResults(after);
   checker.shape(raw);
-  if ("map" in raw) checker.map(at("map"), after);
+  const inItem = "map" in raw ? checker.map(at("map"), after) : undefined;
   checker.sequence(at("steps"), withItem(after));
+  checker.verify(at("verify"), after);
   checker.phase(at("reduce"), results);
   checker.phase(at("merge"), withMerge(results));
+  checker.itemMerge(at("merge"), at("map"), inItem);
   checker.errorPolicy(at("error_policy"), withItem(after));
   return checker.findings;
 }
@@ -110,8 +100,18 @@ class Checker {
         child(root, "steps"),
         "a workflow has either map or steps; write setup for steps before the items",
       );
+    if ("map" in raw && "iterations" in raw)
+      this.#reportKey(child(root, "iterations"), "iterations has no effect here; it is for steps");
     if ("map" in raw && "isolation" in raw)
       this.#reportKey(child(root, "isolation"), "isolation has no effect here; write it in map");
+    if (!("verify" in raw)) return;
+    const verify = child(root, "verify");
+    if ("steps" in raw)
+      this.#reportKey(verify, "verify needs map; in a file with steps, check the work in a last step");
+    if (child(child(root, "map"), "isolation").value === "none")
+      this.#reportKey(verify, "verify needs worktrees; it has no effect with isolation: none");
+    if (child(child(root, "merge"), "strategy").value === "branch-per-item")
+      this.#reportKey(verify, "verify has no effect with branch-per-item, which combines nothing");
   }
 
   sequence(steps: Field, known: Known): void {
@@ -120,7 +120,15 @@ class Checker {
     this.steps(steps, known);
   }
 
-  map(map: Field, known: Known): void {
+  verify(verify: Field, known: Known): void {
+    const steps = isJsonObject(verify.value) ? child(verify, "steps") : verify;
+    if (Array.isArray(steps.value) && steps.value.length === 0)
+      this.#report(verify, "the list of steps is empty");
+    this.steps(steps, known);
+  }
+
+  /** Returns the variables that are known after the steps of an item. */
+  map(map: Field, known: Known): Known {
     const input = child(map, "input");
     if (isJsonObject(input.value)) this.#text(child(input, "command"), known, "shell");
     else this.#text(input, known);
@@ -133,7 +141,25 @@ class Checker {
     const template = child(map, "agent_template");
     const steps = isJsonObject(template.value) ? template.value.commands : template.value;
     if (Array.isArray(steps) && steps.length === 0) this.#report(template, "the list of steps is empty");
-    this.phase(template, withItem(known));
+    const inItem = withItem(known);
+    this.phase(template, inItem);
+    return inItem;
+  }
+
+  /** `inItem` has the variables of an item; it is undefined for a workflow without items. */
+  itemMerge(merge: Field, map: Field, inItem: Known | undefined): void {
+    for (const key of ITEM_MERGE_KEYS.filter((name) => keysOf(merge).includes(name))) {
+      const field = child(merge, key);
+      if (inItem === undefined)
+        this.#reportKey(field, `${key} has no effect for steps; it is for the items of map`);
+      else if (child(map, "isolation").value === "none")
+        this.#reportKey(field, `${key} has no effect with isolation: none`);
+    }
+    this.#text(child(merge, "message"), inItem ?? new Map());
+    const onConflict = child(merge, "on_conflict");
+    if (onConflict.value !== undefined && child(merge, "strategy").value === "branch-per-item")
+      this.#reportKey(onConflict, "on_conflict has no effect with branch-per-item: nothing is merged");
+    this.steps(onConflict, new Map(inItem).set("conflict", ["files"]));
   }
 
   errorPolicy(policy: Field, known: Known): void {
@@ -192,12 +218,12 @@ class Checker {
     for (const key of ["working_dir", "output_file"]) this.#text(child(step, key), known);
     this.retry(child(step, "retry"));
     this.#patterns(child(child(step, "retry"), "retry_on"));
-    this.#handler(child(step, "on_failure"), known, "error");
+    this.#handler(child(step, "on_failure"), withCapture(known, value), "error");
     this.#capture(step, value, known);
     const validate = child(step, "validate");
     if (isJsonObject(validate.value) && "steps" in validate.value)
       this.steps(child(validate, "steps"), known);
-    else this.#step(validate, known);
+    else if (!isSelfRated(validate)) this.#step(validate, known);
     this.#text(child(validate, "result_file"), known);
     this.#handler(child(validate, "on_incomplete"), known, "validation");
     const codes = child(step, "on_exit_code");
@@ -224,6 +250,10 @@ class Checker {
     this.#text(command, known);
     this.#parse(command, (line) => usageProblem(() => splitWords(line)));
     this.#text(prompt, known);
+    const resume = child(agent, "resume");
+    this.#text(resume, new Map(known).set("agent", ["session"]));
+    this.#parse(resume, (line) => usageProblem(() => splitWords(line)));
+    for (const { field, message } of sessionProblems(step)) this.#reportKey(field, message);
     for (const word of elements(command)) this.#secretArgument(word, command);
     if (child(agent, "prompt_by").value === "argument") this.#secretArgument(prompt, prompt);
     for (const key of ["path", "content"]) this.#text(child(file, key), known);
@@ -270,7 +300,7 @@ class Checker {
     else {
       this.#twice(handler, value, "steps", "commands");
       for (const key of ["steps", "commands"]) this.steps(child(handler, key), inner);
-      for (const key of Object.keys(value).filter((name) => STEP_KEYS.has(name)))
+      for (const key of Object.keys(value).filter((name) => STEP_KEYS.has(name) && name !== "timeout"))
         this.#reportKey(child(handler, key), `${key} must be inside one of the steps, not next to them`);
     }
     takeOver(known, inner);
@@ -340,31 +370,13 @@ class Checker {
   }
 }
 
-function patternProblem(pattern: string): string | undefined {
-  try {
-    rememberedLinear(pattern);
-    return undefined;
-  } catch (error) {
-    if (error instanceof PatternError) return `the regular expression: ${error.message}`;
-    throw error;
-  }
+/** Without an action of its own, the validated step writes the file with the result. */
+function isSelfRated({ value }: Field): boolean {
+  return isJsonObject(value) && "result_file" in value && ACTION_KEYS.every((key) => !(key in value));
 }
 
-/** A name without a path may be unknown if it has a default, because `--var` can set it. */
-function placeholderProblem(
-  placeholder: Placeholder,
-  known: KnownVariables,
-): Pick<Finding, "message" | "suggestion"> | undefined {
-  const fields = known.get(placeholder.name);
-  if (fields === undefined) {
-    const isOptional = placeholder.fallback !== undefined && placeholder.path.length === 0;
-    return isOptional ? undefined : unknownVariable(placeholder, [...known.keys()]);
-  }
-  const [field] = placeholder.path;
-  if (fields === "any" || field === undefined || fields.includes(String(field))) return undefined;
-  const meant = nearest(String(field), fields);
-  return {
-    message: `${placeholder.written}: there is no "${field}" in ${placeholder.name}`,
-    suggestion: meant && `\${${placeholder.name}.${meant}}`,
-  };
+/** A handler can also read what its step captures. */
+function withCapture(known: Known, { capture, capture_output: older }: Mapping): Known {
+  const name = capture ?? older;
+  return typeof name === "string" ? new Map(known).set(name.split(".")[0] ?? name, "any") : known;
 }

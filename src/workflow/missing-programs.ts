@@ -45,6 +45,8 @@ function usesOf(workflow: Workflow, phase: ProgramPhase): readonly Use[] {
   if (phase !== "map") return usesIn(workflow[phase], phase, true);
   return [
     ...usesIn(workflow.map.steps, "map", true),
+    ...usesIn(workflow.itemMerge?.onConflict ?? [], "merge.on_conflict", false),
+    ...usesIn(workflow.verify?.steps ?? [], "verify", true),
     ...usesIn(workflow.onItemFailureSteps, "error_policy", false),
   ];
 }

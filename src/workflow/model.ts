@@ -16,12 +16,36 @@ export interface Workflow {
   readonly map: MapPhase;
   readonly reduce: readonly Step[];
   readonly merge: readonly Step[];
+  /** How the work of items is merged. Default: `commit-per-item`. */
+  readonly itemMerge?: ItemMerge;
+  /** Checks the combined work of items before they count as done. Default: a merged item is done. */
+  readonly verify?: Verify;
   readonly phaseTimeoutMs: { readonly setup?: number; readonly reduce?: number; readonly merge?: number };
   /** How much the agents of the job, and of each attempt, may use. Default: no limit. */
   readonly budget?: Budget;
   readonly policy: Policy;
   /** Steps of `on_item_failure: custom`. Success means handled, exit code 75 means retry, any other failure buries the item. */
   readonly onItemFailureSteps: readonly Step[];
+}
+
+export const MERGE_STRATEGIES = ["commit-per-item", "squash", "branch-per-item"] as const;
+/** How the work of an item is merged: a merge commit with the agent's own commits, one ordinary commit, or a branch of its own. */
+export type MergeStrategy = (typeof MERGE_STRATEGIES)[number];
+
+export interface ItemMerge {
+  readonly strategy: MergeStrategy;
+  /** The template of the commit message. Default `redrive: ` and the item's name. */
+  readonly message?: string;
+  /** Steps that resolve a conflict in the item's worktree. Default: the attempt fails. */
+  readonly onConflict?: readonly Step[];
+}
+
+export interface Verify {
+  readonly steps: readonly Step[];
+  /** How many items must wait before the steps run, as long as other items are still being worked on. */
+  readonly batch: number;
+  /** The limit of one run of the steps. */
+  readonly timeoutMs: number;
 }
 
 export const KEEP_WORKTREES = ["never", "failed", "always"] as const;
@@ -35,6 +59,10 @@ export interface MapPhase {
     | { readonly items: readonly FixedItem[] };
   /** If true, the items run one after another in the job's own worktree, and continue at the step that was interrupted. */
   readonly isSequential?: true;
+  /** How often the steps of a sequential workflow run, unless the command line names a number. */
+  readonly iterations?: number;
+  /** Where the first item begins, if its first steps were done elsewhere. */
+  readonly startAt?: { readonly step: number; readonly variables: Readonly<Record<string, Json>> };
   /** If true, each item is an argument, which steps read as `$ARG` too. */
   readonly hasArguments?: true;
   readonly jsonPath?: string;
@@ -62,13 +90,21 @@ export interface FixedItem {
   readonly data: Json;
 }
 
+/** The items of a sequential workflow without arguments. */
+export function iterationItems(count: number): readonly FixedItem[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `iteration-${index + 1}`,
+    data: { iteration: index + 1 },
+  }));
+}
+
 export interface SortKey {
   readonly path: string;
   readonly descending: boolean;
   readonly nulls: "first" | "last";
 }
 
-export const CAPTURE_FORMATS = ["string", "json", "lines", "number", "boolean"] as const;
+export const CAPTURE_FORMATS = ["string", "json", "lines", "number", "boolean", "success"] as const;
 export type CaptureFormat = (typeof CAPTURE_FORMATS)[number];
 
 /** One step. Its options mean the same in setup, map, reduce and merge. */
@@ -78,6 +114,8 @@ export interface Step {
   /** Shown to people instead of the command. */
   readonly name?: string;
   readonly timeoutMs?: number;
+  /** If true, a retry continues the session of the agent, with the failure as the next message. */
+  readonly continueSession?: true;
   /** How long an agent may print nothing. Default: 30 minutes for an agent with a known stream. */
   readonly silenceMs?: number;
   readonly env: Readonly<Record<string, string>>;
@@ -111,6 +149,8 @@ export type Action =
   | {
       readonly kind: "agent";
       readonly command: readonly string[];
+      /** The command that continues the session `${agent.session}`. Default: that of known agents. */
+      readonly resume?: readonly string[];
       readonly prompt: string;
       /** How the prompt is passed. `argument` appends it as the last argument, after `--`. Default `stdin`. */
       readonly promptBy?: (typeof PROMPT_WAYS)[number];
@@ -143,6 +183,10 @@ export interface FailureHandler {
   readonly maxAttempts: number;
   /** If false, a step that still fails does not fail the attempt. Default true. */
   readonly failWorkflow: boolean;
+  /** If true, a failed step of the handler fails the attempt even if `failWorkflow` is false. */
+  readonly isFailureFatal?: true;
+  /** Limit for all steps of the handler together, in each round. */
+  readonly timeoutMs?: number;
 }
 
 export interface Validation {
@@ -154,6 +198,8 @@ export interface Validation {
   readonly timeoutMs?: number;
   /** A JSON file with the result, instead of the output of the step. */
   readonly resultFile?: string;
+  /** If true, the validated step and `onIncomplete` write the file themselves. */
+  readonly isSelfRated?: true;
   readonly threshold: number;
   readonly onIncomplete?: FailureHandler;
 }

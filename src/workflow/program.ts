@@ -1,5 +1,6 @@
 /** Builds the command line of a `shell` or `agent` step. Item values and secrets are passed as data, never as options. */
 import { basename } from "node:path";
+import { resumeCommand } from "../agent/continue-session.ts";
 import { type FilledWord, optionProblem, templateParts } from "../attempt/template.ts";
 import { RedriveError } from "../errors.ts";
 import type { Action, Step } from "./model.ts";
@@ -39,11 +40,33 @@ export function secretScript(
   );
 }
 
-function agentProgram(action: ActionOf<"agent">, step: Step, at: At): Program {
+/** The program that continues the session with a message. Undefined if it is not known how. */
+export function resumeProgramOf(
+  action: ActionOf<"agent">,
+  step: Step,
+  at: At,
+  { id, message }: { readonly id: string; readonly message: string | undefined },
+): Program | undefined {
+  const scope = at.scope.with({ agent: { session: id } });
+  const own = action.resume?.map((written) => filledWord(written, { ...at, scope }));
+  const known = resumeCommand(action.command, id)?.map((word) => {
+    return action.command.includes(word) ? filledWord(word, at) : literalWord(word, word);
+  });
+  const words = own ?? known;
+  return words && agentProgram(action, step, at, { words, prompt: message });
+}
+
+/** `continued` has the words and the prompt of a session that continues. */
+function agentProgram(
+  action: ActionOf<"agent">,
+  step: Step,
+  at: At,
+  continued?: { readonly words: readonly FilledWord[]; readonly prompt: string | undefined },
+): Program {
   const { prompt: template, promptBy = "stdin", protocol } = action;
-  const words = action.command.map((written) => filledWord(written, at));
+  const words = [...(continued?.words ?? action.command.map((written) => filledWord(written, at)))];
   if (protocol === "claude") words.push(...extraWords(step, at));
-  const prompt = promptOf(template, step, at);
+  const prompt = continued?.prompt ?? promptOf(template, step, at);
   if (promptBy === "argument") {
     // After `--`, a prompt that begins with `-` is not parsed as an option.
     if (!words.some(({ value }) => value === "--")) words.push(literalWord("--", "--"));

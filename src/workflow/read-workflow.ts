@@ -8,12 +8,24 @@ import { nearest } from "../std/nearest.ts";
 import { checkForm } from "../yaml/form.ts";
 import { type Finding, type FormProblem, problemText, readYaml } from "../yaml/read-yaml.ts";
 import { checkWorkflow } from "./check-workflow.ts";
-import type { Action, FailureHandler, MapPhase, Step, Validation, Workflow } from "./model.ts";
+import {
+  type Action,
+  type FailureHandler,
+  type ItemMerge,
+  iterationItems,
+  type MapPhase,
+  type Step,
+  type Validation,
+  type Verify,
+  type Workflow,
+} from "./model.ts";
+import { type Checkpoint, continueFrom } from "./prodigy/checkpoint.ts";
 import { rewriteProdigy } from "./prodigy/rewrite.ts";
 import type { RewriteOptions, Rewriting } from "./prodigy/rewriting.ts";
 import { splitWords } from "./program.ts";
 import { parseSortKeys } from "./select-items.ts";
 import {
+  ACTION_KEYS,
   buildRetry,
   type ForeachForm,
   type HandlerForm,
@@ -23,7 +35,13 @@ import {
   type StepsForm,
   type ValidateForm,
 } from "./step-form.ts";
-import { type ErrorPolicyForm, type PhaseForm, type WorkflowForm, workflowForm } from "./yaml-form.ts";
+import {
+  type ErrorPolicyForm,
+  type MergeForm,
+  type PhaseForm,
+  type WorkflowForm,
+  workflowForm,
+} from "./yaml-form.ts";
 
 export { problemText };
 
@@ -34,6 +52,8 @@ export interface ParseOptions extends RewriteOptions {
 export type ParsedWorkflow = {
   /** Constructs of another format whose meaning differs, or that have no effect. */
   readonly warnings: readonly FormProblem[];
+  /** For each step of the file, the number of its first step in the workflow. */
+  readonly stepStarts?: readonly number[] | undefined;
 } & ({ readonly workflow: Workflow } | { readonly problems: readonly FormProblem[] });
 
 export function parseWorkflow(text: string, { file, ...options }: ParseOptions): ParsedWorkflow {
@@ -64,7 +84,7 @@ export function parseWorkflow(text: string, { file, ...options }: ParseOptions):
     fileName: basename(file, extname(file)),
     profile: options.profile,
   });
-  return { workflow, warnings };
+  return { workflow, warnings, stepStarts: rewriting?.stepStarts };
 }
 
 function unknownProfile(profiles: unknown, profile: string | undefined): readonly Finding[] {
@@ -78,10 +98,14 @@ function unknownProfile(profiles: unknown, profile: string | undefined): readonl
 export function requireWorkflow(
   text: string,
   file: string,
-  options: Omit<ParseOptions, "file" | "isRun"> = {},
+  {
+    checkpoint,
+    ...options
+  }: Omit<ParseOptions, "file" | "isRun"> & { readonly checkpoint?: Checkpoint } = {},
 ): Workflow {
   const parsed = parseWorkflow(text, { file, ...options, isRun: true });
-  if ("workflow" in parsed) return parsed.workflow;
+  if ("workflow" in parsed)
+    return checkpoint ? continueFrom(parsed.workflow, checkpoint, parsed.stepStarts) : parsed.workflow;
   const { problems } = parsed;
   const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
   const list = problems.map((problem) => `  ${problemText(problem, file)}`).join("\n");
@@ -100,8 +124,10 @@ function buildWorkflow(
     envFiles: buildFiles(form.env_files),
     setup: stepsOf(form.setup),
     map: form.map === undefined ? buildSequence(form) : buildMap(form.map),
+    verify: form.verify && buildVerify(form.verify),
     reduce: stepsOf(form.reduce),
     merge: stepsOf(form.merge),
+    itemMerge: buildItemMerge(form.merge),
     phaseTimeoutMs: compact({
       setup: timeoutOf(form.setup),
       reduce: timeoutOf(form.reduce),
@@ -151,9 +177,11 @@ function buildFiles(form: WorkflowForm["env_files"]): Workflow["envFiles"] {
 const DEFAULT_PARALLEL = 10;
 
 /** One item, whose steps run in the job's own worktree. */
-function buildSequence({ steps, isolation, name }: WorkflowForm): MapPhase {
+function buildSequence({ steps, isolation, iterations, name }: WorkflowForm): MapPhase {
+  const once = [{ id: "steps", data: name ?? "steps" }];
   return {
-    input: { items: [{ id: "steps", data: name ?? "steps" }] },
+    input: { items: iterations === undefined ? once : iterationItems(iterations) },
+    ...(iterations !== undefined && { iterations }),
     isSequential: true,
     sortBy: [],
     offset: 0,
@@ -193,6 +221,14 @@ function buildMap(form: NonNullable<WorkflowForm["map"]>): MapPhase {
   });
 }
 
+const VERIFY_TIMEOUT_MS = 30 * 60_000;
+
+function buildVerify(form: NonNullable<WorkflowForm["verify"]>): Verify | undefined {
+  const { steps, batch = 1, timeout } = isList(form) ? { steps: form } : form;
+  if (steps.length === 0) return undefined;
+  return { steps: buildSteps(steps), batch, timeoutMs: milliseconds(timeout) ?? VERIFY_TIMEOUT_MS };
+}
+
 function buildPolicy(form: ErrorPolicyForm, retry: RetryForm | undefined): Policy {
   const { failure_threshold, timeout, success_threshold, half_open_requests } = form.circuit_breaker ?? {};
   const breaker = {
@@ -217,12 +253,18 @@ function buildPolicy(form: ErrorPolicyForm, retry: RetryForm | undefined): Polic
   };
 }
 
-function stepsOf(phase: PhaseForm | undefined): readonly Step[] {
-  return buildSteps(phase !== undefined && "commands" in phase ? phase.commands : phase);
+function stepsOf(phase: PhaseForm | MergeForm | undefined): readonly Step[] {
+  return buildSteps(phase === undefined || isList(phase) ? phase : phase.commands);
 }
 
-function timeoutOf(phase: PhaseForm | undefined): number | undefined {
-  return phase !== undefined && "commands" in phase ? milliseconds(phase.timeout) : undefined;
+function timeoutOf(phase: PhaseForm | MergeForm | undefined): number | undefined {
+  return phase === undefined || isList(phase) ? undefined : milliseconds(phase.timeout);
+}
+
+function buildItemMerge(form: MergeForm | undefined): ItemMerge | undefined {
+  if (form === undefined || isList(form)) return undefined;
+  const { strategy = "commit-per-item", message, on_conflict: onConflict } = form;
+  return compact({ strategy, message, onConflict: onConflict && buildSteps(onConflict) });
 }
 
 function listOf(value: string | readonly string[] | undefined): readonly string[] {
@@ -247,6 +289,7 @@ function buildStep(form: StepForm): Step {
     id: form.id,
     name: form.name,
     timeoutMs: milliseconds(form.timeout),
+    continueSession: form.continue_session || undefined,
     silenceMs: milliseconds(form.silence_timeout),
     workingDir: form.working_dir,
     when: form.when,
@@ -274,9 +317,10 @@ const CLAUDE = ["claude", "--print", "--output-format", "stream-json", "--verbos
 function buildAction({ shell, claude, agent, write_file: file, foreach }: StepForm): Action {
   if (claude !== undefined) return { kind: "agent", command: CLAUDE, prompt: claude, protocol: "claude" };
   if (agent !== undefined) {
-    const { command, prompt, prompt_by: promptBy } = agent;
-    const words = typeof command === "string" ? splitWords(command) : command;
-    return compact({ kind: "agent" as const, command: words, prompt, promptBy, protocol: "plain" as const });
+    const { command, resume, prompt, prompt_by: promptBy } = agent;
+    const words = (line: string | readonly string[]) => (typeof line === "string" ? splitWords(line) : line);
+    const commands = { command: words(command), resume: resume === undefined ? undefined : words(resume) };
+    return compact({ kind: "agent" as const, ...commands, prompt, promptBy, protocol: "plain" as const });
   }
   if (file !== undefined) {
     const mode = file.mode === undefined ? {} : { mode: Number.parseInt(file.mode, 8) };
@@ -301,12 +345,22 @@ function buildForeach(form: ForeachForm): Action {
 
 function buildHandler(form: HandlerForm): FailureHandler {
   if (isList(form)) return { steps: form.map(buildStep), maxAttempts: 1, failWorkflow: true };
-  const { steps, commands, max_attempts: maxAttempts, fail_workflow: failWorkflow, ...step } = form;
-  return {
-    steps: buildSteps(steps ?? commands ?? step),
+  const {
+    steps,
+    commands,
+    max_attempts: maxAttempts,
+    fail_workflow: failWorkflow,
+    handler_failure_fatal: isFatal,
+    ...step
+  } = form;
+  const list = steps ?? commands;
+  return compact({
+    steps: buildSteps(list ?? step),
     maxAttempts: maxAttempts ?? 1,
     failWorkflow: failWorkflow ?? true,
-  };
+    isFailureFatal: isFatal || undefined,
+    timeoutMs: list && milliseconds(step.timeout),
+  });
 }
 
 const ENOUGH = 100;
@@ -319,8 +373,10 @@ function buildValidation({
   ...step
 }: ValidateForm): Validation {
   const { timeout, ...single } = step;
-  const steps = list === undefined ? [buildStep(step)] : buildSteps(list);
+  const isSelfRated = list === undefined && ACTION_KEYS.every((key) => step[key] === undefined);
+  const steps = list === undefined ? [buildStep(isSelfRated ? { shell: "true" } : step)] : buildSteps(list);
   return compact({
+    isSelfRated: isSelfRated || undefined,
     step: steps.at(-1) ?? buildStep(single),
     earlier: steps.length > 1 ? steps.slice(0, -1) : undefined,
     timeoutMs: list === undefined ? undefined : milliseconds(timeout),

@@ -3,6 +3,7 @@ import { rmSync, statSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { AgentReport } from "../agent/agent-record.ts";
 import { AgentWatch } from "../agent/agent-watch.ts";
+import { type AgentSession, hasNotBegun } from "../agent/continue-session.ts";
 import { REPORT_LINES } from "../agent/formats/report-lines.ts";
 import type { Cuts, KeptOutput } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
@@ -32,10 +33,20 @@ export interface Ran {
   readonly isFinal: boolean;
   readonly output: Output;
   readonly stderr?: Output | undefined;
+  /** The last report of an agent. */
+  readonly report?: AgentReport | undefined;
+  /** True if the agent should have continued a session and failed before any work. */
+  readonly isSessionLost: boolean;
   release(): void;
 }
 
-export async function runProgram(step: Step, program: Program, at: At): Promise<Ran | StepEnd> {
+/** `session` is the one that the program continues. */
+export async function runProgram(
+  step: Step,
+  program: Program,
+  at: At,
+  session?: AgentSession,
+): Promise<Ran | StepEnd> {
   const { context } = at.run;
   if (at.signal.aborted) return brokenOff(at);
   const cwd = folderOf(step, at);
@@ -51,7 +62,7 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
     };
   }
   let printed: Printed | undefined;
-  const agent = agentOf(step, program, files, at);
+  const agent = agentOf(step, program, { files, session }, at);
   const watch = agent?.watch;
   watch?.start();
   const end = await runProcess({
@@ -86,13 +97,14 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
   const isStopped = end.cutShort === "stopped" && !passedDeadline(at);
   if (!isStopped && startStage !== "runner") {
     const output = printed?.stdout ?? new Output("stdout", { bytes: 0 }, files.stdout, undefined);
-    return {
-      kind: "ran",
-      output,
-      stderr: printed?.stderr,
-      release,
-      ...resultOf(finished(end, watch), printed?.report, step, at),
-    };
+    const result = resultOf(finished(end, watch), printed?.report, step, at);
+    const report = printed?.agentReport;
+    const isSessionLost =
+      session !== undefined &&
+      result.failed !== undefined &&
+      !end.cutShort &&
+      (!report || hasNotBegun(report));
+    return { kind: "ran", output, stderr: printed?.stderr, release, report, isSessionLost, ...result };
   }
   release();
   return isStopped
@@ -125,7 +137,12 @@ interface Agent {
   end(): void;
 }
 
-function agentOf(step: Step, program: Program, files: Files, at: At): Agent | undefined {
+function agentOf(
+  step: Step,
+  program: Program,
+  { files, session }: { readonly files: Files; readonly session: AgentSession | undefined },
+  at: At,
+): Agent | undefined {
   const { action, silenceMs } = step;
   if (action.kind !== "agent") return undefined;
   const { prices, outliveMs, begin } = at.run.context.agents ?? {};
@@ -133,11 +150,12 @@ function agentOf(step: Step, program: Program, files: Files, at: At): Agent | un
   const model = modelOf(program.argv);
   const running = begin?.({
     ...{ step: at.path.join(" > "), agent: basename(program.argv[0] ?? "agent") },
-    ...{ stdoutPath: files.stdout, format, model },
+    ...{ stdoutPath: files.stdout, format, model, before: session?.before },
   });
   let isAnnounced = format !== undefined;
   const watch = new AgentWatch({
     ...{ stdoutPath: files.stdout, stderrPath: files.stderr, silenceMs, outliveMs, prices, format, model },
+    before: session?.before,
     onReport: (report) => {
       if (!isAnnounced && isStream(report)) {
         isAnnounced = true;
@@ -192,6 +210,7 @@ interface Printed {
   readonly stderr: Output;
   readonly kept: KeptOutput;
   readonly report?: ReportedFailure | undefined;
+  readonly agentReport?: AgentReport | undefined;
 }
 
 async function keepPrinted(
@@ -217,7 +236,7 @@ async function keepPrinted(
   ]);
   const stdout = answer ? new Output("stdout", shown.stdout, files.stdout, undefined) : raw;
   const failure = report && watch?.failureOf(report, ended.exitCode, at.run.context.clock.now());
-  return { stdout, raw, stderr, kept, report: failure };
+  return { stdout, raw, stderr, kept, report: failure, agentReport: report };
 }
 
 interface Files {

@@ -5,10 +5,11 @@ import { compileExpression } from "../std/expression.ts";
 import { compact } from "../std/json.ts";
 import { rememberedLinear } from "../std/pattern.ts";
 import { takingTurns } from "../std/turns.ts";
+import { rememberFailure, runAction } from "./continue-session.ts";
 import { foreachStep } from "./foreach.ts";
+import { gitVariablesFor, nameStep } from "./git-variables.ts";
 import type { FailureHandler, Step } from "./model.ts";
-import { programOf } from "./program.ts";
-import { type Ran, runProgram } from "./run-program.ts";
+import type { Ran } from "./run-program.ts";
 import { maskerOf } from "./secrets.ts";
 import {
   type At,
@@ -23,17 +24,28 @@ import {
 } from "./step-context.ts";
 import { stepLabel, stepName } from "./step-label.ts";
 import { brokenOff, hopeless, logLine, ruleFailure, thrownFailure } from "./step-record.ts";
-import { recordResult, tailOf } from "./step-results.ts";
-import { captureValue, errorVariable, Scope, tooLarge, VALUE_BYTES_MAX } from "./step-variables.ts";
-import { validateStep } from "./validate-step.ts";
+import { recordResult, recordSkipped, tailOf } from "./step-results.ts";
+import {
+  captureValue,
+  errorVariable,
+  Scope,
+  tooLarge,
+  VALUE_BYTES_MAX,
+  withoutLineEnd,
+} from "./step-variables.ts";
+import { forgetResult, validateStep } from "./validate-step.ts";
 import { expand, isUsageError, naming } from "./variables.ts";
 import { writeFileStep, writeInside } from "./write-file.ts";
 
 export interface RunStepsOptions {
   /** The index of the first step to run. Default 0. */
   readonly from?: number;
+  /** Where the steps are, for titles and logs, e.g. `["on_conflict"]`. Default: at the top. */
+  readonly path?: readonly string[];
   /** Limit for all steps together. The failure names the step that was running at the timeout. */
   readonly timeoutMs?: number | undefined;
+  /** What the limit applies to, for the failure. Default `the attempt`. */
+  readonly what?: string;
   /** Called after each top-level step with its index. The next step starts when the returned promise has resolved. */
   readonly onDone?: (index: number, context: StepContext) => void | Promise<void>;
 }
@@ -49,17 +61,21 @@ export async function runSteps(
     startedAt: context.clock.now(),
     outputs: new OutputWatch(),
     maskChunk: maskerOf(context.secretValues).maskChunk,
+    git: gitVariablesFor(steps, context),
     inTurn: takingTurns(),
     fileCount: 0,
+    sessions: new Map(context.earlier?.areLost ? [] : context.earlier?.sessions),
+    notes: [],
     usage: undefined,
     jsonLog: undefined,
     hasLog: false,
   };
-  const top = { deadline: undefined, trail: [], path: [], label: "", name: "", runList };
+  const { path = [] } = options;
+  const top = { deadline: undefined, trail: [...path], path, label: "", name: "", runList };
   const at: At = { run, scope: new Scope(variables), signal, ...top };
   const stopTicking = run.outputs.startTicking();
   try {
-    return await withDeadline(at, options.timeoutMs, "the attempt", (limited) =>
+    return await withDeadline(at, options.timeoutMs, options.what ?? "the attempt", (limited) =>
       runTop(steps, limited, options),
     );
   } finally {
@@ -73,10 +89,12 @@ async function runTop(
   { from = 0, onDone }: RunStepsOptions,
 ): Promise<StepsEnd> {
   const { run } = at;
+  await run.git?.begin(at.scope);
   for (const [index, step] of steps.entries()) {
     if (index < from) continue;
     const here = stepAt(step, index, steps.length, at);
     run.context.onStep?.(index, steps.length, here.label);
+    nameStep(at.scope, step.name ?? here.name, index);
     const end = at.signal.aborted ? brokenOff(here) : await runStep(step, here);
     if (end.kind === "failed") {
       const { failure, retryAfterMs, isAgent } = end;
@@ -121,6 +139,7 @@ async function runStep(step: Step, at: At): Promise<StepEnd> {
   if (typeof wanted !== "boolean") return wanted;
   if (!wanted) {
     await logLine(at, "skipped");
+    recordSkipped(step, at);
     return { kind: "done" };
   }
   const head = await headNow(step, at);
@@ -141,10 +160,10 @@ function isWanted({ when }: Step, at: At): boolean | StepFailed {
   return answer.ok ? answer.value : hopeless(at, `when "${when}": ${answer.message}`);
 }
 
-/** For `commit_required`: reads HEAD before the step, so that earlier commits do not count. */
+/** Reads HEAD before the step, so that earlier commits do not count for `commit_required` and `${step.commits}`. */
 async function headNow(step: Step, at: At): Promise<string | undefined | StepFailed> {
-  if (!step.commitRequired) return undefined;
   const { head } = at.run.context;
+  if (!step.commitRequired && !(at.run.git && head)) return undefined;
   if (!head) return hopeless(at, "commit_required needs a git repository, and this folder is not in one");
   try {
     return await head();
@@ -189,14 +208,18 @@ async function handleFailure(
 ): Promise<StepEnd> {
   let last = first;
   for (let round = 1; round <= Math.max(1, handler.maxAttempts) && !at.signal.aborted; round++) {
+    captureFailed(step, last, at);
     const path = handler.maxAttempts > 1 ? `on_failure ${round}` : "on_failure";
     const scope = at.scope.with({ error: errorVariable(last.failure) });
-    const handled = await at.runList(handler.steps, { ...inside(at, path), scope });
+    const handled = await withDeadline({ ...inside(at, path), scope }, handler.timeoutMs, path, (limited) =>
+      at.runList(handler.steps, limited),
+    );
     if (handled.kind === "stopped" || (handled.kind === "failed" && isTurnedAway(handled))) return handled;
     if (handled.kind === "failed") {
       const note = `its on_failure steps failed too: ${handled.failure.errorMessage}`;
       const errorContext = [...(last.failure.errorContext ?? []), note];
       last = { ...last, failure: { ...last.failure, errorContext } };
+      if (handler.isFailureFatal) return last;
       break;
     }
     if (handler.maxAttempts === 0) break;
@@ -206,7 +229,15 @@ async function handleFailure(
     if (again.kind === "stopped") return again;
     last = again;
   }
+  captureFailed(step, last, at);
   return handler.failWorkflow || at.signal.aborted ? last : { kind: "done" };
+}
+
+/** The handler, and the steps after a failure that does not count, can read what the failed step has printed. */
+function captureFailed({ capture }: Step, { output = "" }: StepFailed, { scope }: At): void {
+  if (capture === undefined) return;
+  const value = captureValue(output, capture.format, false);
+  scope.setPath(capture.name, value.ok ? value.value : withoutLineEnd(output));
 }
 
 async function goOn(step: Step, end: StepEnd, at: At): Promise<StepEnd> {
@@ -215,9 +246,20 @@ async function goOn(step: Step, end: StepEnd, at: At): Promise<StepEnd> {
   return next.kind === "done" ? end : next;
 }
 
-/** `headBefore` is the commit of HEAD before the step, for `commit_required`. */
 async function tryStep(step: Step, at: At, headBefore: string | undefined): Promise<StepEnd> {
+  const end = await tryOnce(step, at, headBefore);
+  rememberFailure(step, end, at);
+  return end;
+}
+
+/** `headBefore` is the commit of HEAD before the step, for `commit_required`. */
+async function tryOnce(step: Step, at: At, headBefore: string | undefined): Promise<StepEnd> {
   const acted = await act(step, at);
+  try {
+    await at.run.git?.record(at.scope, headBefore, step.id);
+  } catch (error) {
+    return thrownFailure(at, "WorktreeError", "the changes of the step could not be read", error);
+  }
   if (acted.kind !== "done") return acted;
   const committed = await checkCommit(step, at, headBefore);
   if (committed.kind !== "done") return committed;
@@ -229,13 +271,14 @@ async function tryStep(step: Step, at: At, headBefore: string | undefined): Prom
 async function act(step: Step, at: At): Promise<StepEnd> {
   const { action } = step;
   try {
+    if (step.validate) forgetResult(step.validate, at);
     if (action.kind === "write_file") return useText(await writeFileStep(action, step, at), step, at);
     if (action.kind === "foreach") {
       const rounds = (limited: At) => foreachStep(action, limited);
       return useText(await withDeadline(at, step.timeoutMs, "foreach", rounds), step, at);
     }
     const startedAt = at.run.context.clock.monotonicNow();
-    const ran = await runProgram(step, programOf(action, step, at), at);
+    const ran = await runAction(action, step, at);
     const durationMs = Math.round(at.run.context.clock.monotonicNow() - startedAt);
     return ran.kind === "ran" ? await useProcess(ran, step, at, durationMs) : ran;
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Builds an `sh` script that reads values from variables, so that a quoting mistake never executes data. */
-import { type Placeholder, templateParts } from "../attempt/template.ts";
+import { lookUpWords, type Placeholder, templateParts } from "../attempt/template.ts";
 import { RedriveError } from "../errors.ts";
 import { type QuotingContext, quotingContexts } from "./quoting-context.ts";
 import { fillPart, isValue, type Variables } from "./variables.ts";
@@ -16,9 +16,14 @@ export function fillScript(template: string, variables: Variables): ShellScript 
   const parts = templateParts(template);
   const written = parts.map((part) => (isValue(part) ? null : fillPart(part, variables)));
   const placeholders = parts.filter(isValue);
-  const values = placeholders.map((placeholder) => fillPart(placeholder, variables));
   const contexts = quotingContexts(written);
-  const withNul = placeholders[values.findIndex((value) => value.includes("\0"))];
+  const values = parts.flatMap((part, index) => {
+    if (!isValue(part)) return [];
+    const isWord =
+      contexts[placeholders.indexOf(part)]?.kind === "bare" && beginsWord(written.slice(0, index));
+    return [(isWord ? lookUpWords(part, variables) : undefined) ?? fillPart(part, variables)];
+  });
+  const withNul = placeholders[values.findIndex((value) => [value].flat().join("").includes("\0"))];
   const problem = withNul
     ? `${withNul.written} contains a NUL character, which shells do not support.`
     : problemsOf(placeholders, contexts)[0]?.message;
@@ -53,9 +58,16 @@ function problemsOf(values: readonly Placeholder[], contexts: readonly QuotingCo
 const VALUE_BYTES_MAX = 64 * 1024;
 const ALL_BYTES_MAX = 256 * 1024;
 
+/** Not after `name=` or `>`, where only the first of several words would belong to it. */
+function beginsWord(before: readonly (string | null)[]): boolean {
+  const text = before.at(-1) ?? "";
+  return text === "" ? before.length <= 1 : /[\s;&|(]$/.test(text) && !/[<>]\s*$/.test(text);
+}
+
+/** A list is one word for each of its elements, a text is one word. */
 function scriptOf(
   written: readonly (string | null)[],
-  values: readonly string[],
+  values: readonly (string | readonly string[])[],
   contexts: readonly QuotingContext[],
 ): ShellScript {
   const prefix = prefixFor(written);
@@ -63,21 +75,29 @@ function scriptOf(
   const files: Record<string, string> = {};
   let bytes = 0;
   let loading = "";
-  for (const [index, value] of values.entries()) {
-    const name = `${prefix}${index + 1}`;
+  const store = (name: string, value: string) => {
     const size = Buffer.byteLength(value);
     if (size <= VALUE_BYTES_MAX && bytes + size <= ALL_BYTES_MAX) {
       env[name] = value;
       bytes += size;
-    } else {
-      const file = `${name}_FILE`;
-      files[file] = value;
-      // A substitution drops trailing line ends, so an x is appended and removed again. All on line 1, to keep line numbers.
-      loading += `${name}=$(cat "$${file}"; printf x); ${name}=\${${name}%x}; `;
+      return;
     }
-  }
+    const file = `${name}_FILE`;
+    files[file] = value;
+    // A substitution drops trailing line ends, so an x is appended and removed again. All on line 1, to keep line numbers.
+    loading += `${name}=$(cat "$${file}"; printf x); ${name}=\${${name}%x}; `;
+  };
+  const references = values.map((value, index) => {
+    const name = `${prefix}${index + 1}`;
+    if (typeof value === "string") {
+      store(name, value);
+      return reference(name, contexts[index]);
+    }
+    for (const [place, word] of value.entries()) store(`${name}_${place + 1}`, word);
+    return value.map((_, place) => reference(`${name}_${place + 1}`, contexts[index])).join(" ");
+  });
   let count = 0;
-  const text = written.map((part) => part ?? reference(`${prefix}${count + 1}`, contexts[count++])).join("");
+  const text = written.map((part) => part ?? references[count++]).join("");
   return { text: loading + text, env, files };
 }
 

@@ -1,6 +1,7 @@
 /** The context of a step: everything that differs between setup, agents, reduce and merge. */
 
 import type { AgentReport, SessionTotals } from "../agent/agent-record.ts";
+import type { AgentSession } from "../agent/continue-session.ts";
 import type { Prices } from "../agent/prices.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import type { OutputMask } from "../attempt/output.ts";
@@ -11,6 +12,7 @@ import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import type { Json } from "../std/json.ts";
 import type { Random } from "../std/random.ts";
+import type { GitVariables, ReadChanges } from "./git-variables.ts";
 import type { Step } from "./model.ts";
 import type { Scope } from "./step-variables.ts";
 
@@ -39,12 +41,32 @@ export interface StepContext {
   readonly evidenceFolder?: string | undefined;
   /** Returns the commit of HEAD. Undefined outside a git repository. */
   readonly head?: (() => Promise<string>) | undefined;
+  /** Reads the changes in the worktree. Undefined outside a git repository. */
+  readonly changes?: ReadChanges | undefined;
   readonly clock: Clock;
   readonly random: Random;
+  /** What earlier attempts of the item left, for steps that continue the session of their agent. */
+  readonly earlier?: EarlierAttempts | undefined;
   /** Settings of agents. Default: no prices, and 30 s to end after the final message. */
   readonly agents?: AgentSettings;
   /** Called when a step begins, for progress output: `step 2 of 5: shell: cargo test`. */
   readonly onStep?: (index: number, total: number, label: string) => void;
+}
+
+export interface EarlierAttempts {
+  /** The sessions by the place of their step, e.g. `step 2`. */
+  readonly sessions: ReadonlyMap<string, ContinuedSession>;
+  /** True if the sessions cannot be continued, because the folder with their work is gone. */
+  readonly areLost?: true;
+  /** What an agent should know besides the failure, e.g. that the job's branch has moved. */
+  readonly advice?: string;
+}
+
+/** A session with the failure that its agent is told. */
+export interface ContinuedSession extends AgentSession {
+  readonly failure?: Failure;
+  /** True if the agent was ended before it was done, e.g. with its runner. */
+  readonly isInterrupted?: true;
 }
 
 /** What is known of an agent when it starts. */
@@ -91,8 +113,14 @@ export interface Run {
   readonly outputs: OutputWatch;
   readonly maskChunk: OutputMask;
   /** Serializes writes to the log by parallel steps. */
+  /** Undefined if no step uses them. */
+  readonly git: GitVariables | undefined;
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   fileCount: number;
+  /** The sessions of agents that a retry continues, by the place of their step. */
+  readonly sessions: Map<string, ContinuedSession>;
+  /** Facts about the whole run for the record of a later failure, e.g. that a session could not be continued. */
+  readonly notes: string[];
   usage: AgentUsage | undefined;
   jsonLog: string | undefined;
   hasLog: boolean;

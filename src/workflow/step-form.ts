@@ -141,6 +141,12 @@ const plainStep = z.strictObject({
       command: z
         .union([required("a command"), z.array(z.string()).min(1, "the command is empty")])
         .describe("A program and its arguments. No shell is used."),
+      resume: z
+        .union([required("a command"), z.array(z.string()).min(1, "the command is empty")])
+        .optional()
+        .describe(
+          "For continue_session: the command that continues the session ${agent.session}. Default: known for claude, codex, gemini, opencode and qwen.",
+        ),
       prompt: z.string(),
       prompt_by: z
         .enum(PROMPT_WAYS)
@@ -170,6 +176,12 @@ const plainStep = z.strictObject({
     .optional(),
   name: z.string().optional().describe("A name that is shown instead of the command."),
   timeout: duration.optional().describe("After this time the step and all its processes are ended."),
+  continue_session: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether a retry continues the session of the agent, with the failure as the next message. Default false.",
+    ),
   silence_timeout: duration
     .optional()
     .describe(
@@ -264,6 +276,12 @@ const handlerKeys = z.strictObject({
     .boolean()
     .optional()
     .describe("Whether the item fails if the step still fails. Default true."),
+  handler_failure_fatal: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether the item fails if a step of the handler fails, also with fail_workflow: false. Default false.",
+    ),
 });
 
 const handlerForm: z.ZodType<HandlerForm> = z.union([

@@ -83,7 +83,7 @@ function factsOf(at: At) {
     command: at.name,
     durationMs: Math.max(0, now - startedAt), // the clock may have been set back
     now,
-    trail: at.trail,
+    trail: [...at.run.notes, ...at.trail],
     jsonLog,
   };
 }

@@ -30,6 +30,12 @@ export function recordResult(step: Step, result: StepResult, { scope }: At): voi
   for (const name of [step.id, step.capture?.name]) if (name !== undefined) setNamed(scope, name, record);
 }
 
+/** A step that `when` has skipped has not succeeded. What it captured in an earlier round stays. */
+export function recordSkipped({ id, capture }: Step, { scope }: At): void {
+  const record = { output: "", exit_code: null, success: false, stderr: "", duration: 0 };
+  for (const name of [id, capture?.name]) if (name !== undefined) setNamed(scope, name, record);
+}
+
 function setNamed(scope: Scope, name: string, record: Json): void {
   const { steps } = scope.all();
   scope.set("steps", {

@@ -3,6 +3,7 @@ import type { Filled } from "../attempt/template.ts";
 import type { Failure } from "../item/failure.ts";
 import type { KnownVariables } from "../std/expression.ts";
 import { isJsonObject, type Json, parseJson } from "../std/json.ts";
+import { CHANGE_FIELDS } from "./git-variables.ts";
 import type { CaptureFormat } from "./model.ts";
 
 export class Scope {
@@ -54,11 +55,14 @@ function withField(outer: Json | undefined, [field, ...rest]: readonly string[],
 export const VALUE_BYTES_MAX = 8 * 1024 * 1024;
 const MIB = 1024 * 1024;
 
-export function captureValue(text: string, format: CaptureFormat): Filled<Json> {
+/** `success` is a boolean in the last line, or else whether the step succeeded. A failed step is never true. */
+export function captureValue(text: string, format: CaptureFormat, isDone = true): Filled<Json> {
   const trimmed = text.trim();
   if (format === "string") return { ok: true, value: withoutLineEnd(text) };
   if (format === "lines") return { ok: true, value: linesOf(text) };
   if (format === "json") return jsonOf(trimmed);
+  if (format === "success" || (format === "boolean" && !isDone))
+    return { ok: true, value: isDone && !FALSE.test(lastLine(trimmed)) };
   if (format === "boolean") return booleanOf(trimmed);
   return NUMBER.test(trimmed) ? { ok: true, value: Number(trimmed) } : isNot("a number", trimmed);
 }
@@ -83,10 +87,17 @@ function jsonOf(text: string): Filled<Json> {
   }
 }
 
+const FALSE = /^(?:false|no|0)$/i;
+
+function lastLine(text: string): string {
+  return text.slice(text.lastIndexOf("\n") + 1).trim();
+}
+
 function booleanOf(text: string): Filled<Json> {
   const value = /^(?:true|yes|1)$/i.test(text);
-  const isBoolean = value || /^(?:false|no|0)$/i.test(text);
-  return isBoolean ? { ok: true, value } : isNot("a boolean (true, false, yes, no, 1 or 0)", text);
+  return value || FALSE.test(text)
+    ? { ok: true, value }
+    : isNot("a boolean (true, false, yes, no, 1 or 0)", text);
 }
 
 function isNot(what: string, text: string): Filled<never> {
@@ -123,12 +134,12 @@ export const MERGE_FIELDS = ["source_branch", "target_branch", "worktree", "sess
 /** Fields of `${error.…}` in a failure handler. */
 export const ERROR_FIELDS = ["type", "message", "step", "exit_code", "stderr", "stdout"] as const;
 /** Fields of `${validation.…}` in `on_incomplete`. */
-export const VALIDATION_FIELDS = ["score", "missing", "gaps", "status", "implemented"] as const;
+export const VALIDATION_FIELDS = ["score", "missing", "gaps", "status", "implemented", "output"] as const;
 /** Fields of `${foreach.…}` in each round. */
 export const FOREACH_FIELDS = ["item", "index", "total"] as const;
 
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(
-  "item item_id index map setup env job_id error validation foreach shell claude last steps vars workflow merge".split(
+  "item item_id index map setup env job_id error validation foreach shell claude last step steps vars workflow merge".split(
     " ",
   ),
 );
@@ -141,7 +152,8 @@ export function inSetup(given: readonly string[]): Known {
   return new Map<string, readonly string[] | "any">([
     ["env", "any"],
     ["job_id", "any"],
-    ["workflow", WORKFLOW_FIELDS],
+    ["workflow", [...WORKFLOW_FIELDS, ...CHANGE_FIELDS]],
+    ["step", ["name", "index", ...CHANGE_FIELDS]],
     ...["shell", "claude", "last"].map((name) => [name, RESULT_FIELDS] as const),
     ["steps", "any"],
     ...given.map((name) => [name, "any"] as const),

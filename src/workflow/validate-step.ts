@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { parseMessage } from "../agent/message-lines.ts";
 import { asText, type Json, type JsonObject } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
-import type { Validation } from "./model.ts";
+import type { Step, Validation } from "./model.ts";
 import {
   type At,
   inside,
@@ -29,8 +29,8 @@ export async function validateStep(validation: Validation, at: At): Promise<Step
     found.kind === "score" && found.score < threshold && onIncomplete && round <= roundsMax;
     round++
   ) {
-    const { score, missing, gaps = missing, report = {} } = found;
-    const scope = at.scope.with({ validation: { ...report, score, missing, gaps } });
+    const { score, missing, gaps = missing, report = {}, output = "" } = found;
+    const scope = at.scope.with({ validation: { ...report, score, missing, gaps, output } });
     const path = onIncomplete.maxAttempts > 1 ? `on_incomplete ${round}` : "on_incomplete";
     const helped = await at.runList(onIncomplete.steps, { ...inside(at, path), scope });
     if (helped.kind !== "done") return helped;
@@ -46,13 +46,28 @@ export async function validateStep(validation: Validation, at: At): Promise<Step
   return ruleFailure(at, "ValidationFailed", missing ? `${why}; missing: ${missing}` : why);
 }
 
+/** Removes the file of an earlier attempt, so that it is not taken for the result of this one. */
+export function forgetResult({ resultFile, isSelfRated }: Validation, at: At): void {
+  if (isSelfRated && resultFile !== undefined) rmSync(resultPath(resultFile, at), { force: true });
+}
+
 /** A validation that ran to its end has a score. One that could not run or timed out is a failure. */
-async function scoreOf({ step, earlier = [], resultFile }: Validation, at: At): Promise<Score | StepEnd> {
+async function scoreOf(
+  { step, earlier = [], resultFile, isSelfRated }: Validation,
+  at: At,
+): Promise<Score | StepEnd> {
   const path = resultFile === undefined ? undefined : resultPath(resultFile, at);
-  if (path !== undefined) rmSync(path, { force: true }); // the answer of an earlier validation is not this one's
+  if (path !== undefined && !isSelfRated) rmSync(path, { force: true }); // the answer of an earlier validation is not this one's
   const end = await at.runList([...earlier, step], at);
   if (end.kind === "stopped" || (end.kind === "failed" && !hasJudged(end))) return end;
-  if (path !== undefined) return scoreInFile(path, end, at);
+  const found = path === undefined ? scoreInOutput(step, end, at) : scoreInFile(path, end, at);
+  return found.kind === "score" ? { ...found, output: (end.output ?? "").slice(-OUTPUT_CHARS_MAX) } : found;
+}
+
+/** The end of what a validation has printed, which `on_incomplete` can read. */
+const OUTPUT_CHARS_MAX = 64 * 1024;
+
+function scoreInOutput(step: Step, end: Exclude<StepEnd, { kind: "stopped" }>, at: At): Score | StepEnd {
   const isAgent = step.action.kind === "agent";
   const answer = (isAgent ? readReply : readPrintedScore)(end.output ?? "");
   if (answer.kind === "score") return answer;
@@ -96,16 +111,41 @@ interface Score {
   readonly gaps?: Json;
   /** All fields of the answer. */
   readonly report?: JsonObject;
+  readonly output?: string;
 }
 
 /** `unreadable` is an answer without a valid score. `none` means that the text contains no answer. */
 type ScoreReading = Score | { readonly kind: "unreadable"; readonly why: string } | { readonly kind: "none" };
 
-/** Reads a script's score from its whole output or its last line. Other output is ignored. */
+/** Reads a script's score: JSON as the whole output or as its last line, or a line such as `score: 80`. */
 function readPrintedScore(output: string): ScoreReading {
   const text = output.trim();
-  const json = parseMessage(text) ?? parseMessage(text.split("\n").at(-1) ?? "");
-  return (json && namedScore(json)) ?? { kind: "none" };
+  const lines = text.split("\n");
+  const json = parseMessage(text) ?? parseMessage(lines.at(-1) ?? "");
+  return (json && namedScore(json)) ?? namedLine(lines) ?? wholeScore(lines.at(-1) ?? "") ?? { kind: "none" };
+}
+
+/** The last of the lines such as `score: 80`. */
+function namedLine(lines: readonly string[]): ScoreReading | undefined {
+  const given = lines
+    .map((line) => /^\s*score\s*:\s*(.*)$/i.exec(line)?.[1])
+    .findLast((text) => text !== undefined);
+  return given === undefined ? undefined : (wholeScore(given) ?? plainScore(given) ?? notScore(given));
+}
+
+/** `80%`, `80/100` and `80 out of 100`. */
+function wholeScore(text: string): ScoreReading | undefined {
+  const score = /^\s*(\d+(?:\.\d+)?)\s*(?:%|\/\s*100|out of 100)\s*$/i.exec(text)?.[1];
+  return score === undefined ? undefined : plainScore(score);
+}
+
+function plainScore(text: string): ScoreReading | undefined {
+  const score = percentage(text);
+  return score === undefined ? undefined : { kind: "score", score, missing: [] };
+}
+
+function notScore(given: string): ScoreReading {
+  return { kind: "unreadable", why: `its score is ${JSON.stringify(given)}, not a number from 0 to 100` };
 }
 
 /** Reads an agent's score. Agents may wrap it in a code fence or add text. */

@@ -18,6 +18,8 @@ export interface WorkflowSpec {
   readonly profile?: string;
   /** Whether the job's branch is merged into the branch from which the run started. */
   readonly mergeMode: (typeof MERGE_MODES)[number];
+  /** The name of a branch that is created for the job and gets its work, instead of the branch from which the run started. */
+  readonly newBranch?: string;
   /** The budget of the whole job from the command line. Default: that of the workflow. */
   readonly budget?: Limits;
   /** Whether evidence files are copied into the home folder. Default: only their digests are recorded. */
@@ -31,8 +33,8 @@ export function digestOf(text: string): string {
 export const PHASES = ["setup", "map", "reduce", "merge", "ended"] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Phases with one log. In the map phase, each attempt has its own. */
-export const PHASES_WITH_LOG: readonly string[] = ["setup", "reduce", "merge"] satisfies Phase[];
+/** Phases with one log. In the map phase, each attempt has its own; the runs of `verify` share one. */
+export const PHASES_WITH_LOG: readonly string[] = ["setup", "verify", "reduce", "merge"];
 
 export interface WorkflowProgress {
   readonly phase: Phase;
@@ -45,6 +47,8 @@ export interface WorkflowProgress {
   readonly succeededAtReduce?: number;
   /** How many items had succeeded in the last complete run of reduce and merge. Absent before. */
   readonly succeededAtEnd?: number;
+  /** The commit of the job's branch on which `verify` passed before the first item ran. Absent before. */
+  readonly verifiedBase?: string;
 }
 
 export function workflowSpecOf(job: Job): WorkflowSpec {

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { ITEM_FAILURE_ACTIONS, OUTAGE_ACTIONS, TIMEOUT_ACTIONS } from "../retry/policy.ts";
 import { count, duration, jsonSchemaOf, ratio, required, scalar, schemaTextOf } from "../yaml/form.ts";
-import { KEEP_WORKTREES } from "./model.ts";
+import { KEEP_WORKTREES, MERGE_STRATEGIES } from "./model.ts";
 import { retryForm, stepForm, stepsForm } from "./step-form.ts";
 
 const phase = z.union([
@@ -12,6 +12,43 @@ const phase = z.union([
     timeout: duration.optional().describe("The time limit for all steps of the phase together."),
   }),
 ]);
+
+const mergeForm = z.union([
+  z.array(stepForm),
+  z.strictObject({
+    commands: z.array(stepForm).optional(),
+    timeout: duration.optional().describe("The time limit for all steps of the phase together."),
+    strategy: z
+      .enum(MERGE_STRATEGIES)
+      .optional()
+      .describe(
+        "How the work of an item is merged: commit-per-item (default) makes a merge commit with the agent's commits, squash one commit, branch-per-item a branch that is not merged.",
+      ),
+    on_conflict: stepsForm
+      .optional()
+      .describe(
+        "Steps that resolve a merge conflict in the item's worktree; ${conflict.files} names the files.",
+      ),
+    message: required("a message")
+      .optional()
+      .describe("The message of the item's commit, e.g. Fix ${item.path}. Default: redrive: ITEM."),
+  }),
+]);
+
+const verifyForm = z
+  .union([
+    z.array(stepForm),
+    z.strictObject({
+      steps: z.array(stepForm),
+      batch: count(1)
+        .optional()
+        .describe(
+          "Run the steps when this many items wait, or when nothing else runs. Default 1: as soon as an item waits.",
+        ),
+      timeout: duration.optional().describe("The time limit of one run of the steps. Default 30m."),
+    }),
+  ])
+  .meta({ id: "verify" });
 
 const mapForm = z
   .strictObject({
@@ -165,9 +202,19 @@ export const workflowForm = z
       .enum(["worktree", "none"])
       .optional()
       .describe("For steps: where they run. Default worktree: a worktree of their own."),
+    iterations: count(1)
+      .optional()
+      .describe("For steps: how often they run, each time with the work of the time before. Default 1."),
     map: mapForm.optional(),
+    verify: verifyForm
+      .optional()
+      .describe(
+        "Steps that check the combined work of items. An item is done only after they have passed with its work; one that breaks them is left out.",
+      ),
     reduce: phase.optional().describe("Runs once, after the items."),
-    merge: phase.optional().describe("Runs before the job's branch is merged."),
+    merge: mergeForm
+      .optional()
+      .describe("Steps that run before the job's branch is merged, and how the work of items is merged."),
     error_policy: errorPolicyForm.optional(),
     budget: budgetForm.optional().describe("How much the agents of the job may use. Default: no limit."),
     retry: retryForm.optional().describe("The default for error_policy.retry_config."),
@@ -176,6 +223,7 @@ export const workflowForm = z
 
 export type WorkflowForm = z.infer<typeof workflowForm>;
 export type PhaseForm = z.infer<typeof phase>;
+export type MergeForm = z.infer<typeof mergeForm>;
 export type ErrorPolicyForm = z.infer<typeof errorPolicyForm>;
 
 export const workflowJsonSchema = () => jsonSchemaOf(workflowForm);

@@ -58,7 +58,7 @@ async function switchTo(git: Git, branch: NewBranch | null, commit: string): Pro
 const inTurn = takingTurns();
 
 /**
- * Cleans a used worktree and switches it to a new branch. The commit to start from is resolved while the old files are being
+ * Cleans a used worktree and switches it to a new branch, or detaches its HEAD. The commit to start from is resolved while the old files are being
  * removed. If this throws, the worktree cannot be reused.
  */
 export async function renewCheckout(
@@ -68,7 +68,7 @@ export async function renewCheckout(
     branch,
     commit,
     keep,
-  }: { path: string; branch: NewBranch; commit: Promise<string>; keep: KeepPaths },
+  }: { path: string; branch: NewBranch | null; commit: Promise<string>; keep: KeepPaths },
 ): Promise<{ readonly base: string; readonly branch: string }> {
   const inside = git.in(path);
   const gitDir = await restoreGitDir(git, path);

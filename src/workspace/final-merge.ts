@@ -40,6 +40,8 @@ export interface FinalMergeRequest {
   readonly startBranch: string | null;
   /** `leave` only returns how to merge. */
   readonly mode: "merge" | "leave";
+  /** True to move a start branch that has not moved instead of adding a merge commit. Default false. */
+  readonly isLinear?: boolean;
 }
 
 const TRIES_MAX = 5;
@@ -68,10 +70,11 @@ async function tryMerge(
   if (mode === "leave") return left("asked", `The work is in the branch ${jobBranch}.`);
   const merged = await mergeTrees(git, tip, `refs/heads/${jobBranch}`);
   if (merged.kind === "conflict") return left("conflict", merged.detail, merged.files);
+  const isLinear = request.isLinear === true && (await isAncestor(git, tip, `refs/heads/${jobBranch}`));
   const worktree = (await listGitWorktrees(git)).find(({ branch }) => branch === start.ref);
   if (worktree !== undefined)
-    return mergeInCheckout(git.in(worktree.path), { ...request, startBranch }, isLast);
-  return mergeWithoutCheckout(git, request, { start, tip, tree: merged.tree });
+    return mergeInCheckout(git.in(worktree.path), { ...request, startBranch, isLinear }, isLast);
+  return mergeWithoutCheckout(git, { ...request, isLinear }, { start, tip, tree: merged.tree });
 }
 
 type Leave = (why: LeftWhy, detail: string, files?: readonly string[]) => FinalMerge;
@@ -86,13 +89,13 @@ function quoted(name: string): string {
   return /^[A-Za-z0-9._/%-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Never fast-forwards: hooks see the merge commit, and one `git revert -m 1` undoes the job. */
+/** Does not fast-forward by default: hooks see the merge commit, and one `git revert -m 1` undoes the job. */
 async function mergeInCheckout(
   git: Git,
   request: FinalMergeRequest & { readonly startBranch: string },
   isLast: boolean,
 ): Promise<FinalMerge | "again"> {
-  const { jobId, jobBranch, startBranch } = request;
+  const { jobId, jobBranch, startBranch, isLinear } = request;
   const left = leaver(request);
   const gitDir = await git.must(["rev-parse", "--absolute-git-dir"]);
   const head = await git.must(["rev-parse", `refs/heads/${jobBranch}^{commit}`]);
@@ -101,7 +104,15 @@ async function mergeInCheckout(
   if (busy !== null) return left("refused", `Another git process is working in ${git.cwd}: ${busy} exists.`);
   const env = await identityEnvironment(git);
   const result = await git.asUser(
-    ["merge", "--no-ff", "--no-edit", "--no-autostash", "-m", subject(jobId, jobBranch), jobBranch],
+    [
+      "merge",
+      isLinear ? "--ff-only" : "--no-ff",
+      "--no-edit",
+      "--no-autostash",
+      "-m",
+      subject(jobId, jobBranch),
+      jobBranch,
+    ],
     { env },
   );
   if (result.exitCode === 0) {
@@ -147,16 +158,18 @@ async function isFreeSoon(gitDir: string): Promise<boolean> {
 
 async function mergeWithoutCheckout(
   git: Git,
-  { jobId, jobBranch }: FinalMergeRequest,
+  { jobId, jobBranch, isLinear }: FinalMergeRequest,
   { start, tip, tree }: { readonly start: Branch; readonly tip: string; readonly tree: string },
 ): Promise<FinalMerge | "again"> {
   const head = await git.must(["rev-parse", `refs/heads/${jobBranch}^{commit}`]);
-  const commit = await commitTree(git, {
-    tree,
-    parents: [tip, head],
-    message: `${subject(jobId, jobBranch)}\n`,
-    env: await identityEnvironment(git),
-  });
+  const commit = isLinear
+    ? head
+    : await commitTree(git, {
+        tree,
+        parents: [tip, head],
+        message: `${subject(jobId, jobBranch)}\n`,
+        env: await identityEnvironment(git),
+      });
   if (!(await start.move(tip, commit, `merge ${jobBranch}`))) return "again"; // the branch has moved
   return { kind: "merged", into: start.name, commit, checkout: null };
 }

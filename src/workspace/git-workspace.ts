@@ -8,10 +8,18 @@ import { oneLine } from "../triage/clean.ts";
 import { keepWorktreesOf, type WorkflowSpec } from "../workflow/workflow-spec.ts";
 import { gitDirOf } from "./checkout.ts";
 import { agentEnvironment, GIT_LOCATION_VARIABLES } from "./git.ts";
-import { JobWorktrees, type TidyOptions } from "./job-worktrees.ts";
+import { JobWorktrees, type Kept, type TidyOptions } from "./job-worktrees.ts";
+import { itemBranches } from "./names.ts";
 import type { AgentWorktree } from "./pool.ts";
-import { openRepository } from "./repository.ts";
-import type { Checkout, Finish, FinishMode, KeptCheckout, Workspace } from "./workspace.ts";
+import { DETACHED, openRepository } from "./repository.ts";
+import {
+  type Checkout,
+  type Finish,
+  type FinishMode,
+  type KeptCheckout,
+  NO_CONFLICT,
+  type Workspace,
+} from "./workspace.ts";
 
 /** The parts of a job's runtime that a workspace uses. */
 interface GitWorkspaceNeeds {
@@ -19,6 +27,8 @@ interface GitWorkspaceNeeds {
   readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
   readonly hasLetters: () => Promise<boolean>;
   readonly hasOtherRunner: () => Promise<boolean>;
+  /** Whether retries continue in the worktree of the attempt before. */
+  readonly continuesSessions: boolean;
 }
 
 export async function openGitWorkspace(
@@ -33,6 +43,8 @@ export async function openGitWorkspace(
     home: needs.home,
     keep: spec.workflow.map.keep,
     remote: spec.workflow.map.remote,
+    strategy: spec.workflow.itemMerge?.strategy,
+    newBranch: spec.newBranch,
   });
   const top = await worktrees.jobWorktree();
   const { prefix } = repository;
@@ -40,23 +52,55 @@ export async function openGitWorkspace(
   // Letters need their worktrees. With `keep_worktrees: always`, every kept one stays until `redrive worktrees clean`.
   const isNeeded: TidyOptions["isNeeded"] = async (kept) =>
     (keepWorktreesOf(spec) === "always" && kept.state === "kept") || needs.isKeptForLetter(kept);
-  await worktrees.adopt({ isNeeded });
+  // Attempts that were interrupted are continued in their worktrees. What is left of them at the end is removed.
+  const isContinued = ({ itemId, branch, state }: Kept) =>
+    needs.continuesSessions && itemId !== undefined && branch !== null && state !== "waiting";
+  await worktrees.adopt({
+    isNeeded: async (kept) => isContinued(kept) || isNeeded(kept),
+    keepsWaiting: spec.workflow.verify !== undefined,
+  });
   return {
     root,
     head: () => worktrees.head({ path: top }),
+    changes: (since) => worktrees.changes(root, since),
     branches: {
       source: worktrees.branchName,
       ...(worktrees.start.startBranch !== null && { target: worktrees.start.startBranch }),
     },
     env: agentEnvironment(process.env),
-    notes: repository.notes,
-    acquire: async (itemId, attempt, name) => {
-      const title = `redrive: ${oneLine(name, TITLE_CHARS_MAX)}`;
-      return checkoutOf(worktrees, await worktrees.acquire(itemId, attempt), prefix, title);
+    notes: repository.notes.filter((note) => note !== DETACHED || spec.newBranch === undefined),
+    acquire: async (itemId, attempt, name) =>
+      checkoutOf(worktrees, await worktrees.acquire(itemId, attempt), prefix, name),
+    acquireAgain: async (itemId, attempt, name) => {
+      const kept = await worktrees.acquireKept(itemId, attempt);
+      const worktree = kept ?? (await worktrees.acquire(itemId, attempt));
+      return { ...checkoutOf(worktrees, worktree, prefix, name), isContinued: kept !== null };
+    },
+    verifyWith: (options) => worktrees.verifyWith(options),
+    checkoutAt: async (commit) => {
+      const worktree = await worktrees.acquireAt(commit);
+      const folder = folderIn(worktree.path, prefix);
+      return {
+        root: folder,
+        head: () => worktrees.head(worktree),
+        changes: (since) => worktrees.changes(folder, since),
+        release: () => worktrees.release(worktree),
+      };
+    },
+    takeWaiting: (itemId, name) => {
+      const found = worktrees.takeWaiting(itemId);
+      if (found === null) return null;
+      const checkout = checkoutOf(worktrees, found.worktree, prefix, name);
+      return { checkout, result: found.result };
+    },
+    dropKept: async (itemId, attempt) => {
+      const kept = await worktrees.acquireKept(itemId, attempt);
+      if (kept !== null) await worktrees.release(kept, { discard: true });
     },
     own: () => ownCheckout(worktrees, top, root),
     progressFile: join(gitDirOf(top), "redrive-steps.json"),
     mergedItems: () => worktrees.mergedItems(),
+    mergeOf: (commit) => worktrees.mergeOf(commit),
     commitPhase: async () => {
       const title = "Uncommitted changes of a phase";
       const committed = await worktrees.commitAll({ path: top }, title);
@@ -67,6 +111,7 @@ export async function openGitWorkspace(
       }
       await worktrees.commitPhase();
     },
+    advance: () => worktrees.advance(),
     refresh: async () => {
       await worktrees.refreshJobWorktree();
       folderIn(top, prefix);
@@ -91,29 +136,44 @@ function folderIn(top: string, prefix: string): string {
 /** Length limit for the item's name in the subject of commits. */
 const TITLE_CHARS_MAX = 60;
 
+function titleOf(name: string): string {
+  return `redrive: ${oneLine(name, TITLE_CHARS_MAX)}`;
+}
+
 function checkoutOf(
   worktrees: JobWorktrees,
   worktree: AgentWorktree,
   prefix: string,
-  title: string,
+  name: string,
 ): Checkout {
+  const title = titleOf(name);
   let isMerged = false;
+  let isLeft = false;
   return {
     root: folderIn(worktree.path, prefix),
     name: worktree.name,
     head: () => worktrees.head(worktree),
+    changes: (since = worktree.base) => worktrees.changes(folderIn(worktree.path, prefix), since),
     // Commits uncommitted changes with the user's hooks first.
-    merge: async () => {
-      const committed = await worktrees.commitAll(worktree, title);
+    merge: async (message, waiting) => {
+      const committed = await worktrees.commitAll(worktree, message ?? title);
       if (committed.kind === "refused") return committed;
-      const merge = await worktrees.merge(worktree, title, { isClean: true });
-      isMerged = merge.kind !== "conflict";
-      return merge;
+      if (waiting !== undefined) worktrees.markWaiting(worktree, waiting.result);
+      const options = { isClean: true, hasOwnMessage: message !== undefined, name, wait: waiting?.wait };
+      const merge = await worktrees.merge(worktree, message ?? title, options);
+      isMerged = merge.kind === "merged" || merge.kind === "empty";
+      isLeft = merge.kind === "stopped";
+      if (merge.kind !== "merged") return merge;
+      return { kind: "merged", ...(await worktrees.mergeOf(merge.commit)) };
     },
+    beginMerge: () => worktrees.beginMerge(worktree),
     artifacts: () => worktrees.artifacts(worktree),
-    // Commits of a failed or stopped attempt are dropped, because its item runs again.
-    release: () => worktrees.release(worktree, { discard: !isMerged }),
-    keep: async (why) => worktrees.keep(worktree, why),
+    // Commits of a failed or stopped attempt are dropped, because its item runs again; squashed ones are in another commit.
+    release: async () =>
+      isLeft
+        ? worktrees.leave(worktree)
+        : worktrees.release(worktree, { discard: !isMerged || !worktrees.keepsCommits }),
+    keep: async (why) => (isLeft ? worktrees.leave(worktree) : worktrees.keep(worktree, why)),
   };
 }
 
@@ -123,12 +183,14 @@ function ownCheckout(worktrees: JobWorktrees, top: string, root: string): Checko
   return {
     root,
     head: () => worktrees.head(path),
+    changes: (since) => worktrees.changes(root, since),
     merge: async () => {
       const committed = await worktrees.commitAll(path, "redrive: uncommitted changes of the steps");
       if (committed.kind === "refused") return committed;
       const { kind, commit } = await worktrees.commitPhase();
       return kind === "unchanged" ? { kind: "empty" } : { kind: "merged", commit };
     },
+    beginMerge: async () => NO_CONFLICT, // the phases advance the branch itself
     artifacts: () => worktrees.ownArtifacts(top),
     release: async () => undefined,
     keep: async () => undefined,
@@ -137,19 +199,40 @@ function ownCheckout(worktrees: JobWorktrees, top: string, root: string): Checko
 
 async function finish(
   worktrees: JobWorktrees,
-  { mergeMode }: WorkflowSpec,
+  { mergeMode, newBranch }: WorkflowSpec,
   how: FinishMode,
 ): Promise<Finish> {
-  const isMerging = how === "merge" || (how === "configured" && mergeMode === "auto");
+  const isConfigured = mergeMode === "auto" || newBranch !== undefined;
+  const isMerging = how === "merge" || (how === "configured" && isConfigured);
   const end = await worktrees.finishInto({ mode: isMerging ? "merge" : "leave" });
-  if (end.kind === "merged") return { note: `Merged into ${end.into} (${end.commit.slice(0, 10)}).` };
-  if (end.kind === "nothing") return {};
+  const items = await itemBranchNote(worktrees);
+  if (end.kind === "merged") return noteOf(mergedNote(worktrees, end.into, end.commit), items);
+  if (end.kind === "nothing") return noteOf(items);
   const { branchName: branch, start } = worktrees;
   const question = `Merge ${branch} into ${start.startBranch}?`;
   return {
-    note: `${end.detail}\nTo merge it: ${end.command}`,
+    ...noteOf(`${end.detail}\nTo merge it: ${end.command}`, items),
     branch,
     ...(isMerging && { isRefused: true }),
     ...(mergeMode === "ask" && end.why === "asked" && { question }),
   };
+}
+
+function noteOf(...notes: readonly (string | undefined)[]): Finish {
+  const note = notes.filter((one) => one !== undefined).join("\n");
+  return note === "" ? {} : { note };
+}
+
+function mergedNote({ start }: JobWorktrees, into: string, commit: string): string {
+  const short = commit.slice(0, 10);
+  if (!start.isNewBranch) return `Merged into ${into} (${short}).`;
+  return `The work is in the branch ${into} (${short}). To publish it: git push -u origin ${into}`;
+}
+
+/** With `branch-per-item`, the work is in the branches of the items, which are not merged. */
+async function itemBranchNote(worktrees: JobWorktrees): Promise<string | undefined> {
+  const count = await worktrees.countItemBranches();
+  if (count === 0) return undefined;
+  const list = `git branch --list '${itemBranches(worktrees.jobId)}/*'`;
+  return `${count === 1 ? "1 item has" : `${count} items have`} a branch with its work. To list them: ${list}`;
 }

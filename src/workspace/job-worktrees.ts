@@ -3,19 +3,26 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { RedriveError } from "../errors.ts";
 import type { WorktreeArtifacts } from "../item/letter.ts";
+import type { JsonObject } from "../std/json.ts";
 import { ownerState, thisOwner } from "../std/process-identity.ts";
+import type { MergeStrategy } from "../workflow/model.ts";
 import { Branch, branchGone, isAncestor } from "./branch.ts";
+import { changesSince, diffstat } from "./changes.ts";
 import { addCheckout, gitDirOf, isFinished, removeCheckout } from "./checkout.ts";
 import { type CleanOptions, type CleanReport, cleanWorktrees } from "./clean.ts";
+import { abortMerge, beginMerge, endMerge } from "./conflict.ts";
 import { type FinalMerge, type FinalMergeRequest, finalMerge, mergingAlone } from "./final-merge.ts";
-import { identityEnvironment } from "./git.ts";
+import { type Git, identityEnvironment } from "./git.ts";
 import { artifactsOf, type Committed, changesIn, commitAll, readHead } from "./inventory.ts";
-import { type Merged, MergeQueue, readMergedItems } from "./merge-queue.ts";
-import { jobBranch, keepPaths } from "./names.ts";
+import { addItemBranch, readItemBranches } from "./item-branches.ts";
+import { type MergedItems, MergeQueue, readMergedItems } from "./merge-queue.ts";
+import { itemBranch, itemBranches, jobBranch, keepPaths } from "./names.ts";
 import { type AgentWorktree, Pool, type PoolOptions } from "./pool.ts";
 import { type JobRecord, JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
 import type { Repository } from "./repository.ts";
 import { requireRemote, SharedBranch } from "./shared-branch.ts";
+import { type MergeWait, type Verified, type VerifyOptions, VerifyQueue } from "./verify-queue.ts";
+import type { ConflictToResolve, MergedWork } from "./workspace.ts";
 
 export class JobWorktrees extends Pool {
   /** The commit and branch from which the job started. */
@@ -24,11 +31,18 @@ export class JobWorktrees extends Pool {
   readonly #home: string;
   readonly #env: Readonly<Record<string, string>>;
   readonly #queue: MergeQueue;
+  readonly #strategy: MergeStrategy;
+  readonly #remote: string | undefined;
+  #verify: VerifyQueue | undefined;
   #main: Promise<string> | undefined;
 
   private constructor(
     parts: PoolOptions &
-      Pick<JobWorktrees, "start"> & { home: string; env: Readonly<Record<string, string>> },
+      Pick<JobWorktrees, "start"> &
+      Pick<JobWorktreesOptions, "strategy" | "remote"> & {
+        home: string;
+        env: Readonly<Record<string, string>>;
+      },
   ) {
     super(parts);
     const { git, branch, env } = parts;
@@ -36,6 +50,8 @@ export class JobWorktrees extends Pool {
     this.branchName = branch.name;
     this.#home = parts.home;
     this.#env = env;
+    this.#strategy = parts.strategy ?? "commit-per-item";
+    this.#remote = parts.remote;
     this.#queue = new MergeQueue(git, branch, env);
   }
 
@@ -47,16 +63,13 @@ export class JobWorktrees extends Pool {
   static async open(
     repository: Repository,
     jobId: string,
-    { home, keep = [], remote }: JobWorktreesOptions,
+    { home, keep = [], remote, strategy, newBranch }: JobWorktreesOptions,
   ): Promise<JobWorktrees> {
     const { git, commonDir } = repository;
     const registry = JobRegistry.of(home, repository, jobId);
     if (remote !== undefined) await requireRemote(git, remote);
-    const branch =
-      remote === undefined
-        ? new Branch(git, jobBranch(jobId), commonDir)
-        : new SharedBranch(git, jobBranch(jobId), remote);
-    const start = await beginJob(repository, jobId, registry, branch);
+    const branch = openBranch(git, jobBranch(jobId), { commonDir, remote });
+    const start = await beginJob(repository, jobId, { registry, branch, newBranch });
     const env = await identityEnvironment(git);
     return new JobWorktrees({
       git,
@@ -68,7 +81,15 @@ export class JobWorktrees extends Pool {
       branch,
       keep: keepPaths(keep),
       env,
+      strategy,
+      remote,
     });
+  }
+
+  /** From now on, `merge` verifies the work of items that wait. */
+  verifyWith(options: VerifyOptions): VerifyQueue {
+    this.#verify = new VerifyQueue(this.#queue, this.options.branch, options);
+    return this.#verify;
   }
 
   /** Returns the worktree of setup, reduce and merge, with a detached HEAD. Created on first use. */
@@ -95,6 +116,16 @@ export class JobWorktrees extends Pool {
     });
   }
 
+  /** Moves the job's branch to the commits of a phase that still runs. Leaves it if HEAD is elsewhere for now. */
+  async advance(): Promise<void> {
+    const { git, branch } = this.options;
+    const inside = git.in(await this.jobWorktree());
+    await this.#queue.alone(async () => {
+      const [tip, head] = await Promise.all([this.tip(), readHead(inside)]);
+      if (head !== tip && (await isAncestor(git, tip, head))) await branch.move(tip, head, "phase");
+    });
+  }
+
   /** Moves the job's worktree to the tip of the branch. Untracked and changed files stay, or git refuses. */
   async refreshJobWorktree(): Promise<string> {
     const path = await this.jobWorktree();
@@ -114,6 +145,12 @@ export class JobWorktrees extends Pool {
     return readHead(this.options.git.in(path));
   }
 
+  /** Reads the changes in a folder of a worktree, by default since the start of the run. */
+  async changes(folder: string, since = this.start.startCommit): Promise<JsonObject> {
+    const { git, keep } = this.options;
+    return { ...(await changesSince(git.in(folder), since, keep)) };
+  }
+
   /** Commits the agent's uncommitted changes with the user's hooks. */
   commitAll({ path }: Pick<AgentWorktree, "path">, message: string): Promise<Committed> {
     const { git, keep } = this.options;
@@ -121,29 +158,98 @@ export class JobWorktrees extends Pool {
   }
 
   /**
-   * Merges the agent's commits into the job's branch, one agent at a time. `isClean` means that `commitAll` was just called.
-   * `uncommitted` in the result means that the agent left changes that are not part of the merge.
+   * Merges the agent's commits by the job's strategy, one agent at a time. `isClean` means that `commitAll` was just called.
+   * `uncommitted` in the result means that the agent left changes that are not part of the merge. With `wait`, the work is
+   * merged after it is verified.
    */
   async merge(
     worktree: AgentWorktree,
     message: string,
-    { isClean = false } = {},
-  ): Promise<Merged & { readonly uncommitted: boolean }> {
+    { isClean = false, hasOwnMessage = true, name, wait }: MergeOptions = {},
+  ): Promise<Verified & { readonly uncommitted: boolean }> {
     const { git, keep, jobId } = this.options;
     const inside = git.in(worktree.path);
     const [head, changes] = await Promise.all([readHead(inside), isClean ? "" : changesIn(inside, keep)]);
     const uncommitted = changes !== "";
     if (head === worktree.base) return { kind: "empty", uncommitted };
     const { base, itemId, attempt } = worktree;
-    const merged = await this.#queue.merge({ head, base, itemId, attempt, jobId, message });
+    const request = { head, base, itemId, attempt, jobId };
+    if (this.hasItemBranches) {
+      const own = this.#itemBranch(itemId, name);
+      const wanted = { ...request, ...(hasOwnMessage && { message }) };
+      return { ...(await addItemBranch(git, own, wanted, this.#env)), uncommitted };
+    }
+    const named = { ...request, message, isSquashed: this.#strategy === "squash" };
+    const merged = await ((wait && this.#verify?.merge(named, wait)) ?? this.#queue.merge(named));
     return { ...merged, uncommitted };
   }
 
-  /** Returns the items whose work is in the branch, regardless of what the store has recorded. */
-  async mergedItems(): Promise<Set<string>> {
+  /** Merges the job's branch into the worktree, so that conflicts can be resolved there. */
+  async beginMerge(worktree: AgentWorktree): Promise<ConflictToResolve> {
+    const { git, keep } = this.options;
+    const inside = git.in(worktree.path);
+    this.markInUse(worktree); // a runner that dies now leaves a half-done merge, which must not count as complete work
+    const [message, env] = [`Merge ${this.branchName}`, this.#env];
+    const conflict = await beginMerge(inside, { tip: await this.tip(), message, env });
+    return {
+      files: conflict.files,
+      end: () => endMerge(inside, conflict, { message, keep, env }),
+      abort: async () => void (await abortMerge(inside)),
+    };
+  }
+
+  #itemBranch(itemId: string, itemName: string | undefined): Branch {
+    const { git, jobId, commonDir } = this.options;
+    return openBranch(git, itemBranch(jobId, itemId, itemName), { commonDir, remote: this.#remote });
+  }
+
+  /** Returns the items whose work is merged, regardless of what the store has recorded. */
+  async mergedItems(): Promise<MergedItems> {
     const { git, branch, jobId } = this.options;
+    if (this.hasItemBranches) return readItemBranches(git, jobId, this.#remote);
     await this.tip(); // copies a branch that is on a remote
     return readMergedItems(git, `${this.start.startCommit}..${branch.ref}`, jobId);
+  }
+
+  /** Describes the merge of an item: its commit, its branch if it has one, and how much it changed. */
+  async mergeOf(commit: string): Promise<MergedWork> {
+    const { git, branch } = this.options;
+    const own = this.hasItemBranches ? await this.#branchAt(commit) : {};
+    try {
+      const base = this.hasItemBranches ? await git.must(["merge-base", branch.ref, commit]) : `${commit}^`;
+      return { commit, ...own, changes: await diffstat(git, base, commit) };
+    } catch (error) {
+      if (!(error instanceof RedriveError)) throw error;
+      return { commit, ...own }; // the work is merged, so missing numbers must not fail the item
+    }
+  }
+
+  async #branchAt(commit: string): Promise<Pick<MergedWork, "branch">> {
+    const refs = `refs/heads/${itemBranches(this.jobId)}/`;
+    const found = await this.options.git.must([
+      ...["for-each-ref", "--format=%(refname:lstrip=2)", "--points-at", commit, refs],
+    ]);
+    const [branch = ""] = found.split("\n");
+    return branch === "" ? {} : { branch };
+  }
+
+  /** How many items have a branch of their own; 0 with any other strategy. */
+  async countItemBranches(): Promise<number> {
+    if (!this.hasItemBranches) return 0;
+    return (await readItemBranches(this.options.git, this.jobId, this.#remote)).size;
+  }
+
+  get jobId(): string {
+    return this.options.jobId;
+  }
+
+  /** Whether the agents' own commits are part of the job's branch, so that their branches are merged in git's sense. */
+  get keepsCommits(): boolean {
+    return this.#strategy === "commit-per-item";
+  }
+
+  get hasItemBranches(): boolean {
+    return this.#strategy === "branch-per-item";
   }
 
   /** Merges the job's branch into the branch from which the run started, or returns the reason and the command. */
@@ -153,7 +259,8 @@ export class JobWorktrees extends Pool {
   }: Partial<Pick<FinalMergeRequest, "startBranch" | "mode">> = {}): Promise<FinalMerge> {
     const { git, jobId, commonDir } = this.options;
     await this.tip(); // copies a branch that is on a remote
-    const request = { jobId, jobBranch: this.branchName, startBranch, mode };
+    const isLinear = this.#strategy === "squash" || this.start.isNewBranch === true;
+    const request = { jobId, jobBranch: this.branchName, startBranch, mode, isLinear };
     return mergingAlone(commonDir, () => finalMerge(git, request));
   }
 
@@ -219,6 +326,27 @@ export interface JobWorktreesOptions {
   readonly keep?: readonly string[];
   /** The git remote with the job's branch, if the job runs on several machines. */
   readonly remote?: string | undefined;
+  /** How the work of items is merged. Default `commit-per-item`. */
+  readonly strategy?: MergeStrategy | undefined;
+  /** The name of a branch to create and merge into. Default: the job is merged into the branch from which it started. */
+  readonly newBranch?: string | undefined;
+}
+
+interface MergeOptions {
+  readonly isClean?: boolean;
+  /** The item's display name, for the name of its branch. Default: its id. */
+  readonly name?: string | undefined;
+  /** False if the message is a default, which does not replace the messages of the agent's own commits. Default true. */
+  readonly hasOwnMessage?: boolean;
+  readonly wait?: MergeWait | undefined;
+}
+
+function openBranch(
+  git: Git,
+  name: string,
+  { commonDir, remote }: { readonly commonDir: string; readonly remote: string | undefined },
+): Branch {
+  return remote === undefined ? new Branch(git, name, commonDir) : new SharedBranch(git, name, remote);
 }
 
 export interface TidyOptions {
@@ -233,8 +361,15 @@ export type Kept = Pick<WorktreeRecord, "itemId" | "branch"> & { readonly state:
 async function beginJob(
   repository: Repository,
   jobId: string,
-  registry: JobRegistry,
-  branch: Branch,
+  {
+    registry,
+    branch,
+    newBranch,
+  }: {
+    readonly registry: JobRegistry;
+    readonly branch: Branch;
+    readonly newBranch: string | undefined;
+  },
 ): Promise<JobRecord> {
   const { commonDir, top, startBranch, startCommit, git } = repository;
   const known = registry.readJob();
@@ -246,7 +381,10 @@ async function beginJob(
   if (tip === null) await branch.create(startCommit);
   // A branch without a record results from a crash between the two, or from a removed home folder.
   const base = tip === null ? startCommit : await git.must(["merge-base", tip, startCommit]);
-  const record = { jobId, commonDir, top, startBranch, startCommit: base };
+  if (newBranch !== undefined) await new Branch(git, newBranch).create(base);
+  const target =
+    newBranch === undefined ? { startBranch } : { startBranch: newBranch, isNewBranch: true as const };
+  const record = { jobId, commonDir, top, ...target, startCommit: base };
   registry.writeJob(record);
   return record;
 }

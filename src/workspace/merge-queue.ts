@@ -1,26 +1,43 @@
-/** Merges finished agents' commits into the job's branch one at a time. After a crash, trailers show which items are merged. */
+/** Adds finished agents' work to the job's branch, one at a time. After a crash, trailers show which items are merged. */
 import { tryTo } from "../std/try-to.ts";
 import { takingTurns } from "../std/turns.ts";
 import { type Branch, branchGone, commitTree, isAncestor, mergeTrees } from "./branch.ts";
 import type { Git } from "./git.ts";
 
-interface MergeRequest {
+export interface MergeRequest {
   readonly head: string;
   readonly base: string;
   readonly itemId: string;
   readonly attempt: number;
   readonly jobId: string;
-  /** The subject of the merge commit, optionally with a body. */
+  /** The subject of the commit, optionally with a body. */
   readonly message: string;
+  /** True to add one ordinary commit instead of a merge commit with the agent's own commits. */
+  readonly isSquashed?: boolean;
 }
 
 export type Merged =
-  /** `commit` is the new tip of the branch. */
-  | { readonly kind: "merged"; readonly commit: string }
+  /** `commit` has the item's work, and `base` is what it was added to. In the job's branch, `commit` is the new tip. */
+  | { readonly kind: "merged"; readonly commit: string; readonly base: string; readonly branch?: string }
   /** The branch already contains everything. */
   | { readonly kind: "empty" }
-  /** The branch was not changed. */
-  | { readonly kind: "conflict"; readonly files: readonly string[]; readonly detail: string };
+  /** The branch was not changed. `tip` is the commit with which the work conflicts. */
+  | {
+      readonly kind: "conflict";
+      readonly files: readonly string[];
+      readonly detail: string;
+      readonly tip: string;
+    };
+
+/** The commits with the work of items, by item id. */
+export type MergedItems = Pick<ReadonlyMap<string, string>, "get" | "has">;
+
+/** A commit that would merge the request. No branch has it yet. */
+export interface Built {
+  readonly kind: "built";
+  readonly commit: string;
+  readonly tree: string;
+}
 
 export class MergeQueue {
   readonly #git: Git;
@@ -43,37 +60,42 @@ export class MergeQueue {
       for (;;) {
         const tip = await this.#branch.read();
         if (tip === null) throw branchGone(this.#branch.name);
-        const merged = await this.#mergeInto(tip, request);
-        if (merged !== "moved") return merged;
+        if (await this.isDone(tip, request)) return { kind: "empty" };
+        const built = await this.build(tip, request);
+        if (built.kind !== "built") return built;
+        if (!(await this.#branch.move(tip, built.commit, `merge ${request.itemId}`))) continue; // it has moved
+        this.#own = { tip: built.commit, tree: built.tree };
+        return { kind: "merged", commit: built.commit, base: tip };
       }
     });
   }
 
-  async #mergeInto(tip: string, request: MergeRequest): Promise<Merged | "moved"> {
-    const { head } = request;
-    if (head === tip || (await this.#isDone(tip, request))) return { kind: "empty" };
+  /** Makes the commit that adds the request to `tip`, whose tree the caller may know. Moves no branch. */
+  async build(
+    tip: string,
+    request: MergeRequest,
+    tipTree = this.#own?.tip === tip ? this.#own.tree : undefined,
+  ): Promise<Built | Exclude<Merged, { kind: "merged" }>> {
+    const { head, isSquashed = false } = request;
+    if (head === tip) return { kind: "empty" };
     const result = await mergeTrees(this.#git, tip, head);
-    if (result.kind === "conflict") return result;
-    if (await this.#isThere(tip, head, result.tree)) return { kind: "empty" };
+    if (result.kind === "conflict") return { ...result, tip };
+    const { tree } = result;
+    // Work that changes the tree is not in the branch yet, so git need not be called.
+    const known = tipTree ?? (isSquashed ? await this.#git.must(["rev-parse", `${tip}^{tree}`]) : undefined);
+    const isNew = known !== undefined && known !== tree;
+    if (!isNew && (isSquashed || (await isAncestor(this.#git, head, tip)))) return { kind: "empty" };
     const commit = await commitTree(this.#git, {
-      tree: result.tree,
-      parents: [tip, head],
+      tree,
+      parents: isSquashed ? [tip] : [tip, head],
       message: messageOf(request),
       env: this.#env,
     });
-    if (!(await this.#branch.move(tip, commit, `merge ${request.itemId}`))) return "moved";
-    this.#own = { tip: commit, tree: result.tree };
-    return { kind: "merged", commit };
-  }
-
-  /** A merge that changes the tree is not in the branch yet, so git need not be called. */
-  async #isThere(tip: string, head: string, tree: string): Promise<boolean> {
-    if (this.#own?.tip === tip && this.#own.tree !== tree) return false;
-    return isAncestor(this.#git, head, tip);
+    return { kind: "built", commit, tree };
   }
 
   /** A runner that was suspended while another took over its leases must not merge the same item again. */
-  async #isDone(tip: string, { base, itemId, jobId }: MergeRequest): Promise<boolean> {
+  async isDone(tip: string, { base, itemId, jobId }: MergeRequest): Promise<boolean> {
     if (tip === this.#own?.tip || tip === base) return false;
     return (await readMergedItems(this.#git, `${base}..${tip}`, jobId)).has(itemId);
   }
@@ -84,22 +106,27 @@ const ATTEMPT = "Redrive-Attempt";
 const JOB = "Redrive-Job";
 
 /** Ids are written as JSON, which contains no line ends. */
-function messageOf({ message, itemId, attempt, jobId }: MergeRequest): string {
+export function messageOf({
+  message,
+  itemId,
+  attempt,
+  jobId,
+}: Pick<MergeRequest, "message" | "itemId" | "attempt" | "jobId">): string {
   const [item, job] = [JSON.stringify(itemId), JSON.stringify(jobId)];
   const trailers = `${ITEM}: ${item}\n${ATTEMPT}: ${attempt}\n${JOB}: ${job}\n`;
   return `${message.trim() || "Merge an agent's work"}\n\n${trailers}`;
 }
 
-/** Reads the ids of merged items from the trailers of merge commits, including nested ones. */
-export async function readMergedItems(git: Git, range: string, jobId: string): Promise<Set<string>> {
+/** Reads the commits of merged items from their trailers, including commits that came with a merge of the job's branch. */
+export async function readMergedItems(git: Git, range: string, jobId: string): Promise<Map<string, string>> {
   const field = (key: string) => `%(trailers:key=${key},valueonly,separator=%x1f)`;
-  const format = `--format=${field(JOB)}%x1e${field(ITEM)}%x00`;
-  const log = await git.must(["log", "--merges", format, range]);
-  const items = new Set<string>();
+  const format = `--format=%H%x1e${field(JOB)}%x1e${field(ITEM)}%x00`;
+  const log = await git.must(["log", format, range]);
+  const items = new Map<string, string>();
   for (const line of log.split("\0")) {
-    const [job = "", item = ""] = line.replace(/^\n/, "").split("\x1e");
+    const [commit = "", job = "", item = ""] = line.replace(/^\n/, "").split("\x1e");
     const id = tryTo(() => JSON.parse(item) as unknown); // fails for commits that Redrive has not made
-    if (typeof id === "string" && tryTo(() => JSON.parse(job)) === jobId) items.add(id);
+    if (typeof id === "string" && tryTo(() => JSON.parse(job)) === jobId) items.set(id, commit);
   }
   return items;
 }

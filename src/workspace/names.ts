@@ -20,17 +20,44 @@ export function agentBranch(jobId: string, itemId: string, attempt: number, tag 
   return `${agentBranches(jobId)}/${itemKey(itemId)}-${attempt}${tag && `-${tag}`}`;
 }
 
+/** The ref folder of the branches that `merge.strategy: branch-per-item` leaves. Redrive never removes them. */
+export function itemBranches(jobId: string): string {
+  return `redrive-items/${refPart(jobId)}`;
+}
+
+/** The branch with the work of an item. An item whose id is not its name is known by the hash at the end. */
+export function itemBranch(jobId: string, itemId: string, name = itemId): string {
+  const slug = slugOf(name);
+  const key = name === itemId || slug === "" ? itemKey(itemId) : `${slug}.${hashOf(itemId)}`;
+  return `${itemBranches(jobId)}/${key}`;
+}
+
+/** Returns the parts of a branch name by which its item is known, whatever the item is called. */
+export function itemMark(branch: string): string {
+  const key = branch.slice(branch.lastIndexOf("/") + 1);
+  return key.slice(key.lastIndexOf(".") + 1);
+}
+
+/** All marks that the branch of an item may have. */
+export function itemMarks(itemId: string): readonly string[] {
+  return [itemMark(itemKey(itemId)), hashOf(itemId)];
+}
+
 const KEY_CHARACTERS_MAX = 40;
 const HASH_CHARACTERS = 10;
 
 /** Converts an item id to a short, readable name that is unique even on case-insensitive file systems. */
 export function itemKey(itemId: string): string {
-  const slug = itemId
+  const slug = slugOf(itemId);
+  return slug === itemId && slug !== "" ? slug : `${slug || "item"}.${hashOf(itemId)}`;
+}
+
+function slugOf(text: string): string {
+  return text
     .toLowerCase()
     .replace(/[^a-z0-9_]+/g, "-")
     .slice(0, KEY_CHARACTERS_MAX)
     .replace(/^-+|-+$/g, "");
-  return slug === itemId && slug !== "" ? slug : `${slug || "item"}.${hashOf(itemId)}`;
 }
 
 export function hashOf(text: string): string {

@@ -1,12 +1,20 @@
 /** The pool of worktrees for one job's agents. Free ones are cleaned and reused, because a new checkout takes far longer. */
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { RedriveError } from "../errors.ts";
-import { compact } from "../std/json.ts";
+import { compact, type JsonObject } from "../std/json.ts";
 import { ownerState, thisOwner } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
 import { Branch, branchGone, isAncestor, writeHeadFile } from "./branch.ts";
-import { addCheckout, type NewBranch, removeCheckout, renewCheckout, restoreGitDir } from "./checkout.ts";
+import {
+  addCheckout,
+  gitDirOf,
+  type NewBranch,
+  removeCheckout,
+  renewCheckout,
+  restoreGitDir,
+} from "./checkout.ts";
+import { abortMerge } from "./conflict.ts";
 import type { Git } from "./git.ts";
 import { agentBranch, agentBranches, type KeepPaths } from "./names.ts";
 import { hasProcessIn, type JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
@@ -16,6 +24,15 @@ export type AgentWorktree = Required<Pick<WorktreeRecord, "name" | "base" | "ite
   readonly path: string;
   readonly branch: string;
 };
+
+/** A worktree with a detached HEAD, which belongs to no item. */
+export type DetachedWorktree = Pick<AgentWorktree, "name" | "path" | "base">;
+
+/** Work that an earlier attempt has completed, and what its steps have returned. */
+export interface WaitingWork {
+  readonly worktree: AgentWorktree;
+  readonly result: JsonObject;
+}
 
 /** The commits of an unfinished attempt that were dropped. Its item runs again. */
 type Dropped = Pick<WorktreeRecord, "itemId"> & { readonly branch: string; readonly head: string };
@@ -36,6 +53,8 @@ export class Pool {
   #made = 0;
   readonly #free: string[] = [];
   readonly #inUse = new Map<string, AgentWorktree>();
+  /** Worktrees of attempts that ended while their work waited for `verify`, by item. */
+  readonly #waiting = new Map<string, WorktreeRecord>();
 
   constructor(options: PoolOptions) {
     this.options = options;
@@ -58,9 +77,92 @@ export class Pool {
     return this.#make(`agent-${this.#made}-${this.#tag}`, itemId, attempt);
   }
 
+  /** Returns a clean worktree at the commit. */
+  async acquireAt(commit: string): Promise<DetachedWorktree> {
+    const { git, registry, keep } = this.options;
+    const record = { state: "in_use", branch: null, base: commit } as const;
+    for (let name = this.#free.pop(); name !== undefined; name = this.#free.pop()) {
+      const path = registry.path(name);
+      try {
+        this.#write(name, record);
+        await renewCheckout(git, { path, branch: null, commit: Promise.resolve(commit), keep });
+        return { name, path, base: commit };
+      } catch (error) {
+        if (!(await this.#discard(name))) throw error;
+      }
+    }
+    this.#made += 1;
+    const name = `agent-${this.#made}-${this.#tag}`;
+    const path = registry.path(name);
+    try {
+      this.#write(name, record);
+      await addCheckout(git, { path, commit, branch: null });
+      return { name, path, base: commit };
+    } catch (error) {
+      await this.#discard(name);
+      throw error;
+    }
+  }
+
+  /** Records that the work is complete, so that the next runner continues with it if this one dies. */
+  markWaiting({ name, branch, base, itemId, attempt }: AgentWorktree, result: JsonObject): void {
+    this.#write(name, { state: "waiting", branch, base, itemId, attempt, result });
+  }
+
+  protected markInUse({ name, branch, base, itemId, attempt }: AgentWorktree): void {
+    this.#write(name, { state: "in_use", branch, base, itemId, attempt });
+  }
+
+  /** Gives up a waiting worktree. The next attempt of its item continues with it. */
+  leave({ name, itemId }: AgentWorktree): void {
+    this.#inUse.delete(name);
+    const { registry } = this.options;
+    const record = registry.read(name);
+    if (record?.state !== "waiting") return;
+    const left = { ...record, owner: null };
+    registry.write(left);
+    this.#waiting.set(itemId, left);
+  }
+
+  /** Takes over the completed work of an earlier attempt. */
+  takeWaiting(itemId: string): WaitingWork | null {
+    const record = this.#waiting.get(itemId);
+    this.#waiting.delete(itemId);
+    if (record === undefined || record.branch === null) return null;
+    const { name, branch, base, attempt = 1, result = {} } = record;
+    const { registry } = this.options;
+    if (!registry.claim(record, { ...record, owner: this.#owner })) return null;
+    const worktree = { name, path: registry.path(name), branch, base, itemId, attempt };
+    this.#inUse.set(name, worktree);
+    return { worktree, result };
+  }
+
+  /** Takes over the worktree that was kept of the item's last attempt, as it is. Null if there is none that can be used. */
+  async acquireKept(itemId: string, attempt: number): Promise<AgentWorktree | null> {
+    const { git, registry } = this.options;
+    const kept = registry
+      .list()
+      .filter((record) => record.itemId === itemId && record.state === "kept" && record.owner === null)
+      .sort((a, b) => (b.attempt ?? 0) - (a.attempt ?? 0));
+    for (const record of kept) {
+      const { name, branch, base } = record;
+      const path = registry.path(name);
+      if (branch === null || base === "" || hasProcessIn(path)) continue;
+      const inside = git.in(path);
+      const isUsable = await inside.ask(["rev-parse", "-q", "--verify", "HEAD^{commit}"]).catch(() => null);
+      if (isUsable?.exitCode !== 0) continue; // an agent or a person has damaged or removed it
+      const taken = { ...record, state: "in_use" as const, owner: this.#owner, attempt };
+      if (!registry.claim(record, taken)) continue;
+      rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // left by a killed git process
+      await abortMerge(inside);
+      return this.#hand({ name, path, branch, base, itemId, attempt });
+    }
+    return null;
+  }
+
   /** Returns the worktree to the pool. Removes its branch if merged or `discard` is set; uncommitted changes are lost. */
   async release(
-    worktree: AgentWorktree,
+    worktree: DetachedWorktree & Partial<Pick<AgentWorktree, "branch">>,
     { discard = false }: { readonly discard?: boolean } = {},
   ): Promise<void> {
     this.#inUse.delete(worktree.name);
@@ -68,7 +170,7 @@ export class Pool {
     const inside = git.in(registry.path(worktree.name));
     try {
       await detach(inside, await restoreGitDir(git, inside.cwd), worktree.base);
-      await this.#dropBranch(worktree.branch, worktree.base, discard);
+      if (worktree.branch !== undefined) await this.#dropBranch(worktree.branch, worktree.base, discard);
     } catch {
       await this.#discard(worktree.name, discard); // an agent damaged it beyond repair
       return;
@@ -86,11 +188,14 @@ export class Pool {
 
   /**
    * Takes over the worktrees of ended runners, except those in which a process is still running. `isNeeded` returns whether a
-   * letter refers to a worktree, which is then kept; by default, kept worktrees are needed.
+   * letter refers to a worktree, which is then kept; by default, kept worktrees are needed. With `keepsWaiting`, completed work
+   * that waits for `verify` is kept for the next attempt of its item.
    */
   async adopt({
     isNeeded = ({ state }) => state === "kept",
+    keepsWaiting = false,
   }: {
+    readonly keepsWaiting?: boolean;
     readonly isNeeded?: (record: WorktreeRecord) => boolean | Promise<boolean>;
   } = {}): Promise<{
     readonly names: readonly string[];
@@ -109,6 +214,10 @@ export class Pool {
         continue;
       }
       if (hasProcessIn(registry.path(name))) continue;
+      if (keepsWaiting && record.state === "waiting" && record.itemId !== undefined) {
+        this.#waiting.set(record.itemId, record);
+        continue;
+      }
       // The record names the branch until it is removed, so that a crash in between leaves no orphaned branch.
       if (!registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
       const lost = await this.#takeOver(record).catch(onlyRefused);

@@ -39,8 +39,8 @@ export interface WorktreeRecord {
   readonly jobId: string;
   /** The git directory shared by all worktrees of the repository. */
   readonly commonDir: string;
-  /** `kept` worktrees belong to a letter and are not reused. */
-  readonly state: "free" | "in_use" | "kept";
+  /** `kept` worktrees belong to a letter and are not reused; `waiting` ones have complete work that is not verified. */
+  readonly state: "free" | "in_use" | "kept" | "waiting";
   /** Null when no process uses it. */
   readonly owner: Owner | null;
   /** The agent's branch; null when HEAD is detached. */
@@ -49,6 +49,8 @@ export interface WorktreeRecord {
   readonly itemId?: string;
   readonly attempt?: number;
   readonly why?: string;
+  /** What the steps of a waiting item have returned. */
+  readonly result?: JsonObject;
 }
 
 /** The commit and branch from which a job started. */
@@ -56,8 +58,10 @@ export interface JobRecord {
   readonly jobId: string;
   readonly commonDir: string;
   readonly top: string;
-  /** Null when HEAD was detached. */
+  /** The branch into which the job is merged: the one it started from, or a new one. Null when HEAD was detached. */
   readonly startBranch: string | null;
+  /** True if the branch was created for the job (`--branch`), and so has no work of anyone else. */
+  readonly isNewBranch?: true;
   readonly startCommit: string;
 }
 
@@ -258,7 +262,7 @@ function readJson<T>(path: string, isRight: (value: unknown) => value is T): T |
 
 function isWorktreeRecord(value: unknown): value is WorktreeRecord {
   if (!hasTexts(value, "commonDir", "name", "jobId")) return false;
-  return ["free", "in_use", "kept"].includes(String((value as JsonObject).state));
+  return ["free", "in_use", "kept", "waiting"].includes(String((value as JsonObject).state));
 }
 
 function hasTexts(value: unknown, ...keys: readonly string[]): boolean {

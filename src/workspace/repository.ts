@@ -114,6 +114,8 @@ async function refuseHalfDone(git: Git, gitDir: string): Promise<void> {
   }
 }
 
+export const DETACHED = "HEAD is detached: the job's branch will not be merged automatically.";
+
 async function notesOn(
   git: Git,
   { top, gitDir, commonDir, startBranch }: RepositoryPaths & { readonly startBranch: string | null },
@@ -127,7 +129,7 @@ async function notesOn(
     notes.push(`${changes} in ${top}: agents start from the commit and do not see ${one ? "it" : "them"}.`);
   }
   if (startBranch === null) {
-    notes.push("HEAD is detached: the job's branch will not be merged automatically.");
+    notes.push(DETACHED);
   }
   if (existsSync(join(top, ".gitmodules"))) {
     notes.push("Initialised submodules are checked out in each new worktree.");
@@ -136,4 +138,21 @@ async function notesOn(
     notes.push("This is a shallow clone: older history is missing.");
   if (realpathSync(gitDir) !== commonDir) notes.push(`${top} is a linked worktree of ${commonDir}.`);
   return notes;
+}
+
+/** Throws unless a branch of this name can be created. */
+export async function requireNewBranch(git: Git, name: string): Promise<void> {
+  const checked = await git.ask(["check-ref-format", "--branch", name]);
+  if (checked.exitCode !== 0 || checked.stdout.trim() !== name || name === "HEAD")
+    throw new RedriveError("usage", `--branch: "${name}" is not a valid name of a branch.`);
+  const refs = (await git.must(["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads"])).split("\n");
+  const taken = refs.find(
+    (ref) => ref === name || ref.startsWith(`${name}/`) || (ref !== "" && name.startsWith(`${ref}/`)),
+  );
+  if (taken === undefined) return;
+  const message =
+    taken === name
+      ? `The branch ${name} exists already.`
+      : `The branch ${name} cannot be created beside ${taken}.`;
+  throw new RedriveError("usage", message, { hint: "Give another name with --branch." });
 }

@@ -7,6 +7,8 @@ import { systemClock } from "../std/clock.ts";
 import { takingTurns } from "../std/turns.ts";
 import { Branch, isAncestor } from "./branch.ts";
 import type { Git, GitResult } from "./git.ts";
+import { jobBranch } from "./names.ts";
+import { openRepository } from "./repository.ts";
 
 /** How long an unreachable remote is tried again before the attempt fails. */
 const OUTAGE_MS_MAX = 300_000;
@@ -117,6 +119,35 @@ function unreachable(remote: string, result: GitResult | undefined): RedriveErro
   return new RedriveError("git_refused", `The remote ${remote} cannot be reached: ${why}`, {
     hint: `Try \`git fetch ${remote}\` in this clone.`,
   });
+}
+
+/**
+ * Throws unless the folder is in a clone whose remote has the branch. In another repository, a worker would make a branch of
+ * its own there, and work that is recorded as done would never reach the job.
+ */
+export async function requireClone(cwd: string, remote: string, jobId: string): Promise<void> {
+  const { git } = await openRepository(cwd).catch((error: unknown) => {
+    if (!(error instanceof RedriveError)) throw error;
+    throw new RedriveError(error.code, error.message, { hint: IN_A_CLONE, cause: error });
+  });
+  await requireRemote(git, remote);
+  const branch = jobBranch(jobId);
+  const ref = `refs/heads/${branch}`;
+  const { exitCode } = await git.ask(["ls-remote", "--exit-code", remote, ref], { timeoutMs: CALL_MS_MAX });
+  if (exitCode !== NO_SUCH_REF) return; // an unreachable remote is tried again later
+  const { stdout } = await git.ask(["remote", "get-url", remote]);
+  const where = withoutPassword(stdout.trim());
+  const message = `The remote ${remote} of this clone (${where}) does not have the branch ${branch} of the job.`;
+  throw new RedriveError("git_unusable", message, { hint: IN_A_CLONE });
+}
+
+/** The exit code of `git ls-remote --exit-code` when no ref matches. */
+const NO_SUCH_REF = 2;
+const IN_A_CLONE =
+  "Run the worker in a clone of the job's repository, with the same remote as on the machine that started the job.";
+
+function withoutPassword(url: string): string {
+  return url.replace(/^(\w+:\/\/)[^@/]*@/, "$1");
 }
 
 /** Throws when the clone has no such remote. */

@@ -1,6 +1,11 @@
 /** Where the steps of a workflow run: in the project's folder itself, or in worktrees of its repository. */
+import type { Failure } from "../item/failure.ts";
 import type { WorktreeArtifacts } from "../item/letter.ts";
 import type { JsonObject } from "../std/json.ts";
+import type { ReadChanges } from "../workflow/git-variables.ts";
+import type { Diffstat } from "./changes.ts";
+import type { MergedItems } from "./merge-queue.ts";
+import type { MergeWait, VerifyOptions, VerifyQueue } from "./verify-queue.ts";
 
 export interface Workspace {
   readonly root: string;
@@ -8,22 +13,35 @@ export interface Workspace {
   readonly branches?: { readonly source: string; readonly target?: string };
   /** Returns the commit of `root`. Absent if git is not used. */
   readonly head?: () => Promise<string>;
+  /** Reads the changes in `root`, by default since the start of the run. Absent if git is not used. */
+  readonly changes?: ReadChanges;
   readonly env: Readonly<Record<string, string>>;
   /** Notices for the user before the run, e.g. that agents do not see uncommitted changes. */
   readonly notes: readonly string[];
   /** Returns a checkout for one attempt. `name` is the item's display name. */
   acquire(itemId: string, attempt: number, name: string): Promise<Checkout>;
+  /** As `acquire`, but returns the kept checkout of the item's last attempt as that attempt left it, if there is one. */
+  acquireAgain(itemId: string, attempt: number, name: string): Promise<Checkout>;
+  /** Gives up the kept checkout of the item's last attempt, whose work is not continued. */
+  dropKept(itemId: string, attempt: number): Promise<void>;
   /** Returns `root` as the checkout of one item after another. Uncommitted changes stay for the next one. */
   own(): Checkout;
   /** The file for the progress of the steps in `root`. It is removed with the worktree. Absent if git is not used. */
   readonly progressFile?: string;
-  /**
-   * Returns the items that are already merged into the job's branch, regardless of what the store has
-   * recorded.
-   */
-  mergedItems(): Promise<ReadonlySet<string>>;
+  /** Returns the items whose work is already merged, regardless of what the store has recorded. */
+  mergedItems(): Promise<MergedItems>;
+  /** Describes the merge of an earlier attempt by its commit. */
+  mergeOf(commit: string): Promise<MergedWork>;
+  /** From now on, the work of items is verified before it is merged. Absent if git is not used. */
+  readonly verifyWith?: (options: VerifyOptions) => VerifyQueue;
+  /** Returns a clean checkout of a commit, without a branch. Absent if git is not used. */
+  readonly checkoutAt?: (commit: string) => Promise<DetachedCheckout>;
+  /** Returns the work that an earlier attempt has completed, but that was not verified. Absent if git is not used. */
+  readonly takeWaiting?: (itemId: string, name: string) => { checkout: Checkout; result: JsonObject } | null;
   /** Adds commits made at `root` to the job's branch. Called after setup, reduce and merge. */
   commitPhase(): Promise<void>;
+  /** Adds the commits made at `root` so far to the job's branch, while a phase runs. Absent if git is not used. */
+  readonly advance?: () => Promise<void>;
   /** Updates `root` with the agents' commits. Called before reduce. */
   refresh(): Promise<void>;
   /** Merges the job's branch into the branch from which the run started, or returns why it was not merged. */
@@ -40,25 +58,73 @@ export interface Checkout {
   readonly root: string;
   /** The name of the worktree. Absent if git is not used. */
   readonly name?: string;
+  /** False if the checkout is new, so that it does not have what earlier attempts have changed. */
+  readonly isContinued?: boolean;
   readonly head?: () => Promise<string>;
-  merge(): Promise<Merge>;
+  /** Absent if git is not used. */
+  readonly changes?: ReadChanges;
+  /** `message` is that of the commit. Default: one that names the item. With `waiting`, the work is verified first. */
+  merge(message?: string, waiting?: Waiting): Promise<Merge>;
+  /** Merges the job's branch into the checkout, so that conflicts can be resolved there. */
+  beginMerge(): Promise<ConflictToResolve>;
   artifacts(): Promise<WorktreeArtifacts | undefined>;
   release(): Promise<void>;
   /** Keeps the checkout for inspection. A later `release` revokes that. */
   keep(why: string): Promise<void>;
 }
 
+export interface Waiting {
+  readonly wait: MergeWait;
+  /** What the steps have returned. It is kept while the work waits, in case that this process dies. */
+  readonly result: JsonObject;
+}
+
+export type DetachedCheckout = Pick<Checkout, "root" | "head" | "changes" | "release">;
+
 export interface KeptCheckout {
   readonly itemId?: string | undefined;
   readonly branch: string | null;
 }
 
+/** A merge in a checkout that has stopped at conflicts. */
+export interface ConflictToResolve {
+  /** The files with conflicts. Empty if there are none, so that the merge is complete. */
+  readonly files: readonly string[];
+  /** Completes the merge, or undoes it and returns what is missing, e.g. that markers are left. */
+  end(): Promise<string | null>;
+  abort(): Promise<void>;
+}
+
+export const NO_CONFLICT: ConflictToResolve = {
+  files: [],
+  end: async () => null,
+  abort: async () => undefined,
+};
+
+/** What an item has contributed. */
+export interface MergedWork {
+  readonly commit: string;
+  /** The branch of the item, with `merge.strategy: branch-per-item`. */
+  readonly branch?: string;
+  readonly changes?: Diffstat;
+}
+
 export type Merge =
-  | { readonly kind: "merged"; readonly commit: string }
+  | ({ readonly kind: "merged" } & MergedWork)
   | { readonly kind: "empty" }
   | { readonly kind: "conflict"; readonly files: readonly string[] }
   /** A hook or a setting of the user prevented the commit of uncommitted changes. */
-  | { readonly kind: "refused"; readonly detail: string };
+  | { readonly kind: "refused"; readonly detail: string }
+  /** `verify` fails with the work, and passes with that of the other items. */
+  | {
+      readonly kind: "rejected";
+      readonly failure: Failure;
+      readonly passedWith: readonly string[];
+      /** The log of the run of `verify` that failed. */
+      readonly output?: Buffer;
+    }
+  /** The runner stopped, or `verify` could not run. The next attempt of the item continues with this work. */
+  | { readonly kind: "stopped"; readonly why?: string };
 
 export interface Finish {
   readonly note?: string;
@@ -79,6 +145,7 @@ export function openPlainWorkspace(root: string): Workspace {
   const checkout: Checkout = {
     root,
     merge: async () => ({ kind: "empty" }),
+    beginMerge: async () => NO_CONFLICT,
     artifacts: async () => undefined,
     release: async () => undefined,
     keep: async () => undefined,
@@ -88,8 +155,11 @@ export function openPlainWorkspace(root: string): Workspace {
     env: {},
     notes: [],
     acquire: async () => checkout,
+    acquireAgain: async () => checkout,
+    dropKept: async () => undefined,
     own: () => checkout,
-    mergedItems: async () => new Set(),
+    mergedItems: async () => new Map(),
+    mergeOf: async (commit) => ({ commit }),
     commitPhase: async () => undefined,
     refresh: async () => undefined,
     finish: async () => ({}),

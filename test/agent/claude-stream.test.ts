@@ -39,12 +39,12 @@ test.each([
   expect(report).toMatchObject({ type: { name: "RateLimited" }, class: "throttled" });
 });
 
-test("the moment at which a limit ends is read from the words where it stands", () => {
+test("the end of a limit is read from the text that contains it", () => {
   const report = failing({ result: `Claude AI usage limit reached|${NOW / 1000 + 60}` });
   expect(report).toMatchObject({ class: "throttled", retryAfterMs: 60_000 });
 });
 
-test("a missing permission of the account is no limit", () => {
+test("a missing permission of the account is not a limit", () => {
   const summary = read(
     { type: "assistant", error: "authentication_failed", message: {} },
     { type: "result", is_error: true },
@@ -52,7 +52,7 @@ test("a missing permission of the account is no limit", () => {
   expect(agentFailure(summary, true, NOW)).toMatchObject({ type: { name: "PermissionError" } });
 });
 
-test("a warning about a limit is no failure, nor is a limit on the way to a success", () => {
+test("a warning about a limit is not a failure, nor is a limit before a success", () => {
   const warning = { type: "rate_limit_event", rate_limit_info: { status: "allowed_warning", resetsAt: 1 } };
   const result = { type: "result", subtype: "success", is_error: false, result: "fine" };
   expect(agentFailure(read(warning), true, NOW)).toBeUndefined();
@@ -61,12 +61,12 @@ test("a warning about a limit is no failure, nor is a limit on the way to a succ
   expect(agentFailure(read(rejected), true, NOW)).toMatchObject({ class: "throttled" });
 });
 
-test("what an agent says about limits in a good answer is its work, not a failure", () => {
+test("a mention of limits in a good answer is not a failure", () => {
   const summary = read({ type: "result", is_error: false, result: "I fixed the rate limit handling" });
   expect(agentFailure(summary, false, NOW)).toBeUndefined();
 });
 
-test("without a result the use is that of the messages, each counted once", () => {
+test("without a result, the use is the sum of the messages, each counted once", () => {
   const line = (id: string, output: number) => ({
     type: "assistant",
     message: {
@@ -86,12 +86,12 @@ test("without a result the use is that of the messages, each counted once", () =
   });
 });
 
-test("an empty result falls back on what the assistant said last", () => {
+test("an empty result falls back to the last text of the assistant", () => {
   const said = { type: "assistant", message: { content: [{ type: "text", text: "Hello." }] } };
   expect(read(said, { type: "result", is_error: false, result: "" }).answer).toBe("Hello.");
 });
 
-test("lines that are no messages are passed over, also when they are torn across chunks", () => {
+test("lines that are not messages are skipped, even if they are split across chunks", () => {
   const text = 'noise\n{"broken\n{"type":"result","result":"né"}\n[1]\nnull\n';
   const bytes = Buffer.from(text);
   const chunks = Array.from(bytes, (byte) => Buffer.of(byte));

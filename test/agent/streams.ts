@@ -225,3 +225,29 @@ export const LINES: readonly unknown[] = [
   { redrive: { cost_usd: -1 } },
   { redrive: { status: "success" } },
 ];
+
+/** Qwen Code prints the lines of Claude Code without a cost. */
+export const QWEN: readonly unknown[] = [
+  { type: "system", subtype: "init", session_id: "q-1", model: "qwen-9", cwd: "/w", tools: ["edit"] },
+  {
+    type: "assistant",
+    session_id: "q-1",
+    parent_tool_use_id: null,
+    message: {
+      id: "m1",
+      model: "qwen-9",
+      content: [{ type: "tool_use", id: "t1", name: "edit", input: { file_path: "a.ts" } }],
+      usage: { input_tokens: 800, cache_read_input_tokens: 200, output_tokens: 50 },
+    },
+  },
+  { type: "user", session_id: "q-1", message: { content: [{ type: "tool_result", tool_use_id: "t1" }] } },
+  {
+    type: "result",
+    subtype: "success",
+    is_error: false,
+    session_id: "q-1",
+    num_turns: 2,
+    result: "Done.",
+    usage: { input_tokens: 1500, cache_read_input_tokens: 500, output_tokens: 100 },
+  },
+];

@@ -29,14 +29,14 @@ test("a stream without output has no section", async () => {
   expect(logOf(place)).toBe("== stderr (1 bytes) ==\nx\n");
 });
 
-test("without any output there is no log and no folder", async () => {
+test("without output there is neither a log nor a folder", async () => {
   const folder = temporaryFolder();
   const kept = await keepOutput({ ...placeOf(folder), ended: endedWith({ bytes: 0 }, { bytes: 0 }) });
   expect(kept).toEqual({ stdoutTail: "", stderrTail: "" });
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("large output is copied from its file, and the file goes", async () => {
+test("large output is copied from its file, and the file is removed", async () => {
   const place = placeOf(temporaryFolder());
   const text = "0123456789".repeat(100_000);
   const kept = await keepOutput({ ...place, ended: endedWith(inFile(place.stdoutPath, text), inline("e")) });
@@ -45,7 +45,7 @@ test("large output is copied from its file, and the file goes", async () => {
   expect(existsSync(place.stdoutPath)).toBe(false);
 });
 
-test("above the limit the log keeps both ends and says what is missing", async () => {
+test("above the limit the log keeps both ends and reports what is missing", async () => {
   const place = placeOf(temporaryFolder());
   const ended = endedWith(inFile(place.stdoutPath, `${"a".repeat(50)}${"b".repeat(900)}${"c".repeat(50)}`), {
     bytes: 0,
@@ -57,7 +57,7 @@ test("above the limit the log keeps both ends and says what is missing", async (
   expect(kept.stdoutTail).toBe(`… ${"c".repeat(10)}`);
 });
 
-test("a log that cannot be written is trouble of the store, and the output stays", async () => {
+test("a log that cannot be written is a store failure, and the output is kept", async () => {
   const folder = temporaryFolder();
   const place = placeOf(folder);
   writeFileSync(join(folder, "logs"), "a file where the folder should be");
@@ -72,7 +72,7 @@ test("a tail does not begin in the middle of a character", () => {
   expect(tailText(Buffer.from("aé🙂b"), 8)).toBe("aé🙂b");
 });
 
-test("a tail replaces what is no text, drops NUL and keeps other control characters", () => {
+test("a tail replaces invalid text, drops NUL and keeps other control characters", () => {
   expect(tailText(Buffer.from([0x61, 0xff, 0x00, 0x1b, 0x09]), 100)).toBe("a\ufffd\u001b\t");
 });
 
@@ -88,7 +88,7 @@ test("a tail of valid text is always the end of that text", () => {
   );
 });
 
-test("a running file that grows too large is cut back, and the log tells its beginning, its loss and its end", async () => {
+test("a running file that grows too large is truncated, and the log has its start, the loss and its end", async () => {
   const place = placeOf(temporaryFolder());
   const watch = new OutputWatch({ logBytesMax: 100 });
   watch.add(place.stdoutPath);
@@ -116,7 +116,7 @@ test("a running file that grows too large is cut back, and the log tells its beg
   expect(existsSync(`${place.stdoutPath}.head`)).toBe(false);
 });
 
-test("output that is wanted whole is cut only when its disk has no room", () => {
+test("output that must be complete is cut only when the disk is full", () => {
   const place = placeOf(temporaryFolder());
   writeFileSync(place.stdoutPath, "a".repeat(300));
   const sizeUnder = (roomBytesMin: number) => {
@@ -129,7 +129,7 @@ test("output that is wanted whole is cut only when its disk has no room", () => 
   expect(sizeUnder(Number.MAX_SAFE_INTEGER)).toBe(0);
 });
 
-test("a file that was cut after its command had ended is not counted twice", async () => {
+test("a file that was truncated after its command had ended is not counted twice", async () => {
   const place = placeOf(temporaryFolder());
   const watch = new OutputWatch({ logBytesMax: 10 });
   watch.add(place.stdoutPath);

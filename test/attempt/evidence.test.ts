@@ -35,7 +35,7 @@ beforeEach(() => {
   folder = realpathSync(directory.path);
 });
 
-describe("files that were named as evidence", () => {
+describe("evidence files", () => {
   it("pitfall 47: are recorded with digest, size, type and machine, by their absolute path", async () => {
     write("shot.png", PNG);
     write("dump.json", '{"a":1}');
@@ -58,7 +58,7 @@ describe("files that were named as evidence", () => {
     ]);
   });
 
-  it("are recorded as missing when they are not there", async () => {
+  it("are recorded as missing if they do not exist", async () => {
     write("file", "x");
     const found = await collectEvidence(["gone.png", "file/below"], { cwd: folder });
     expect(found).toEqual([
@@ -67,7 +67,7 @@ describe("files that were named as evidence", () => {
     ]);
   });
 
-  it("that are not regular files are named with the reason, and a pipe is not waited for", async () => {
+  it("that are not regular files are recorded with the reason, and a pipe is not read", async () => {
     mkdirSync(path("dumps"));
     execFileSync("mkfifo", [path("pipe")]);
     const [dumps, pipe, odd] = await collectEvidence(["dumps", "pipe", "a\0b"], { cwd: folder });
@@ -76,14 +76,14 @@ describe("files that were named as evidence", () => {
     expect(odd?.problem).toMatch(/^cannot be read: /);
   });
 
-  it.skipIf(isRoot)("that may not be read are named with the reason", async () => {
+  it.skipIf(isRoot)("that may not be read are recorded with the reason", async () => {
     write("secret", "x");
     chmodSync(path("secret"), 0);
     const [secret] = await collectEvidence(["secret"], { cwd: folder });
     expect(secret).toMatchObject({ path: path("secret"), problem: "cannot be read: permission denied" });
   });
 
-  it("behind a link are named by where it leads, so that the path is that of what was read", async () => {
+  it("behind a link are recorded by the path that was read", async () => {
     write("shot-7.png", PNG);
     symlinkSync(path("shot-7.png"), path("latest.png"));
     symlinkSync(path("loop"), path("loop"));
@@ -92,7 +92,7 @@ describe("files that were named as evidence", () => {
     expect(loop).toMatchObject({ problem: "cannot be read: its symbolic links are circular" });
   });
 
-  it("outside of the folder of the work are not read, also through a link", async () => {
+  it("outside the working folder are not read, even through a link", async () => {
     mkdirSync(path("work/below"), { recursive: true });
     mkdirSync(path("work-2"));
     for (const name of ["secret", "work-2/secret", "work/below/shot"]) write(name, "x");
@@ -113,7 +113,7 @@ describe("files that were named as evidence", () => {
     expect(allowed).toHaveProperty("sha256");
   });
 
-  it("below /proc, /sys and /dev are never read, whatever the folder of the work is", async () => {
+  it("below /proc, /sys and /dev are never read, whatever the working folder", async () => {
     symlinkSync("/proc/self/environ", path("environ"));
     const named = ["/proc/self/environ", "/proc/self/status", "/dev/null", path("environ")];
     for (const cwd of ["/", "/proc/self"]) {
@@ -124,12 +124,12 @@ describe("files that were named as evidence", () => {
     }
   });
 
-  it("that were named twice are recorded once", async () => {
+  it("that are named twice are recorded once", async () => {
     write("a", "x");
     expect(await collectEvidence(["a", "./a", path("a")], { cwd: folder })).toHaveLength(1);
   });
 
-  it("beyond fifty are left out, and the record says how many", async () => {
+  it("beyond fifty are omitted, and the record has their number", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `shot-${index}.png`);
     for (const name of names) write(name, name);
     const found = await collectEvidence(names, { cwd: folder });
@@ -145,7 +145,7 @@ describe("files that were named as evidence", () => {
     expect(oneMore?.problem).toBe("was left out: at most 50 files per attempt are recorded");
   });
 
-  it("that are too large, alone or together, have a size and a type, and say why there is no digest", async () => {
+  it("that are too large, alone or together, have a size, a type and the reason for the missing digest", async () => {
     write("large.png", PNG);
     truncateSync(path("large.png"), 3000);
     for (const name of ["a", "b", "c"]) write(name, "x".repeat(400));
@@ -165,7 +165,7 @@ describe("files that were named as evidence", () => {
     }
   });
 
-  it("are not waited for when the runner stops", async () => {
+  it("are not read to the end when the runner stops", async () => {
     write("a", "x");
     const [file] = await collectEvidence(["a"], { cwd: folder, signal: AbortSignal.abort() });
     expect(file).toEqual({ path: path("a"), problem: "was not read: the runner stopped", host: hostname() });
@@ -175,7 +175,7 @@ describe("files that were named as evidence", () => {
 describe("evidence that is kept", () => {
   const keep = (...names: string[]) => collectEvidence(names, { cwd: folder, keepIn: path("evidence") });
 
-  it("is copied under its digest alone, for its owner's eyes, and equal content is one copy", async () => {
+  it("is copied under its digest, readable by its owner only, and equal content is copied once", async () => {
     write("shot.png", PNG);
     write("again.png", PNG);
     const digest = sha256(PNG);
@@ -188,7 +188,7 @@ describe("evidence that is kept", () => {
     expect(readdirSync(path(`evidence/${digest.slice(0, 2)}`))).toEqual([digest]);
   });
 
-  it("stays when the file itself is changed or removed", async () => {
+  it("remains when the file itself is changed or removed", async () => {
     write("shot.png", "first");
     const [first] = await keep("shot.png");
     write("shot.png", "second");
@@ -197,7 +197,7 @@ describe("evidence that is kept", () => {
     expect(readFileSync(second?.kept ?? "", "utf8")).toBe("second");
   });
 
-  it("is as young as its last naming, and a damaged copy is made anew", async () => {
+  it("has the age of its last record, and a damaged copy is written again", async () => {
     write("shot.png", PNG);
     const [file] = await keep("shot.png");
     const kept = file?.kept ?? "";
@@ -209,7 +209,7 @@ describe("evidence that is kept", () => {
     expect(readFileSync(kept)).toEqual(PNG);
   });
 
-  it("that has nowhere to go is recorded all the same, with the reason", async () => {
+  it("that cannot be copied is recorded with the reason", async () => {
     write("shot.png", PNG);
     write("evidence", "a file where the folder should be");
     const [file] = await keep("shot.png");
@@ -230,7 +230,7 @@ describe("a handler's evidence", () => {
     return outcome.kind === "failed" ? outcome.failure : undefined;
   };
 
-  it("is what it names while it works and what its exception names, with where it says that it failed", async () => {
+  it("is what it reports while it runs and what its exception names, with the source of the failure", async () => {
     write("a.png", PNG);
     const failure = await failureOf(async (_, context) => {
       context.evidence(path("a.png"));
@@ -248,7 +248,7 @@ describe("a handler's evidence", () => {
     ]);
   });
 
-  it("is counted also when a handler names more files than are recorded", async () => {
+  it("is counted even if a handler names more files than are recorded", async () => {
     const failure = await failureOf(async (_, context) => {
       for (let n = 0; n < 60; n += 1) context.evidence(path(`gone-${n}`));
       throw new Error("no");
@@ -257,7 +257,7 @@ describe("a handler's evidence", () => {
     expect(failure?.evidence?.at(-1)?.problem).toMatch(/^was left out with 9 more/);
   });
 
-  it("is kept where the worker keeps it, and nothing is recorded of a success", async () => {
+  it("is copied where the worker keeps it, and a success records nothing", async () => {
     write("a.png", PNG);
     const named: Handler = async (_, context) => {
       context.evidence(path("a.png"));

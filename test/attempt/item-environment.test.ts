@@ -27,13 +27,13 @@ function setUp() {
   return { files, attempt, notes: () => attempt.notes?.map(({ text }) => text) ?? [] };
 }
 
-it("a command that writes neither says nothing", () => {
+it("a command that writes neither file reports nothing", () => {
   const { files, attempt, notes } = setUp();
   expect(withReports(done, files, attempt)).toEqual(done);
   expect(notes()).toEqual([]);
 });
 
-it("the result of a success is kept, and the files are gone afterwards", () => {
+it("the result of a success is kept, and the files are removed afterwards", () => {
   const { files, attempt, notes } = setUp();
   writeFileSync(files.resultFile, '{"invoice": 7}\n');
   writeFileSync(files.notesFile, "first\n\n  second  \n");
@@ -71,7 +71,7 @@ it.each<[string, (path: string) => void, RegExp]>([
   expect(existsSync(files.resultFile)).toBe(false);
 });
 
-it("notes are bounded in number and length, and the last tells how many were left out", () => {
+it("notes are limited in number and length, and the last one has the number of omitted ones", () => {
   const { files, attempt, notes } = setUp();
   writeFileSync(files.notesFile, `${"x".repeat(5000)}\n${"y\n".repeat(200)}`);
   withReports(done, files, attempt);

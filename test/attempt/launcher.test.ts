@@ -44,7 +44,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(ended).toMatchObject({ exitCode: null, signal: `SIG${signal}` });
   });
 
-  test("removes the files of output that stayed empty", async () => {
+  test("removes output files that stayed empty", async () => {
     const folder = temporaryFolder();
     const ended = await launcherOf(kind).launch(specOf(folder, ":")).ended;
     expect(ended).toMatchObject({ stdout: { bytes: 0 }, stderr: { bytes: 0 } });
@@ -52,7 +52,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("names the error when there is no such command", async () => {
+  test("names the error if the command does not exist", async () => {
     const folder = temporaryFolder();
     const launcher = launcherOf(kind);
     const ended = await launcher.launch(specOf(folder, "", { argv: ["no-such-command-anywhere"] })).ended;
@@ -61,20 +61,20 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect((await launcher.launch(specOf(folder, "exit 3")).ended).exitCode).toBe(3);
   });
 
-  test("names the error when the command may not be run", async () => {
+  test("names the error if the command may not be run", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "plain"), "#!/bin/sh\n", { mode: 0o644 });
     const ended = await launcherOf(kind).launch(specOf(folder, "", { argv: ["./plain"] })).ended;
     expect(ended).toMatchObject({ startError: "EACCES", startStage: "command" });
   });
 
-  test("names the error when an argument is too long for the system", async () => {
+  test("names the error if an argument is too long for the system", async () => {
     const argv = ["true", "x".repeat(3_000_000)];
     const ended = await launcherOf(kind).launch(specOf(temporaryFolder(), "", { argv })).ended;
     expect(ended).toMatchObject({ startError: "E2BIG", startStage: "command" });
   });
 
-  test("tells a missing folder from a missing command", async () => {
+  test("distinguishes a missing folder from a missing command", async () => {
     const folder = temporaryFolder();
     const launcher = launcherOf(kind);
     const cwd = join(folder, "gone");
@@ -89,15 +89,17 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     });
   });
 
-  test("blames the runner when the output files cannot be made", async () => {
+  test("blames the runner if the output files cannot be created", async () => {
     const folder = temporaryFolder();
     const stderrPath = join(folder, "gone", "err");
-    const ended = await launcherOf(kind).launch(specOf(folder, ":", { stderrPath })).ended;
+    const ended = await launcherOf(kind).launch(
+      specOf(folder, "head -c 100000 /dev/zero >&2", { stderrPath }),
+    ).ended;
     expect(ended).toMatchObject({ startError: "ENOENT", startStage: "runner" });
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("refuses an argument with a NUL instead of passing on a part of it", async () => {
+  test("refuses an argument with a NUL instead of passing a part of it", async () => {
     const argv = ["echo", "a\0b"];
     const ended = await launcherOf(kind).launch(specOf(temporaryFolder(), "", { argv })).ended;
     expect(ended).toMatchObject({ startError: "EINVAL", startStage: "command", exitCode: null });
@@ -142,7 +144,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(seen.REDRIVE_LAUNCH_ID).toMatch(/^[0-9a-f]{12}-\d+-[0-9a-f]{12}\.\w+\.\d+$/);
   });
 
-  test("looks for the command in the PATH that the command gets", async () => {
+  test("searches the command in the PATH that the command gets", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "only-here"), "#!/bin/sh\necho found\n", { mode: 0o755 });
     const spec = specOf(folder, "", {
@@ -152,7 +154,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(textOf(await launcherOf(kind).launch(spec).ended)).toBe("found\n");
   });
 
-  test("hands over arguments unchanged, whatever a shell would make of them", async () => {
+  test("passes arguments unchanged, whatever a shell would do with them", async () => {
     const words = ["$HOME", "`id`", "a b", "", '"', "'", "\n", "*", "ü🙂", "x".repeat(100_000)];
     const argv = [
       process.execPath,
@@ -167,7 +169,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(JSON.parse(readFileSync(spec.stdoutPath, "utf8"))).toEqual(words);
   });
 
-  test("ends the input where it ends, and gives none when there is none", async () => {
+  test("closes stdin after the input, or at once if there is none", async () => {
     const launcher = launcherOf(kind);
     const folder = temporaryFolder();
     expect(textOf(await launcher.launch(specOf(folder, "cat", { stdin: "süß\n" })).ended)).toBe("süß\n");
@@ -184,7 +186,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("does not mind a command that leaves its input unread", async () => {
+  test("accepts a command that does not read its input", async () => {
     const ended = await launcherOf(kind).launch(
       specOf(temporaryFolder(), "exit 0", { stdin: "x".repeat(1_000_000) }),
     ).ended;
@@ -208,6 +210,26 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(statSync(spec.stderrPath).size).toBe(100_000);
   });
 
+  test("shows output in its file while the command runs on", async () => {
+    const folder = temporaryFolder();
+    const spec = specOf(
+      folder,
+      "echo early; while [ ! -e go ]; do sleep 0.01; done; echo late; echo bad >&2",
+    );
+    const { ended } = launcherOf(kind).launch(spec);
+    await eventually(() => expect(readFileSync(spec.stdoutPath, "utf8")).toBe("early\n"));
+    writeFileSync(join(folder, "go"), "");
+    expect(textOf(await ended)).toBe("early\nlate\n");
+    expect((await ended).stderr.inline?.toString()).toBe("bad\n");
+    expect(existsSync(spec.stdoutPath)).toBe(false);
+  });
+
+  test("keeps the output of a command that is killed", async () => {
+    const spec = specOf(temporaryFolder(), "head -c 100000 /dev/zero; echo bad >&2; kill -9 $$");
+    const ended = await launcherOf(kind).launch(spec).ended;
+    expect(ended).toMatchObject({ signal: "SIGKILL", stdout: { bytes: 100_000 }, stderr: { bytes: 4 } });
+  });
+
   test("takes 100 MB on one line", async () => {
     const folder = temporaryFolder();
     const spec = specOf(folder, "head -c 104857600 /dev/zero | tr '\\0' x");
@@ -216,7 +238,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(statSync(spec.stdoutPath).size).toBe(104_857_600);
   });
 
-  test("keeps 50 launches at once apart", async () => {
+  test("keeps 50 concurrent launches apart", async () => {
     const folder = temporaryFolder();
     const launcher = launcherOf(kind);
     const launches = Array.from({ length: 50 }, (_, n) =>
@@ -234,9 +256,9 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     );
   });
 
-  test("starts from an empty file whatever was left at the path", async () => {
+  test("starts with an empty file, whatever was left at the path", async () => {
     const folder = temporaryFolder();
-    const spec = specOf(folder, "echo new", { keepEmptyFiles: true });
+    const spec = specOf(folder, "echo new");
     writeFileSync(spec.stdoutPath, "old\n");
     writeFileSync(spec.stderrPath, "old\n");
     const ended = await launcherOf(kind).launch(spec).ended;
@@ -244,7 +266,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(ended.stderr.bytes).toBe(0);
   });
 
-  test("end() lets a command that heeds TERM end in its own way", async () => {
+  test("end() lets a command that handles TERM end in its own way", async () => {
     const folder = temporaryFolder();
     const launched = launcherOf(kind).launch(
       specOf(folder, "trap 'echo bye; exit 9' TERM; echo $$ > pid; while :; do sleep 0.01; done"),
@@ -281,7 +303,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test("end() after the end takes what the command left behind", async () => {
+  test("end() after the end also ends what the command left running", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "daemon.sh"), "echo $$ > daemon; exec sleep 1000");
     const launched = launcherOf(kind).launch(specOf(folder, "setsid sh daemon.sh & exit 0"));
@@ -292,7 +314,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test("end() wakes a stopped process so that it can heed TERM", async () => {
+  test("end() wakes a stopped process so that it can handle TERM", async () => {
     const folder = temporaryFolder();
     const launched = launcherOf(kind).launch(
       specOf(folder, "trap 'exit 4' TERM; echo $$ > pid; kill -STOP $$; sleep 1000"),
@@ -302,7 +324,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect((await launched.ended).exitCode).toBe(4);
   });
 
-  test("end() of one launch leaves the others alone", async () => {
+  test("end() of one launch does not affect the others", async () => {
     const folder = temporaryFolder();
     const launcher = launcherOf(kind);
     const one = launcher.launch(specOf(folder, "echo $$ > one; exec sleep 1000"));
@@ -315,23 +337,20 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     await two.end(5000);
   });
 
-  test.each([false, true])(
-    "a late grandchild does not write into the next launch's output (keepEmptyFiles %s)",
-    async (keepEmptyFiles) => {
-      const folder = temporaryFolder();
-      const launcher = launcherOf(kind);
-      const late = "(while [ ! -e go ]; do sleep 0.01; done; echo late; echo late >&2; echo > done) &";
-      await launcher.launch(specOf(folder, late, { keepEmptyFiles })).ended;
-      const next = launcher.launch(
-        specOf(folder, "echo > go; while [ ! -e done ]; do sleep 0.01; done; echo mine", { keepEmptyFiles }),
-      );
-      const ended = await next.ended;
-      expect(textOf(ended)).toBe("mine\n");
-      expect(ended.stderr.bytes).toBe(0);
-    },
-  );
+  test("a late grandchild can still write, but not into the next launch's output", async () => {
+    const folder = temporaryFolder();
+    const launcher = launcherOf(kind);
+    const late = "(while [ ! -e go ]; do sleep 0.01; done; echo late && echo late >&2 && echo > done) &";
+    await launcher.launch(specOf(folder, late)).ended;
+    const next = launcher.launch(
+      specOf(folder, "echo > go; while [ ! -e done ]; do sleep 0.01; done; echo mine"),
+    );
+    const ended = await next.ended;
+    expect(textOf(ended)).toBe("mine\n");
+    expect(ended.stderr.bytes).toBe(0);
+  });
 
-  test("close() ends what still runs", async () => {
+  test("close() ends what is still running", async () => {
     const folder = temporaryFolder();
     const launcher = launcherOf(kind);
     const launched = launcher.launch(specOf(folder, "echo $$ > pid; exec sleep 1000"));
@@ -341,7 +360,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect((await launched.ended).signal).toBe("SIGTERM");
   });
 
-  test("opens no file that stays open", async () => {
+  test("leaves no file open", async () => {
     const folder = temporaryFolder();
     const launcher = launcherOf(kind);
     const round = (count: number) =>
@@ -366,7 +385,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("hands no descriptor of ours to a command", async () => {
+  test("passes no descriptor of ours to a command", async () => {
     const folder = temporaryFolder();
     const launcher = launcherOf(kind);
     const holder = launcher.launch(specOf(folder, "echo > holds; sleep 1000"));

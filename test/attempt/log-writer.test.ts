@@ -17,7 +17,7 @@ function textOf(path: string): string | null {
   return found === null ? null : readRange(found.path, found.from, found.bytes).toString();
 }
 
-it("logs that were added are found, in one segment and without files of their own", () => {
+it("added logs are found, in one segment and without their own files", () => {
   const job = directory.file("many");
   const writer = new LogWriter(() => 0);
   const paths = Array.from({ length: 5000 }, (_, index) => join(job, `item-${index}/${1 + (index % 3)}.log`));
@@ -42,7 +42,7 @@ it("logs can be read before the writer is closed", () => {
   expect(writer.close()).toBe(0);
 });
 
-it("a log with a file of its own is found there", () => {
+it("a log with its own file is found there", () => {
   const job = directory.file("own");
   const writer = new LogWriter(() => 0);
   writer.add(join(job, "a/1.log"), Buffer.from("in the segment"));
@@ -79,7 +79,7 @@ it("a record that a killed process has written in part is ignored", () => {
   expect(findLog(join(job, "b/1.log"))).toBeNull();
 });
 
-it("a disk that refuses is reported to the next attempt, and what it refused is tried again in the end", () => {
+it("a full disk is reported to the next attempt, and what it refused is written again at the end", () => {
   const job = directory.file("refusing");
   const writer = new LogWriter(() => 0);
   writeFileSync(job, "in the way");

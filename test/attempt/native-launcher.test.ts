@@ -1,6 +1,6 @@
 /** What only the native launcher promises: it outlives the runner to clean up, and the runner outlives it. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Ended, LaunchSpec } from "../../src/attempt/launch.ts";
@@ -17,7 +17,7 @@ describe.runIf(KINDS.includes("native"))("the native launcher", () => {
     expect(runsHere("/nowhere/redrive-launcher")).toBe(false);
   });
 
-  test("ends everything, daemons too, when the runner is killed with -9", async () => {
+  test("ends everything, even daemons, when the runner is killed with -9", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "daemon.sh"), "trap '' TERM; echo $$ > daemon; while :; do sleep 0.05; done");
     const spec = specOf(
@@ -32,7 +32,7 @@ describe.runIf(KINDS.includes("native"))("the native launcher", () => {
     await eventually(() => expect([launcher, ...pids].filter(isAlive)).toEqual([]));
   });
 
-  test("answers over a closing line until the last command has ended", async () => {
+  test("keeps answering over a closing connection until the last command has ended", async () => {
     const folder = temporaryFolder();
     const line = openLine();
     line.child.stdin.write(
@@ -44,13 +44,13 @@ describe.runIf(KINDS.includes("native"))("the native launcher", () => {
     expect(line.ends.get(1)).toMatchObject({ exitCode: 5, stdout: { inline: Buffer.from("bye\n") } });
   });
 
-  test("leaves at once when nothing runs", async () => {
+  test("exits at once when nothing runs", async () => {
     const line = openLine();
     line.child.stdin.end();
     expect(await line.exitCode).toBe(0);
   });
 
-  test("ignores the signals that a terminal sends to everybody", async () => {
+  test("ignores the signals that a terminal sends to all its processes", async () => {
     const line = openLine();
     line.child.stdin.write(askFrame(1));
     await eventually(() => expect(line.pids.has(1)).toBe(true)); // it is up
@@ -60,7 +60,7 @@ describe.runIf(KINDS.includes("native"))("the native launcher", () => {
     await eventually(() => expect(line.ends.get(2)?.exitCode).toBe(6));
   });
 
-  test("takes frames in pieces of any size", async () => {
+  test("reads frames in pieces of any size", async () => {
     const folder = temporaryFolder();
     const line = openLine();
     const frames = Buffer.concat([1, 2, 3].map((id) => frame(id, outputsOf(folder, id, `cat; exit ${id}`))));
@@ -71,7 +71,7 @@ describe.runIf(KINDS.includes("native"))("the native launcher", () => {
     expect([1, 2, 3].map((id) => line.ends.get(id)?.exitCode)).toEqual([1, 2, 3]);
   });
 
-  test("refuses a frame that is too large and goes on after it", async () => {
+  test("refuses a frame that is too large and continues after it", async () => {
     const folder = temporaryFolder();
     const line = openLine();
     const header = Buffer.alloc(9);
@@ -85,7 +85,7 @@ describe.runIf(KINDS.includes("native"))("the native launcher", () => {
     expect(line.ends.get(77)).toMatchObject({ startError: "EMSGSIZE", startStage: "command" });
   });
 
-  test("refuses a frame that makes no sense and goes on after it", async () => {
+  test("refuses an invalid frame and continues after it", async () => {
     const line = openLine();
     const broken = frame(1, specOf(temporaryFolder(), ":"));
     broken.writeUInt32LE(0x7fffffff, 18); // more text than the frame holds
@@ -116,23 +116,70 @@ describe.runIf(KINDS.includes("native"))("the native launcher", () => {
     expect(ended).toMatchObject({ startError: "ENOEXEC", startStage: "command" });
   });
 
-  test("answers for a request larger than a frame without sending it", async () => {
+  test("answers a request larger than a frame without sending it", async () => {
     const stdin = Buffer.alloc(FRAME_BYTES_MAX);
     const ended = await launcherOf("native").launch(specOf(temporaryFolder(), "cat", { stdin })).ended;
     expect(ended).toMatchObject({ startError: "EMSGSIZE", startStage: "command" });
   });
 
-  test("keeps empty files for the next launch when asked to", async () => {
+  test("creates no file for little output of a short command", async () => {
     const folder = temporaryFolder();
-    const spec = specOf(folder, "exit 0", { keepEmptyFiles: true });
-    const launcher = launcherOf("native");
-    await launcher.launch(spec).ended;
-    expect([existsSync(spec.stdoutPath), existsSync(spec.stderrPath)]).toEqual([true, true]);
-    const ended = await launcher.launch({ ...spec, argv: ["echo", "hi"] }).ended;
+    const watching = watch(folder);
+    const names: (string | null)[] = [];
+    watching.on("change", (_, name) => names.push(String(name)));
+    onTestFinished(() => watching.close());
+    const ended = await launcherOf("native").launch(specOf(folder, "echo hi", { argv: ["echo", "hi"] }))
+      .ended;
     expect(ended.stdout.inline?.toString()).toBe("hi\n");
+    writeFileSync(join(folder, "last"), "");
+    await eventually(() => expect(names).toContain("last"));
+    expect(names).not.toContain("out");
   });
 
-  test("when it dies, its commands are ended and told as ELAUNCHER, and the next launch works", async () => {
+  test("writes output to files from the start when they are to be kept", async () => {
+    const folder = temporaryFolder();
+    const spec = specOf(folder, "cat out; echo hi", { keepFiles: true });
+    const ended = await launcherOf("native").launch(spec).ended;
+    expect(ended.stdout.inline?.toString()).toBe("hi\n");
+    expect(readFileSync(spec.stdoutPath, "utf8")).toBe("hi\n");
+  });
+
+  test("reports whether a command wrote one of its report files", async () => {
+    const folder = temporaryFolder();
+    const launcher = launcherOf("native");
+    const env = {
+      REDRIVE_FAILURE_FILE: join(folder, "failure"),
+      REDRIVE_RESULT_FILE: join(folder, "result"),
+      REDRIVE_NOTES_FILE: join(folder, "notes"),
+    };
+    const run = async (script: string) =>
+      (await launcher.launch(specOf(folder, script, { env })).ended).hasReports;
+    expect(await run(":")).toBe(false);
+    for (const name of Object.keys(env)) expect(await run(`echo > "$${name}"`)).toBe(true);
+  });
+
+  test("finds a command again that has moved in the PATH", async () => {
+    const folder = temporaryFolder();
+    for (const name of ["a", "b"]) mkdirSync(join(folder, name));
+    const env = { PATH: `${join(folder, "a")}:${join(folder, "b")}:/usr/bin:/bin` };
+    const tool = (name: string) => {
+      writeFileSync(join(folder, name, "tool"), `#!/bin/sh\necho ${name}\n`, { mode: 0o755 });
+    };
+    const launcher = launcherOf("native");
+    const run = async (path = env.PATH) => {
+      const spec = specOf(folder, "", { argv: ["tool"], env: { PATH: path } });
+      return (await launcher.launch(spec).ended).stdout.inline?.toString();
+    };
+    tool("a");
+    expect([await run(), await run()]).toEqual(["a\n", "a\n"]);
+    rmSync(join(folder, "a", "tool"));
+    tool("b");
+    expect([await run(), await run()]).toEqual(["b\n", "b\n"]);
+    tool("a");
+    expect(await run(join(folder, "a"))).toBe("a\n");
+  });
+
+  test("ends its commands when it dies and reports them as ELAUNCHER, and the next launch works", async () => {
     const folder = temporaryFolder();
     const launcher = launcherOf("native");
     const before = new Set(listProcesses().map((entry) => entry.pid));

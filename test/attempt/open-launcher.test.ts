@@ -14,19 +14,19 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-test("the native launcher is opened when its binary runs, else the one that needs none", () => {
+test("the native launcher is used if its binary runs, else the one that needs none", () => {
   vi.stubEnv("REDRIVE_LAUNCHER", undefined);
   expect(openLauncher().kind).toBe(hasNative ? "native" : "spawn");
 });
 
-test("REDRIVE_LAUNCHER decides, and a wish that cannot be met is an error", () => {
+test("REDRIVE_LAUNCHER decides, and an unavailable launcher is an error", () => {
   vi.stubEnv("REDRIVE_LAUNCHER", "spawn");
   expect(openLauncher().kind).toBe("spawn");
   vi.stubEnv("REDRIVE_LAUNCHER", "/nowhere/redrive-launcher");
   expect(() => openLauncher()).toThrow(expect.objectContaining({ code: "usage" }));
 });
 
-test.runIf(hasNative)("the binary is compiled once and again when its source is newer", () => {
+test.runIf(hasNative)("the binary is compiled once, and again when its source is newer", () => {
   const folder = temporaryFolder();
   const binary = join(folder, "launcher", `${process.platform}-${process.arch}`, "redrive-launcher");
   expect(buildLauncher(folder)).toBe(true);
@@ -38,7 +38,7 @@ test.runIf(hasNative)("the binary is compiled once and again when its source is 
   expect(statSync(binary).mtimeMs).toBeGreaterThan(0);
 });
 
-test.runIf(hasNative)("an idle launcher that nobody closed keeps no runner alive", async () => {
+test.runIf(hasNative)("an idle launcher that nobody closed does not keep the runner alive", async () => {
   const folder = temporaryFolder();
   const outfile = join(folder, "runner.mjs");
   const spec = {

@@ -5,7 +5,7 @@ import { listProcesses, parsePs } from "../../src/attempt/process-list.ts";
 import { endTree } from "../../src/attempt/process-tree.ts";
 import { isAlive } from "./launch-kit.ts";
 
-test("a stranger who has the number of an ended command is left alone", async () => {
+test("an unrelated process with the id of an ended command is not ended", async () => {
   const stranger = await sleeper({});
   await endTree(0, 0, "some.1");
   await endTree(1, 0);
@@ -13,7 +13,7 @@ test("a stranger who has the number of an ended command is left alone", async ()
   expect(isAlive(stranger)).toBe(true);
 });
 
-test("a launch id ends its own processes only, not those whose id begins alike", async () => {
+test("a launch id ends its own processes only, not those whose id has the same prefix", async () => {
   const mine = await sleeper({ REDRIVE_LAUNCH_ID: "tree-test.1" });
   const alike = await sleeper({ REDRIVE_LAUNCH_ID: "tree-test.12" });
   await endTree(0, 5000, "tree-test.1");
@@ -22,20 +22,20 @@ test("a launch id ends its own processes only, not those whose id begins alike",
   expect(isAlive(alike)).toBe(false);
 });
 
-test("a process id that no longer exists is already ended", async () => {
+test("a process id that no longer exists has already ended", async () => {
   const pid = await sleeper({});
   await endTree(pid, 5000);
   expect(isAlive(pid)).toBe(false);
   await endTree(pid, 5000);
 });
 
-test("our own process is listed with its parent and group, and is never ended by its own mark", async () => {
+test("our own process is listed with its parent and group, and never ended by its own launch id", async () => {
   const own = listProcesses().find((entry) => entry.pid === process.pid);
   expect(own?.parent).toBe(process.ppid);
   expect(own?.hasLaunchId("no-such-launch.1")).toBe(false);
 });
 
-test("the table of ps is read with environments, zombies left out", () => {
+test("the table of ps is read with environments and without zombies", () => {
   const entries = parsePs(
     [
       "    1     0     1 Ss   /sbin/launchd",

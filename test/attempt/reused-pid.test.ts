@@ -8,7 +8,7 @@ vi.mock("../../src/attempt/process-list.ts", () => ({ listProcesses }));
 
 const PID = 4_000_001;
 
-test("a stranger who gets the number while a daemon of the command is waited for is left alone", async () => {
+test("an unrelated process that gets the id while a daemon of the command is awaited is not ended", async () => {
   const kill = vi.spyOn(process, "kill").mockReturnValue(true);
   onTestFinished(() => kill.mockRestore());
   const command = entry(PID, "first");

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { OpenAttempt, perform } from "../../src/attempt/handler.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
 
-it("an attempt during which the clock was set back took no negative time", async () => {
+it("an attempt during which the clock was set back has no negative duration", async () => {
   const item = {
     ref: 1,
     queue: "q",

@@ -52,8 +52,8 @@ test.each([
   expect(filled).toMatchObject({ message: expect.stringContaining("id-1") });
 });
 
-describe("an argument that cannot be meant is refused before anything runs", () => {
-  test("a variable that is not known is named, with those that are", () => {
+describe("an argument that cannot be intended is refused before anything runs", () => {
+  test("an unknown variable is named, with the known ones", () => {
     const error = thrownBy(() => compileCommand(["echo", "${itme.name}"]));
     expect(error).toBeInstanceOf(RedriveError);
     expect(error).toMatchObject({ code: "usage", message: expect.stringContaining('"itme"') });
@@ -68,7 +68,7 @@ describe("an argument that cannot be meant is refused before anything runs", () 
   );
 });
 
-test("in a command {} is the item", () => {
+test("{} in a command is the item", () => {
   const fill = compileCommand(["cp", "{}", "--to={}/${item_id}", "$${}"]);
   expect(fill({ item: "$(rm) 'x'", item_id: "1", index: 0 })).toEqual({
     ok: true,
@@ -98,11 +98,11 @@ test.each([
   expect(filled).toEqual({ ok: true, value: [value] });
 });
 
-test("one argument without its value fails the whole command", () => {
+test("one argument without a value fails the whole command", () => {
   expect(compileCommand(["echo", "{}", "${item.gone}"])(VARS)).toMatchObject({ ok: false });
 });
 
-test("whatever an item holds goes in as it is and is never read as a template again", () => {
+test("item data is inserted unchanged and never read as a template again", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const item = value as Json;

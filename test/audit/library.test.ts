@@ -160,6 +160,10 @@ const METHODS: Readonly<Record<string, Change | string>> = {
   "Groups.resolve": { leaves: "group_changed", act: ({ groups }, store) => groups.resolve(first(store)) },
   "Groups.reopen": { leaves: "group_changed", act: ({ groups }, store) => groups.reopen(first(store)) },
   "Groups.ignore": { leaves: "group_changed", act: ({ groups }, store) => groups.ignore(first(store)) },
+  "Groups.assign": {
+    leaves: "groups_assigned",
+    act: ({ groups }, store) => groups.assign(first(store), "ann"),
+  },
   "Groups.note": { leaves: "group_changed", act: ({ groups }, store) => groups.note(first(store), "seen") },
   "Groups.merge": {
     leaves: "groups_merged",

@@ -100,6 +100,11 @@ const CHANGES: {
     leaves: "group_changed",
     call: (client, store) => client.call("POST /groups/{group}/ignore", { params: groupOf(store), body: {} }),
   },
+  "POST /groups/{group}/assign": {
+    leaves: "groups_assigned",
+    call: (client, store) =>
+      client.call("POST /groups/{group}/assign", { params: groupOf(store), body: { assignee: "ann" } }),
+  },
   "POST /groups/{group}/notes": {
     leaves: "group_changed",
     call: (client, store) =>
@@ -335,7 +340,7 @@ async function served(store: Stocked) {
   return { client, secret, server, url };
 }
 
-test("every route that is no GET is in the table", () => {
+test("every route other than GET is in the table", () => {
   const names = Object.keys(ROUTES).filter((name) => !name.startsWith("GET "));
   expect(Object.keys(CHANGES).sort()).toEqual(names.sort());
 });

@@ -20,7 +20,7 @@ function folderOf(where: string): string {
 }
 
 describe("the code map", () => {
-  it("names only files that are there", () => {
+  it("names only existing files", () => {
     expect(rows.length).toBeGreaterThan(20);
     const missing = rows.flatMap(({ folder, named }) =>
       named.filter((name) => !["", "src", folder].some((base) => existsSync(join(ROOT, base, name)))),
@@ -37,7 +37,7 @@ describe("the code map", () => {
     );
   });
 
-  it("the table of invariants names only files that are there", () => {
+  it("the table of invariants names only existing files", () => {
     const table = page.slice(page.indexOf("## Invariants"), page.indexOf("## Decisions"));
     const named = [...table.matchAll(/`([a-z][\w/*-]*\/[\w*/-]+\.ts)`/g)].map((match) => match[1] ?? "");
     expect(named.length).toBeGreaterThan(8);

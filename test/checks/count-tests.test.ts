@@ -41,7 +41,7 @@ describe("the count of CI", () => {
     expect(count(report, 1)).toEqual({ line: "5 passed, 1 failed\n", status: 1 });
   });
 
-  it("is never good when the run was not, or when nothing ran", () => {
+  it("is never good if the run was not, or if nothing ran", () => {
     const report = { numPassedTests: 5, numFailedTests: 0, testResults: [] };
     expect(count(report, 137)).toEqual({ line: "5 passed, 1 failed\n", status: 1 });
     expect(count(undefined, 1)).toEqual({ line: "0 passed, 1 failed\n", status: 1 });

@@ -13,7 +13,7 @@ const documents = [
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
 describe("the documents", () => {
-  it.each(documents)("every link of %s leads somewhere", (path) => {
+  it.each(documents)("every link of %s has a target", (path) => {
     const links = [...read(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
     const broken = links.filter((target) => !/^https?:/.test(target) && !leadsSomewhere(path, target));
     expect(broken).toEqual([]);

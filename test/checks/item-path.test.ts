@@ -36,13 +36,13 @@ describe("the path of one item", () => {
     expect(mapFiles.length).toBeLessThanOrEqual(MAP_FILES_MAX);
   });
 
-  it("through a retry adds little", () => {
+  it("through a retry is not much longer", () => {
     expect(retryFiles.length).toBeGreaterThan(5);
     expect(retryFiles.filter((file) => mapFiles.includes(file))).toEqual([]);
     expect(new Set(retryFiles).size).toBeLessThanOrEqual(RETRY_FILES_MAX);
   });
 
-  it("names only files that are there, each imported by one before it", () => {
+  it("names only existing files, each imported by one before it", () => {
     const all = [...mapFiles, ...retryFiles];
     const starts = [mapFiles[0], retryFiles[0]];
     const lost = all.filter((file, index) => !starts.includes(file) && !isReached(file, all.slice(0, index)));

@@ -6,7 +6,7 @@ const LINES_MAX = 400;
 const sources = readSources();
 
 describe("the files of src/", () => {
-  it("every file opens with a comment that says what it is", () => {
+  it("every file opens with a comment that describes it", () => {
     const wrong = sources.filter(({ text }) => !/^\/\*\*?\s+\S/.test(text));
     expect(wrong.map((source) => source.path)).toEqual([]);
   });
@@ -22,11 +22,11 @@ describe("the files of src/", () => {
   });
 
   it("file names are kebab-case", () => {
-    const wrong = sources.filter(({ path }) => !/^([a-z0-9-]+\/)*[a-z0-9-]+\.ts$/.test(path));
+    const wrong = sources.filter(({ path }) => !/^([a-z0-9-]+\/)*[a-z0-9-]+\.tsx?$/.test(path));
     expect(wrong.map((source) => source.path)).toEqual([]);
   });
 
-  it("nothing is left for later", () => {
+  it("nothing is marked as unfinished", () => {
     const wrong = sources.filter(({ text }) => /\b(TODO|FIXME|XXX)\b/.test(text));
     expect(wrong.map((source) => source.path)).toEqual([]);
   });

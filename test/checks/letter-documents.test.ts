@@ -65,7 +65,7 @@ describe("the page about settings", () => {
     return forms.flatMap(({ properties }) => Object.keys(properties));
   }
 
-  it("has every key of redrive.yml, in a row of its own", () => {
+  it("has every key of redrive.yml, in its own row", () => {
     const { fix } = schema.$defs;
     const sections = [
       "dlq",
@@ -86,7 +86,7 @@ describe("the page about settings", () => {
     expect(withoutWord(settings, Object.keys(fix.properties.match.properties))).toEqual([]);
   });
 
-  it("has no key that the schema does not know", () => {
+  it("has no key that is not in the schema", () => {
     const rows = [...settings.matchAll(/^\| `([a-z_]+)` \| .*\|$/gm)].map(([, key = ""]) => key);
     const known = keysOfSettings();
     expect(rows.length).toBeGreaterThan(10);
@@ -97,7 +97,7 @@ describe("the page about settings", () => {
 describe("the page about managing letters", () => {
   const flagsOf = async (command: string) =>
     (await everyHelp(command))[0]?.flags.filter((flag) => !SHARED.includes(flag)) ?? [];
-  it("has every word that selects letters, and every option of list, edit and retry, in a row", async () => {
+  it("has every option that selects letters, and every option of list, edit and retry, in a row", async () => {
     for (const command of ["dlq list", "dlq edit", "dlq retry"]) {
       const flags = await flagsOf(command);
       expect(flags).toEqual(expect.arrayContaining(["--filter", "--older-than"]));
@@ -147,7 +147,7 @@ describe("the page about dead letters", () => {
 });
 
 describe("the page about groups", () => {
-  it("has every mask, with the reason that the code gives and an example that gets it", () => {
+  it("has every mask, with the reason in the code and a matching example", () => {
     const rows = [...groups.matchAll(/^\| `<([a-z]+)>` \| `([^`]+)` \| (.*) \|$/gm)].map(
       ([, mask = "", example = "", reason = ""]) => ({ mask, example, reason }),
     );
@@ -178,8 +178,8 @@ it("the page about exchange has every format", () => {
   expect(IMPORT_FORMATS.filter((format) => !exchange.includes(format))).toEqual([]);
 });
 
-describe("the page about troubles", () => {
-  it("has a section for every error type, and says what the code says about its class and judgement", () => {
+describe("the page about troubleshooting", () => {
+  it("has a section for every error type, with its class and eligibility from the code", () => {
     const sections = [...trouble.matchAll(/^### (\w+)$/gm)].map(([, title]) => title);
     expect(sections.slice(0, ERROR_TYPE_NAMES.length)).toEqual(ERROR_TYPE_NAMES);
     const rows = [...trouble.matchAll(/^\| \[(\w+)\]\(#(\w+)\) \| (\w+) \| (.*) \|$/gm)];
@@ -194,7 +194,7 @@ describe("the page about troubles", () => {
     );
   });
 
-  it("every section of an error type says which command to use", () => {
+  it("every section of an error type has a command to use", () => {
     const sections = trouble.slice(0, trouble.indexOf("## Situations")).split(/^### /m).slice(1);
     const mute = sections.filter((text) => !/redrive \w+|retry --force|Read the message/.test(text));
     expect(mute.map((text) => text.split("\n")[0])).toEqual([]);

@@ -50,7 +50,7 @@ describe("the public surface", () => {
     expect(root.length).toBeLessThanOrEqual(45);
   });
 
-  it("every name is declared in the file that it is taken from", () => {
+  it("every name is declared in the file that it is exported from", () => {
     expect(names.filter((name) => declaration(name) === undefined)).toEqual([]);
   });
 

@@ -25,7 +25,7 @@ export interface Import {
 /** Every TypeScript file of src/. */
 export function readSources(): readonly Source[] {
   return readdirSync(SRC, { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".ts"))
+    .filter((path) => /\.tsx?$/.test(path))
     .sort()
     .map((path) => {
       const text = readFileSync(join(SRC, path), "utf8");

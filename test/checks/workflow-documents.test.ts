@@ -29,7 +29,7 @@ describe("the page about workflows", () => {
     expect(missing).toEqual([]);
   });
 
-  it("has every variable that is there without being made", () => {
+  it("has every built-in variable", () => {
     const fields = Object.entries({
       map: MAP_FIELDS,
       error: ERROR_FIELDS,

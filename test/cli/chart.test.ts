@@ -32,7 +32,7 @@ test("columns get wider where there is room, but never too wide", () => {
   expect(wide[0]).toBe("8 │         ███");
 });
 
-test("the least is never shown as nothing", () => {
+test("the smallest count is never shown as nothing", () => {
   expect(bar(1, 1_000_000, { widthMax: 10, blocks: true })).toBe("▏");
   expect(bar(1, 1_000_000, { widthMax: 10, blocks: false })).toBe("#");
   expect(bar(0, 10, { widthMax: 10, blocks: true })).toBe("");

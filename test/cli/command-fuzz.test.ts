@@ -1,6 +1,6 @@
 /**
- * Every command over broken stores, broken servers and broken input: the answer is a sentence and a documented exit code,
- * never a stack trace. `npm run fuzz:commands` is the long form.
+ * Runs every command with broken stores, servers and input: it prints a message and exits with a documented code,
+ * never with a stack trace. `npm run fuzz:commands` is the long form.
  */
 import { expect, it, onTestFinished } from "vitest";
 import { SLOW_SERVERS, startServers } from "../../bench/commands/broken-servers.mjs";

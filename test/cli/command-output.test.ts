@@ -16,8 +16,8 @@ const small = (text: string) => ({
   stdout: { bytes: text.length, inline: Buffer.from(text) },
 });
 
-describe("what successful commands printed", () => {
-  it("is written whole and in order, also where a large one comes first", async () => {
+describe("the output of successful commands", () => {
+  it("is written completely and in order, even if a large one comes first", async () => {
     const stdout = new PassThrough();
     const output = new CommandOutput(stdout, beside);
     const log = directory.file("1.log");
@@ -29,7 +29,7 @@ describe("what successful commands printed", () => {
     expect(stdout.read()?.toString()).toBe("large\nsecond\nthird\n");
   });
 
-  it("is copied from its file, byte for byte, when the log has only parts of it", async () => {
+  it("is copied from its file, byte for byte, if the log has only parts of it", async () => {
     const path = directory.file("whole");
     const bytes = Buffer.alloc(3_000_001, "line\n");
     writeFileSync(path, bytes);
@@ -46,19 +46,19 @@ describe("what successful commands printed", () => {
     await until("the file is closed", () => !isOpen(fd));
   });
 
-  it("is reported as not whole when the disk had no room for it", () => {
+  it("is reported as incomplete if the disk was full", () => {
     const output = new CommandOutput(new PassThrough(), beside);
     output.print(item, { kind: "succeeded", stdout: { bytes: 9, lost: "The disk was full." } });
     expect(notes).toEqual(["The output of a may be incomplete. The disk was full."]);
   });
 
-  it("is not written when nobody wants it", () => {
+  it("is not written if nobody wants it", () => {
     const stdout = new PassThrough();
     new CommandOutput(stdout, null).print(item, small("hidden\n"));
     expect(stdout.read()).toBeNull();
   });
 
-  it("leaves nothing behind on stdout, however often the runner had to wait", async () => {
+  it("is complete on stdout, however often the runner had to wait", async () => {
     const stdout = new PassThrough({ highWaterMark: 1024 });
     const output = new CommandOutput(stdout, beside);
     const listeners = () => stdout.eventNames().map((name) => [name, stdout.listenerCount(name)]);

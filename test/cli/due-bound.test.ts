@@ -1,4 +1,4 @@
-/** What a worker with `--drain` waits for, leaves and says. */
+/** The waits of a worker with `--drain`, the items that it leaves, and what it reports. */
 import { describe, expect, it } from "vitest";
 import { dueBound, leftText, waitingText } from "../../src/cli/render/worker-screen.ts";
 import type { Waiting } from "../../src/runner/run-options.ts";
@@ -11,8 +11,8 @@ function boundOf(withinMs: number) {
   return { bound: dueBound(withinMs, (one) => told.push(one)), told };
 }
 
-describe("a bound of what is waited for", () => {
-  it("leaves what is due later, when a second look finds the same", () => {
+describe("the limit of a worker's wait", () => {
+  it("leaves items that are due later, if a second poll finds the same", () => {
     const { bound, told } = boundOf(60_000);
     bound.waiting(wait(60_001));
     expect(bound.signal.aborted).toBe(false);
@@ -22,7 +22,7 @@ describe("a bound of what is waited for", () => {
     expect(told).toEqual([]);
   });
 
-  it("looks again when another worker has given something back, or something came, between two looks", () => {
+  it("polls again if an item was released or added between two polls", () => {
     const { bound } = boundOf(60_000);
     bound.waiting(wait(3_600_000, 1));
     bound.waiting(wait(3_600_000, 2));
@@ -32,7 +32,7 @@ describe("a bound of what is waited for", () => {
     expect(bound.left).toBeNull();
   });
 
-  it("waits for what is due at the bound, says so once for each due time, and nothing of a short wait", () => {
+  it("waits for items that are due at the limit, reports each due time once, and no short wait", () => {
     const { bound, told } = boundOf(60_000);
     const due = NOW + 60_000;
     for (const now of [NOW, NOW + 500, NOW + 58_000]) bound.waiting({ items: 3, nextDueAt: due, now });
@@ -42,7 +42,7 @@ describe("a bound of what is waited for", () => {
     expect(told.map(({ nextDueAt }) => nextDueAt - NOW)).toEqual([60_000, 20_000]);
   });
 
-  it("is told of in the words of what is in line", () => {
+  it("is reported with the words for items or receipts", () => {
     expect(waitingText(wait(25_000), { name: "orders", word: "item" })).toBe(
       "orders: waiting for 3 items; the next is due in 25.0 s, at 2030-01-31T09:00:25.000Z.",
     );

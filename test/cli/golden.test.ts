@@ -1,6 +1,6 @@
 /**
- * The help of every command, and that its examples parse: one golden file for each command, made from the definitions.
- * `npm run golden` writes them anew.
+ * Compares the help of every command with its golden file, and checks that its examples parse. `npm run golden`
+ * updates the files.
  */
 import { readdirSync } from "node:fs";
 import { PassThrough } from "node:stream";
@@ -14,7 +14,7 @@ import { say } from "../checks/help.ts";
 const FOLDER = fileURLToPath(new URL("golden/", import.meta.url));
 const all = (await everyCommand()).filter(({ command }) => !command.isHidden);
 
-/** The words of a command line as a shell splits them, without a comment, a pipe before it or a redirection after it. */
+/** Splits a command line like a shell, without a comment, a pipe before it or a redirection after it. */
 function wordsOf(line: string): readonly string[] {
   const command = line
     .replace(/ {2,}#.*$/, "")
@@ -33,7 +33,7 @@ describe.each(all)("redrive $words", ({ words, command }) => {
     await expect(stdout).toMatchFileSnapshot(`golden/${words.replace(" ", "-")}.txt`);
   });
 
-  it("has a summary in the imperative and examples whose words it takes", async () => {
+  it("has a summary in the imperative and examples with valid words", async () => {
     expect(command.summary).toMatch(/^[A-Z][a-z]+ .*\.$/);
     expect(command.examples.length).toBeGreaterThan(0);
     for (const example of command.examples) {
@@ -65,7 +65,7 @@ it("the program has the help of its golden file", async () => {
   await expect((await say("--help")).stdout).toMatchFileSnapshot("golden/redrive.txt");
 });
 
-it("the help of the program has the summary of every command that has no family", async () => {
+it("the help of the program has the summary of every command without a family", async () => {
   const help = (await say("--help")).stdout.replace(/\s+/g, " ");
   const alone = (await everyCommand()).filter(
     ({ words, command }) => !words.includes(" ") && !command.isHidden,

@@ -1,4 +1,4 @@
-/** Groups in words: states, ends of being ignored, and what helped before. */
+/** Renders groups as text: states, conditions of ignored groups, and earlier fixes. */
 import { describe, expect, test } from "vitest";
 import {
   fixLine,
@@ -47,11 +47,26 @@ const GROUP: GroupSummary = {
 };
 const SCREEN = { paint: paintFor({ isTty: false, env: {} }), columns: 100 };
 
-/** An edit of which only the plan and the author are looked at. */
+const LIST = { total: 1, next: null, leftOut: { open: 0, resolved: 0, ignored: 0 } };
+const NOTHING_OUTDATED = { letters: 0, algorithms: [] };
+
+test("the use of agents is a column of the list and a line of the group, if there were agents", () => {
+  const usage = { costUsd: 12.5, inputTokens: 41_000, outputTokens: 1000, turns: 17 };
+  const listed = (group: GroupSummary) => {
+    const screen = { ...SCREEN, now: AT, shown: [group], suggested: 0 };
+    return groupListText({ ...LIST, groups: [group], outdated: NOTHING_OUTDATED }, screen);
+  };
+  expect(listed({ ...GROUP, usage })).toMatch(/LETTERS +COST[\s\S]*1,200 +\$12\.50/);
+  expect(listed(GROUP)).not.toContain("COST");
+  const shown = groupText({ group: { ...GROUP, usage }, record: RECORD, samples: [] }, [], SCREEN);
+  expect(shown).toMatch(/Agents +\$12\.50 · 42k tokens · 17 turns/);
+});
+
+/** An edit of which only the plan and the author are read. */
 const edit = (plan: Operation["plan"]) => ({ id: "op-e", author: "bob", plan }) as unknown as Operation;
 
-describe("what helped", () => {
-  test("a retry, and how long after", () => {
+describe("an earlier fix", () => {
+  test("a retry, and how long after the failure", () => {
     expect(fixLine({ fix: FIX })).toBe(
       "2026-11-04 12:30  12 letters succeeded: retry op-x by ann unchanged, 5m 00s after they died",
     );
@@ -67,7 +82,7 @@ describe("what helped", () => {
     expect(fixText({ fix, edit: edit(plan) })).toBe(`edit op-e (${words}) by bob, then retry op-x`);
   });
 
-  test("an edit whose books are gone, a rule, and a retry that nobody wrote down", () => {
+  test("an edit whose operation is gone, a rule, and a retry without a record", () => {
     expect(fixText({ fix: { ...FIX, kind: "manual_fix", editId: "op-e" } })).toBe(
       "edit op-e by ann, then retry op-x",
     );
@@ -78,7 +93,7 @@ describe("what helped", () => {
     expect(fixText({ fix: bare })).toBe("a retry unchanged, 5m 00s after they died");
   });
 
-  test("most is best, and among equals the first", () => {
+  test("the most frequent one is the best, and among equals the first", () => {
     expect(
       bestFix([
         { count: 2, n: 1 },
@@ -90,7 +105,7 @@ describe("what helped", () => {
   });
 });
 
-describe("how a group stands", () => {
+describe("the state of a group", () => {
   test.each<[Partial<GroupRecord>, string]>([
     [{}, "open since 2026-11-04 12:30"],
     [{ state: "resolved", author: "ann" }, "resolved since 2026-11-04 12:30 by ann"],
@@ -110,7 +125,7 @@ describe("how a group stands", () => {
     );
   });
 
-  test("all of it, with what to do next", () => {
+  test("in full, with the next steps", () => {
     const record = { ...RECORD, notes: [{ at: AT, author: "ann", text: "call them" }] };
     const text = groupText({ group: GROUP, record, samples: ["i1", "i2"] }, [{ fix: FIX }], SCREEN);
     for (const part of [
@@ -147,7 +162,7 @@ describe("how a group stands", () => {
     expect(textOf({ fix: { ...edited } })).not.toContain("helped 20");
   });
 
-  test("without letters there is nothing to retry", () => {
+  test("without letters offers no retry", () => {
     const group = { ...GROUP, count: 0, jobs: [], state: "resolved" } as const;
     const text = groupText({ group, record: { ...RECORD, state: "resolved" }, samples: [] }, [], SCREEN);
     expect(text).toContain("Letters   none waiting");
@@ -171,7 +186,7 @@ describe("a list", () => {
     return groupListText({ ...given, total: shown.length }, screen);
   };
 
-  test("fits the terminal, says how many and what was left out", () => {
+  test("fits the terminal, and has the numbers of shown and omitted groups", () => {
     const text = textOf({});
     expect(text).toContain(
       "0123456789abcdef    1,200  open   2h 00m ago  1h 00m ago  orders +1  no answer\n",
@@ -182,7 +197,7 @@ describe("a list", () => {
     expect(Math.max(...narrow.slice(0, 2).map((line) => line.length))).toBeLessThanOrEqual(60);
   });
 
-  test("leaves other columns out before the title is cut to a few words", () => {
+  test("drops other columns before the title is cut to a few words", () => {
     const pattern = `CommandFailed::${"word ".repeat(20)}`;
     const text = textOf({ groups: [{ ...GROUP, pattern }] });
     expect(text).not.toContain("JOBS");
@@ -190,7 +205,7 @@ describe("a list", () => {
     expect(textOf({ groups: [{ ...GROUP, pattern }] }, 200)).toContain("orders +1");
   });
 
-  test("shows what came back", () => {
+  test("shows regressions", () => {
     expect(textOf({ groups: [{ ...GROUP, isRegression: true }] })).toContain("  regression  ");
   });
 
@@ -199,7 +214,7 @@ describe("a list", () => {
     expect(textOf({})).not.toContain("suggest");
   });
 
-  test("says when an older algorithm grouped letters, and with which command that is changed", () => {
+  test("reports that an older algorithm grouped letters, with the command that changes it", () => {
     const outdated = { letters: 1, algorithms: ["redrive-0"] };
     expect(textOf({ outdated } as Partial<typeof list>)).toContain(
       "1 letter was grouped by an older algorithm (redrive-0): redrive groups rebuild\n",

@@ -55,10 +55,10 @@ const paint = paintFor({ isTty: false, env: {} });
 const history = { moments: momentsOf(letter), events: [], groupCount: 4, group: null };
 const view = { paint, columns: 100, history };
 
-describe("a letter for a person", () => {
+describe("a letter as text", () => {
   const text = letterText(letter, view);
 
-  it("says what died, why, how often it was sent back, and who shares it", () => {
+  it("has what died, why, how often it was redriven, and who shares its group", () => {
     expect(text).toContain("2026-01-01T00:00:05.000Z: permanent: PermissionError");
     expect(text).toContain("0123456789abcdef, shared with 3 other letters");
     expect(text).toContain("Redriven  2 times");
@@ -72,7 +72,7 @@ describe("a letter for a person", () => {
     }
   });
 
-  it("pitfall 47: shows what evidence there was, on which machine, and where its copy is", () => {
+  it("pitfall 47: shows the evidence, its machine, and its copy", () => {
     const lines = text.split("\n").filter((line) => line.includes("evidence: "));
     expect(lines.map((line) => line.trim())).toEqual([
       "evidence: /tmp/shot.png (image/png, 20,480 bytes, sha256 9f86d081884c…, on robot-3, kept as /home/ana/.redrive/evidence/9f/9f86)",
@@ -88,7 +88,7 @@ describe("a letter for a person", () => {
     expect(text).not.toMatch(/line 5$/m);
   });
 
-  it("offers commands that can be typed, with what they need", () => {
+  it("offers complete commands that can be pasted", () => {
     expect(text).toContain("redrive dlq retry job-1 'order 7' --force");
     expect(text).toContain("redrive logs job-1 'order 7'");
   });
@@ -97,7 +97,7 @@ describe("a letter for a person", () => {
     expect(text).not.toContain("\u001b");
   });
 
-  it("names what else can be done: the group, an edit, giving it up", () => {
+  it("offers the group, an edit and a discard", () => {
     for (const command of [
       "redrive dlq list --job job-1 --group 0123456789abcdef",
       "redrive dlq edit 'order 7' --job job-1",
@@ -108,7 +108,7 @@ describe("a letter for a person", () => {
   });
 });
 
-describe("the story of a letter", () => {
+describe("the history of a letter", () => {
   const [first] = letter.failureHistory;
   if (first === undefined) throw new Error("it has a failure");
   const at = (minute: number) => Date.UTC(2026, 0, 1, 0, minute);
@@ -145,7 +145,7 @@ describe("the story of a letter", () => {
     return text.indexOf(part);
   };
 
-  it("stands in the order of its times, with who did what", () => {
+  it("is in chronological order, with authors", () => {
     const places = [
       "#1  ",
       "#2  ",
@@ -157,18 +157,18 @@ describe("the story of a letter", () => {
     expect(text).toContain("      second line");
   });
 
-  it("shows a change of the data as what was and what is, and only that", () => {
+  it("shows a change of the data as the old and new values only", () => {
     expect(text).toContain('      - path: "old.json"\n      + path: "new.json"\n');
     expect(text).not.toContain("- size");
   });
 
-  it("does not repeat a failure that was the same as the one before", () => {
+  it("does not repeat a failure that equals the previous one", () => {
     expect(text).toContain("the same as #1");
     const history = text.slice(index("History"), index("Changed from #2 to #3"));
     expect(history.match(/denied/g)).toHaveLength(1);
   });
 
-  it("says what changed from the last failure but one to the last", () => {
+  it("shows what changed between the last two failures", () => {
     const changed = text.slice(index("Changed from #2 to #3"), index("stderr"));
     expect(changed).toContain("exit code: 77 → 78");
     expect(changed).toContain("+ something new");

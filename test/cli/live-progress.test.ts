@@ -1,4 +1,4 @@
-/** What a person at a terminal sees of a run that is ended, of a worker, and of an item that is tried again. */
+/** The terminal output of a run that is ended, of a worker, and of an item that is retried. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ function openTerminal() {
 
 const CLEAR_BELOW = "\x1b[J";
 
-/** What is on the screen's last line: all after the last line end or clearing. */
+/** The last line of the screen: everything after the last line break or clear code. */
 function lastLine(shown: string): string {
   return shown.split("\n").at(-1)?.split(CLEAR_BELOW).at(-1) ?? "";
 }

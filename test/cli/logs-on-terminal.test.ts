@@ -1,4 +1,4 @@
-/** `redrive logs` on a terminal: what commands wrote cannot give it orders. */
+/** `redrive logs` on a terminal: the output of commands cannot control it. */
 import { expect, test } from "vitest";
 import { cleanLines } from "../../src/cli/render/log-lines.ts";
 import { openWorkshop } from "../journeys/workshop.ts";
@@ -29,7 +29,7 @@ test("control characters of an output are visible, and --raw prints the bytes", 
   expect(piped.stdout).toContain("\u001b]52;c;");
 });
 
-test("lines and tabs stay, and the ends of lines of Windows are ends of lines", () => {
+test("line breaks and tabs are kept, and CRLF is a line break", () => {
   expect(cleanLines("a\r\nb\tc\n")).toBe("a\nb\tc\n");
   const shown = cleanLines("a\u001b[2Jb\u202e");
   for (const order of ["\u001b", "\u202e"]) expect(shown).not.toContain(order);

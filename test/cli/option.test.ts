@@ -1,4 +1,4 @@
-/** Kinds of options: what each reads, and what it refuses with the name of the option. */
+/** Types of options: what each accepts, and what it refuses with the name of the option. */
 import { describe, expect, it } from "vitest";
 import {
   concurrency,
@@ -24,7 +24,7 @@ describe("options", () => {
   };
   const parse = (...words: string[]) => parseOptions(options, ...words);
 
-  it("a count is a whole number of at least the least", async () => {
+  it("a count is a whole number not below its minimum", async () => {
     expect(await parse("-j", "8", "--retries", "0")).toEqual({ slots: 8, again: 0, untilEmpty: false });
     for (const text of ["0", "-1", "1.5", "eight", "", " 3", "1e3", "99999999999999999999"]) {
       await expect(parse(`--concurrency=${text}`)).rejects.toMatchObject({
@@ -41,7 +41,7 @@ describe("options", () => {
       await expect(parse(`--part=${text}`)).rejects.toMatchObject({ code: "usage" });
   });
 
-  it("old names of options still work, and what was not given is absent", async () => {
+  it("old names of options still work, and options that were not given are absent", async () => {
     for (const old of ["--jobs", "--parallel", "--max-parallel"])
       expect(await parse(old, "3")).toEqual({ slots: 3, untilEmpty: false });
     expect(await parse("--max-retries", "4", "--drain")).toEqual({ again: 4, untilEmpty: true });
@@ -57,14 +57,14 @@ describe("options", () => {
     });
   });
 
-  it("a bad value of an option that takes none gets the hint", async () => {
+  it("an invalid value of an option gets its hint", async () => {
     await expect(parse("--limit", "many")).rejects.toMatchObject({
       message: expect.stringContaining('--limit: "many"'),
       hint: expect.stringContaining("--limit none"),
     });
   });
 
-  it("none removes a setting, and a list is separated by commas or given again", async () => {
+  it("none removes a setting, and a list is separated by commas or repeated", async () => {
     expect(await parse("--limit", "none", "--type", "a, b", "--type", "c")).toMatchObject({
       limit: null,
       types: ["a", "b", "c"],

@@ -1,4 +1,4 @@
-/** Trouble outside of Redrive, through the command line: the answer is a sentence, a code and a documented exit code. */
+/** Errors outside of Redrive: the command line prints a message and exits with a documented code. */
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -46,7 +46,7 @@ it.each(["garbage", "an error without fields"])(
   },
 );
 
-it("a home below a file is trouble of the store", async () => {
+it("a home below a file is a store error", async () => {
   const file = join(makeHome(), "file");
   writeFileSync(file, "");
   const { code, error } = await run(["queue", "create", "work"], join(file, "home"));
@@ -80,7 +80,7 @@ it.each([
   expect({ code, kind: error?.code }).toEqual({ code: 2, kind: "usage" });
 });
 
-it("a command that waits for another process prints that it waits, and why", async () => {
+it("a command that waits for another process reports the wait and its reason", async () => {
   const home = makeHome();
   await runCli(["queue", "create", "work"], streams(home));
   const database = new DatabaseSync(join(home, "redrive.db"));

@@ -45,13 +45,13 @@ describe("clean", () => {
     expect(clean("a\nb\r\nc\td\u2028e\rf")).toBe("a↵b↵c d↵e␍f");
   });
 
-  test("marks that turn the text around or hide in it are taken out, and emoji stay joined", () => {
+  test("characters that reverse or hide text are removed, and emoji stay joined", () => {
     expect(clean("user\u202egnp.exe \u200bx\ufeff")).toBe("usergnp.exe x");
     expect(clean("👩\u200d🚀")).toBe("👩\u200d🚀");
     expect(clean("half \ud83d pair")).toBe("half \ufffd pair");
   });
 
-  test("nothing that a terminal obeys is left of any text", () => {
+  test("no text keeps anything that a terminal obeys", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         expect(clean(text)).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u);
@@ -77,7 +77,7 @@ describe("width and fit", () => {
     expect(width(text)).toBe(columns);
   });
 
-  test("a text that fits is left alone, and a longer one ends with an ellipsis", () => {
+  test("a text that fits is unchanged, and a longer one ends with an ellipsis", () => {
     expect(cut("exactly", 7)).toBe("exactly");
     expect(cut("exactly", 6)).toBe("exact…");
     expect(cut("exactly", 1)).toBe("…");
@@ -95,7 +95,7 @@ describe("width and fit", () => {
     expect(cut(`a${"\u0301".repeat(1000)}`, 10).length).toBeLessThan(100);
   });
 
-  test("no text is ever wider than it may be", () => {
+  test("no text is ever wider than allowed", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 0, max: 30 }), (text, columns) => {
         expect(width(cut(text, columns))).toBeLessThanOrEqual(columns);

@@ -5,7 +5,7 @@ import { addCommand, command, type Given, type OptionSpec } from "../../src/cli/
 
 type Options = Readonly<Record<string, OptionSpec>>;
 
-/** The values that the words give. Rejects with the error that the person would see. */
+/** Returns the parsed values. Rejects with the error that a user would see. */
 export async function parseOptions<Set extends Options>(
   options: Set,
   ...words: string[]

@@ -32,7 +32,7 @@ describe("on a terminal", () => {
     ]);
   });
 
-  test("40 columns keep what matters most", () => {
+  test("40 columns keep the most important parts", () => {
     expect(linesOf(viewOf(), 40)).toEqual(["  412/2,000 done · 2 dead · ETA 9 s"]);
   });
 
@@ -42,19 +42,19 @@ describe("on a terminal", () => {
     ]);
   });
 
-  test("while the input streams in there is neither a bar nor an end in sight", () => {
+  test("while the input is still being read there is neither a bar nor an ETA", () => {
     const counts = { ...COUNTS, total: 1200, ready: 780, leased: 6 };
     expect(linesOf(viewOf({ counts, isTotalKnown: false }))).toEqual([
       "  412 done of 1,200 so far · 6 running · 3 retrying · 2 dead · 181/s",
     ]);
   });
 
-  test("an unsteady rate promises no end", () => {
+  test("an unsteady rate has no ETA", () => {
     expect(linesOf(viewOf({ rate: { perSecond: 181, isSteady: false } }))[0]).toMatch(/ · 181\/s$/);
     expect(linesOf(viewOf({ rate: null }))[0]).toMatch(/ · 2 dead$/);
   });
 
-  test("no more items retry than are in line", () => {
+  test("no more items are retrying than are ready", () => {
     const counts = { ...COUNTS, ready: 0 };
     expect(linesOf(viewOf({ counts }))[0]).not.toContain("retrying");
   });
@@ -71,7 +71,7 @@ describe("on a terminal", () => {
     expect(linesOf(viewOf({ counts }), 80, marks)[0]).toMatch(/^ {2}━━━x──── /);
   });
 
-  test("the item that runs longest has its own line once it is slow", () => {
+  test("the slowest item has its own line once it is slow", () => {
     const slowest = { name: "src/legacy/huge.md", attempt: 2, elapsedMs: 34_000 };
     expect(linesOf(viewOf({ slowest }))[1]).toBe("  slowest: src/legacy/huge.md (attempt 2, 34 s)");
     expect(linesOf(viewOf({ slowest: { ...slowest, attempt: 1 } }))[1]).toBe(
@@ -85,7 +85,7 @@ describe("on a terminal", () => {
     expect(linesOf(viewOf({ slowest }), 40)[1]).toBe("  slowest: src/deep/deep/deep… (3m 05s)");
   });
 
-  test("what everything waits for comes before the slowest item", () => {
+  test("the reason for a wait precedes the slowest item", () => {
     const slowest = { name: "a", attempt: 1, elapsedMs: 34_000 };
     const waiting = "The store /tmp/x.db cannot be written: the disk is full.";
     expect(linesOf(viewOf({ slowest, waiting }))[1]).toBe(`  waiting: ${waiting}`);
@@ -100,7 +100,7 @@ describe("on a terminal", () => {
       ...change,
     });
 
-    test("have a line each, with their steps below each other", () => {
+    test("have one line each, with aligned steps", () => {
       const agents = [agent("src/a.ts", { elapsedMs: 65_000 }), agent("README.md", { attempt: 2 })];
       expect(linesOf(viewOf({ agents, attemptsMax: 3 })).slice(1)).toEqual([
         "  src/a.ts   step 1 of 2: shell: npm test  (1m 05s)",
@@ -108,7 +108,7 @@ describe("on a terminal", () => {
       ]);
     });
 
-    test("of an item that was redriven are not told to have more attempts than there are", () => {
+    test("of a redriven item do not show more attempts than allowed", () => {
       const agents = [agent("a", { attempt: 4 })];
       expect(linesOf(viewOf({ agents, attemptsMax: 3 }))[1]).toMatch(/\(attempt 4, 3 s\)$/);
     });
@@ -133,24 +133,24 @@ describe("on a terminal", () => {
     expect(linesOf(viewOf({ counts: none, isTotalKnown: false, rate: null, retrying: 0 }))).toEqual([]);
   });
 
-  test("after the last item there is no rate and nothing that runs", () => {
+  test("after the last item there is no rate and no running item", () => {
     const over = { ...COUNTS, ready: 0, leased: 0, done: 1998 };
     expect(linesOf(viewOf({ counts: over, retrying: 0 }))).toEqual(["  ━━━━━━━━  1,998/2,000 done · 2 dead"]);
   });
 
-  test("without an answer of the store there is only what is waited for", () => {
+  test("without an answer of the store only the reason for the wait is shown", () => {
     expect(linesOf(viewOf({ counts: null }))).toEqual([]);
     expect(linesOf(viewOf({ counts: null, waiting: "locked" }))).toEqual(["  waiting: locked"]);
   });
 
-  test("the data of an item cannot command the terminal", () => {
+  test("the data of an item cannot control the terminal", () => {
     const slowest = { name: "a\x1b[2J\nb\x07", attempt: 1, elapsedMs: 34_000 };
     const lines = linesOf(viewOf({ slowest, label: "\x1b]0;x\x07" }), 140);
     expect(lines.join("")).not.toMatch(/\p{Cc}/u);
     expect(lines[1]).toContain("a␛[2J↵b␇");
   });
 
-  test.each([1, 5, 20, 40, 60, 80, 100, 120, 200])("nothing is as wide as %i columns", (columns) => {
+  test.each([1, 5, 20, 40, 60, 80, 100, 120, 200])("nothing is wider than %i columns", (columns) => {
     const slowest = { name: "日本語".repeat(99), attempt: 12, elapsedMs: 34_000 };
     const counts = { ...COUNTS, total: 1_234_567, ready: 1_000_000, dead: 12_345, skipped: 6789 };
     const agents = [{ ...slowest, step: "step 1 of 2: shell: 日本語" }];
@@ -173,11 +173,11 @@ describe("on a terminal", () => {
 });
 
 describe("in a log", () => {
-  test("a line says it all in words", () => {
+  test("a line has everything in words", () => {
     expect(plainLine(viewOf())).toBe("redrive: 412 of 2,000 done, 2 dead, 3 retrying, 8 running, 181/s");
   });
 
-  test("what is nought is left out, and what is waited for is said", () => {
+  test("zero counts are omitted, and the reason for a wait is included", () => {
     const counts = { ...COUNTS, dead: 0, total: 1200, skipped: 4 };
     const view = viewOf({
       counts,
@@ -192,7 +192,7 @@ describe("in a log", () => {
   });
 });
 
-test("a time that changes all the time has whole seconds", () => {
+test("a time that changes constantly has whole seconds", () => {
   expect([0, 1499, 34_000, 59_400, 59_600, 185_000, 7_620_000].map(secondsText)).toEqual([
     "1 s",
     "1 s",

@@ -1,4 +1,4 @@
-/** Feeds the meter with what was finished at each second. */
+/** Reports the number of finished items after each second. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { RateMeter } from "../../src/cli/render/progress-state.ts";
@@ -10,28 +10,28 @@ function meterOf(...finishedAtSecond: number[]): RateMeter {
   return meter;
 }
 
-test("there is no rate before something was finished in a second", () => {
+test("there is no rate before something has finished in a second", () => {
   expect(meterOf().rate()).toBeNull();
   expect(meterOf(400).rate()).toBeNull();
   expect(meterOf(400, 400, 400).rate()).toBeNull();
 });
 
-test("what was finished before the run does not count", () => {
+test("items that finished before the run do not count", () => {
   expect(meterOf(1000, 1020).rate()).toEqual({ perSecond: 20, isSteady: false });
 });
 
-test("a rate is steady when it was watched for some seconds and items", () => {
+test("a rate is steady after some seconds and items", () => {
   expect(meterOf(0, 1, 2, 3).rate()?.isSteady).toBe(false);
   expect(meterOf(0, 2, 4, 6).rate()?.isSteady).toBe(true);
 });
 
-test("a change of pace is all that counts after the window", () => {
+test("after the window only the new pace counts", () => {
   const fast = Array.from({ length: 31 }, (_, second) => second * 100);
   const slow = Array.from({ length: 11 }, (_, second) => 3000 + (second + 1) * 5);
   expect(meterOf(...fast, ...slow).rate()?.perSecond).toBeCloseTo(5);
 });
 
-test("while nothing finishes the rate sinks", () => {
+test("the rate decreases while nothing finishes", () => {
   const fast = Array.from({ length: 31 }, (_, second) => second * 100);
   const meter = meterOf(...fast);
   meter.add(130_000, 3000);
@@ -44,7 +44,7 @@ test("slow items are measured over the last ten of them", () => {
   expect(meter.rate()).toEqual({ perSecond: 1 / 60, isSteady: true });
 });
 
-test("letters that go back to work make it start anew", () => {
+test("a redrive restarts the measurement", () => {
   expect(meterOf(0, 50, 100, 60).rate()).toBeNull();
   expect(meterOf(0, 50, 100, 60, 61).rate()?.perSecond).toBe(1);
 });

@@ -40,7 +40,7 @@ function watch(options: Partial<ProgressTerminal & ProgressWork> = {}) {
   return { screen, clock, store, progress, pass };
 }
 
-/** Everything that can happen without time passing has happened. */
+/** Lets everything happen that does not need time. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -90,7 +90,7 @@ test("the lines are rewritten in place as the counters change", async () => {
   expect(screen.text).toBe("  ━━━━────  49/100 done · 2 running · 1 dead");
 });
 
-test("the store is asked at most once for each redraw, and the screen is written only when something changed", async () => {
+test("the store is read at most once for each redraw, and the screen is written only if something changed", async () => {
   const { screen, store, progress, pass } = watch();
   await pass(100);
   const before = { asked: store.asked, raw: screen.raw };
@@ -105,7 +105,7 @@ test("the store is asked at most once for each redraw, and the screen is written
   expect(progress.finished).toBe(5000);
 });
 
-test("the end leaves nothing of the lines and asks the store no more", async () => {
+test("the end removes the lines and reads the store no more", async () => {
   const { screen, clock, store, progress, pass } = watch();
   progress.started(itemOf(1), 1);
   await pass(5000);
@@ -136,7 +136,7 @@ test("the end waits for the store's answer and does not draw it", async () => {
   expect(screen.raw).toBe("");
 });
 
-test("the slowest item is the one that started first of those that run", async () => {
+test("the slowest item is the running one that started first", async () => {
   const { screen, progress, pass } = watch();
   progress.started(itemOf(1), 1);
   await pass(1000);
@@ -148,7 +148,7 @@ test("the slowest item is the one that started first of those that run", async (
   expect(screen.text).toContain("slowest: file-2.md (attempt 2, 4 s)");
 });
 
-test("an attempt whose end was stale is forgotten when its slot is used again", async () => {
+test("an attempt with a stale end is forgotten when its slot is used again", async () => {
   const { screen, progress, pass } = watch();
   progress.started(itemOf(1), 1);
   await pass(4000);
@@ -167,7 +167,7 @@ test("the late end of an attempt does not hide the next one of the same item", a
   expect(screen.text).toContain("slowest: file-1.md (attempt 2, 4 s)");
 });
 
-test("an item of several fields is called by its id if the id is one of them, else by its content", async () => {
+test("an item with several fields is called by its id if that is one of them, else by its content", async () => {
   const { screen, progress, pass } = watch();
   progress.started(itemOf(1, { itemId: "src/a.md", data: { path: "src/a.md", size: 3 } }), 1);
   await pass(4000);
@@ -192,7 +192,7 @@ test("an item that failed is retrying until it runs again", async () => {
   expect(progress.finished).toBe(0);
 });
 
-test("the rate and the end are told once they are steady", async () => {
+test("rate and ETA are shown once they are steady", async () => {
   const { screen, store, pass } = watch();
   await settled();
   for (let second = 1; second < 3; second += 1) {
@@ -206,7 +206,7 @@ test("the rate and the end are told once they are steady", async () => {
   expect(screen.text).toContain("10/s · ETA 7 s");
 });
 
-test("the total is taken for what it is while the input streams in", async () => {
+test("the total is final only when the input was read completely", async () => {
   let isComplete = false;
   const { screen, pass } = watch({ isTotalKnown: async () => isComplete });
   await pass(100);
@@ -216,7 +216,7 @@ test("the total is taken for what it is while the input streams in", async () =>
   expect(screen.text).toContain("0/100 done");
 });
 
-test("a parked queue says what it waits for and how long", async () => {
+test("a parked queue shows the reason and the length of the wait", async () => {
   const { screen, progress, pass } = watch();
   progress.settled(itemOf(1), settlementOf(itemOf(1), { kind: "park", delayMs: 20_000 }), FAILED);
   await pass(8000);
@@ -225,7 +225,7 @@ test("a parked queue says what it waits for and how long", async () => {
   expect(screen.text).not.toContain("waiting");
 });
 
-test("trouble with the store is shown until it is over", async () => {
+test("a store failure is shown until it is over", async () => {
   const { screen, progress, pass } = watch();
   progress.trouble(new RedriveError("store_full", "The store x.db cannot be written: the disk is full."));
   await pass(100);
@@ -235,7 +235,7 @@ test("trouble with the store is shown until it is over", async () => {
   expect(screen.text).toBe("  ────────  0/100 done · 2 running");
 });
 
-test("a store that cannot count leaves the last numbers standing", async () => {
+test("a store that cannot count leaves the last numbers", async () => {
   const { screen, store, progress, pass } = watch();
   await pass(100);
   Object.defineProperty(store, "counts", {
@@ -248,7 +248,7 @@ test("a store that cannot count leaves the last numbers standing", async () => {
   expect(screen.text).toBe("  ────────  0/100 done · 2 running\n  slowest: file-1.md (5 s)");
 });
 
-test("the clock goes on while the store does not answer", async () => {
+test("the clock continues while the store does not answer", async () => {
   let isStuck = false;
   const count = () => (isStuck ? new Promise<ProgressCounts>(() => undefined) : Promise.resolve(START));
   const { screen, progress, pass } = watch({ count });
@@ -260,7 +260,7 @@ test("the clock goes on while the store does not answer", async () => {
   expect(screen.text).toContain("slowest: file-1.md (4 s)");
 });
 
-test("notes and output scroll by above the lines", async () => {
+test("notes and output scroll above the lines", async () => {
   const { screen, progress, pass } = watch();
   progress.note("before");
   progress.started(itemOf(1), 1);
@@ -273,7 +273,7 @@ test("notes and output scroll by above the lines", async () => {
   expect(screen.text).toBe("before\nStopping.\noutput of a command");
 });
 
-test("output without a line break at its end is not overwritten", async () => {
+test("output without a final line break is not overwritten", async () => {
   const { screen, progress, pass } = watch();
   progress.suspend(() => screen.write("first"), false);
   await pass(100);
@@ -286,7 +286,7 @@ test("output without a line break at its end is not overwritten", async () => {
   expect(screen.text).toBe("first\nsecond\nthird\nnote");
 });
 
-test("a terminal that was made narrower is cleaned all the same", async () => {
+test("a terminal that became narrower is still cleared", async () => {
   const { screen, progress, pass } = watch();
   progress.note("before");
   progress.started(itemOf(1), 1);
@@ -298,7 +298,7 @@ test("a terminal that was made narrower is cleaned all the same", async () => {
   expect(screen.text).toBe("before");
 });
 
-test("a terminal that does not tell its width is taken for one of 80 columns", async () => {
+test("a terminal without a width counts as 80 columns", async () => {
   const { screen, pass } = watch({ columns: () => 0 });
   await pass(100);
   expect(screen.text).toBe("  ────────  0/100 done · 2 running");
@@ -322,7 +322,7 @@ test("a log gets a line after 10 s and then every 30 s", async () => {
   expect(screen.raw.split("\n")).toHaveLength(3);
 });
 
-test("a log is told of trouble at once, but not each time it comes back", async () => {
+test("a log reports a store failure at once, but not each time it returns", async () => {
   const { screen, progress, pass } = watch({ isLive: false });
   const full = new RedriveError("store_full", "The disk\nis full.");
   for (let times = 0; times < 5; times += 1) {

@@ -1,4 +1,4 @@
-/** The words of --group: signatures, beginnings, names and merged groups become signatures, or are refused. */
+/** The values of --group: signatures, prefixes, names and merged groups become signatures, or are refused. */
 import { expect, test } from "vitest";
 import { checkSelection, selectionIn } from "../../src/cli/selection.ts";
 import { A, B, GroupKit } from "../redrive/group-kit.ts";
@@ -9,7 +9,7 @@ async function kitWithGroups(): Promise<GroupKit> {
   return kit;
 }
 
-test("beginnings, names and whole signatures are signatures, beside everything else", async () => {
+test("prefixes, names and complete signatures are signatures, beside everything else", async () => {
   const { engine } = await kitWithGroups();
   const flags = {
     groups: ["aaa", "storage", "ffffffffffffffff"],
@@ -23,7 +23,7 @@ test("beginnings, names and whole signatures are signatures, beside everything e
   expect(await selectionIn(engine, {})).toEqual({ filter: {} });
 });
 
-test("a merged group is the one that its letters are in", async () => {
+test("a merged group means the group that has its letters", async () => {
   const { engine } = await kitWithGroups();
   await engine.correct({ from: A, to: B, pattern: "storage", author: "ann" });
   expect(await selectionIn(engine, { groups: ["aaa", A] })).toEqual({ filter: { signatures: [B, B] } });

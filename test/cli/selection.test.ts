@@ -1,4 +1,4 @@
-/** The words that select letters: understood, or refused. Nothing that is not understood ever means "all". */
+/** The options that select letters. Invalid input never means "all". */
 import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
 import {
   checkSelection,
@@ -40,7 +40,7 @@ const WRONG = [
 describe("a selection", () => {
   const select = async (...words: string[]) => checkSelection(await parseOptions(selectionOptions, ...words));
 
-  test("is the filter that its words say", async () => {
+  test("is the filter of its options", async () => {
     const words = ["--type", "timeout,CommandFailed", "--class", "Outage", "--state", "dead,Resolved"];
     const more = ["--older-than", "2h", "--attempts", "2..5", "--eligible", "--search", "Connection"];
     expect(await select(...words, ...more, "--filter", "item.size > 3")).toEqual({
@@ -68,24 +68,24 @@ describe("a selection", () => {
     expect(await select("--attempts", attempts)).toEqual({ filter });
   });
 
-  test("every state that a letter can be in is all of them, and the words of others are understood", async () => {
+  test("all states of a letter are accepted, with the names of other products", async () => {
     expect((await select("--state", "all")).filter.states).toEqual(
       expect.arrayContaining(["dead", "ready", "leased", "discarded", "done"]),
     );
     expect((await select("--state", "Failed,queued")).filter.states).toEqual(["dead", "ready"]);
   });
 
-  it("invariant 10: a filter that cannot be understood is an error, never everything", async () => {
+  it("invariant 10: an invalid filter is an error, never everything", async () => {
     for (const word of WRONG)
       await expect(select(word), word).rejects.toMatchObject({ code: "filter_invalid" });
   });
 
-  test("a duration that is none is refused", async () => {
+  test("an invalid duration is refused", async () => {
     await expect(select("--older-than", "yesterday")).rejects.toMatchObject({ code: "usage" });
   });
 });
 
-describe("which job is meant", () => {
+describe("the job of a command", () => {
   let bench: Workbench;
 
   beforeEach(async () => {
@@ -106,7 +106,7 @@ describe("which job is meant", () => {
   type Bulk = Parameters<typeof resolveBulk>;
   const bulk = (words: Bulk[1], options?: Bulk[2]) => resolveBulk(bench.engine, words, options);
 
-  it("is the one that is named, however it is named, unless two contradict", async () => {
+  it("is the named one, however it is named, unless two names contradict", async () => {
     expect((await jobFrom(bench.engine, QUEUE, {}))?.id).toBe(QUEUE);
     expect((await jobFrom(bench.engine, `name of ${QUEUE}`, { job: QUEUE, queue: QUEUE }))?.id).toBe(QUEUE);
     expect(await jobFrom(bench.engine, undefined, {})).toBeNull();
@@ -116,7 +116,7 @@ describe("which job is meant", () => {
     });
   });
 
-  it("is the only one with letters; of several the error lists each with its number", async () => {
+  it("is the only one with letters; if there are several, the error lists them with their numbers", async () => {
     await expect(onlyJobWithLetters(bench.engine)).rejects.toMatchObject({ code: "item_not_found" });
     await buryIn(QUEUE, "a", "b");
     expect((await bulk({})).job.id).toBe(QUEUE);
@@ -138,7 +138,7 @@ describe("which job is meant", () => {
     });
   });
 
-  it("for a command on closed letters is the only one that has such", async () => {
+  it("for a command on resolved letters is the only one with such letters", async () => {
     await buryIn(QUEUE, "a", "b");
     await buryIn("job-2", "c");
     await bench.operate("discard", ["a"]);
@@ -163,7 +163,7 @@ describe("which job is meant", () => {
     });
   });
 
-  it("an expression that makes no sense is refused before anything is looked at", async () => {
+  it("an invalid expression is refused before anything is read", async () => {
     await expect(bulk({ name: "nobody", where: "itm.x >" })).rejects.toMatchObject({
       code: "filter_invalid",
     });

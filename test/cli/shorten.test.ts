@@ -15,7 +15,7 @@ describe("a text that is too wide", () => {
   });
 });
 
-describe("texts that are too wide stay apart", () => {
+describe("texts that are too wide stay distinguishable", () => {
   test.each([
     ["at the end", [`${URL_ERROR}422`, `${URL_ERROR}500`, `${URL_ERROR}400`], 30],
     [

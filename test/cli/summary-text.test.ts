@@ -54,7 +54,7 @@ test("a job without failures is one line", () => {
   expect(textOf({ total: 1, succeeded: 1, durationMs: 20 })).toBe("1 of 1 succeeded · 20 ms");
 });
 
-test("what was discarded is said, and counts as ended", () => {
+test("discarded letters are mentioned, and count as ended", () => {
   const text = textOf({ succeeded: 390, discarded: 10 });
   expect(text).toBe("390 of 400 succeeded · 10 discarded · 12.3 s · 32/s");
 });
@@ -64,15 +64,15 @@ test("a resumed job has the share and the rate of its latest run", () => {
   expect(textOf({}, { finishedInRun: 0 })).toBe("400 of 400 succeeded · none in this run · 12.3 s");
 });
 
-test("a job that was resumed has no rate for who did not see the run", () => {
+test("a resumed job has no rate for a reader that did not see the run", () => {
   expect(textOf({ isResumed: true })).toBe("400 of 400 succeeded · latest run 12.3 s");
 });
 
-test("an input without items is said to be one", () => {
+test("an input without items is reported as such", () => {
   expect(textOf({ total: 0, succeeded: 0 })).toBe("Nothing to do: the input has no items.");
 });
 
-test("deaths come with their causes, largest first, and what to type next", () => {
+test("deaths have their causes, largest first, and the next commands", () => {
   expect(textOf(DEATHS, { sampleItemId: "src/a.md" })).toBe(
     `361 of 1,400 succeeded · 1,037 dead · 2 skipped · 12.3 s · 113/s
 
@@ -90,7 +90,7 @@ Next:
   );
 });
 
-test("40 columns cut the causes and keep the commands whole", () => {
+test("40 columns cut the causes and keep the commands complete", () => {
   expect(textOf(DEATHS, { columns: 40 })).toBe(
     `361 of 1,400 succeeded · 1,037 dead
 2 skipped · 12.3 s · 113/s
@@ -108,13 +108,13 @@ Next:
   );
 });
 
-test("one death is told in the singular", () => {
+test("one death is written in the singular", () => {
   const text = textOf({ total: 2, succeeded: 1, dead: 1, groups: groupsOf([1, "Timeout::x"]) });
   expect(text).toContain("1 of 2 succeeded · 1 dead · 12.3 s\n\nThe failure:\n  Timeout\n    1  x\n");
   expect(text).toContain("retry it");
 });
 
-test("many deaths of one cause are told to be so", () => {
+test("many deaths of one cause are summarised", () => {
   expect(textOf({ dead: 7, succeeded: 393, groups: groupsOf([7, "Timeout::x"]) })).toContain(
     "All with the same failure:\n  Timeout\n    7  x\n",
   );
@@ -132,7 +132,7 @@ test.each([
   expect(lines).toContain(`  ${more}`);
 });
 
-test("an interrupted job says how many remain and how to go on", () => {
+test("an interrupted job has the number of remaining items and the command that resumes it", () => {
   expect(textOf({ status: "interrupted", succeeded: 122, remaining: 278 })).toBe(
     `Interrupted.
 122 of 400 succeeded · 278 remain · 12.3 s · 9.9/s
@@ -143,11 +143,11 @@ Next:
   expect(textOf({ status: "interrupted", succeeded: 399, remaining: 1 })).toContain("resume: 1 remains");
 });
 
-test("an interrupted job whose input was not read to its end can go on though nothing remains", () => {
+test("an interrupted job with unread input can be resumed though nothing remains", () => {
   expect(textOf({ status: "interrupted" })).toMatch(/redrive resume convert-7h2k9m4x {3}resume$/);
 });
 
-test("a stopped job says why", () => {
+test("a stopped job has the reason", () => {
   const stopReason = "5 items died, and max_failures is 5";
   const stopped = { ...DEATHS, status: "stopped", remaining: 3 } as const;
   expect(textOf(stopped, { stopReason })).toMatch(/^Stopped: 5 items died, and max_failures is 5\.\n361 of/);
@@ -160,7 +160,7 @@ test("a stopped job says why", () => {
   expect(textOf(stopped)).toMatch(/redrive resume .*resume: 3 remain\n.*dlq list.*\n.*dlq retry/);
 });
 
-test("a workflow's letters are run again by going on, which reduces and merges too", () => {
+test("a workflow's letters are retried by resume, which also reduces and merges", () => {
   const dead = { total: 2, succeeded: 1, dead: 1, groups: groupsOf([1, "Timeout::x"]) };
   const text = textOf({ ...dead, kind: "workflow" });
   expect(text).toMatch(/redrive resume convert-7h2k9m4x +retry it, and finish the job$/);
@@ -169,22 +169,22 @@ test("a workflow's letters are run again by going on, which reduces and merges t
   expect(stopped.match(/redrive resume/g)).toHaveLength(1);
 });
 
-test("a job that still runs is not offered to be resumed or retried", () => {
+test("a running job is not offered to be resumed or retried", () => {
   const text = textOf({ ...DEATHS, status: "running", remaining: 9 });
   expect(text).toMatch(/^Running\.\n/);
   expect(text).toContain("redrive dlq list --job convert-7h2k9m4x");
   expect(text).not.toMatch(/redrive (resume|dlq retry)/);
 });
 
-describe("what others wrote", () => {
-  test("reaches the terminal clean", () => {
+describe("data from outside", () => {
+  test("is cleaned for the terminal", () => {
     const groups = groupsOf([2, "Unknown::\x1b[2Jboom\x07\nnext"]);
     const text = textOf({ dead: 2, status: "stopped", groups }, { stopReason: "\x1b[31mred" });
     expect(text.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
     expect(text).toContain("  Unknown\n    2  ␛[2Jboom␇↵next");
   });
 
-  test("an item's id is quoted for the shell, or its command is left out", () => {
+  test("an item's id is quoted for the shell, or its command is omitted", () => {
     const inspect = (sampleItemId: string) =>
       /redrive dlq inspect (.*?) {3}/.exec(textOf(DEATHS, { sampleItemId }))?.[1];
     expect(inspect("it's $(a).md")).toBe("'it'\\''s $(a).md'");
@@ -213,7 +213,7 @@ test("colours change nothing but the colour", () => {
   expect(stripVTControlCharacters(painted)).toBe(textOf(DEATHS));
 });
 
-describe("groups that are known", () => {
+describe("known groups", () => {
   const groups = groupsOf([5, "Timeout::no answer"], [3, "CommandFailed::known trouble"]);
   const dead = { dead: 8, total: 8, succeeded: 0 };
   const ignored = groups.map((group, index) => ({
@@ -221,7 +221,7 @@ describe("groups that are known", () => {
     state: index === 1 ? ("ignored" as const) : ("open" as const),
   }));
 
-  test("one that is ignored is counted, and not shown", () => {
+  test("an ignored one is counted, and not shown", () => {
     const text = textOf({ ...dead, groups: ignored });
     expect(text).toContain("All with the same failure:\n  Timeout\n    5  no answer\n");
     expect(text).toContain("3 more in an ignored group: redrive groups list --state ignored");
@@ -229,7 +229,7 @@ describe("groups that are known", () => {
     expect(text).toContain("redrive dlq retry");
   });
 
-  test("when all are ignored, there is nothing to do next", () => {
+  test("if all are ignored, there is no next step", () => {
     const text = textOf({
       ...dead,
       groups: ignored.map((group) => ({ ...group, state: "ignored" as const })),
@@ -238,7 +238,7 @@ describe("groups that are known", () => {
     expect(text).not.toContain("Next:");
   });
 
-  test("one that came back says so", () => {
+  test("a regression is marked", () => {
     expect(
       textOf({
         ...dead,
@@ -247,7 +247,7 @@ describe("groups that are known", () => {
     ).toContain("  8  regression: no answer");
   });
 
-  test("what fixed it before is one line, and the command in it is never cut", () => {
+  test("an earlier fix is one line, and its command is never cut", () => {
     const fix = {
       at: 0,
       kind: "requeue",

@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<Row>[] = [
 
 const widest = (text: string) => Math.max(...text.split("\n").map(width));
 
-test("has what it needs where there is room", () => {
+test("has its natural width where there is room", () => {
   expect(table(ROWS, COLUMNS, 200)).toBe(
     [
       "ITEM                      JOB               N  MESSAGE",
@@ -34,21 +34,21 @@ test.each([140, 100, 80, 60, 46, 40, 30])("is never wider than %i columns", (col
   expect(widest(table(ROWS, COLUMNS, columns))).toBeLessThanOrEqual(columns);
 });
 
-test("cuts first what can be cut, and says so with an ellipsis", () => {
+test("first cuts what can be cut, with an ellipsis", () => {
   const text = table(ROWS, COLUMNS, 60);
   expect(text).toContain("a-much-lo");
   expect(text).toContain("…");
   expect(text).toContain("JOB");
 });
 
-test("then leaves out what is nice to have, the least needed first", () => {
+test("then drops optional columns, the least important first", () => {
   const narrow = table(ROWS, COLUMNS, 40);
   expect(narrow).not.toMatch(/ N /);
   expect(narrow).toContain("JOB");
   expect(table(ROWS, COLUMNS, 32)).not.toContain("JOB");
 });
 
-test("a column that must stay as it is stays, although the table gets too wide", () => {
+test("keeps a column that must not be cut, even if the table becomes too wide", () => {
   const stiff: Column<Row>[] = [{ title: "ITEM", value: (row) => row.id }, ...COLUMNS.slice(3)];
   expect(table(ROWS, stiff, 20)).toContain("a-much-longer-identifier");
 });

@@ -1,4 +1,4 @@
-/** `redrive worktrees`: what a person and a script are shown, and how the store decides what is needed. */
+/** `redrive worktrees`: its output for people and scripts, and how the store decides which worktrees are needed. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
@@ -88,14 +88,14 @@ describe("worktrees list", () => {
     expect(stdout).toMatch(/^JOB +STATE/);
   });
 
-  it("says that there are none", async () => {
+  it("reports that there are none", async () => {
     expect((await call("list", {}, false)).stdout).toBe("No worktrees.\n");
     expect((await call("list", {})).answer).toEqual({ worktrees: [] });
   });
 });
 
 describe("worktrees clean", () => {
-  it("leaves the worktree of a letter until the letter is gone", async () => {
+  it("keeps the worktree of a letter until the letter is gone", async () => {
     const path = await letter();
     await engine.changeJob("job-1", { status: "completed" });
     const { answer } = await call("clean", {});
@@ -121,7 +121,7 @@ describe("worktrees clean", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it("only says what it would do with --dry-run", async () => {
+  it("reports what it would do with --dry-run", async () => {
     const worktree = await job.acquire("one", 1);
     await job.release(worktree);
     await job.close();
@@ -133,7 +133,7 @@ describe("worktrees clean", () => {
     expect(stdout).toBe("Would remove 1 worktree and 0 branches.\n");
   });
 
-  it("removes what a job that has ended and was merged left, in one job or all", async () => {
+  it("removes what an ended and merged job left, in one job or all", async () => {
     const worktree = await job.acquire("one", 1);
     put(worktree.path, "x", "x");
     commit(worktree.path, "x");
@@ -149,7 +149,7 @@ describe("worktrees clean", () => {
     expect(git(workshop.top, "branch", "--list", "redrive*")).toBe("");
   });
 
-  it("keeps the branch of a job that was interrupted", async () => {
+  it("keeps the branch of an interrupted job", async () => {
     await job.release(await job.acquire("one", 1));
     await job.close();
     await call("clean", {});

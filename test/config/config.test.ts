@@ -32,13 +32,13 @@ async function limitAt(folder: string, more: { file?: string } = {}): Promise<nu
   return (await loadConfig({ cwd: join(root, folder), env, ...more })).dlq.maxItems;
 }
 
-describe("which file counts", () => {
-  test("without any, the defaults hold", async () => {
+describe("the settings file", () => {
+  test("without a file, the defaults apply", async () => {
     expect(await loadConfig({ cwd: join(root, "user/project"), env })).toBe(DEFAULT_CONFIG);
     expect(DEFAULT_CONFIG.dlq).toEqual({ maxItems: 10_000, retentionDays: 30, poisonAfter: 5, mirror: true });
   });
 
-  test("the file that is named comes before the variable, that before the nearest, that before the home", async () => {
+  test("--config precedes the variable, then the nearest file, then the home", async () => {
     const named = put("elsewhere/mine.yml", 1);
     const byVariable = put("elsewhere/variable.yml", 2);
     put("user/project/redrive.yml", 3);
@@ -52,7 +52,7 @@ describe("which file counts", () => {
     expect(await limitAt("elsewhere")).toBe(4);
   });
 
-  test("the nearest one above counts, and nothing beyond the project or the user's folder", async () => {
+  test("the nearest file above is used, but none beyond the project or the user's folder", async () => {
     put("redrive.yml", 1);
     put("user/redrive.yml", 2);
     expect(await limitAt("user")).toBe(2);
@@ -65,7 +65,7 @@ describe("which file counts", () => {
     expect(await limitAt("user/other")).toBe(2);
   });
 
-  test("a file that is named and not there is an error, never the defaults", async () => {
+  test("a named file that does not exist is an error, never the defaults", async () => {
     const loading = loadConfig({ cwd: root, env, file: "missing.yml" });
     await expect(loading).rejects.toMatchObject({ code: "usage" });
     await expect(loading).rejects.toThrow(/settings .*missing\.yml cannot be read/);
@@ -74,13 +74,13 @@ describe("which file counts", () => {
   });
 });
 
-describe("what a file says", () => {
+describe("the contents of a file", () => {
   async function read(text: string) {
     writeFileSync(join(root, "redrive.yml"), text);
     return loadConfig({ cwd: root, env, file: "redrive.yml" });
   }
 
-  test("an empty file leaves the defaults, and so does each key that is not there", async () => {
+  test("an empty file leaves the defaults, and so does each missing key", async () => {
     expect(await read("# nothing yet\n")).toEqual(DEFAULT_CONFIG);
     expect((await read("dlq: { mirror: false }")).dlq).toEqual({ ...DEFAULT_CONFIG.dlq, mirror: false });
   });
@@ -89,7 +89,7 @@ describe("what a file says", () => {
     expect((await read("dlq: { toxic_after: 3 }")).dlq.poisonAfter).toBe(3);
   });
 
-  test("every key of dlq is read; none is no limit, and a folder is meant from the file", async () => {
+  test("every key of dlq is read; none means no limit, and a folder is relative to the file", async () => {
     const config = await read(
       "dlq: { max_items: 20, retention_days: none, poison_after: 2, mirror: false, dir: letters }",
     );

@@ -4,7 +4,7 @@ import { readConfig } from "../../src/config/read-config.ts";
 
 const groupsOf = async (text: string) => (await readConfig(text, "r.yml")).groups;
 
-test("rules keep their order, and one word or a list is the same", async () => {
+test("rules keep their order, and one word means the same as a list of one", async () => {
   const text = `
 groups:
   - name: storage
@@ -55,7 +55,7 @@ test.each([
   await expect(reading).rejects.toThrow(`r.yml:${problem}`);
 });
 
-test("two rules of one name are refused", async () => {
+test("two rules with the same name are refused", async () => {
   const text = "groups:\n- { name: a, match: { text: x } }\n- { name: a, match: { text: y } }\n";
   await expect(readConfig(text, "r.yml")).rejects.toThrow(
     'r.yml:3:11: groups[1].name: the name "a" is already used by another group',

@@ -10,7 +10,7 @@ test("schema/redrive.schema.json is up to date (node scripts/write-schema.mjs)",
   expect(readFileSync(join(ROOT, "schema/redrive.schema.json"), "utf8")).toBe(schemaText());
 });
 
-test("it has every key, says what each means, and refuses others", () => {
+test("it has and describes every key, and refuses others", () => {
   const schema = configJsonSchema() as {
     properties: Record<string, unknown>;
     additionalProperties: boolean;

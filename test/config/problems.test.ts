@@ -17,7 +17,7 @@ async function problemsOf(text: string): Promise<string[]> {
   }
 }
 
-test("every problem is told at once, in the order of the lines, with what was probably meant", async () => {
+test("all problems are reported at once, in line order, with suggestions", async () => {
   const text = `dlq:
   max_itms: 10
   retention_days: soon
@@ -37,7 +37,7 @@ fixes:
   ]);
 });
 
-test("the message counts the problems, and says that nothing was done", async () => {
+test("the message has the number of problems, and says that nothing was changed", async () => {
   await expect(readConfig("dlq: { mirror: 3 }", "/x/redrive.yml")).rejects.toMatchObject({
     code: "usage",
     message:
@@ -54,7 +54,7 @@ describe("limits", () => {
   });
 });
 
-describe("a text that is no mapping", () => {
+describe("a text that is not a mapping", () => {
   test.each([
     ["[1, 2]", "r.yml:1:1: settings must be a mapping with keys such as dlq and fixes"],
     ["dlq: {", /^r\.yml:1:7: /],
@@ -110,7 +110,7 @@ describe("fixes", () => {
     expect(await problemsOf(fix(...lines))).toEqual([problem]);
   });
 
-  test("two fixes of the same name cannot be told apart", async () => {
+  test("two fixes with the same name are refused", async () => {
     const text = `${fix("match: { type: Timeout }", "patch: {a: 1}")}
   - { name: one, match: { type: Timeout }, patch: {a: 2} }`;
     expect(await problemsOf(text)).toEqual([

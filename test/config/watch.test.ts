@@ -19,8 +19,8 @@ async function problemsOf(text: string): Promise<string[]> {
   }
 }
 
-describe("what is watched", () => {
-  test("where nothing is set: every letter, open breakers, the store, every half hour", async () => {
+describe("the rules of alerts", () => {
+  test("default to every letter, open breakers and the store, every half hour", async () => {
     expect(await watchOf("{}")).toEqual(DEFAULT_WATCH);
     expect(await watchOf("watch: {}")).toEqual(DEFAULT_WATCH);
     expect(DEFAULT_WATCH.schedule).toBe("*/30 * * * *");
@@ -33,7 +33,7 @@ describe("what is watched", () => {
     );
   });
 
-  test("every key has its meaning", async () => {
+  test("every key has an effect", async () => {
     const watch = await watchOf(`watch:
   schedule: "0 * * * *"
   time_zone: Europe/Berlin
@@ -108,12 +108,12 @@ describe("what is watched", () => {
     });
   });
 
-  test("the cool-down of all is that of the rules that hold by default, too", async () => {
+  test("the common cool-down also applies to default rules", async () => {
     const { rules } = await watchOf("watch: { cool_down: 5m }");
     expect(new Set(rules.map(({ coolDownMs }) => coolDownMs))).toEqual(new Set([300_000]));
   });
 
-  test("rules that look for the same thing are told apart", async () => {
+  test("rules for the same condition are distinguished", async () => {
     const { rules } = await watchOf(
       "watch:\n  rules: [{ depth: 1 }, { depth: 1, severity: info }, { depth: 1, severity: critical }]",
     );
@@ -122,7 +122,7 @@ describe("what is watched", () => {
 });
 
 describe("mistakes", () => {
-  test("are told all at once, in the order of the lines, with what was probably meant", async () => {
+  test("are all reported at once, in line order, with suggestions", async () => {
     const text = `watch:
   shedule: "* * * * *"
   schedule: every hour

@@ -11,7 +11,7 @@ export function advanceTests(test: Declare): void {
 }
 
 function steps(test: Declare): void {
-  test("a step works on the letters that it names, and on no others", async (bench) => {
+  test("a step processes only the letters that it names", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await bench.begin("op-1", { kind: "discard", reason: "not ours" });
@@ -26,7 +26,7 @@ function steps(test: Declare): void {
     expect(await bench.engine.advance("op-1", { letters })).toMatchObject({ done: 2, refused: 0 });
   });
 
-  test("a letter that is named twice in a step is worked on once, as it was named first", async (bench) => {
+  test("a letter that is named twice in a step is processed once, with the first entry", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1", { kind: "edit" });
@@ -36,7 +36,7 @@ function steps(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ data: 1, revision: 2 });
   });
 
-  test("a letter that somebody has changed after its data was read is refused, whatever the kind", async (bench) => {
+  test("every kind refuses a letter that changed after its data was read", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1", { kind: "edit", filter: { itemIds: ["a"] } });
@@ -54,7 +54,7 @@ function steps(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ data: 1, revision: 2 });
   });
 
-  test("a letter that its step refuses is not touched, and the reason is kept", async (bench) => {
+  test("a letter that its step refuses stays unchanged, and the reason is stored", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
@@ -64,7 +64,7 @@ function steps(test: Declare): void {
     expect(await bench.engine.listRefusals("op-1")).toEqual([{ reason: "the schema says no", count: 1 }]);
   });
 
-  test("a step keeps the progress that comes with it, also one that works on nothing", async (bench) => {
+  test("a step stores the progress that it is given, even if it processes no letter", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
@@ -85,7 +85,7 @@ function steps(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ state: "done", attempts: 2 });
   });
 
-  test("of two operations on the same letters the second refuses what the first took", async (bench) => {
+  test("of two operations on the same letters, the second refuses what the first has taken", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1");
@@ -97,7 +97,7 @@ function steps(test: Declare): void {
     expect(await bench.item("b")).toMatchObject({ state: "discarded" });
   });
 
-  test("a letter that was restored after it was selected for deletion is refused", async (bench) => {
+  test("a letter that was restored after its selection for deletion is refused", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("discard");
@@ -120,7 +120,7 @@ function books(test: Declare): void {
   };
 
   for (const kind of OPERATION_KINDS) {
-    test(`invariant 7: a ${kind} accounts for all that it selected, at every step`, async (bench) => {
+    test(`invariant 7: a ${kind} accounts for all selected letters at every step`, async (bench) => {
       await prepare(bench, kind);
       const letterSequences = (await bench.engine.listSelected("op-1", { limit: 9 })).map(
         ({ letterSequence }) => letterSequence,
@@ -146,7 +146,7 @@ function books(test: Declare): void {
     });
   }
 
-  test("an operation that ended has the status and the time of its end", async (bench) => {
+  test("an ended operation has a status and an end time", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1", { kind: "discard" });
@@ -158,7 +158,7 @@ function books(test: Declare): void {
     expect(await bench.engine.listOperations({ open: true })).toEqual([]);
   });
 
-  test("a redrive counts those that came back with the failure that they had", async (bench) => {
+  test("a redrive counts the letters that failed again with the same failure", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c"], { signature: "s1" });
     await bench.operate("redrive");
@@ -171,7 +171,7 @@ function books(test: Declare): void {
 }
 
 function dueTimes(test: Declare): void {
-  test("a redrive may say how long its letters have to wait", async (bench) => {
+  test("a redrive can set how long its letters wait", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
@@ -180,7 +180,7 @@ function dueTimes(test: Declare): void {
     expect(await bench.lease(1)).toEqual([]);
   });
 
-  test("the wait since the burial grows with the number of redrives, and the last entry goes on", async (bench) => {
+  test("the wait since the burial grows with the number of redrives; the last entry repeats", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     const due = { delayMs: 0, sinceBurialMs: [1000, 5000] };
@@ -195,7 +195,7 @@ function dueTimes(test: Declare): void {
     }
   });
 
-  test("the longer of the two waits holds", async (bench) => {
+  test("the longer of the two waits applies", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     bench.clock.advance(4000);

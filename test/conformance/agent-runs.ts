@@ -62,7 +62,7 @@ export function agentRunTests(test: Declare): void {
     expect(await engine.listAgentRuns({ queue: QUEUE, session: "s-2", limit: 9 })).toEqual([]);
   });
 
-  test("costs add up without rounding, whatever became of the attempts", async (bench) => {
+  test("costs add up without rounding, whatever the outcomes of the attempts", async (bench) => {
     await bench.add("a", "b");
     await bench.registerHolder();
     const a1 = await bench.leaseOne();
@@ -84,7 +84,12 @@ export function agentRunTests(test: Declare): void {
     expect(await sums(bench, { by: "item", queue: QUEUE, refs: [ref] })).toEqual({ [ref]: 0.300000007 });
     expect(await sums(bench, { by: "attempt", ref })).toEqual({ 1: 0.3, 2: 0.000000007 });
     const [group] = await bench.engine.listGroups({ queue: QUEUE });
-    expect(await sums(bench, { by: "group", queue: QUEUE })).toEqual({ [group?.signature ?? ""]: 1 });
+    const signatures = [group?.signature ?? "", "0000000000000000"];
+    expect(await sums(bench, { by: "group", queue: QUEUE, signatures })).toEqual({
+      [signatures[0] ?? ""]: 1,
+    });
+    expect(await sums(bench, { by: "group", signatures: signatures.slice(1) })).toEqual({});
+    expect(await sums(bench, { by: "group", queue: "another", signatures })).toEqual({});
     const [all] = await bench.engine.sumAgentUsage({ by: "queue", queues: [QUEUE] });
     expect(all).toEqual({
       key: QUEUE,
@@ -102,7 +107,7 @@ export function agentRunTests(test: Declare): void {
     expect(await sums(bench, { by: "queue", queues: [QUEUE] })).toEqual({ [QUEUE]: 2 });
   });
 
-  test("a purge keeps what was spent", async (bench) => {
+  test("a purge keeps the recorded costs", async (bench) => {
     await bench.add("a");
     await bench.registerHolder();
     const lease = await bench.leaseOne();

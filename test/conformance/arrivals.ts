@@ -17,7 +17,7 @@ export function arrivalTests(test: Declare): void {
   const minute = (bench: Workbench, minutes: number) =>
     bench.clock.advance(Date.UTC(2026, 0, 1) + minutes * MINUTE_MS + 5000 - bench.clock.now());
 
-  test("burials are counted by stretches of time, and stretches without any are left out", async (bench) => {
+  test("burials are counted per interval, and intervals without burials are omitted", async (bench) => {
     await bench.registerHolder();
     minute(bench, 1);
     await bench.bury(["a", "b"]);
@@ -36,7 +36,7 @@ export function arrivalTests(test: Declare): void {
     ]);
   });
 
-  test("a stretch counts from the time that is asked for, as a whole", async (bench) => {
+  test("the interval of the requested time is counted as a whole", async (bench) => {
     await bench.registerHolder();
     minute(bench, 1);
     await bench.bury(["a"]);
@@ -48,7 +48,7 @@ export function arrivalTests(test: Declare): void {
     expect(await arrivals(bench, { since: bench.clock.now() })).toEqual([]);
   });
 
-  test("what waits shrinks when letters leave, what ever came does not", async (bench) => {
+  test("resolving letters lowers the number of waiting letters but not the number of arrivals", async (bench) => {
     await bench.registerHolder();
     minute(bench, 1);
     await bench.bury(["done", "discarded", "purged", "evicted", "stays"]);
@@ -67,7 +67,7 @@ export function arrivalTests(test: Declare): void {
     expect(await arrivals(bench)).toEqual([[1, 0, 5]]);
   });
 
-  test("a letter that dies again arrives again", async (bench) => {
+  test("a letter that dies again counts as a new arrival", async (bench) => {
     await bench.registerHolder();
     minute(bench, 1);
     await bench.bury(["a"]);
@@ -79,7 +79,7 @@ export function arrivalTests(test: Declare): void {
     ]);
   });
 
-  test("arrivals are counted by what their own death records say", async (bench) => {
+  test("arrivals are counted by the death records of the letters", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     minute(bench, 1);

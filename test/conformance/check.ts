@@ -4,11 +4,11 @@ import { buried, lost, released, retried, skipped, succeeded } from "../support/
 import { type Declare, QUEUE } from "./workbench.ts";
 
 export function checkTests(test: Declare): void {
-  test("an empty store has a clean bill", async (bench) => {
+  test("the check of an empty store finds no problem", async (bench) => {
     expect(await bench.engine.check()).toEqual([]);
   });
 
-  test("a store in the middle of everything has a clean bill", async (bench) => {
+  test("the check of a store with items in every state finds no problem", async (bench) => {
     await bench.registerHolder();
     await bench.registerHolder("holder-2");
     await bench.add("a", "b", "c", "d", "e", "f", "g");
@@ -24,7 +24,7 @@ export function checkTests(test: Declare): void {
     expect(await bench.engine.check()).toEqual([]);
   });
 
-  test("the store tells what is in it", async (bench) => {
+  test("the store reports its contents", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(buried(await bench.leaseOne()));
@@ -35,12 +35,12 @@ export function checkTests(test: Declare): void {
     expect(info.schemaVersion).toBeGreaterThan(0);
   });
 
-  test("the store's clock is the injected one", async (bench) => {
+  test("the store uses the injected clock", async (bench) => {
     bench.clock.advance(1234);
     expect(await bench.engine.now()).toBe(bench.clock.now());
   });
 
-  test("a closed store says that it is closed, and can be closed again", async (bench) => {
+  test("a closed store rejects calls, and can be closed again", async (bench) => {
     await bench.close();
     await bench.close();
     await expect(bench.engine.count(QUEUE)).rejects.toMatchObject({ code: "store_unavailable" });

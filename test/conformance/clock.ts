@@ -11,7 +11,7 @@ export function clockTests(test: Declare): void {
     ["back", -HOUR_MS],
     ["forward", HOUR_MS],
   ] as const) {
-    test(`a retry keeps its wait when the clock goes an hour ${name}`, async (bench) => {
+    test(`a retry keeps its wait when the clock moves an hour ${name}`, async (bench) => {
       await bench.registerHolder();
       await bench.add("a");
       await bench.settle(retried(await bench.leaseOne(), 6_000));
@@ -27,7 +27,7 @@ export function clockTests(test: Declare): void {
       expect(await bench.told("clock_stepped")).toHaveLength(1);
     });
 
-    test(`what is due, scheduled or leased stays so when the clock goes an hour ${name}`, async (bench) => {
+    test(`due, scheduled and leased items stay so when the clock moves an hour ${name}`, async (bench) => {
       await bench.registerHolder();
       await bench.registerHolder("holder-2");
       await bench.add("due", "leased");
@@ -48,7 +48,7 @@ export function clockTests(test: Declare): void {
 
 /** Tests for engines whose stores are persistent. */
 export function clockRestartTests(test: Declare): void {
-  test("a step while no process runs is found by the next one, once", async (bench) => {
+  test("a clock step while no process runs is detected once, by the next process", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(retried(await bench.leaseOne(), 6_000));
@@ -65,7 +65,7 @@ export function clockRestartTests(test: Declare): void {
 
 /** Tests for stores that several processes share. */
 export function sharedClockTests(test: Declare, join: (engine: Engine) => Promise<Engine>): void {
-  test("of two that see the same step of the clock one moves the waits", async (bench) => {
+  test("of two processes that detect the same clock step, one moves the waits", async (bench) => {
     const other = await join(bench.engine);
     try {
       await bench.registerHolder();

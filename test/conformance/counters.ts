@@ -18,12 +18,12 @@ async function countersOf({ engine }: Workbench, queue = QUEUE): Promise<Readonl
 }
 
 export function counterTests(test: Declare): void {
-  test("a store that nothing was done in has no counters", async (bench) => {
+  test("a new store has no counters", async (bench) => {
     await bench.add("a");
     expect(await bench.engine.listCounters()).toEqual([]);
   });
 
-  test("every end of an attempt is counted, and so is what follows from it", async (bench) => {
+  test("every end of an attempt is counted, with its consequences", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c");
     const step = async (end: typeof succeeded) => bench.settle(end(await bench.leaseOne()));
@@ -45,7 +45,7 @@ export function counterTests(test: Declare): void {
     });
   });
 
-  test("a redriven item counts how it ended, once", async (bench) => {
+  test("the outcome of a redriven item is counted once", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     const ends = [
@@ -64,7 +64,7 @@ export function counterTests(test: Declare): void {
     });
   });
 
-  test("a worker's own counters go up with its settlement, and not when its lease was lost", async (bench) => {
+  test("a worker's own counters increase with its settlement, but not after a lost lease", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -73,14 +73,14 @@ export function counterTests(test: Declare): void {
     expect(await countersOf(bench)).toEqual({ "attempts.succeeded": 1, pages: 2, expired: 1 });
   });
 
-  test("trouble with the store is counted when it is told of", async (bench) => {
+  test("a failed write is counted when it is reported", async (bench) => {
     const event = { type: "store_write_failed", data: { message: "full" } } as const;
     await bench.engine.changeJob(QUEUE, { event });
     await bench.engine.changeJob(QUEUE, { event });
     expect(await countersOf(bench)).toEqual({ store_write_failed: 2 });
   });
 
-  test("each queue counts for itself, and a purge takes nothing back", async (bench) => {
+  test("each queue has its own counters, and a purge does not lower them", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bench.bury(["a"]);
@@ -91,7 +91,7 @@ export function counterTests(test: Declare): void {
     expect(await countersOf(bench, "job-2")).toEqual({ "attempts.succeeded": 1 });
   });
 
-  test("letters that come from elsewhere were not worked here and count nothing", async (bench) => {
+  test("imported letters were not processed here and are not counted", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     const letter = await bench.letter("a");

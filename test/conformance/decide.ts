@@ -10,7 +10,7 @@ export function decideTests(test: Declare): void {
 }
 
 function editing(test: Declare): void {
-  test("an edit makes a revision, and what was there before is kept", async (bench) => {
+  test("an edit creates a revision and keeps the previous data", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     const at = bench.clock.now();
@@ -47,7 +47,7 @@ function editing(test: Declare): void {
       expect(await bench.item(itemId)).toMatchObject({ data: { fixed: itemId }, revision: 2 });
   });
 
-  test("data that equals the old makes no revision, and counts as done", async (bench) => {
+  test("an edit with equal data creates no revision and counts as done", async (bench) => {
     await bench.registerHolder();
     await bench.engine.add(QUEUE, [{ itemId: "a", data: { x: 1, y: [2] } }]);
     await bench.settle(buried(await bench.leaseOne()));
@@ -59,7 +59,7 @@ function editing(test: Declare): void {
     expect(await bench.told("dlq_item_amended")).toEqual([]);
   });
 
-  test("each amendment is told by an event of its own", async (bench) => {
+  test("each amendment has its own event", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     const first = await bench.edit("a", { data: 1 });
@@ -72,7 +72,7 @@ function editing(test: Declare): void {
     ]);
   });
 
-  test("a redriven letter is worked on with its new data, and keeps its place among the groups", async (bench) => {
+  test("a redriven letter is processed with its new data and stays in its group", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1" });
     await bench.edit("a", { data: { fixed: true } });
@@ -84,7 +84,7 @@ function editing(test: Declare): void {
     });
   });
 
-  test("a letter that is at work cannot be edited", async (bench) => {
+  test("a leased letter cannot be edited", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1", { kind: "edit" });
@@ -95,7 +95,7 @@ function editing(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ data: { name: "a" }, revision: 1 });
   });
 
-  test("intake compares with the data that an item came in with", async (bench) => {
+  test("intake compares with the original data of an item", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.edit("a", { data: { name: "A" } });
@@ -106,7 +106,7 @@ function editing(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ data: { name: "A" } });
   });
 
-  test("an item without amendments has none to list", async (bench) => {
+  test("an item without amendments has an empty list", async (bench) => {
     await bench.add("a");
     expect(await bench.engine.listAmendments((await bench.item("a")).ref)).toEqual([]);
     expect(await bench.engine.listAmendments(9999)).toEqual([]);
@@ -114,7 +114,7 @@ function editing(test: Declare): void {
 }
 
 function discarding(test: Declare): void {
-  test("a discarded letter is kept to be read, with who gave it up and why", async (bench) => {
+  test("a discarded letter can still be read, with its author and reason", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     bench.clock.advance(1000);
@@ -133,7 +133,7 @@ function discarding(test: Declare): void {
     });
   });
 
-  test("a discarded letter waits no more: it is in no group, no count of letters, and is not leased", async (bench) => {
+  test("a discarded letter no longer waits: groups and counts exclude it, and it is not leased", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.operate("discard", ["a"]);
@@ -144,7 +144,7 @@ function discarding(test: Declare): void {
     expect(await bench.lease(5)).toEqual([]);
   });
 
-  test("invariant 6: each letter that is discarded leaves an event, and the step another", async (bench) => {
+  test("invariant 6: each discarded letter has an event, and the step has one too", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1", { kind: "discard" });
@@ -159,7 +159,7 @@ function discarding(test: Declare): void {
 }
 
 function restoring(test: Declare): void {
-  test("a restored letter is the letter that it was, under the same burial", async (bench) => {
+  test("a restored letter has its old data and its old letter number", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     const before = await bench.letter("a");
@@ -182,7 +182,7 @@ function restoring(test: Declare): void {
     expect((await bench.letter("a"))?.resolution).toMatchObject({ kind: "requeue" });
   });
 
-  test("each letter that comes back is told of, and the step too", async (bench) => {
+  test("each restored letter has an event, and the step has one too", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1" });
     await bench.operate("discard");

@@ -36,7 +36,7 @@ async function purge(bench: Workbench): Promise<void> {
 export function deleteJobTests(test: Declare): void {
   const step = { author: AUTHOR, itemsMax: 2 };
 
-  test("a deleted job is gone with its items, events, operations and counters, in steps of any size", async (bench) => {
+  test("a deleted job is removed with its items, events, operations and counters, in steps of any size", async (bench) => {
     await richJob(bench);
     await purge(bench);
     const { engine } = bench;
@@ -60,7 +60,7 @@ export function deleteJobTests(test: Declare): void {
     expect((await bench.item("kept", "other")).state).toBe("ready");
   });
 
-  test("its id and name can be used again, and its groups are remembered", async (bench) => {
+  test("the id and name of a deleted job can be used again, and its groups are kept", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.engine.unregisterHolder("holder-1");
@@ -79,7 +79,7 @@ export function deleteJobTests(test: Declare): void {
     expect(await bench.letterIds()).toEqual(["a"]);
   });
 
-  test("a job with letters, also closed ones, is not deleted", async (bench) => {
+  test("a job with letters, even resolved ones, is not deleted", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.engine.unregisterHolder("holder-1");
@@ -93,7 +93,7 @@ export function deleteJobTests(test: Declare): void {
     expect(await bench.letterIds({ states: ["discarded"] })).toEqual(["b"]);
   });
 
-  test("a job whose holder is alive, or that has a leased item, is not deleted", async (bench) => {
+  test("a job with a living holder or a leased item is not deleted", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const refused = () =>
@@ -105,7 +105,7 @@ export function deleteJobTests(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ state: "leased" });
   });
 
-  test("a queue is not deleted as a job, and an unknown job is not found", async ({ engine }) => {
+  test("a queue cannot be deleted as a job, and an unknown job is not found", async ({ engine }) => {
     await engine.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
     await expect(engine.deleteJob("q", step)).rejects.toMatchObject({ code: "illegal_move" });
     await expect(engine.deleteJob("nowhere", step)).rejects.toMatchObject({ code: "job_not_found" });

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { Declare } from "./workbench.ts";
 
 export function documentTests(test: Declare): void {
-  test("a document is there with its version once it was written", async ({ engine }) => {
+  test("a written document can be read with its version", async ({ engine }) => {
     expect(await engine.readDocument("watch/state")).toBeNull();
     expect(await engine.writeDocument("watch/state", { seen: 0, body: { depth: [1, "ü"] } })).toBe(true);
     expect(await engine.readDocument("watch/state")).toEqual({ version: 1, body: { depth: [1, "ü"] } });
@@ -12,7 +12,7 @@ export function documentTests(test: Declare): void {
     expect(await engine.readDocument("watch")).toBeNull();
   });
 
-  test("who saw another version changes nothing", async ({ engine }) => {
+  test("a write with an old version changes nothing", async ({ engine }) => {
     expect(await engine.writeDocument("copy/a", { seen: 1, body: 1 })).toBe(false);
     expect(await engine.readDocument("copy/a")).toBeNull();
     await engine.writeDocument("copy/a", { seen: 0, body: 1 });
@@ -20,7 +20,7 @@ export function documentTests(test: Declare): void {
     expect(await engine.readDocument("copy/a")).toEqual({ version: 1, body: 1 });
   });
 
-  test("of many that write at once, after the same look, one does", async ({ engine }) => {
+  test("of many writes with the same version, one succeeds", async ({ engine }) => {
     const writers = [1, 2, 3, 4, 5].map((body) => engine.writeDocument("copy/a", { seen: 0, body }));
     const won = (await Promise.all(writers)).filter((isWritten) => isWritten);
     expect(won).toHaveLength(1);

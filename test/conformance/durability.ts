@@ -26,7 +26,7 @@ export function durabilityTests(test: Declare): void {
     document: await engine.readDocument("watch/one"),
   });
 
-  test("invariant 2: all that was acknowledged is there after the store was opened again", async (bench) => {
+  test("invariant 2: everything acknowledged is there after the store is reopened", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c");
     const [a, b, c] = await bench.lease(3);
@@ -39,7 +39,7 @@ export function durabilityTests(test: Declare): void {
     expect(await everything(bench)).toEqual(before);
   });
 
-  test("pauses, ordering keys, holds, gates, rates and documents are there after the store was opened again", async (bench) => {
+  test("pauses, ordering keys, holds, gates, rates and documents are there after the store is reopened", async (bench) => {
     await bench.registerHolder();
     const more = { priority: "high", orderingKey: "l", name: "n", expiresAt: bench.clock.now() + 9 } as const;
     await bench.engine.add(QUEUE, [
@@ -67,7 +67,7 @@ export function durabilityTests(test: Declare): void {
     expect(await bench.lease(5)).toMatchObject([{ itemId: "d" }]);
   });
 
-  test("what became of letters is there after the store was opened again", async (bench) => {
+  test("resolutions of letters are there after the store is reopened", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"], { poison: true });
     await bench.begin("op-1", { kind: "discard", reason: "not ours", plan: { n: 1 } });
@@ -87,7 +87,7 @@ export function durabilityTests(test: Declare): void {
     expect(await everything(bench)).toEqual(before);
   });
 
-  test("a search for letters goes on at its cursor", async (bench) => {
+  test("a search for letters continues at its cursor", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1", { selection: "enlisted" });
@@ -102,7 +102,7 @@ export function durabilityTests(test: Declare): void {
     expect(await bench.engine.enlist("op-1", last)).toMatchObject({ status: "open", selected: 2 });
   });
 
-  test("a lease outlives the process that opened the store, and can be settled by the next one", async (bench) => {
+  test("a lease outlives the process that opened the store, and the next process can settle it", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -113,7 +113,7 @@ export function durabilityTests(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ state: "ready", lostCount: 1 });
   });
 
-  test("an operation goes on where it stopped", async (bench) => {
+  test("an operation continues where it stopped", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(...(await bench.lease(2)).map((lease) => buried(lease)));
@@ -133,7 +133,7 @@ export function durabilityTests(test: Declare): void {
     });
   });
 
-  test("what people decided about groups is there after the store was opened again", async (bench) => {
+  test("decisions about groups are there after the store is reopened", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1" });
     const until = { at: 5, count: 9, perHour: 1 };
@@ -150,7 +150,7 @@ export function durabilityTests(test: Declare): void {
     expect(before).toMatchObject([{ state: "ignored", ignoreUntil: until }, [{ from: "s2" }]]);
   });
 
-  test("ids of events rise across openings", async (bench) => {
+  test("event ids keep increasing after the store is reopened", async (bench) => {
     const before = await bench.lastEvent();
     await bench.reopen();
     await bench.add("a");

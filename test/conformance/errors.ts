@@ -64,7 +64,7 @@ function entries(test: Declare): void {
     });
   });
 
-  test("the runner's own fault leaves the item ready and spends nothing", async (bench) => {
+  test("a failure of the runner leaves the item ready and counts no attempt", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -80,7 +80,7 @@ function entries(test: Declare): void {
     ]);
   });
 
-  test("when the records were purged the entry still says what went wrong", async (bench) => {
+  test("after a purge of the records, the entry still has the error message", async (bench) => {
     await trouble(bench);
     await bench.operate("purge");
     const [second] = await list(bench, { itemId: "a" });
@@ -91,7 +91,7 @@ function entries(test: Declare): void {
 }
 
 function queries(test: Declare): void {
-  test("entries are chosen by queue, item, origin and time; all that is given must hold", async (bench) => {
+  test("entries are selected by queue, item, origin and time, all of which must match", async (bench) => {
     await trouble(bench);
     const now = bench.clock.now();
     expect(await types(bench, { queue: "job-2" })).toEqual(["runner_failed", "attempt_lost"]);
@@ -111,7 +111,7 @@ function queries(test: Declare): void {
     expect(await types(bench, { queue: "job-9" })).toEqual([]);
   });
 
-  test("entries are read page by page, from the last one of the page before on", async (bench) => {
+  test("entries are read page by page, each after the last entry of the previous page", async (bench) => {
     await trouble(bench);
     const all = await list(bench);
     const read: (typeof all)[number][] = [];
@@ -125,7 +125,7 @@ function queries(test: Declare): void {
     expect(read).toEqual(all);
   });
 
-  test("what went well is no entry", async (bench) => {
+  test("a success is not an entry", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(succeeded(await bench.leaseOne()), released(await bench.leaseOne()));

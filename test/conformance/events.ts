@@ -11,7 +11,7 @@ export function eventTests(test: Declare): void {
 }
 
 function told(test: Declare): void {
-  test("the life of an item is told in order, each event with its item and attempt", async (bench) => {
+  test("the events of an item are in order, each with its item and attempt", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(retried(await bench.leaseOne()));
@@ -35,7 +35,7 @@ function told(test: Declare): void {
     });
   });
 
-  test("each other end of an attempt is told in its own words", async (bench) => {
+  test("each way to end an attempt has its own event", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const cursor = await bench.lastEvent();
@@ -55,7 +55,7 @@ function told(test: Declare): void {
     ]);
   });
 
-  test("invariant 6: no letter leaves without an event, by success or by skip", async (bench) => {
+  test("invariant 6: no letter leaves without an event, neither by success nor by skip", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);
@@ -74,7 +74,7 @@ function told(test: Declare): void {
     expect(await bench.letterIds()).toEqual([]);
   });
 
-  test("what changes nothing tells nothing", async (bench) => {
+  test("a call without an effect writes no event", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const cursor = await bench.lastEvent();
@@ -87,7 +87,7 @@ function told(test: Declare): void {
 }
 
 function reading(test: Declare): void {
-  test("a recorded change is an event with its author, of a queue or of the store", async (bench) => {
+  test("a recorded change is an event with its author, for a queue or for the store", async (bench) => {
     const cursor = await bench.lastEvent();
     await bench.engine.recordChange({
       author: "ada",
@@ -103,7 +103,7 @@ function reading(test: Declare): void {
     ]);
   });
 
-  test("a change names its author, and one that nobody made names none", async (bench) => {
+  test("a change has the name of its author, or none if nobody made it", async (bench) => {
     const { engine } = bench;
     await bench.add("a");
     const [item] = await engine.listItems({ queue: QUEUE, limit: 1 });
@@ -130,7 +130,7 @@ function reading(test: Declare): void {
     ]);
   });
 
-  test("ids rise, and a cursor reads on where it stopped", async (bench) => {
+  test("ids increase, and a cursor continues where the last page ended", async (bench) => {
     await bench.add("a", "b", "c");
     const all = await bench.engine.listEvents({ after: 0, limit: 100 });
     const ids = all.map(({ id }) => id);
@@ -141,7 +141,7 @@ function reading(test: Declare): void {
     expect([...head, ...tail]).toEqual(all);
   });
 
-  test("the newest event is the one after which none is listed", async (bench) => {
+  test("no event is listed after the newest one", async (bench) => {
     expect(await bench.engine.newestEvent()).toBeGreaterThan(0); // the job was started
     await bench.add("a", "b");
     const newest = await bench.engine.newestEvent();
@@ -149,7 +149,38 @@ function reading(test: Declare): void {
     expect(await bench.engine.listEvents({ after: newest, limit: 100 })).toEqual([]);
   });
 
-  test("events are read of one queue, of some types, and since a time", async (bench) => {
+  test("the events of one item at known times are found among those of many items", async (bench) => {
+    await bench.registerHolder();
+    const ids = Array.from({ length: 120 }, (_, n) => `item-${n}`);
+    await bench.add(...ids);
+    for (const end of [retried, retried, buried]) {
+      bench.clock.advance(1000);
+      const leased = await bench.lease(120);
+      bench.clock.advance(3);
+      await bench.settle(...leased.slice(0, 50).map((lease) => end(lease)));
+      bench.clock.advance(1);
+      await bench.settle(...leased.slice(50).map((lease) => end(lease)));
+    }
+    const all = await bench.engine.listEvents({ queue: QUEUE, after: 0, limit: 10_000 });
+    const times = [...new Set(all.map(({ at }) => at))];
+    expect(times.length).toBeGreaterThan(6);
+    const find = (itemId: string, at: readonly number[], queue = QUEUE) =>
+      bench.engine.listItemEvents({ queue, itemId, times: at });
+    for (const itemId of ["item-0", "item-7", "item-119"]) {
+      const own = all.filter((event) => event.itemId === itemId);
+      expect(own.map(({ type }) => type)).toContain("dlq_item_added");
+      expect(await find(itemId, times)).toEqual(own);
+      expect(await find(itemId, [...times, ...times].reverse())).toEqual(own);
+      for (const at of times)
+        expect(await find(itemId, [at])).toEqual(own.filter((event) => event.at === at));
+    }
+    expect(await find("item-0", [])).toEqual([]);
+    expect(await find("item-0", [0, Number(times.at(-1)) + 1])).toEqual([]);
+    expect(await find("item-1000", times)).toEqual([]);
+    expect(await find("item-0", times, "job-9")).toEqual([]);
+  });
+
+  test("events can be read by queue, by types and since a time", async (bench) => {
     await bench.job("job-2");
     await bench.add("a");
     bench.clock.advance(1000);
@@ -172,7 +203,7 @@ function runs(test: Declare): void {
   const MANY = Array.from({ length: 7 }, (_, n) => `item-${n}`);
   const tellingOf = ({ type, itemId, attempt }: Event) => [type, itemId, attempt];
 
-  test("what many items share in one step is told of each, in their order", async (bench) => {
+  test("an event that many items share is returned for each of them, in their order", async (bench) => {
     await bench.registerHolder();
     const cursor = await bench.lastEvent();
     await bench.add(...MANY);
@@ -190,7 +221,7 @@ function runs(test: Declare): void {
     expect(ids.at(-1)).toBe(await bench.engine.newestEvent());
   });
 
-  test("from every event on the rest is read, and no page has more than it may", async (bench) => {
+  test("reading continues after any event, and no page exceeds its limit", async (bench) => {
     await bench.registerHolder();
     await bench.add(...MANY);
     await bench.settle(...(await bench.lease(7)).map((lease) => succeeded(lease)));
@@ -205,7 +236,7 @@ function runs(test: Declare): void {
     }
   });
 
-  test("a page that ends amid what many share goes on there", async (bench) => {
+  test("a page that ends between items of a shared event continues there", async (bench) => {
     await bench.registerHolder();
     await bench.add(...MANY);
     await bench.settle(...(await bench.lease(7)).map((lease) => succeeded(lease)));
@@ -216,7 +247,25 @@ function runs(test: Declare): void {
     expect(read).toEqual(all);
   });
 
-  test("other events between them keep their places", async (bench) => {
+  test("events can be read up to an id, also in the middle of shared ones", async (bench) => {
+    await bench.registerHolder();
+    await bench.add(...MANY);
+    await bench.settle(...(await bench.lease(7)).map((lease) => succeeded(lease)));
+    const all = await bench.engine.listEvents({ after: 0, limit: 100 });
+    for (const { id } of all) {
+      const upTo = await bench.engine.listEvents({ after: 0, through: id, limit: 100 });
+      expect(upTo).toEqual(all.filter((event) => event.id <= id));
+      const [only, ...others] = await bench.engine.listEvents({
+        after: id - 1,
+        through: id,
+        limit: 100,
+        queue: QUEUE,
+      });
+      expect([only?.id, others]).toEqual([id, []]);
+    }
+  });
+
+  test("other events keep their positions between shared ones", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f");
     const [a, b, c, d, e, f] = await bench.lease(6);
@@ -238,7 +287,7 @@ function runs(test: Declare): void {
     ]);
   });
 
-  test("types, a time and a queue choose among what many share", async (bench) => {
+  test("shared events can be selected by types, time and queue", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bench.add(...MANY);
@@ -259,7 +308,7 @@ function runs(test: Declare): void {
     expect(await count({ types: ["item_queued"], limit: 9 })).toBe(9);
   });
 
-  test("of more than a thousand at once none is left out", async (bench) => {
+  test("no event is missing if more than a thousand are written at once", async (bench) => {
     const cursor = await bench.lastEvent();
     const ids = Array.from({ length: 2345 }, (_, n) => `item-${n}`);
     await bench.add(...ids);

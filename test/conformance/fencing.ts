@@ -40,7 +40,7 @@ export function fencingTests(test: Declare): void {
     ]);
   });
 
-  test("a late result of an item that has ended changes nothing either", async (bench) => {
+  test("a late result of an ended item changes nothing either", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -51,7 +51,7 @@ export function fencingTests(test: Declare): void {
     expect(await bench.engine.listGroups({})).toEqual([]);
   });
 
-  test("invariant 3: among many successes of one step, a stale one and one that is told twice change nothing", async (bench) => {
+  test("invariant 3: among many successes of one step, a stale and a repeated one change nothing", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f");
     const [a, ...others] = await bench.lease(6);
@@ -78,7 +78,7 @@ export function fencingTests(test: Declare): void {
     ]);
   });
 
-  test("two reapers that find the same lost lease settle it once, and the second says nothing", async (bench) => {
+  test("of two reapers with the same lost lease, one settles it, and the other writes nothing", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -92,7 +92,7 @@ export function fencingTests(test: Declare): void {
     expect((await bench.letter("a"))?.lateResults ?? []).toEqual([]);
   });
 
-  test("one lease settled twice in one call counts once", async (bench) => {
+  test("a lease that is settled twice in one call counts once", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -101,7 +101,7 @@ export function fencingTests(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ state: "ready", attemptsCounted: 1, attempts: 1 });
   });
 
-  test("stale and held leases are told apart in one call", async (bench) => {
+  test("one call can settle held leases and return stale ones", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);
@@ -112,7 +112,7 @@ export function fencingTests(test: Declare): void {
     expect(await bench.engine.count(QUEUE)).toMatchObject({ ready: 1, done: 1 });
   });
 
-  test("a lease of an item that is not there is stale", async (bench) => {
+  test("a lease of an unknown item is stale", async (bench) => {
     const lease = { ref: 12_345, attempt: 1 };
     const answer = await bench.engine.settleAndLease(null, { settle: [succeeded(lease)] });
     expect(answer.stale).toEqual([lease]);

@@ -18,13 +18,13 @@ const pass = (bench: Workbench, gate: Gate, max = 5) =>
   });
 
 export function gateTests(test: Declare): void {
-  test("a gate that nobody has written is version 0, and lets through who saw that", async (bench) => {
+  test("a gate that was never written has version 0 and admits callers with that version", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     expect(await pass(bench, { seen: 0 })).toMatchObject({ gate: null, leased: [{ itemId: "a" }] });
   });
 
-  test("what a step makes of the gate is there for the next one, with its version", async (bench) => {
+  test("the next step reads the gate that a step wrote, with its version", async (bench) => {
     await bench.registerHolder();
     expect((await pass(bench, { seen: 0, next: OPEN })).gate).toEqual({ version: 1, body: OPEN });
     expect((await pass(bench, { seen: 1, next: CLOSED })).gate).toEqual({ version: 2, body: CLOSED });
@@ -32,7 +32,7 @@ export function gateTests(test: Declare): void {
     expect(await bench.engine.readDocument(`gate/${QUEUE}`)).toEqual({ version: 2, body: CLOSED });
   });
 
-  test("who saw another version leases nothing, writes nothing, and learns what is there", async (bench) => {
+  test("a caller with another version leases and writes nothing, and receives the current gate", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await pass(bench, { seen: 0, next: OPEN }, 0);
@@ -47,7 +47,7 @@ export function gateTests(test: Declare): void {
     expect(await pass(bench, { seen: 1 })).toMatchObject({ leased: [{ itemId: "a" }] });
   });
 
-  test("what is settled is settled, whichever gate was seen", async (bench) => {
+  test("settlements count, whatever version of the gate the caller has", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -57,7 +57,7 @@ export function gateTests(test: Declare): void {
     expect((await bench.item("a")).state).toBe("done");
   });
 
-  test("a step that leases nothing can write the gate, and its event is told of with it", async (bench) => {
+  test("a step that leases nothing can write the gate and its event", async (bench) => {
     const event = { type: "breaker_opened", data: { failures: 5 } } as const;
     const gate = { queue: QUEUE, seen: 0, next: OPEN, event };
     expect((await bench.engine.settleAndLease(null, { settle: [], gate })).gate?.version).toBe(1);
@@ -65,7 +65,7 @@ export function gateTests(test: Declare): void {
     expect(await bench.told("breaker_opened")).toMatchObject([{ queue: QUEUE, data: { failures: 5 } }]);
   });
 
-  test("each queue has its own gate, and one that is not there has none", async (bench) => {
+  test("each queue has its own gate, and an unknown queue has none", async (bench) => {
     await bench.job("job-2");
     await bench.engine.settleAndLease(null, { settle: [], gate: { queue: QUEUE, seen: 0, next: OPEN } });
     const other = await bench.engine.settleAndLease(null, { settle: [], gate: { queue: "job-2", seen: 0 } });
@@ -74,7 +74,7 @@ export function gateTests(test: Declare): void {
     await expect(lost).rejects.toMatchObject({ code: "job_not_found" });
   });
 
-  test("a gate opens no queue that is paused", async (bench) => {
+  test("a gate does not open a paused queue", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.engine.changeJob(QUEUE, { pause: { author: "ada", reason: "r" } });
@@ -82,7 +82,7 @@ export function gateTests(test: Declare): void {
     expect(answer).toMatchObject({ leased: [], isPaused: true, gate: { version: 1, body: CLOSED } });
   });
 
-  test("a gate is not written as a document", async ({ engine }) => {
+  test("a gate cannot be written as a document", async ({ engine }) => {
     const write = engine.writeDocument(`gate/${QUEUE}`, { seen: 0, body: {} });
     await expect(write).rejects.toThrow(AssertionError);
   });

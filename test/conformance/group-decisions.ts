@@ -21,7 +21,7 @@ function ignoring(test: Declare): void {
   };
   const state = async (bench: Workbench) => (await record(bench)).state;
 
-  test("a group that is ignored without an end stays so, also when its last letter succeeds", async (bench) => {
+  test("a group that is ignored without a condition stays ignored, even when its last letter succeeds", async (bench) => {
     const ignored = await ignore(bench);
     expect(ignored).toMatchObject({ state: "ignored", author: AUTHOR, since: bench.clock.now() });
     expect(ignored.ignoreUntil).toBeUndefined();
@@ -35,11 +35,11 @@ function ignoring(test: Declare): void {
     ]);
   });
 
-  test("an end that says nothing is no end", async (bench) => {
+  test("a condition without a value is no condition", async (bench) => {
     expect((await ignore(bench, {})).ignoreUntil).toBeUndefined();
   });
 
-  test("the first burial at or after the time opens it", async (bench) => {
+  test("the first burial at or after the given time reopens the group", async (bench) => {
     const at = bench.clock.now() + 1000;
     expect(await ignore(bench, { at })).toMatchObject({ ignoreUntil: { at } });
     bench.clock.advance(999);
@@ -55,7 +55,7 @@ function ignoring(test: Declare): void {
     expect(await told(bench, cursor)).toEqual([["group_reopened", "b", "time"]]);
   });
 
-  test("the burial that makes it so many opens it, and those before it was ignored do not count", async (bench) => {
+  test("the group reopens at the given number of burials since it was ignored", async (bench) => {
     await ignore(bench, { count: 3 });
     await bench.bury(["a", "b"], GROUP);
     expect(await state(bench)).toBe("ignored");
@@ -65,7 +65,7 @@ function ignoring(test: Declare): void {
     expect(await state(bench)).toBe("open");
   });
 
-  test("burials of one step are counted one by one, and the group is opened once", async (bench) => {
+  test("burials of one step are counted one by one, and the group reopens once", async (bench) => {
     await ignore(bench, { count: 2 });
     await bench.add("a", "b", "c", "d");
     const cursor = await bench.lastEvent();
@@ -73,7 +73,7 @@ function ignoring(test: Declare): void {
     expect(await told(bench, cursor)).toEqual([["group_reopened", "b", "count"]]);
   });
 
-  test("more than so many within one hour open it, and older ones are forgotten", async (bench) => {
+  test("the group reopens if more than the given number die within an hour; older ones do not count", async (bench) => {
     await ignore(bench, { perHour: 2 });
     await bench.bury(["a", "b"], GROUP);
     bench.clock.advance(60 * MINUTE_MS);
@@ -85,13 +85,13 @@ function ignoring(test: Declare): void {
     expect(await told(bench, cursor)).toEqual([["group_reopened", "e", "rate"]]);
   });
 
-  test("whichever comes first opens it", async (bench) => {
+  test("the first condition that is met reopens the group", async (bench) => {
     await ignore(bench, { at: bench.clock.now() + 1000, count: 2, perHour: 9 });
     await bench.bury(["a", "b"], GROUP);
     expect(await bench.told("group_reopened")).toMatchObject([{ data: { why: "count" } }]);
   });
 
-  test("to be ignored anew begins a new count", async (bench) => {
+  test("ignoring a group again starts a new count", async (bench) => {
     await ignore(bench, { count: 2, perHour: 1 });
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "ignored", ignoreUntil: { count: 2, perHour: 1 } });
@@ -103,7 +103,7 @@ function ignoring(test: Declare): void {
 }
 
 function deciding(test: Declare): void {
-  test("a person's word is written down with name and time, and told", async (bench) => {
+  test("a person's decision is stored with name and time, and has an event", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     bench.clock.advance(1000);
@@ -121,7 +121,7 @@ function deciding(test: Declare): void {
     expect(event?.queue).toBeUndefined();
   });
 
-  test("a note alone leaves the state as it is, and notes stay in order", async (bench) => {
+  test("a note alone does not change the state, and notes stay in order", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     const { since } = await decide(bench, { state: "ignored", ignoreUntil: { count: 5 } });
@@ -135,7 +135,7 @@ function deciding(test: Declare): void {
     ]);
   });
 
-  test("an event tells until when a group is ignored", async (bench) => {
+  test("the event says until when a group is ignored", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "ignored", ignoreUntil: { at: 0, count: 2, perHour: 3 } });
@@ -143,7 +143,7 @@ function deciding(test: Declare): void {
     expect(await bench.told("group_changed")).toMatchObject([{ data: { ignore_until: until } }]);
   });
 
-  test("a group that a person opens is no regression any more", async (bench) => {
+  test("a group that a person opens is no longer a regression", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "resolved" });
@@ -151,7 +151,7 @@ function deciding(test: Declare): void {
     expect(await decide(bench, { state: "open" })).toMatchObject({ isRegression: false, regressions: 1 });
   });
 
-  test("a state that is given again counts from now", async (bench) => {
+  test("setting the current state again restarts its time", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "resolved" });
@@ -159,13 +159,13 @@ function deciding(test: Declare): void {
     expect(await decide(bench, { state: "resolved" })).toMatchObject({ since: bench.clock.now() });
   });
 
-  test("a signature that was never seen cannot be changed", async (bench) => {
+  test("an unknown signature cannot be changed", async (bench) => {
     await expect(decide(bench, { state: "resolved" })).rejects.toMatchObject({ code: "item_not_found" });
     expect(await bench.engine.readGroup("s1")).toBeNull();
     expect(await bench.told("group_changed")).toEqual([]);
   });
 
-  test("only what is ignored has an end", async (bench) => {
+  test("only an ignored group has a condition", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await expect(decide(bench, { state: "resolved", ignoreUntil: { count: 1 } })).rejects.toThrow();
@@ -184,13 +184,13 @@ function listing(test: Declare): void {
   const names = async (bench: Workbench, filter: Parameters<Workbench["engine"]["listGroupRecords"]>[0]) =>
     (await bench.engine.listGroupRecords(filter)).map(({ signature }) => signature);
 
-  test("records are listed in the order of their signatures, with all that is known", async (bench) => {
+  test("records are listed by signature, with all their fields", async (bench) => {
     await three(bench);
     expect(await names(bench, {})).toEqual(["a%", "a1", "b2"]);
     expect((await bench.engine.listGroupRecords({}))[1]).toEqual(await record(bench, "a1"));
   });
 
-  test("records are found by state, and by the beginning of signature or pattern", async (bench) => {
+  test("records are found by state and by the start of their signature or pattern", async (bench) => {
     await three(bench);
     expect(await names(bench, { states: ["resolved", "ignored"] })).toEqual(["a1", "b2"]);
     expect(await names(bench, { states: [] })).toEqual([]);

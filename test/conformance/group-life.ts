@@ -12,12 +12,12 @@ export function groupLifeTests(test: Declare): void {
 }
 
 function opening(test: Declare): void {
-  test("a signature that was never seen has no record", async (bench) => {
+  test("an unknown signature has no record", async (bench) => {
     expect(await bench.engine.readGroup("s1")).toBeNull();
     expect(await bench.engine.listGroupRecords({})).toEqual([]);
   });
 
-  test("the first burial of a signature opens its group, and later ones do not", async (bench) => {
+  test("the first burial with a signature opens its group; later ones do not", async (bench) => {
     await bench.registerHolder();
     const since = bench.clock.now();
     await bench.bury(["a"], GROUP);
@@ -37,14 +37,14 @@ function opening(test: Declare): void {
     expect(more).toEqual([]);
   });
 
-  test("several of one signature in one step open its group once", async (bench) => {
+  test("several burials with one signature in one step open its group once", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(...(await bench.lease(2)).map((lease) => buried(lease, GROUP)));
     expect(await told(bench)).toEqual([["group_opened", "a", "s1"]]);
   });
 
-  test("a group is one over all queues", async (bench) => {
+  test("a group spans all queues", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
@@ -55,7 +55,7 @@ function opening(test: Declare): void {
     expect((await bench.engine.listGroups({})).map(({ state }) => state)).toEqual(["ignored", "ignored"]);
   });
 
-  test("a signature has the pattern of its first letter, whatever later ones come with", async (bench) => {
+  test("a signature keeps the pattern of its first letter", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.bury(["b"], { signature: "s1", pattern: "another", reprocessEligible: false });
@@ -63,14 +63,14 @@ function opening(test: Declare): void {
     expect((await bench.letter("b"))?.errorPattern).toBe("pattern of s1");
   });
 
-  test("the record of a signature stays when its letters are gone", async (bench) => {
+  test("the record of a signature remains when its letters are gone", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.operate("purge", ["a"]);
     expect(await record(bench)).toMatchObject({ ...GROUP, state: "open" });
   });
 
-  test("a letter from elsewhere opens its group, and one that comes in closed reopens none", async (bench) => {
+  test("an imported letter opens its group, and one imported as resolved reopens none", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     const letter = await bench.letter("a");
@@ -89,7 +89,7 @@ function opening(test: Declare): void {
 }
 
 function resolving(test: Declare): void {
-  test("a group is resolved when the last of its letters succeeds, in whatever queue", async (bench) => {
+  test("a group is resolved when its last letter succeeds, in whatever queue", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bench.engine.add("job-2", [newItem("other")]);
@@ -108,7 +108,7 @@ function resolving(test: Declare): void {
     expect(await told(bench, cursor)).toEqual([["group_resolved", "other", "s1"]]);
   });
 
-  test("whether letters wait is asked at the end of the step, and told once", async (bench) => {
+  test("waiting letters are counted at the end of the step, and resolving writes one event", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"], GROUP);
     await bench.bury(["c"], { signature: "s2" });
@@ -126,7 +126,7 @@ function resolving(test: Declare): void {
     expect(await record(bench, "s2")).toMatchObject({ state: "open", isRegression: false });
   });
 
-  test("a first success, a skip, a discard and a purge resolve no group", async (bench) => {
+  test("a success without a letter, a skip, a discard and a purge resolve no group", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["skipped"], GROUP);
     await bench.settle(skipped(await bench.redriveOne("op-1", "skipped")));
@@ -140,7 +140,7 @@ function resolving(test: Declare): void {
     expect(await bench.told("group_resolved")).toEqual([]);
   });
 
-  test("a burial into a resolved group opens it as a regression, each time", async (bench) => {
+  test("each burial into a resolved group reopens it as a regression", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
@@ -158,7 +158,7 @@ function resolving(test: Declare): void {
     expect(await record(bench)).toMatchObject({ regressions: 2, isRegression: true });
   });
 
-  test("a redriven letter that fails again reopens what a person called resolved", async (bench) => {
+  test("a redriven letter that fails again reopens a group that a person resolved", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "resolved" });
@@ -166,7 +166,7 @@ function resolving(test: Declare): void {
     expect(await record(bench)).toMatchObject({ state: "open", isRegression: true });
   });
 
-  test("a letter that is restored is no new failure", async (bench) => {
+  test("restoring a letter is not a new failure", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.operate("discard", ["a"]);
@@ -177,7 +177,7 @@ function resolving(test: Declare): void {
 }
 
 function helping(test: Declare): void {
-  test("what helped is counted for each redrive and kind, newest first", async (bench) => {
+  test("fixes are counted for each redrive and kind, newest first", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"], GROUP);
     bench.clock.advance(2000);
@@ -199,7 +199,7 @@ function helping(test: Declare): void {
     ]);
   });
 
-  test("a fix goes on counting, and says when it helped last and how short the wait can be", async (bench) => {
+  test("a repeated fix has its count, its last time and its shortest wait", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     bench.clock.advance(1000);
@@ -215,7 +215,7 @@ function helping(test: Declare): void {
     expect((await record(bench)).fixes).toMatchObject([{ at, count: 3, waitedMs: 1010 }]);
   });
 
-  test("the rule that made the edit before it is named", async (bench) => {
+  test("a fix names the rule of the edit before it", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     const editId = await bench.edit("a", { data: "better", rule: "trim" });
@@ -223,7 +223,7 @@ function helping(test: Declare): void {
     expect((await record(bench)).fixes).toMatchObject([{ kind: "auto_fix", editId, rule: "trim" }]);
   });
 
-  test("of several edits, the one of the letter that succeeded last is named", async (bench) => {
+  test("with several edits, the fix names the one of the letter that succeeded last", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"], GROUP);
     const edits = [await bench.edit("a", { data: 1 }), await bench.edit("b", { data: 2 })];
@@ -243,7 +243,7 @@ function helping(test: Declare): void {
     expect((await record(bench, "s2")).fixes).toMatchObject([{ operationId: "op-2", count: 1 }]);
   });
 
-  test("the ten newest fixes are shown", async (bench) => {
+  test("the ten newest fixes are listed", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["keeps it open"], GROUP);
     for (let n = 1; n <= 12; n += 1) {

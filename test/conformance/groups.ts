@@ -35,7 +35,7 @@ export function groupTests(test: Declare): void {
     ]);
   });
 
-  test("the times of a group span its burials though the clock was put back", async (bench) => {
+  test("the times of a group span its burials even if the clock was set back", async (bench) => {
     await bench.registerHolder();
     const lastAt = bench.clock.now();
     await bury(bench, "a", "s1");
@@ -96,7 +96,7 @@ export function groupTests(test: Declare): void {
     });
   });
 
-  test("resolved and ignored signatures without letters come last, and not in a queue", async (bench) => {
+  test("resolved and ignored signatures without letters come last, and are not listed for a queue", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "s1");
     await bury(bench, "b", "s2");
@@ -112,7 +112,7 @@ export function groupTests(test: Declare): void {
     expect((await bench.engine.pageGroups({ ...all, queue: QUEUE })).signatures).toEqual(["s1"]);
   });
 
-  test("two letters of one signature that were judged differently are still one group", async (bench) => {
+  test("two letters with one signature and different eligibility are one group", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "s1");
     await bench.add("b");
@@ -121,7 +121,7 @@ export function groupTests(test: Declare): void {
     expect(await sizes(bench)).toEqual([["s1", 2]]);
   });
 
-  test("a group remembers its first burial though that letter was judged differently", async (bench) => {
+  test("a group keeps the time of its first burial, whatever that letter's eligibility", async (bench) => {
     await bench.registerHolder();
     const firstAt = bench.clock.now();
     await bury(bench, "a", "s1");
@@ -132,7 +132,7 @@ export function groupTests(test: Declare): void {
     expect(await bench.engine.listGroups({})).toMatchObject([{ count: 1, firstAt, lastAt: firstAt + 1000 }]);
   });
 
-  test("the groups of one queue are not those of another", async (bench) => {
+  test("each queue has its own groups", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bury(bench, "a", "s1");
@@ -142,7 +142,7 @@ export function groupTests(test: Declare): void {
     expect((await bench.engine.listGroups({})).map(({ count }) => count)).toEqual([1, 1]);
   });
 
-  test("a letter that is being redriven still counts, and one that succeeded does not", async (bench) => {
+  test("a letter in retry still counts, and one that succeeded does not", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "s1");
     await bury(bench, "b", "s1");
@@ -154,7 +154,7 @@ export function groupTests(test: Declare): void {
     expect(await sizes(bench)).toEqual([["s1", 1]]);
   });
 
-  test("a group whose letters have all gone is not listed, and remembers when it was first seen", async (bench) => {
+  test("a group without letters is not listed, but keeps its first time", async (bench) => {
     await bench.registerHolder();
     const firstAt = bench.clock.now();
     await bury(bench, "a", "s1");
@@ -165,7 +165,7 @@ export function groupTests(test: Declare): void {
     expect(await bench.engine.listGroups({})).toMatchObject([{ count: 1, firstAt, lastAt: firstAt + 1000 }]);
   });
 
-  test("a letter that dies of something else moves to the other group", async (bench) => {
+  test("a letter that dies of another failure moves to the other group", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "s1");
     bench.clock.advance(1000);

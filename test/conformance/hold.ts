@@ -5,7 +5,7 @@ import { AUTHOR, type Declare, QUEUE } from "./workbench.ts";
 const BY = { author: AUTHOR, reason: "wait for the bank" } as const;
 
 export function holdTests(test: Declare): void {
-  test("a held item is not leased, and is back in its place when it is released", async (bench) => {
+  test("a held item is not leased, and has its old position when it is released", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c");
     const { dueAt } = await bench.item("b");
@@ -18,7 +18,7 @@ export function holdTests(test: Declare): void {
     expect((await bench.lease(5)).map(({ itemId }) => itemId)).toEqual(["a", "b", "c"]);
   });
 
-  test("what is held is left out of every lease", async (bench) => {
+  test("every lease skips held items", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     await bench.engine.hold(QUEUE, ["a", "b"], BY);
@@ -29,7 +29,7 @@ export function holdTests(test: Declare): void {
     expect(answer).toMatchObject({ leased: [], nextDueAt: null, isPaused: false });
   });
 
-  test("only ready items can be held and only held ones released; the others are named with their state", async (bench) => {
+  test("only ready items can be held and only held ones released; others are returned with their state", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["dead"]);
     await bench.add("leased");
@@ -53,7 +53,7 @@ export function holdTests(test: Declare): void {
     });
   });
 
-  test("each hold and each release is told of with who did it and why", async (bench) => {
+  test("each hold and release has an event with author and reason", async (bench) => {
     await bench.add("a", "b");
     await bench.engine.hold(QUEUE, ["b", "a"], BY);
     await bench.engine.unhold(QUEUE, ["a"], { author: "bob" });
@@ -65,7 +65,7 @@ export function holdTests(test: Declare): void {
     expect((await bench.told("item_released"))[0]?.data).toEqual({ author: "bob" });
   });
 
-  test("a letter on its way can be held, is still a letter, and its redrive waits for it", async (bench) => {
+  test("a letter in retry can be held: it is still a letter, and its redrive waits for it", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
@@ -81,7 +81,7 @@ export function holdTests(test: Declare): void {
     expect((await bench.item("a")).state).toBe("dead");
   });
 
-  test("items of a queue that is not there cannot be held", async ({ engine }) => {
+  test("items of an unknown queue cannot be held", async ({ engine }) => {
     await expect(engine.hold("job-9", ["a"], BY)).rejects.toMatchObject({ code: "job_not_found" });
     await expect(engine.unhold("job-9", ["a"], BY)).rejects.toMatchObject({ code: "job_not_found" });
   });

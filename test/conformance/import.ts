@@ -64,7 +64,7 @@ async function letterOfLastYear(
 const itemIdOf = ({ itemId }: Letter) => itemId;
 
 function comingIn(test: Declare): void {
-  test("letters that were exported and imported again are equal", async (bench) => {
+  test("letters that are exported and imported again are equal", async (bench) => {
     await richLetters(bench);
     await bench.job("job-2");
     const letters = await exported(bench, QUEUE);
@@ -80,7 +80,7 @@ function comingIn(test: Declare): void {
     expect(await exported(bench, "job-2")).toEqual(expected);
   });
 
-  test("any letter that a store could have exported is equal after its import", async (bench) => {
+  test("any letter that a store can export is equal after its import", async (bench) => {
     let queues = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -99,7 +99,7 @@ function comingIn(test: Declare): void {
     );
   });
 
-  test("imported letters are counted where they belong", async (bench) => {
+  test("imported letters are counted", async (bench) => {
     await richLetters(bench);
     await bench.job("job-2");
     await bench.engine.importLetters("job-2", await exported(bench, QUEUE));
@@ -148,7 +148,7 @@ function comingIn(test: Declare): void {
     expect(await ids({ newerThanMs: 1000, ageOf: "arrival" })).toEqual([letter.itemId]);
   });
 
-  test("an imported letter keeps its count of failures beyond its history", async (bench) => {
+  test("an imported letter keeps a failure count beyond its history", async (bench) => {
     const { letter, last } = await letterOfLastYear(bench);
     const counted = { ...letter, failureCount: 5 };
     await bench.engine.importLetters("job-2", [counted]);
@@ -169,7 +169,7 @@ function comingIn(test: Declare): void {
     expect(await bench.engine.importLetters("job-2", [counted])).toMatchObject({ existing: 1 });
   });
 
-  test("an imported letter without a history stays without one, and can be retried", async (bench) => {
+  test("an imported letter without a history has none, and can be retried", async (bench) => {
     const { letter } = await letterOfLastYear(bench);
     const bare = { ...letter, failureCount: 3, failureHistory: [], errorPattern: "Timeout::agent timed out" };
     await bench.engine.importLetters("job-2", [bare]);
@@ -193,7 +193,7 @@ function comingIn(test: Declare): void {
     });
   });
 
-  test("the signature that another program gave a letter stays with it", async (bench) => {
+  test("the signature that another program gave a letter is kept", async (bench) => {
     const { letter } = await letterOfLastYear(bench);
     await bench.engine.importLetters("job-2", [{ ...letter, sourceSignature: "CommandFailed::cargo test" }]);
     const { ref } = await bench.item(letter.itemId, "job-2");
@@ -226,7 +226,7 @@ function comingIn(test: Declare): void {
     expect(await bench.engine.listErrors({ queue: "job-2", limit: 10 })).toHaveLength(1);
   });
 
-  test("an attempt that the history leaves out is on record as released", async (bench) => {
+  test("an attempt that the history omits is recorded as released", async (bench) => {
     await richLetters(bench);
     await bench.job("job-2");
     const letters = await exported(bench, QUEUE);
@@ -243,7 +243,7 @@ function comingIn(test: Declare): void {
     expect(attempts[2]?.endedAt).toBe(letters[0]?.lastAttempt);
   });
 
-  test("each imported letter is told of, and all of them together", async (bench) => {
+  test("each imported letter has an event, and the import has one", async (bench) => {
     await richLetters(bench);
     await bench.job("job-2");
     const cursor = await bench.lastEvent();
@@ -263,7 +263,7 @@ function comingIn(test: Declare): void {
     ]);
   });
 
-  test("an imported letter can be redriven, and its attempts go on counting", async (bench) => {
+  test("an imported letter can be redriven, and its attempts continue counting", async (bench) => {
     await richLetters(bench);
     await bench.job("job-2");
     await bench.engine.importLetters("job-2", await exported(bench, QUEUE));
@@ -276,7 +276,7 @@ function comingIn(test: Declare): void {
     expect(letter?.failureHistory.map(({ attemptNumber }) => attemptNumber)).toEqual([1, 3, 4]);
   });
 
-  test("a discarded letter from elsewhere can be restored", async (bench) => {
+  test("an imported discarded letter can be restored", async (bench) => {
     await richLetters(bench);
     await bench.job("job-2");
     await bench.engine.importLetters("job-2", await exported(bench, QUEUE));
@@ -284,7 +284,7 @@ function comingIn(test: Declare): void {
     expect(await bench.letterIds({ queue: "job-2" })).toContain("discarded");
   });
 
-  test("a queue that is not there takes no letters", async (bench) => {
+  test("letters cannot be imported into an unknown queue", async (bench) => {
     await richLetters(bench);
     const importing = bench.engine.importLetters("job-9", await exported(bench, QUEUE));
     await expect(importing).rejects.toMatchObject({ code: "job_not_found" });
@@ -292,7 +292,7 @@ function comingIn(test: Declare): void {
 }
 
 function meeting(test: Declare): void {
-  test("importing twice changes nothing and tells nothing", async (bench) => {
+  test("importing twice changes nothing and writes no event", async (bench) => {
     await richLetters(bench);
     await bench.job("job-2");
     const letters = await exported(bench, QUEUE);
@@ -305,7 +305,7 @@ function meeting(test: Declare): void {
     expect(await bench.eventTypes(cursor)).toEqual([]);
   });
 
-  test("the same letter twice in one call comes in once", async (bench) => {
+  test("a letter that occurs twice in one call is imported once", async (bench) => {
     await richLetters(bench);
     await bench.job("job-2");
     const [letter] = await exported(bench, QUEUE);
@@ -316,7 +316,7 @@ function meeting(test: Declare): void {
     });
   });
 
-  test("a dead letter with fewer attempts gets those that it lacks, and the new death record", async (bench) => {
+  test("a dead letter with fewer attempts gets the missing ones and the new death record", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"], { signature: "s1" });
     await bench.job("job-2");
@@ -339,7 +339,7 @@ function meeting(test: Declare): void {
     expect(await bench.told("dlq_items_imported")).toMatchObject([{}, { data: { extended: 1 } }]);
   });
 
-  test("an item that is alive, done, closed or just as far is left alone", async (bench) => {
+  test("an item that is alive, done, resolved or has as many attempts is unchanged", async (bench) => {
     await richLetters(bench);
     const letters = await exported(bench, QUEUE);
     const longer = letters.map((letter) => ({
@@ -358,7 +358,7 @@ function meeting(test: Declare): void {
 }
 
 function returning(test: Declare): void {
-  test("a purged item comes back from the letter that was kept of it", async (bench) => {
+  test("a purged item is restored by importing its letter", async (bench) => {
     await richLetters(bench);
     const letters = await exported(bench, QUEUE);
     const { ref } = await bench.item("dead");
@@ -377,7 +377,7 @@ function returning(test: Declare): void {
     });
   });
 
-  test("a purged item that comes back shorter keeps the numbers of the attempts that it had", async (bench) => {
+  test("a purged item that is imported with fewer attempts keeps its attempt numbers", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     const short = await exported(bench, QUEUE);

@@ -4,7 +4,7 @@ import { until } from "../support/until.ts";
 import { type Declare, newItem, QUEUE } from "./workbench.ts";
 
 export function intakeTests(test: Declare): void {
-  test("added items are ready, due now, and in the order they came", async (bench) => {
+  test("added items are ready, due now, and in the order of their arrival", async (bench) => {
     await bench.add("b", "a", "c");
     expect(await bench.item("a")).toMatchObject({
       queue: QUEUE,
@@ -21,7 +21,7 @@ export function intakeTests(test: Declare): void {
     expect((await bench.lease(10)).map(({ itemId }) => itemId)).toEqual(["b", "a", "c"]);
   });
 
-  test("each added item leaves one event", async (bench) => {
+  test("each added item has one event", async (bench) => {
     await bench.add("a", "b");
     const events = await bench.engine.listEvents({ after: 0, types: ["item_queued"], limit: 10 });
     expect(events.map(({ itemId, queue }) => [queue, itemId])).toEqual([
@@ -30,14 +30,14 @@ export function intakeTests(test: Declare): void {
     ]);
   });
 
-  test("invariant 9: an id that is there with the same data is existing, whatever the order of its keys", async (bench) => {
+  test("invariant 9: an existing id with the same data is `existing`, whatever the order of its keys", async (bench) => {
     await bench.engine.add(QUEUE, [{ itemId: "a", data: { x: 1, y: [2] } }]);
     const report = await bench.engine.add(QUEUE, [{ itemId: "a", data: { y: [2], x: 1 } }]);
     expect(report).toEqual({ added: 0, existing: 1, changed: 0, changedIds: [], replaced: 0 });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 1, ready: 1 });
   });
 
-  test("the ids that were there are listed if the caller asks for them, one that is given twice at its second time", async (bench) => {
+  test("existing ids are listed if the caller asks for them; a repeated id is listed at its second occurrence", async (bench) => {
     await bench.add("a");
     const batch = [newItem("b"), { itemId: "a", data: "other" }, newItem("a"), newItem("b"), newItem("c")];
     const { existingIds } = await bench.engine.add(QUEUE, batch, { listsExisting: true });
@@ -48,14 +48,14 @@ export function intakeTests(test: Declare): void {
     });
   });
 
-  test("an id that is there with other data is reported and the stored data is kept", async (bench) => {
+  test("an existing id with other data is reported, and the stored data is kept", async (bench) => {
     await bench.add("a");
     const report = await bench.engine.add(QUEUE, [{ itemId: "a", data: "other" }, newItem("b")]);
     expect(report).toEqual({ added: 1, existing: 0, changed: 1, changedIds: ["a"], replaced: 0 });
     expect((await bench.item("a")).data).toEqual({ name: "a" });
   });
 
-  test("items that were taken for new are found when they are there after all, and never overwritten", async (bench) => {
+  test("items that the caller expects to be new are found if they exist, and never overwritten", async (bench) => {
     await bench.add("a");
     const batch = [newItem("b"), { itemId: "a", data: "other" }, newItem("c"), newItem("b")];
     const report = await bench.engine.add(QUEUE, batch, { expectNew: true });
@@ -64,7 +64,7 @@ export function intakeTests(test: Declare): void {
     expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 3, ready: 3 });
   });
 
-  test("many new items come in their order, numbered without a gap, each told of once", async (bench) => {
+  test("many new items are added in order, numbered without a gap, each with one event", async (bench) => {
     await bench.add("first");
     const names = Array.from({ length: 2345 }, (_, n) => `i-${n}`);
     const batch = names.map((name, n) => ({
@@ -84,7 +84,7 @@ export function intakeTests(test: Declare): void {
     expect(leased.slice(1).map(({ itemId, index }) => `i-${index - 1}` === itemId)).not.toContain(false);
   });
 
-  test("items whose ids were made up for them come in, counted and told of, and notify", async (bench) => {
+  test("items with generated ids are added and counted, have events, and notify watchers", async (bench) => {
     let notifications = 0;
     const end = await bench.engine.watch(QUEUE, () => {
       notifications += 1;
@@ -106,7 +106,7 @@ export function intakeTests(test: Declare): void {
     expect((await bench.lease(5)).map(({ itemId }) => itemId)).toEqual(["m-3"]);
   });
 
-  test("items that obey other settings than the queue has by now are not added", async (bench) => {
+  test("items that were prepared for other settings than the queue's current ones are not added", async (bench) => {
     const { engine } = bench;
     const job = await engine.createJob({ id: "q", name: "q", kind: "queue", spec: { limit: 1, of: ["x"] } });
     for (const how of [{ generatedIds: true }, { expectNew: true }, {}]) {
@@ -123,14 +123,14 @@ export function intakeTests(test: Declare): void {
     expect(await engine.add("q", [newItem("b")], { spec: now?.spec ?? {} })).toMatchObject({ added: 1 });
   });
 
-  test("an id that comes twice in one batch is added once", async (bench) => {
+  test("an id that occurs twice in one batch is added once", async (bench) => {
     const batch = [newItem("a"), newItem("a"), { itemId: "a", data: 7 }];
     const report = await bench.engine.add(QUEUE, batch);
     expect(report).toEqual({ added: 1, existing: 1, changed: 1, changedIds: ["a"], replaced: 0 });
     expect((await bench.item("a")).data).toEqual({ name: "a" });
   });
 
-  test("among many new items those that are there keep their place, and the new ones follow without a gap", async (bench) => {
+  test("among many new items, existing ones keep their positions, and the new ones follow without a gap", async (bench) => {
     await bench.registerHolder();
     await bench.engine.add(QUEUE, [newItem("b"), { ...newItem("d"), priority: "high", name: "Dora" }]);
     const cursor = await bench.lastEvent();
@@ -176,7 +176,7 @@ export function intakeTests(test: Declare): void {
     ]);
   });
 
-  test("all changed ids are counted and ten of them are named", async (bench) => {
+  test("all changed ids are counted, and ten of them are named", async (bench) => {
     const ids = Array.from({ length: 12 }, (_, n) => `item-${n}`);
     await bench.add(...ids);
     const report = await bench.engine.add(
@@ -195,13 +195,13 @@ export function intakeTests(test: Declare): void {
     expect((await bench.item("a")).data).toEqual({ name: "a" });
   });
 
-  test("adding to a queue that is not there is an error and adds nothing", async (bench) => {
+  test("adding to an unknown queue is an error and adds nothing", async (bench) => {
     const adding = bench.engine.add("job-9", [newItem("a")]);
     await expect(adding).rejects.toMatchObject({ name: "RedriveError", code: "job_not_found" });
     expect(await bench.engine.findItems("a", { limit: 10 })).toEqual([]);
   });
 
-  test("any JSON comes back as it was", async (bench) => {
+  test("any JSON value is returned unchanged", async (bench) => {
     const values = [null, true, 0, -1.5e300, "", "ünï\u0000\u2028✓", [], {}, { "": [{ __proto__x: null }] }];
     await bench.engine.add(
       QUEUE,
@@ -210,7 +210,7 @@ export function intakeTests(test: Declare): void {
     for (const [n, data] of values.entries()) expect((await bench.item(`value-${n}`)).data).toEqual(data);
   });
 
-  test("what is given and what is answered are copies", async (bench) => {
+  test("arguments and results are copies", async (bench) => {
     const data = { list: [1] };
     await bench.engine.add(QUEUE, [{ itemId: "a", data }]);
     data.list.push(2);

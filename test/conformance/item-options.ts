@@ -15,7 +15,7 @@ export function itemOptionTests(test: Declare): void {
 }
 
 function options(test: Declare): void {
-  test("an item is leased and shown with its retries, backoff and context, and others without", async (bench) => {
+  test("an item is leased and listed with its retries, backoff and context; other items have none", async (bench) => {
     const batch = [{ ...newItem("a"), ...OPTIONS }, newItem("b"), { ...newItem("c"), context: { n: 1 } }];
     await bench.engine.add(QUEUE, batch);
     await bench.engine.add(QUEUE, [{ ...newItem("d"), retries: 0 }], { generatedIds: true });
@@ -28,13 +28,13 @@ function options(test: Declare): void {
     expect(await bench.engine.listLeases("holder-1")).toEqual(leased);
   });
 
-  test("they are no part of what an item is: the same data with other options is existing", async (bench) => {
+  test("options are not part of an item's identity: the same data with other options is `existing`", async (bench) => {
     await bench.engine.add(QUEUE, [{ ...newItem("a"), ...OPTIONS }]);
     expect(await bench.engine.add(QUEUE, [newItem("a")])).toMatchObject({ existing: 1, changed: 0 });
     expect(await bench.item("a")).toMatchObject(OPTIONS);
   });
 
-  test("a redrive and a copy keep them, and a replacement brings its own", async (bench) => {
+  test("a redrive and a copy keep the options, and a replacement has its own", async (bench) => {
     await bench.registerHolder();
     await bench.engine.add(QUEUE, [
       { ...newItem("a"), ...OPTIONS },
@@ -59,7 +59,7 @@ async function progressOf(bench: Workbench, itemId: string) {
 }
 
 function progress(test: Declare): void {
-  test("the last progress of an attempt is shown with its number and time", async (bench) => {
+  test("the last progress of an attempt is returned with its number and time", async (bench) => {
     await bench.add("a", "b");
     await bench.registerHolder();
     const lease = await bench.leaseOne();
@@ -72,7 +72,7 @@ function progress(test: Declare): void {
     await bench.settle(succeeded(lease));
   });
 
-  test("invariant 3: an attempt that has lost its lease reports no more progress", async (bench) => {
+  test("invariant 3: an attempt that has lost its lease cannot report progress", async (bench) => {
     await bench.add("a");
     await bench.registerHolder();
     const first = await bench.leaseOne();
@@ -86,7 +86,7 @@ function progress(test: Declare): void {
     expect(await progressOf(bench, "a")).toMatchObject({ attempt: 2, value: "again" });
   });
 
-  test("a purge deletes the progress too", async (bench) => {
+  test("a purge also deletes the progress", async (bench) => {
     await bench.add("a");
     await bench.registerHolder();
     const lease = await bench.leaseOne();

@@ -22,7 +22,7 @@ export function itemTests(test: Declare): void {
     expect(await bench.engine.listItems({ queue: QUEUE, limit: 0 })).toEqual([]);
   });
 
-  test("items are listed by their states when some are named", async (bench) => {
+  test("items can be listed by their states", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["dead"]);
     await bench.add("done", "leased", "held", "ready");
@@ -39,7 +39,7 @@ export function itemTests(test: Declare): void {
     );
   });
 
-  test("items are listed by their ids when some are named, whole ids only", async (bench) => {
+  test("items can be listed by their complete ids", async (bench) => {
     await bench.job("job-2");
     await bench.add("c", "a", "ab", "b");
     await bench.engine.add("job-2", [{ itemId: "c", data: 1 }]);
@@ -53,7 +53,7 @@ export function itemTests(test: Declare): void {
     expect(await bench.engine.listItems({ queue: QUEUE, itemIds: [], limit: 9 })).toEqual([]);
   });
 
-  test("a queue that is not there has no list", async ({ engine }) => {
+  test("an unknown queue has no list", async ({ engine }) => {
     await expect(engine.listItems({ queue: "job-9", limit: 1 })).rejects.toMatchObject({
       code: "job_not_found",
     });

@@ -5,7 +5,7 @@ import { type Declare, QUEUE } from "./workbench.ts";
 export function jobTests(test: Declare): void {
   const spec = { command: ["echo", "${item}"], policy: { maxAttempts: 3 } };
 
-  test("a new job runs, has an empty queue and keeps its spec", async ({ engine, clock }) => {
+  test("a new job is running, has an empty queue and keeps its spec", async ({ engine, clock }) => {
     const made = await engine.createJob({ id: "job-2", name: "nightly", kind: "map", spec });
     expect(made).toEqual({
       id: "job-2",
@@ -23,7 +23,7 @@ export function jobTests(test: Declare): void {
     expect(started).toMatchObject({ type: "job_started", queue: "job-2", data: { name: "nightly" } });
   });
 
-  test("a job is found by its id and by its name, and by no part of them", async ({ engine }) => {
+  test("a job is found by its complete id or name only", async ({ engine }) => {
     const made = await engine.createJob({ id: "job-2", name: "nightly", kind: "map", spec });
     expect(await engine.findJob("job-2")).toEqual(made);
     expect(await engine.findJob("nightly")).toEqual(made);
@@ -42,7 +42,7 @@ export function jobTests(test: Declare): void {
     expect((await engine.findJob("job-2"))?.progress).toEqual({ phase: "map" });
   });
 
-  test("a taken id or name is refused and leaves the first job as it was", async ({ engine }) => {
+  test("a used id or name is refused, and the first job is unchanged", async ({ engine }) => {
     const first = await engine.createJob({ id: "job-2", name: "nightly", kind: "map", spec });
     const sameId = engine.createJob({ id: "job-2", name: "other", kind: "map", spec: {} });
     await expect(sameId).rejects.toMatchObject({ name: "RedriveError", code: "job_changed" });
@@ -63,7 +63,7 @@ export function jobTests(test: Declare): void {
     expect(rest.map(({ id }) => id)).toEqual([QUEUE]);
   });
 
-  test("a change touches only what it names", async ({ engine, clock }) => {
+  test("a change affects only the given fields", async ({ engine, clock }) => {
     const before = await engine.findJob(QUEUE);
     clock.advance(5000);
     const changed = await engine.changeJob(QUEUE, { intakeComplete: true });
@@ -71,14 +71,14 @@ export function jobTests(test: Declare): void {
     expect(await engine.findJob(QUEUE)).toEqual(changed);
   });
 
-  test("a job of imported letters becomes one with work when it is given a workflow", async ({ engine }) => {
+  test("a job of imported letters can be given a workflow", async ({ engine }) => {
     await engine.createJob({ id: "job-2", name: "imported", kind: "imported", spec: {} });
     expect(await engine.findJob("job-2")).toMatchObject({ kind: "imported" });
     await engine.changeJob("job-2", { kind: "workflow", spec });
     expect(await engine.findJob("job-2")).toMatchObject({ kind: "workflow", spec, name: "imported" });
   });
 
-  test("an ended job has an end, and a restart clears it", async ({ engine, clock }) => {
+  test("an ended job has an end time, and a restart clears it", async ({ engine, clock }) => {
     clock.advance(5000);
     const ended = await engine.changeJob(QUEUE, { status: "failed" });
     expect(ended).toMatchObject({ status: "failed", endedAt: clock.now() });
@@ -96,7 +96,7 @@ export function jobTests(test: Declare): void {
     expect(events).toMatchObject([{ ...event, queue: QUEUE, at: clock.now() }]);
   });
 
-  test("a job that is not there cannot be changed or counted", async ({ engine }) => {
+  test("an unknown job cannot be changed or counted", async ({ engine }) => {
     await expect(engine.changeJob("job-9", {})).rejects.toMatchObject({ code: "job_not_found" });
     await expect(engine.count("job-9")).rejects.toMatchObject({ code: "job_not_found" });
     expect(await engine.findJob("job-9")).toBeNull();

@@ -10,7 +10,7 @@ export function leaseTests(test: Declare): void {
 }
 
 function holders(test: Declare): void {
-  test("a holder is listed with its expiry until it leaves", async (bench) => {
+  test("a holder is listed with its expiry until it unregisters", async (bench) => {
     const registered = await bench.engine.registerHolder(newHolder("holder-1"));
     expect(registered).toEqual({
       ...newHolder("holder-1"),
@@ -22,7 +22,7 @@ function holders(test: Declare): void {
     expect(await bench.engine.listHolders()).toEqual([]);
   });
 
-  test("the holders of one queue are listed alone", async (bench) => {
+  test("the holders of one queue can be listed", async (bench) => {
     await bench.job("job-2");
     await bench.engine.registerHolder(newHolder("holder-1"));
     const other = await bench.engine.registerHolder({ ...newHolder("holder-2"), queue: "job-2" });
@@ -31,7 +31,7 @@ function holders(test: Declare): void {
     expect(await bench.engine.listHolders()).toHaveLength(2);
   });
 
-  test("an item is found by its id before those whose ids begin with it, in one queue", async (bench) => {
+  test("an item is found by its id before items whose ids begin with it, in one queue", async (bench) => {
     await bench.add("a-10", "a-1", "a-11");
     const ids = async (limit: number) =>
       (await bench.engine.findItems("a-1", { queue: QUEUE, limit })).map(({ itemId }) => itemId);
@@ -39,7 +39,7 @@ function holders(test: Declare): void {
     expect(await bench.engine.findItems("a-1", { queue: "job-9", limit: 1 })).toEqual([]);
   });
 
-  test("a holder that registers once more, because no answer came, is the same one", async (bench) => {
+  test("a holder that registers again after a lost answer is the same holder", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const held = await bench.leaseOne();
@@ -50,7 +50,7 @@ function holders(test: Declare): void {
     expect(await bench.engine.listLeases("holder-1")).toEqual([held]);
   });
 
-  test("a holder that was revoked does not come back by registering once more", async (bench) => {
+  test("registering again does not bring back a revoked holder", async (bench) => {
     await bench.registerHolder();
     bench.clock.advance(10_000);
     await bench.engine.revoke("holder-1", { isProcessDead: false });
@@ -58,7 +58,7 @@ function holders(test: Declare): void {
     expect(await bench.engine.heartbeat("holder-1")).toBe(false);
   });
 
-  test("a holder expires when its time has passed without a beat", async (bench) => {
+  test("a holder without heartbeats expires", async (bench) => {
     await bench.registerHolder();
     bench.clock.advance(9999);
     expect((await bench.engine.listHolders())[0]?.expired).toBe(false);
@@ -66,7 +66,7 @@ function holders(test: Declare): void {
     expect((await bench.engine.listHolders())[0]?.expired).toBe(true);
   });
 
-  test("a beat puts the expiry off, even a late one", async (bench) => {
+  test("a heartbeat extends the expiry, even a late one", async (bench) => {
     await bench.registerHolder();
     bench.clock.advance(60_000);
     expect(await bench.engine.heartbeat("holder-1")).toBe(true);
@@ -75,14 +75,14 @@ function holders(test: Declare): void {
     ]);
   });
 
-  test("a beat of a holder that has left says so", async (bench) => {
+  test("a heartbeat of an unregistered holder returns false", async (bench) => {
     await bench.registerHolder();
     await bench.engine.unregisterHolder("holder-1");
     expect(await bench.engine.heartbeat("holder-1")).toBe(false);
     expect(await bench.engine.heartbeat("nobody")).toBe(false);
   });
 
-  test("a holder that is expired can be revoked: it neither beats nor leases any more", async (bench) => {
+  test("an expired holder can be revoked: it can neither send heartbeats nor lease", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     const held = await bench.leaseOne();
@@ -106,7 +106,7 @@ function holders(test: Declare): void {
     expect(await bench.engine.revoke("nobody", { isProcessDead: true })).toBe(false);
   });
 
-  test("a holder cannot leave while it holds something", async (bench) => {
+  test("a holder cannot unregister while it holds a lease", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -116,14 +116,14 @@ function holders(test: Declare): void {
     expect(await bench.engine.listHolders()).toEqual([]);
   });
 
-  test("leaving twice is no fault, for two reapers may meet", async (bench) => {
+  test("unregistering twice is allowed, because two reapers may do it", async (bench) => {
     await bench.registerHolder();
     await bench.engine.unregisterHolder("holder-1");
     await bench.engine.unregisterHolder("holder-1");
     expect(await bench.engine.listHolders()).toEqual([]);
   });
 
-  test("what a holder holds is listed just as it was leased", async (bench) => {
+  test("the leases of a holder are listed as they were leased", async (bench) => {
     await bench.registerHolder();
     await bench.registerHolder("holder-2");
     await bench.add("a", "b", "c");
@@ -136,7 +136,7 @@ function holders(test: Declare): void {
 }
 
 function leasing(test: Declare): void {
-  test("invariant 4: a lease starts an attempt that is on record at once", async (bench) => {
+  test("invariant 4: a lease records a started attempt immediately", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     bench.clock.advance(5);
@@ -169,7 +169,7 @@ function leasing(test: Declare): void {
     expect(await bench.lease(10, "holder-2")).toEqual([]);
   });
 
-  test("no more is leased than was asked for, and never of another queue", async (bench) => {
+  test("a lease returns at most the requested number, and only items of its queue", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bench.add("a", "b", "c");
@@ -190,7 +190,7 @@ function leasing(test: Declare): void {
     expect((await bench.lease(10)).map(({ itemId }) => itemId)).toEqual(["d", "b", "c", "a"]);
   });
 
-  test("an item carries its place among those of its queue, whatever came before it", async (bench) => {
+  test("an item has its position in the queue, whatever came before it", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     await bench.add("b", "c");
@@ -201,7 +201,7 @@ function leasing(test: Declare): void {
     ]);
   });
 
-  test("an item that is not due is not leased, and the answer says when it will be", async (bench) => {
+  test("an item that is not due is not leased, and the answer has its due time", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);
@@ -224,7 +224,7 @@ function leasing(test: Declare): void {
     expect(due.nextDueAt).toBe(now + 2000);
   });
 
-  test("the next due time is told only when fewer were leased than wanted", async (bench) => {
+  test("the next due time is returned only if fewer items were leased than requested", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(retried(await bench.leaseOne(), 2000));
@@ -236,7 +236,7 @@ function leasing(test: Declare): void {
     expect(answer.nextDueAt).toBeNull();
   });
 
-  test("due items that were left because enough was leased do not make a next due time", async (bench) => {
+  test("due items beyond the requested number are not the next due time", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     const answer = await bench.engine.settleAndLease("holder-1", {
@@ -247,7 +247,7 @@ function leasing(test: Declare): void {
     expect(answer.nextDueAt).toBeNull();
   });
 
-  test("one step settles first and leases then", async (bench) => {
+  test("one step first settles, then leases", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -256,7 +256,7 @@ function leasing(test: Declare): void {
     expect(answer.leased).toMatchObject([{ itemId: "a", attempt: 2, attemptsCounted: 1 }]);
   });
 
-  test("a holder that is not known cannot lease, and nothing of its call is written", async (bench) => {
+  test("an unknown holder cannot lease, and its call writes nothing", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     const lease = await bench.leaseOne();

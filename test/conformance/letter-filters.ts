@@ -24,7 +24,7 @@ async function threeLetters(bench: Workbench): Promise<void> {
 }
 
 function fields(test: Declare): void {
-  test("letters are found by the whole ids of their items", async (bench) => {
+  test("letters are found by the complete ids of their items", async (bench) => {
     await threeLetters(bench);
     expect(await bench.letterIds({ itemIds: ["a", "c", "none"] })).toEqual(["c", "a"]);
   });
@@ -41,19 +41,19 @@ function fields(test: Declare): void {
     expect(await bench.letterIds({ classes: ["permanent", "transient"] })).toEqual(["ab", "a"]);
   });
 
-  test("letters are found by one signature or any of several", async (bench) => {
+  test("letters are found by one or several signatures", async (bench) => {
     await threeLetters(bench);
     expect(await bench.letterIds({ signatures: ["s1"] })).toEqual(["a"]);
     expect(await bench.letterIds({ signatures: ["s2", "s1", "s9"] })).toEqual(["ab", "a"]);
   });
 
-  test("letters are found by whether they are eligible", async (bench) => {
+  test("letters are found by eligibility", async (bench) => {
     await threeLetters(bench);
     expect(await bench.letterIds({ eligible: true })).toEqual(["c", "a"]);
     expect(await bench.letterIds({ eligible: false })).toEqual(["ab"]);
   });
 
-  test("a letter on its way is found by the attempts that it has by now, before and after its return", async (bench) => {
+  test("a letter in retry is found by its current number of attempts, before and after it fails again", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     const ids = async (query: Partial<LetterQuery>) => {
@@ -75,7 +75,7 @@ function fields(test: Declare): void {
     expect(await ids({ attemptsMin: 3, states: ["dead", "done"] })).toEqual(["b"]);
   });
 
-  test("letters are found by how many attempts were started, both ends included", async (bench) => {
+  test("letters are found by the number of started attempts, bounds included", async (bench) => {
     await threeLetters(bench);
     expect(await bench.letterIds({ attemptsMin: 2 })).toEqual(["c"]);
     expect(await bench.letterIds({ attemptsMin: 3 })).toEqual(["c"]);
@@ -86,7 +86,7 @@ function fields(test: Declare): void {
     expect(await bench.letterIds({ attemptsMin: 3, attemptsMax: 2 })).toEqual([]);
   });
 
-  test("letters of one queue are not those of another", async (bench) => {
+  test("letters of one queue do not include those of another", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bench.bury(["a"]);
@@ -100,7 +100,7 @@ function fields(test: Declare): void {
 }
 
 function lists(test: Declare): void {
-  test("filters that are given together must all hold", async (bench) => {
+  test("all conditions of a filter must match", async (bench) => {
     await threeLetters(bench);
     expect(await bench.letterIds({ types: ["Timeout", "Unknown"], attemptsMin: 2 })).toEqual(["c"]);
     expect(await bench.letterIds({ types: ["Timeout"], eligible: false })).toEqual([]);
@@ -126,7 +126,7 @@ function lists(test: Declare): void {
     expect(await bench.begin("op-2", { filter: { states: [] } })).toMatchObject({ selected: 0 });
   });
 
-  test("more ids than a statement has room for are all looked for", async (bench) => {
+  test("all ids are found even if there are more than one statement can have", async (bench) => {
     await threeLetters(bench);
     const itemIds = [...Array.from({ length: 40_000 }, (_, n) => `none-${n}`), "ab"];
     expect(await bench.letterIds({ itemIds })).toEqual(["ab"]);
@@ -134,7 +134,7 @@ function lists(test: Declare): void {
 }
 
 function states(test: Declare): void {
-  test("the states of letters tell those that wait from those that are closed", async (bench) => {
+  test("states distinguish waiting letters from resolved ones", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["resolved", "discarded", "leased", "ready", "dead"]);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "resolved")));
@@ -153,7 +153,7 @@ function states(test: Declare): void {
     expect(await bench.letterIds({ states: ["held", "skipped"] })).toEqual([]);
   });
 
-  test("items that were never letters are in no state of a letter", async (bench) => {
+  test("items that were never letters have no letter state", async (bench) => {
     await bench.registerHolder();
     await bench.add("done", "ready");
     await bench.settle(succeeded(await bench.leaseOne()));
@@ -162,7 +162,7 @@ function states(test: Declare): void {
 }
 
 function ages(test: Declare): void {
-  test("the age of a letter is counted from its first failure, or from its last one if that is asked for", async (bench) => {
+  test("the age of a letter is measured from its first failure, or from its last one if requested", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(retried(await bench.leaseOne()));
@@ -182,7 +182,7 @@ function ages(test: Declare): void {
     });
   });
 
-  test("newer-than finds just the letters that older-than leaves out", async (bench) => {
+  test("newer-than finds exactly the letters that older-than excludes", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     bench.clock.advance(5000);
@@ -200,7 +200,7 @@ function ages(test: Declare): void {
     }
   });
 
-  test("the earliest failure is that of the letters that still wait", async (bench) => {
+  test("the earliest failure is that of the waiting letters", async (bench) => {
     await bench.registerHolder();
     expect(await bench.engine.earliestFailure(QUEUE)).toBeNull();
     const first = bench.clock.now();
@@ -216,7 +216,7 @@ function ages(test: Declare): void {
     expect(await bench.engine.earliestFailure("none")).toBeNull();
   });
 
-  test("a letter is as old as its last failure, whether it was discarded and restored since", async (bench) => {
+  test("the age is measured from the last failure even if the letter was discarded and restored since", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     bench.clock.advance(5000);
@@ -229,7 +229,7 @@ function ages(test: Declare): void {
     expect(await bench.letterIds({ olderThanMs: 5000 })).toEqual(["a", "b"]);
   });
 
-  test("ages are told exactly among thousands of letters, though the clock was put back", async (bench) => {
+  test("ages are exact among thousands of letters even if the clock was set back", async (bench) => {
     await bench.registerHolder();
     const letterSequences: { itemId: string; at: number; isOdd: boolean }[] = [];
     for (const [batch, ms] of [0, 4000, 4000, -6000, 1000, 5000].entries()) {
@@ -288,14 +288,14 @@ function texts(test: Declare): void {
     ["", ["plain", "umlauts", "lines", "backslash", "quotes"]],
   ];
 
-  test("a text is looked for in the last message as it is, in any case of letters", async (bench) => {
+  test("a search finds text in the last message literally, ignoring case", async (bench) => {
     await bench.registerHolder();
     for (const [itemId, message] of Object.entries(MESSAGES)) await bench.buryFor(itemId, message);
     const found = await Promise.all(FOUND.map(async ([text]) => [text, await bench.letterIds({ text })]));
     expect(found).toEqual(FOUND);
   });
 
-  test("a text is looked for in the last failure and not in those before it", async (bench) => {
+  test("a search reads the last failure and not earlier ones", async (bench) => {
     await bench.registerHolder();
     await bench.buryFor("a", "disk full");
     const lease = await bench.redriveOne("op-1", "a");
@@ -304,7 +304,7 @@ function texts(test: Declare): void {
     expect(await bench.letterIds({ text: "network" })).toEqual(["a"]);
   });
 
-  test("a letter on its way is found by what its latest attempt said", async (bench) => {
+  test("a letter in retry is found by the message of its latest attempt", async (bench) => {
     await bench.registerHolder();
     await bench.buryFor("a", "disk full");
     const lease = await bench.redriveOne("op-1", "a");

@@ -55,13 +55,13 @@ const IN_ORDER = {
 
 function orders(test: Declare): void {
   for (const order of LETTER_ORDERS) {
-    test(`pages in the order "${order}" follow one another without a gap or a double`, async (bench) => {
+    test(`pages in the order "${order}" have neither gaps nor duplicates`, async (bench) => {
       await sevenLetters(bench);
       expect(await readAll(bench, { order })).toEqual({ ids: IN_ORDER[order], sizes: [3, 3, 1] });
       expect((await readAll(bench, { order, limit: 1 })).ids).toEqual(IN_ORDER[order]);
     });
 
-    test(`pages in the order "${order}" have each letter that stays just once while others come and go`, async (bench) => {
+    test(`pages in the order "${order}" list each remaining letter once while others arrive and leave`, async (bench) => {
       await sevenLetters(bench);
       const victims = ["c", "f"];
       const { ids } = await readAll(bench, { order, limit: 2 }, async () => {
@@ -75,12 +75,12 @@ function orders(test: Declare): void {
     });
   }
 
-  test("letters are listed newest burial first unless something else is said", async (bench) => {
+  test("letters are listed newest burial first by default", async (bench) => {
     await sevenLetters(bench);
     expect(await bench.letterIds()).toEqual(IN_ORDER.newest);
   });
 
-  test("letters are listed newest burial first, also when the clock goes back", async (bench) => {
+  test("letters are listed newest burial first even if the clock is set back", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     bench.clock.advance(1000);
@@ -97,7 +97,7 @@ function orders(test: Declare): void {
     expect((await readAll(bench, { order: "item", limit: 2 })).ids).toEqual(inOrder);
   });
 
-  test("letters of equal places are listed newest first, of several queues too", async (bench) => {
+  test("letters with equal sort keys are listed newest first, also across queues", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bench.bury(["a"]);
@@ -110,7 +110,7 @@ function orders(test: Declare): void {
     }
   });
 
-  test("closed letters are ordered like the others", async (bench) => {
+  test("resolved letters have the same orders", async (bench) => {
     await sevenLetters(bench);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "b")));
     await bench.operate("discard", ["a", "g", "e"]);
@@ -121,20 +121,20 @@ function orders(test: Declare): void {
 }
 
 function paging(test: Declare): void {
-  test("every page says the exact total of the query, whichever it is", async (bench) => {
+  test("every page has the exact total of the query", async (bench) => {
     await sevenLetters(bench);
     const first = await bench.engine.listLetters({ types: ["Unknown"], limit: 2 });
     const last = await bench.engine.listLetters({ types: ["Unknown"], limit: 2, cursor: first.next ?? "" });
     expect([first.total, last.total, first.letters.length, last.letters.length]).toEqual([3, 3, 2, 1]);
   });
 
-  test("a page that ends with the last letter has no next one", async (bench) => {
+  test("a page that ends with the last letter has no next page", async (bench) => {
     await sevenLetters(bench);
     for (const order of LETTER_ORDERS)
       expect(await bench.engine.listLetters({ order, limit: 7 })).toMatchObject({ next: null, total: 7 });
   });
 
-  test("a limit of 0 asks for the total alone", async (bench) => {
+  test("a limit of 0 returns only the total", async (bench) => {
     await sevenLetters(bench);
     const page = await bench.engine.listLetters({ attemptsMax: 2, limit: 0 });
     expect(page).toEqual({ letters: [], total: 5, next: null });
@@ -142,7 +142,7 @@ function paging(test: Declare): void {
 }
 
 function cursors(test: Declare): void {
-  test("a letter has each part that was asked for as the whole letter has it", async (bench) => {
+  test("a requested part of a letter equals that part of the complete letter", async (bench) => {
     await sevenLetters(bench);
     for (const { ref } of (await bench.engine.listLetters({ limit: 3 })).letters) {
       await bench.engine.addNote(ref, { author: "ada", text: "seen" });
@@ -174,7 +174,7 @@ function cursors(test: Declare): void {
     }
   });
 
-  test("the page of a query that counts nothing has the same letters and the same next page", async (bench) => {
+  test("a query without a count has the same letters and the same next page", async (bench) => {
     await sevenLetters(bench);
     for (const order of LETTER_ORDERS) {
       for (const filter of [{}, { text: "" }, { attemptsMin: 1 }, { types: ["Unknown"] as const }]) {
@@ -185,7 +185,7 @@ function cursors(test: Declare): void {
     }
   });
 
-  test("a cursor stays right when letters arrive and its own letter has been buried anew", async (bench) => {
+  test("a cursor stays valid when letters arrive and its own letter is buried again", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"]);
     const { next } = await bench.engine.listLetters({ limit: 2 });
@@ -196,7 +196,7 @@ function cursors(test: Declare): void {
     expect(page.total).toBe(5);
   });
 
-  test("a cursor that no page gave is an error and not the first page", async (bench) => {
+  test("a cursor that no page returned is an error and not the first page", async (bench) => {
     await sevenLetters(bench);
     for (const cursor of ["no cursor", "", "W10", Buffer.from("{}").toString("base64url")]) {
       const reading = bench.engine.listLetters({ limit: 2, cursor });

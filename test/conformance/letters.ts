@@ -1,6 +1,9 @@
 /** The contract of letters: what they contain while they wait and after they are resolved. */
 import { inspect } from "node:util";
 import { expect } from "vitest";
+import type { AgentRun } from "../../src/item/agent-run.ts";
+import type { LeasedItem } from "../../src/item/item.ts";
+import { attemptTimes } from "../../src/item/letter-query.ts";
 import { buried, failureOf, lost, retried, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, QUEUE } from "./workbench.ts";
 
@@ -8,6 +11,79 @@ export function letterTests(test: Declare): void {
   contents(test);
   closed(test);
   notes(test);
+  records(test);
+}
+
+function records(test: Declare): void {
+  test("a letter is read with everything that is shown with it", async (bench) => {
+    const { engine } = bench;
+    await bench.registerHolder();
+    await bench.add("a", "b", "c");
+    await bench.settle(retried(await bench.leaseOne()));
+    for (let left = 3; left > 0; left -= 1) await bench.settle(buried(await bench.leaseOne()));
+    const { ref } = await bench.item("a");
+    await engine.addNote(ref, { author: "ada", text: 'ask "the" vendor\u0001' });
+    await bench.edit("a", { data: { fixed: 9007199254740993n } });
+    await bench.operate("requeue", ["b"]);
+    await bench.operate("redrive", ["c"]);
+    await bench.settle(succeeded(await bench.lease(10).then((leased) => find(leased, "c"))));
+    await engine.writeAgentRuns(QUEUE, [
+      agentRun(ref, "run-2", 5),
+      agentRun(ref, "run-1", 5),
+      agentRun(ref, "run-0", 7),
+    ]);
+    const signature = (await bench.letter("a"))?.errorSignature ?? "";
+    await engine.changeGroup(signature, { author: "ada", note: "known" });
+    for (const itemId of ["a", "b", "c"]) {
+      const [item] = await engine.findItems(itemId, { queue: QUEUE, limit: 1 });
+      const groups = await engine.listGroups({ queue: QUEUE, signatures: [signature] });
+      const { requeuedFrom, requeuedAs } = item ?? {};
+      expect(await engine.readLetterRecords({ queue: QUEUE, itemId })).toEqual({
+        letter: await bench.letter(itemId),
+        attempts: await engine.listAttempts(item?.ref ?? 0),
+        operations: await engine.listOperations({ queue: QUEUE }),
+        groupCount: groups.reduce((sum, { count }) => sum + count, 0),
+        group: await engine.readGroup(signature),
+        links: { ...(requeuedFrom && { requeuedFrom }), ...(requeuedAs && { requeuedAs }) },
+        events: await engine.listItemEvents({
+          ...{ queue: QUEUE, itemId, times: attemptTimes(await engine.listAttempts(item?.ref ?? 0)) },
+        }),
+        agentRuns: await engine.listAgentRuns({ queue: QUEUE, ref: item?.ref ?? 0, limit: 10 }),
+      });
+    }
+    const read = await engine.readLetterRecords({ queue: QUEUE, itemId: "a" });
+    expect(read?.events.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["attempt_failed", "dlq_item_added"]),
+    );
+    expect(read?.letter.itemData).toEqual({ fixed: 9007199254740993n });
+    expect(read?.agentRuns.map(({ id }) => id)).toEqual(["run-1", "run-2", "run-0"]);
+    expect(read?.group).toMatchObject({ notes: [{ text: "known" }], fixes: [{ count: 1 }] });
+    const resolved = await engine.readLetterRecords({ queue: QUEUE, itemId: "c" });
+    expect(resolved?.letter.resolution?.kind).toBe("requeue");
+    expect(resolved?.operations.map(({ kind }) => kind)).toEqual(["edit", "requeue", "redrive"]);
+  });
+
+  test("an item that is no letter has no letter records", async (bench) => {
+    await bench.add("a");
+    const read = (itemId: string, queue = QUEUE) => bench.engine.readLetterRecords({ queue, itemId });
+    expect(await read("a")).toBeNull();
+    expect(await read("b")).toBeNull();
+    expect(await read("a", "job-9")).toBeNull();
+  });
+}
+
+function find(leased: readonly LeasedItem[], itemId: string): LeasedItem {
+  const lease = leased.find((one) => one.itemId === itemId);
+  if (lease === undefined) throw new Error(`${itemId} is not leased`);
+  return lease;
+}
+
+function agentRun(ref: number, id: string, startedAt: number): AgentRun {
+  const usage = { model: "m-1", costUsd: 0.25, inputTokens: 10 };
+  return {
+    ...{ id, lease: { ref, attempt: 1 }, step: "fix", agent: "claude", session: "s-1" },
+    ...{ usage, isFinal: true, startedAt, updatedAt: startedAt + 1 },
+  };
 }
 
 function contents(test: Declare): void {
@@ -52,7 +128,7 @@ function contents(test: Declare): void {
     expect((await bench.engine.listLetters({ limit: 10 })).letters).toEqual([letter]);
   });
 
-  test("a letter can be copied, printed and written as JSON like any object", async (bench) => {
+  test("a letter can be copied, printed and converted to JSON like any object", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const leased = await bench.leaseOne();
@@ -67,7 +143,7 @@ function contents(test: Declare): void {
     expect(inspect(printed)).toContain(failureOf(leased).errorMessage);
   });
 
-  test("an item that is not a letter has none to read", async (bench) => {
+  test("an item that is not a letter cannot be read as one", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(retried(await bench.leaseOne()));
@@ -78,7 +154,7 @@ function contents(test: Declare): void {
 
 /** The contents of a resolved letter. */
 function closed(test: Declare): void {
-  test("a letter whose item was done in the end can be read, and says who sent it", async (bench) => {
+  test("a letter whose item succeeded can be read, with the author of the redrive", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     const lease = await bench.redriveOne("op-1", "a");
@@ -94,7 +170,7 @@ function closed(test: Declare): void {
     expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 1, letters: 0, resolved: 1 });
   });
 
-  test("a letter that was edited by a person before it succeeded is a manual fix", async (bench) => {
+  test("a letter that a person edited before it succeeded is a manual fix", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.edit("a", { data: 1, rule: "rule-1" });
@@ -103,7 +179,7 @@ function closed(test: Declare): void {
     expect((await bench.letter("a"))?.resolution).toMatchObject({ kind: "manual_fix", operationId: "op-1" });
   });
 
-  test("a letter that was edited last by a rule before it succeeded is an automatic fix", async (bench) => {
+  test("a letter that a rule edited last before it succeeded is an automatic fix", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.edit("a", { data: 1 });
@@ -112,7 +188,7 @@ function closed(test: Declare): void {
     expect((await bench.letter("a"))?.resolution).toMatchObject({ kind: "auto_fix" });
   });
 
-  test("an edit before the last burial did not fix it", async (bench) => {
+  test("an edit before the last burial is not a fix", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.edit("a", { data: 1 });
@@ -121,7 +197,7 @@ function closed(test: Declare): void {
     expect((await bench.letter("a"))?.resolution).toMatchObject({ kind: "requeue", operationId: "op-2" });
   });
 
-  test("a poison letter says so until it is buried without that word", async (bench) => {
+  test("a poison letter keeps its mark until it is buried without it", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], { poison: true, reprocessEligible: false });
     expect(await bench.letter("a")).toMatchObject({ poison: true });
@@ -132,7 +208,7 @@ function closed(test: Declare): void {
 }
 
 function notes(test: Declare): void {
-  test("notes stay on a letter in the order they were written, through another burial", async (bench) => {
+  test("notes on a letter stay in order, also after another burial", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     const { ref } = await bench.item("a");
@@ -147,7 +223,7 @@ function notes(test: Declare): void {
     ]);
   });
 
-  test("a closed letter can have notes", async (bench) => {
+  test("a resolved letter can have notes", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("discard", ["a"]);

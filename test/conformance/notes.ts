@@ -20,12 +20,12 @@ export function noteTests(test: Declare): void {
     ]);
   });
 
-  test("an item that is not there has no notes and gets none", async ({ engine }) => {
+  test("an unknown item has no notes and cannot get any", async ({ engine }) => {
     expect(await engine.addNote(9999, { author: "ada", text: "why" })).toBe(false);
     expect(await engine.listNotes(9999)).toEqual([]);
   });
 
-  test("what a worker wrote is kept whatever the outcome, in its order", async (bench) => {
+  test("a worker's notes are kept in order, whatever the outcome", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const { ref } = await bench.item("a");
@@ -36,7 +36,7 @@ export function noteTests(test: Declare): void {
     expect((await bench.letter("a"))?.notes).toEqual(await bench.engine.listNotes(ref));
   });
 
-  test("a worker that lost its lease writes nothing", async (bench) => {
+  test("a worker that lost its lease writes no notes", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -46,7 +46,7 @@ export function noteTests(test: Declare): void {
     expect(await bench.engine.listNotes(lease.ref)).toEqual([]);
   });
 
-  test("a purged item has lost its notes and gets no new ones; a resolved letter's item keeps them", async (bench) => {
+  test("a purged item loses its notes and gets no new ones; a resolved letter's item keeps them", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     const [a, b] = [(await bench.item("a")).ref, (await bench.item("b")).ref];

@@ -17,7 +17,7 @@ async function leaseOf(bench: Workbench, operationId: string) {
 }
 
 function pausing(test: Declare): void {
-  test("a paused operation works on nothing and leases nothing until it is opened", async (bench) => {
+  test("a paused operation processes and leases nothing until it is opened", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1");
@@ -33,7 +33,7 @@ function pausing(test: Declare): void {
     expect((await leaseOf(bench, "op-1")).leased).toHaveLength(2);
   });
 
-  test("an operation that is still selecting leases nothing, nor does one that is not there", async (bench) => {
+  test("an operation that is still selecting leases nothing, nor does an unknown one", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1", { selection: "enlisted" });
@@ -42,7 +42,7 @@ function pausing(test: Declare): void {
     expect((await leaseOf(bench, "op-9")).leased).toEqual([]);
   });
 
-  test("what is at work when an operation is paused comes to its own end", async (bench) => {
+  test("attempts that run when an operation is paused end normally", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     const lease = await bench.redriveOne("op-1", "a");
@@ -51,7 +51,7 @@ function pausing(test: Declare): void {
     expect(await bench.engine.closeOperation("op-1")).toMatchObject({ status: "ended", succeeded: 1 });
   });
 
-  test("each change of status is told once", async (bench) => {
+  test("each change of status has one event", async (bench) => {
     await bench.registerHolder();
     await bench.begin("op-1", { kind: "edit" });
     await bench.engine.changeOperation("op-1", { status: "open" });
@@ -67,14 +67,14 @@ function pausing(test: Declare): void {
 }
 
 function cutting(test: Declare): void {
-  test("a change keeps the progress that comes with it", async (bench) => {
+  test("a change stores the progress that it is given", async (bench) => {
     await bench.begin("op-1", { kind: "edit" });
     await bench.engine.changeOperation("op-1", { progress: { stage: 1 } });
     const paused = await bench.engine.changeOperation("op-1", { status: "paused", progress: { stage: 2 } });
     expect(paused).toMatchObject({ progress: { stage: 2 }, status: "paused" });
   });
 
-  test("the rest can be refused for a reason, and what was done stays done", async (bench) => {
+  test("pending letters can be refused for a reason, and processed ones stay processed", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await bench.begin("op-1");
@@ -87,7 +87,7 @@ function cutting(test: Declare): void {
     expect(await bench.engine.closeOperation("op-1")).toMatchObject({ status: "ended", succeeded: 1 });
   });
 
-  test("an operation that has ended stays as it is", async (bench) => {
+  test("an ended operation does not change", async (bench) => {
     await bench.begin("op-1");
     const ended = await bench.engine.closeOperation("op-1");
     const change = { status: "paused", progress: { late: true }, refuseRest: "late" } as const;
@@ -97,7 +97,7 @@ function cutting(test: Declare): void {
 }
 
 function cancelling(test: Declare): void {
-  test("cancelling refuses what is pending and takes back what nobody has begun", async (bench) => {
+  test("cancelling refuses pending letters and takes back those that nobody has started", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await bench.begin("op-1");
@@ -117,7 +117,7 @@ function cancelling(test: Declare): void {
     expect(ended).toMatchObject({ status: "cancelled", succeeded: 1, endedAt: bench.clock.now() });
   });
 
-  test("cancelling what has nothing at work ends it at once", async (bench) => {
+  test("cancelling an operation without running letters ends it at once", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("redrive");
@@ -155,7 +155,7 @@ function cancelling(test: Declare): void {
     expect((await bench.letter("a"))?.resolution).toMatchObject({ operationId: "op-2" });
   });
 
-  test("what was leased when its operation was cancelled, and is given back, is dead again at the end", async (bench) => {
+  test("a letter that was leased when its operation was cancelled, and is released, is dead again at the end", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1");
@@ -174,7 +174,7 @@ function cancelling(test: Declare): void {
     expect(ended).toMatchObject({ done: 0, refused: 2, endedAt: bench.clock.now() });
   });
 
-  test("what was leased when its operation was cancelled may die again, and is counted", async (bench) => {
+  test("a letter that was leased when its operation was cancelled may die again, and is counted", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     const lease = await bench.redriveOne("op-1", "a");

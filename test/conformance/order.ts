@@ -38,7 +38,7 @@ function order(test: Declare): void {
     expect(await leaseIds(bench, 9)).toEqual(["normal 3", "low, early"]);
   });
 
-  test("a high item that is not due does not keep lower ones waiting, and is the first once it is due", async (bench) => {
+  test("a high item that is not due does not delay lower ones, and is first once it is due", async (bench) => {
     await bench.registerHolder();
     const now = bench.clock.now();
     await addAll(bench, { high: { priority: "high", dueAt: now + 1000 }, low: { priority: "low" } });
@@ -49,7 +49,7 @@ function order(test: Declare): void {
     expect(await leaseIds(bench, 1)).toEqual(["high"]);
   });
 
-  test("the answer names the earliest due time of all priorities", async (bench) => {
+  test("the answer has the earliest due time of all priorities", async (bench) => {
     await bench.registerHolder();
     const now = bench.clock.now();
     await addAll(bench, {
@@ -64,7 +64,7 @@ function order(test: Declare): void {
     expect(await ask()).toMatchObject({ leased: [{ itemId: "b" }], nextDueAt: now + 2000 });
   });
 
-  test("a redrive's own lease goes by priority too", async (bench) => {
+  test("the lease of a redrive also follows the priorities", async (bench) => {
     await bench.registerHolder();
     await addAll(bench, { a: { priority: "low" }, b: {}, c: { priority: "high" } });
     for (const lease of await bench.lease(3)) await bench.settle(buried(lease));
@@ -86,7 +86,7 @@ function order(test: Declare): void {
 }
 
 function properties(test: Declare): void {
-  test("an item keeps the name, priority, due time, expiry and ordering key that it came with", async (bench) => {
+  test("an item keeps its name, priority, due time, expiry and ordering key", async (bench) => {
     await bench.registerHolder();
     const now = bench.clock.now();
     const more = {
@@ -109,13 +109,13 @@ function properties(test: Declare): void {
     expect((await bench.engine.listLeases("holder-1"))[0]).toEqual(a);
   });
 
-  test("an item that has expired is leased all the same, for the runner says what that means", async (bench) => {
+  test("an expired item is leased too, because the runner decides what that means", async (bench) => {
     await bench.registerHolder();
     await addAll(bench, { a: { expiresAt: bench.clock.now() - 1 } });
     expect(await leaseIds(bench, 1)).toEqual(["a"]);
   });
 
-  test("a redrive takes the expiry away and leaves the rest", async (bench) => {
+  test("a redrive removes the expiry and keeps the other fields", async (bench) => {
     await bench.registerHolder();
     await addAll(bench, { a: { expiresAt: bench.clock.now(), name: "n", priority: "high" } });
     await bench.settle(buried(await bench.leaseOne()));
@@ -130,7 +130,7 @@ function rates(test: Declare): void {
   const ask = (bench: Workbench, max: number, rate: Rate): Promise<SettleAndLeaseResult> =>
     bench.engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max, rate } });
 
-  test("no more is leased than the rate allows, and the answer says when the next one may be", async (bench) => {
+  test("no more is leased than the rate allows, and the answer has the time of the next lease", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c", "d");
     const rate = { perSecond: 2 };
@@ -144,7 +144,7 @@ function rates(test: Declare): void {
     expect((await ask(bench, 9, rate)).leased).toHaveLength(1);
   });
 
-  test("a tenth of a second of a high rate can be saved up, and not more", async (bench) => {
+  test("a high rate can save up a tenth of a second, and not more", async (bench) => {
     await bench.registerHolder();
     await bench.add(...Array.from({ length: 30 }, (_, place) => `item-${place}`));
     const rate = { perSecond: 100 };
@@ -168,7 +168,7 @@ function rates(test: Declare): void {
     expect(await of("holder-2", "job-2")).toBe(1);
   });
 
-  test("when nothing is due the rate gives no reason to ask again", async (bench) => {
+  test("if nothing is due, the rate gives no time for the next lease", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const rate = { perSecond: 0.1 };
@@ -177,7 +177,7 @@ function rates(test: Declare): void {
     expect((await ask(bench, 5, rate)).nextDueAt).toBe(bench.clock.now() + 60_000);
   });
 
-  test("what is not leased is not spent", async (bench) => {
+  test("unused leases do not count against the rate", async (bench) => {
     await bench.registerHolder();
     const rate = { perSecond: 1 };
     expect((await ask(bench, 5, rate)).leased).toEqual([]);

@@ -26,7 +26,7 @@ export function orderingKeyTests(test: Declare): void {
 }
 
 function turns(test: Declare): void {
-  test("of each ordering key one item is worked at a time, and those without an ordering key go on", async (bench) => {
+  test("one item of each ordering key runs at a time, and items without one are not delayed", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await addTo(bench, "two", "c", "d");
@@ -35,7 +35,7 @@ function turns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual([]);
   });
 
-  test("the next of an ordering key is leased by the step that settles the one before", async (bench) => {
+  test("the step that settles an item leases the next one with its ordering key", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     const first = await bench.leaseOne();
@@ -46,7 +46,7 @@ function turns(test: Declare): void {
     expect(leased).toMatchObject([{ itemId: "b" }]);
   });
 
-  test("the oldest of an ordering key comes first, whatever the priorities and due times of the others", async (bench) => {
+  test("the oldest item of an ordering key is first, whatever the priorities and due times of the others", async (bench) => {
     await bench.registerHolder();
     const now = bench.clock.now();
     await addTo(
@@ -58,7 +58,7 @@ function turns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual(["a"]);
   });
 
-  test("one that waits for another try keeps its ordering key waiting, and says when to come back", async (bench) => {
+  test("an item that waits for a retry delays its ordering key, and the answer has its due time", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await bench.settle(retried(await bench.leaseOne(), 4000));
@@ -69,7 +69,7 @@ function turns(test: Declare): void {
     expect((await ask()).leased).toMatchObject([{ itemId: "a" }]);
   });
 
-  test("a younger one that is due sooner than the first says nothing of when to come back", async (bench) => {
+  test("a younger item that is due sooner than the first does not change the next due time", async (bench) => {
     await bench.registerHolder();
     const now = bench.clock.now();
     const item = (itemId: string, dueAt: number) => ({ itemId, data: 1, dueAt });
@@ -81,7 +81,7 @@ function turns(test: Declare): void {
     expect((await ask()).nextDueAt).toBeNull();
   });
 
-  test("a held item keeps its ordering key waiting until it is released and done", async (bench) => {
+  test("a held item delays its ordering key until it is released and done", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await bench.engine.hold(QUEUE, ["a"], { author: AUTHOR });
@@ -93,7 +93,7 @@ function turns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual(["b"]);
   });
 
-  test("one that is held while it waits behind another is still in its turn", async (bench) => {
+  test("an item that is held while it waits behind another keeps its turn", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b", "c");
     await bench.engine.hold(QUEUE, ["b"], { author: AUTHOR });
@@ -103,7 +103,7 @@ function turns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual(["b"]);
   });
 
-  test("what died, was skipped or done is out of the way", async (bench) => {
+  test("dead, skipped and done items delay nothing", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b", "c", "d");
     await bench.settle(buried(await bench.leaseOne()));
@@ -114,7 +114,7 @@ function turns(test: Declare): void {
 }
 
 function returns(test: Declare): void {
-  test("an older one that is redriven waits for the younger that is at work, and goes before the rest", async (bench) => {
+  test("an older redriven item waits for the running younger one, and runs before the rest", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b", "c");
     await bench.settle(buried(await bench.leaseOne()));
@@ -128,7 +128,7 @@ function returns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual(["b"]);
   });
 
-  test("a redrive that is cancelled lets the ordering key go on", async (bench) => {
+  test("a cancelled redrive no longer delays its ordering key", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await bench.settle(buried(await bench.leaseOne()));
@@ -139,7 +139,7 @@ function returns(test: Declare): void {
     expect(await leaseIds(bench)).toEqual(["b"]);
   });
 
-  test("many letters of one ordering key that are redriven together come one by one", async (bench) => {
+  test("many letters of one ordering key that are redriven together run one by one", async (bench) => {
     await bench.registerHolder();
     await addTo(bench, "one", "a", "b", "c");
     for (let n = 0; n < 3; n += 1) await bench.settle(buried(await bench.leaseOne()));
@@ -158,7 +158,7 @@ function returns(test: Declare): void {
     expect(worked).toEqual(["a", "b", "c"]);
   });
 
-  test("ordering keys of the same name in two queues know nothing of each other", async (bench) => {
+  test("ordering keys with the same name in two queues are independent", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await addTo(bench, "one", "a");

@@ -24,7 +24,7 @@ async function richLetter(bench: Workbench): Promise<void> {
 
 function deleting(test: Declare): void {
   for (const kind of ["purge", "evict"] as const) {
-    test(`a ${kind} deletes a letter with all that it held, and the bare item stays`, async (bench) => {
+    test(`a ${kind} deletes a letter with all its data, and the bare item remains`, async (bench) => {
       await richLetter(bench);
       const { ref } = await bench.item("a");
       expect(await bench.operate(kind)).toMatchObject({ kind, status: "ended", done: 1 });
@@ -46,7 +46,7 @@ function deleting(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ data: null, state: "discarded", attempts: 2 });
   });
 
-  test("of a resolved letter only the record goes: the item, its data and its attempts stay", async (bench) => {
+  test("only the record of a resolved letter is deleted: the item, its data and its attempts remain", async (bench) => {
     await richLetter(bench);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
     const { ref } = await bench.item("a");
@@ -59,7 +59,7 @@ function deleting(test: Declare): void {
     expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 1, resolved: 0, purged: 1 });
   });
 
-  test("a purged item is not taken in again, whatever its data", async (bench) => {
+  test("a purged item is not added again, whatever its data", async (bench) => {
     await richLetter(bench);
     await bench.operate("purge");
     const report = await bench.engine.add(QUEUE, [newItem("a"), { itemId: "a", data: "other" }]);
@@ -67,7 +67,7 @@ function deleting(test: Declare): void {
     expect(await bench.lease(5)).toEqual([]);
   });
 
-  test("a letter that was deleted cannot be worked on by anything else", async (bench) => {
+  test("no other operation can process a deleted letter", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     for (const kind of ["redrive", "discard", "purge"] as const) await bench.begin(kind, { kind });
@@ -79,7 +79,7 @@ function deleting(test: Declare): void {
 }
 
 function counting(test: Declare): void {
-  test("invariant 6: every removal leaves an event and is counted", async (bench) => {
+  test("invariant 6: every removal has an event and is counted", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["purged", "cleared", "evicted", "stays"]);
     await bench.operate("discard", ["cleared"]);
@@ -101,7 +101,7 @@ function counting(test: Declare): void {
     expect(await bench.engine.count(QUEUE)).toMatchObject({ purged: 2, evicted: 1, letters: 1, dead: 1 });
   });
 
-  test("the totals of a queue stay when letters are deleted", async (bench) => {
+  test("the totals of a queue do not change when letters are deleted", async (bench) => {
     await richLetter(bench);
     await bench.bury(["b"]);
     await bench.operate("purge", ["a"]);
@@ -114,7 +114,7 @@ function counting(test: Declare): void {
     });
   });
 
-  test("a step that deletes nothing and refuses nothing tells nothing", async (bench) => {
+  test("a step that deletes nothing and refuses nothing writes no event", async (bench) => {
     await bench.registerHolder();
     await bench.begin("op-1", { kind: "purge" });
     const cursor = await bench.lastEvent();
@@ -124,7 +124,7 @@ function counting(test: Declare): void {
 }
 
 function clearing(test: Declare): void {
-  test("a clear takes the resolved and the discarded letters, and never one that waits", async (bench) => {
+  test("a clear deletes resolved and discarded letters, and never a waiting one", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["resolved", "discarded", "ready", "leased", "dead"]);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "resolved")));

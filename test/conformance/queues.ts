@@ -11,7 +11,7 @@ export function queueTests(test: Declare): void {
 }
 
 function kinds(test: Declare): void {
-  test("a job of a kind that never ends is told of as a queue", async ({ engine }) => {
+  test("a job of a kind that never ends has the event of a queue", async ({ engine }) => {
     for (const kind of ["queue", "target"] as const) {
       await engine.createJob({ id: kind, name: kind, kind, spec: { leaseMs: 8000 } });
       expect(await engine.findJob(kind)).toMatchObject({ kind, status: "running", spec: { leaseMs: 8000 } });
@@ -20,7 +20,7 @@ function kinds(test: Declare): void {
     }
   });
 
-  test("jobs are listed by their kinds when some are named", async ({ engine }) => {
+  test("jobs can be listed by their kinds", async ({ engine }) => {
     await engine.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
     await engine.createJob({ id: "w", name: "w", kind: "workflow", spec: {} });
     const ids = async (kinds?: Parameters<typeof engine.listJobs>[0]["kinds"]) =>
@@ -36,7 +36,7 @@ function kinds(test: Declare): void {
 const PAUSE = { author: AUTHOR, reason: "the bank is closed" } as const;
 
 function pauses(test: Declare): void {
-  test("nothing of a paused queue is leased, whatever is asked for, and the answer says why", async (bench) => {
+  test("nothing of a paused queue is leased, and the answer has the pause", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["dead"]);
     await bench.add("a");
@@ -59,7 +59,7 @@ function pauses(test: Declare): void {
     expect(answer.leased.map(({ itemId }) => itemId).sort()).toEqual(["a", "dead"]);
   });
 
-  test("what runs when a queue is paused is settled, and another queue goes on", async (bench) => {
+  test("attempts that run when a queue is paused are settled, and another queue continues", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bench.add("a");
@@ -71,7 +71,7 @@ function pauses(test: Declare): void {
     expect(await bench.lease(1, "holder-1", "job-2")).toHaveLength(1);
   });
 
-  test("a pause is kept as it was made until it ends, and both are told of once", async (bench) => {
+  test("a pause is stored until it ends, and each of the two has one event", async (bench) => {
     const { engine, clock } = bench;
     const at = clock.now();
     const paused = await engine.changeJob(QUEUE, { pause: PAUSE });
@@ -89,7 +89,7 @@ function pauses(test: Declare): void {
     ]);
   });
 
-  test("a change that does not speak of the pause leaves it", async ({ engine }) => {
+  test("a change without a pause keeps the current one", async ({ engine }) => {
     await engine.changeJob(QUEUE, { pause: PAUSE });
     await engine.changeJob(QUEUE, { intakeComplete: true });
     expect((await engine.findJob(QUEUE))?.pause).toMatchObject(PAUSE);
@@ -110,7 +110,7 @@ function watches(test: Declare): void {
   };
 
   for (const [reason, does] of Object.entries(REASONS)) {
-    test(`who watches a queue is rung when ${reason}`, async (bench) => {
+    test(`a watcher of a queue is notified when ${reason}`, async (bench) => {
       await bench.registerHolder();
       await bench.bury(["dead"]);
       await bench.add("running");
@@ -128,7 +128,7 @@ function watches(test: Declare): void {
     });
   }
 
-  test("who has ended a watch is notified no more, and others are", async (bench) => {
+  test("a watch that was ended gets no more notifications, and others do", async (bench) => {
     await bench.registerHolder();
     const notified: string[] = [];
     const end = await bench.engine.watch(QUEUE, () => notified.push("first"));
@@ -142,7 +142,7 @@ function watches(test: Declare): void {
     await second();
   });
 
-  test("a queue that is not there cannot be watched", async ({ engine }) => {
+  test("an unknown queue cannot be watched", async ({ engine }) => {
     await expect(engine.watch("job-9", () => {})).rejects.toMatchObject({ code: "job_not_found" });
   });
 }

@@ -10,7 +10,7 @@ export function redriveTests(test: Declare): void {
 }
 
 function selecting(test: Declare): void {
-  test("an operation selects the dead letters that match, and changes none of them yet", async (bench) => {
+  test("an operation selects the matching dead letters, and does not change them yet", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"], { errorType: "Timeout" });
     await bench.bury(["c"]);
@@ -50,14 +50,14 @@ function selecting(test: Declare): void {
     await expect(nowhere).rejects.toMatchObject({ code: "job_not_found" });
   });
 
-  test("a letter that is at work already is not selected again", async (bench) => {
+  test("a letter that is already in retry is not selected again", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.redriveOne("op-1", "a");
     expect(await bench.begin("op-2")).toMatchObject({ selected: 1 });
   });
 
-  test("letters that are buried after the beginning are left alone, though they match", async (bench) => {
+  test("letters that are buried after the operation began are not included, even if they match", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
@@ -70,7 +70,7 @@ function selecting(test: Declare): void {
     expect(await bench.item("b")).toMatchObject({ state: "dead", redriveCount: 0 });
   });
 
-  test("an operation that is not there cannot be run or closed", async (bench) => {
+  test("an unknown operation cannot be run or closed", async (bench) => {
     expect(await bench.engine.findOperation("op-9")).toBeNull();
     const code = expect.stringMatching(/_not_found$/);
     await expect(bench.engine.advance("op-9", { max: 1 })).rejects.toMatchObject({ code });
@@ -79,7 +79,7 @@ function selecting(test: Declare): void {
 }
 
 function sending(test: Declare): void {
-  test("a redriven letter starts anew for the policy and keeps its history", async (bench) => {
+  test("a redriven letter starts with new attempts and keeps its history", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(lost(await bench.leaseOne()));
@@ -132,7 +132,7 @@ function sending(test: Declare): void {
     expect(await bench.letterIds()).toEqual(["b"]);
   });
 
-  test("a call sends no more than it was asked for, oldest burial first", async (bench) => {
+  test("a call redrives at most the requested number, oldest burial first", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["c", "a", "b"]);
     await bench.begin("op-1");
@@ -160,7 +160,7 @@ function sending(test: Declare): void {
     expect(await bench.engine.count(QUEUE)).toMatchObject({ dead: 1, ready: 1, letters: 2 });
   });
 
-  test("a forced operation redrives what is not eligible too", async (bench) => {
+  test("a forced operation also redrives letters that are not eligible", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], { reprocessEligible: false });
     await bench.begin("op-1", { force: true });
@@ -168,7 +168,7 @@ function sending(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ state: "ready" });
   });
 
-  test("a lease can be kept to the items of one operation", async (bench) => {
+  test("a lease can be limited to the items of one operation", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.add("fresh");
@@ -184,7 +184,7 @@ function sending(test: Declare): void {
     expect(later).toMatchObject({ leased: [], nextDueAt: bench.clock.now() + 3000 });
   });
 
-  test("a lease without an operation takes redriven items in their turn", async (bench) => {
+  test("a lease without an operation takes redriven items in turn", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.add("fresh");
@@ -213,7 +213,7 @@ function accounting(test: Declare): void {
     expect(await bench.item("c")).toMatchObject({ state: "ready", redriveCount: 1 });
   });
 
-  test("each call is told by one event with its own counts, and one that counts nothing by none", async (bench) => {
+  test("each call has one event with its own counts, and none if it counts nothing", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.bury(["c"], { reprocessEligible: false });
@@ -229,7 +229,7 @@ function accounting(test: Declare): void {
     expect(told).toHaveLength(2);
   });
 
-  test("an operation counts how its items ended, and nothing before they have", async (bench) => {
+  test("an operation counts the outcomes of its items, and nothing before they end", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"]);
     await bench.begin("op-1");
@@ -263,7 +263,7 @@ function accounting(test: Declare): void {
     expect(item?.priority).toBe("high");
   });
 
-  test("an item counts for the operation that sent it last", async (bench) => {
+  test("an item counts for the operation that redrove it last", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.settle(buried(await bench.redriveOne("op-1", "a")));
@@ -288,7 +288,7 @@ function accounting(test: Declare): void {
     expect(await bench.engine.findOperation("op-1")).toMatchObject({ endedAt });
   });
 
-  test("a redrive that selected nothing has ended when it begins", async (bench) => {
+  test("a redrive that selected nothing ends immediately", async (bench) => {
     await bench.begin("op-1");
     expect(await bench.engine.findOperation("op-1")).toMatchObject({
       selected: 0,

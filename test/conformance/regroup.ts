@@ -50,7 +50,7 @@ const sizes = async (bench: Workbench) =>
   (await bench.engine.listGroups({ queue: QUEUE })).map(({ signature, count }) => [signature, count]);
 
 function correcting(test: Declare): void {
-  test("corrections are listed oldest first, with who made them and when", async (bench) => {
+  test("corrections are listed oldest first, with author and time", async (bench) => {
     const at = bench.clock.now();
     await correct(bench);
     bench.clock.advance(1000);
@@ -61,7 +61,7 @@ function correcting(test: Declare): void {
     ]);
   });
 
-  test("the same origin and text again replaces the correction, in whatever case", async (bench) => {
+  test("a correction with the same origin and text replaces the earlier one, ignoring case", async (bench) => {
     await correct(bench);
     await correct(bench, { text: "boom" });
     await correct(bench, { to: "s3" });
@@ -73,7 +73,7 @@ function correcting(test: Declare): void {
     ]);
   });
 
-  test("a correction is taken back by its origin and text", async (bench) => {
+  test("a correction is removed by its origin and text", async (bench) => {
     await correct(bench);
     await correct(bench, { text: "boom" });
     expect(await bench.engine.removeCorrection("s1", "bo")).toBe(false);
@@ -91,7 +91,7 @@ function correcting(test: Declare): void {
     expect(await bench.engine.listCorrections()).toEqual([]);
   });
 
-  test("a correction moves nothing that is there", async (bench) => {
+  test("a correction does not move existing letters", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a");
     await correct(bench);
@@ -101,7 +101,7 @@ function correcting(test: Declare): void {
 }
 
 function laterFailures(test: Declare): void {
-  test("later failures of a merged group go to the other, under its name", async (bench) => {
+  test("later failures of a merged group join the other group", async (bench) => {
     await bench.registerHolder();
     await correct(bench);
     const cursor = await bench.lastEvent();
@@ -116,7 +116,7 @@ function laterFailures(test: Declare): void {
     expect(await groupOf(bench, "b")).toEqual(["s1", "pattern of s1"]);
   });
 
-  test("later failures whose message has the text go to the group that was split off", async (bench) => {
+  test("later failures whose message contains the text join the split group", async (bench) => {
     await bench.registerHolder();
     await correct(bench, { text: "GRÖSSE", to: "s3", pattern: "size" });
     await bury(bench, "a", "ungültige größe 7"); // case folding must not turn ß into ss
@@ -125,7 +125,7 @@ function laterFailures(test: Declare): void {
     expect(await groupOf(bench, "b")).toEqual(["s3", "size"]);
   });
 
-  test("a split goes before a merge of the same group, and the older split before the newer", async (bench) => {
+  test("a split precedes a merge of the same group, and an older split precedes a newer one", async (bench) => {
     await bench.registerHolder();
     await correct(bench);
     await correct(bench, { text: "disk", to: "s3", pattern: "disk" });
@@ -138,7 +138,7 @@ function laterFailures(test: Declare): void {
     expect(found).toEqual(["s3", "s4", "s2"]);
   });
 
-  test("what was split off and merged later goes all the way, and a circle ends", async (bench) => {
+  test("a split that was merged later is followed to the end, and a cycle ends", async (bench) => {
     await bench.registerHolder();
     await correct(bench, { text: "disk", to: "s3", pattern: "disk" });
     await correct(bench, { from: "s3", to: "s2" });
@@ -149,7 +149,7 @@ function laterFailures(test: Declare): void {
     expect((await groupOf(bench, "b"))[0]).toBe("s3");
   });
 
-  test("a letter from elsewhere obeys corrections too", async (bench) => {
+  test("corrections also apply to imported letters", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "the disk is full");
     const letter = await bench.letter("a");
@@ -163,7 +163,7 @@ function laterFailures(test: Declare): void {
     expect(imported?.data).toMatchObject({ reason: "imported", signature: "s2" });
   });
 
-  test("a redriven letter that fails as before, by the corrections, has come back", async (bench) => {
+  test("a redriven letter that fails with the same corrected signature has failed again in the same way", async (bench) => {
     await bench.registerHolder();
     await correct(bench);
     await bury(bench, "a");
@@ -172,7 +172,7 @@ function laterFailures(test: Declare): void {
     expect(await bench.engine.findOperation("op-1")).toMatchObject({ failed: 1, returned: 1 });
   });
 
-  test("a burial by a correction reopens the group that it goes to", async (bench) => {
+  test("a burial by a correction reopens the group that it joins", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "boom", "s2");
     await bench.engine.changeGroup("s2", { author: AUTHOR, state: "resolved" });
@@ -183,7 +183,7 @@ function laterFailures(test: Declare): void {
 }
 
 function moving(test: Declare): void {
-  test("a letter gets the group that it would get if it were buried so now, and nothing else changes", async (bench) => {
+  test("regrouping moves a letter to the group that a burial would select now, and changes nothing else", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a");
     await bench.engine.addNote((await bench.item("a")).ref, { author: AUTHOR, text: "n" });
@@ -201,7 +201,7 @@ function moving(test: Declare): void {
     expect(await bench.engine.readGroup("s1")).toMatchObject({ state: "open" });
   });
 
-  test("corrections are applied to the signature that is given", async (bench) => {
+  test("corrections are applied to the given signature", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "the disk is full");
     await bury(bench, "b", "nothing");
@@ -217,7 +217,7 @@ function moving(test: Declare): void {
     expect(await sizes(bench)).toEqual([["s1", 2]]);
   });
 
-  test("letters that are gone are passed over, and of one that is named twice the first naming counts", async (bench) => {
+  test("deleted letters are skipped; if a letter is listed twice, the first entry counts", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a");
     await bury(bench, "b");
@@ -236,7 +236,7 @@ function moving(test: Declare): void {
     expect(await bench.engine.regroup([])).toBe(0);
   });
 
-  test("a record that is there stays as it is", async (bench) => {
+  test("an existing record is unchanged", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a", "boom", "s2");
     await bench.engine.changeGroup("s2", { author: AUTHOR, state: "resolved" });
@@ -246,7 +246,7 @@ function moving(test: Declare): void {
     expect(await groupOf(bench, "b")).toEqual(["s2", "pattern of s2"]);
   });
 
-  test("a group says which algorithm grouped it: that of its first letter, or of the last grouping", async (bench) => {
+  test("a group has the algorithm of its first letter, or of the last grouping", async (bench) => {
     const algorithms = async () =>
       (await bench.engine.listGroups({})).map(({ signature, algorithm }) => [signature, algorithm]);
     await bench.registerHolder();
@@ -355,7 +355,7 @@ function countingAnew(test: Declare): void {
     await bench.operate("redrive", ["away"]);
   };
 
-  test("waiting and closed letters move with all that is counted of them", async (bench) => {
+  test("waiting and resolved letters move with all their counters", async (bench) => {
     await inAllStates(bench);
     const states = ["dead", "ready", "done", "discarded"] as const;
     for (const itemId of ["dead", "away", "resolved", "discarded"]) {
@@ -370,7 +370,7 @@ function countingAnew(test: Declare): void {
     expect(await bench.engine.count(QUEUE)).toMatchObject({ letters: 2, resolved: 1, discarded: 1 });
   });
 
-  test("arrivals follow, and a minute without burials is left out", async (bench) => {
+  test("arrivals move too, and a minute without burials is omitted", async (bench) => {
     await inAllStates(bench);
     const arrivals = (signature: string) =>
       bench.engine.listArrivals({ bucketMs: 60_000, signatures: [signature] });
@@ -383,7 +383,7 @@ function countingAnew(test: Declare): void {
     expect(await arrivals("s2")).toMatchObject([{ waiting: 2, ever: 4 }]);
   });
 
-  test("the times of a group span the burials that came to it, and questions of age find them", async (bench) => {
+  test("the times of a group span its regrouped burials, and filters by age use them", async (bench) => {
     await bench.registerHolder();
     await bury(bench, "a");
     const firstAt = bench.clock.now();
@@ -396,14 +396,14 @@ function countingAnew(test: Declare): void {
     expect(await bench.letterIds({ signatures: ["s2"], olderThanMs: 5000 })).toEqual(["a"]);
   });
 
-  test("a letter is judged as before in its new group", async (bench) => {
+  test("a letter keeps its eligibility in its new group", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1", errorType: "Timeout", reprocessEligible: false });
     await regroup(bench, "a");
     expect(await bench.letterIds({ signatures: ["s2"], types: ["Timeout"], eligible: false })).toEqual(["a"]);
   });
 
-  test("an operation goes on with letters that were regrouped after it began", async (bench) => {
+  test("an operation continues with letters that were regrouped after it began", async (bench) => {
     await inAllStates(bench);
     await bench.begin("discard-it", { kind: "discard", filter: { itemIds: ["dead"] } });
     await bench.begin("restore-it", { kind: "restore", filter: { itemIds: ["discarded"] } });

@@ -14,7 +14,7 @@ export function replaceTests(test: Declare): void {
 }
 
 function waiting(test: Declare): void {
-  test("an item that waits gets the new data as a new revision, and the old is kept", async (bench) => {
+  test("a waiting item gets the new data as a new revision, and the old data is kept", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     bench.clock.advance(500);
@@ -31,7 +31,7 @@ function waiting(test: Declare): void {
     expect(await bench.lease(5)).toMatchObject([{ itemId: "a", data: [2], revision: 2 }]);
   });
 
-  test("name, priority, due time and expiry are those that it comes with now; what is not given has its default", async (bench) => {
+  test("a replacement sets name, priority, due time and expiry; fields that it omits have their defaults", async (bench) => {
     await bench.registerHolder();
     const now = bench.clock.now();
     const more = {
@@ -71,7 +71,7 @@ function waiting(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ state: "held", data: 2 });
   });
 
-  test("the same data replaces nothing, and what it has now is compared, not what it came with", async (bench) => {
+  test("equal data replaces nothing, compared with the current and not the original data", async (bench) => {
     await bench.add("a");
     expect(await replace(bench, newItem("a"))).toEqual({ ...NONE, existing: 1 });
     await replace(bench, { itemId: "a", data: 2 });
@@ -80,7 +80,7 @@ function waiting(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ data: { name: "a" }, revision: 3 });
   });
 
-  test("an id that comes twice in one batch is added and then replaced", async (bench) => {
+  test("an id that occurs twice in one batch is added and then replaced", async (bench) => {
     const report = await replace(bench, { itemId: "a", data: 1 }, { itemId: "a", data: 2 });
     expect(report).toEqual({ ...NONE, added: 1, replaced: 1 });
     expect(await bench.item("a")).toMatchObject({ data: 2, revision: 2 });
@@ -88,7 +88,7 @@ function waiting(test: Declare): void {
 }
 
 function others(test: Declare): void {
-  test("what is worked on, done or dead keeps what it has", async (bench) => {
+  test("leased, done and dead items are not replaced", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["dead"]);
     await bench.add("done", "leased");
@@ -101,7 +101,7 @@ function others(test: Declare): void {
     expect(await bench.told("item_replaced")).toEqual([]);
   });
 
-  test("one that was replaced before it was done is known with the data that it was done with", async (bench) => {
+  test("an item that was replaced before it was done is compared with its last data", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await replace(bench, { itemId: "a", data: 2 });
@@ -110,7 +110,7 @@ function others(test: Declare): void {
     expect(await replace(bench, { itemId: "a", data: 3 })).toMatchObject({ changed: 1 });
   });
 
-  test("a letter on its way that is replaced was fixed by hand when it succeeds", async (bench) => {
+  test("a letter in retry that is replaced counts as a manual fix when it succeeds", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("redrive");
@@ -120,7 +120,7 @@ function others(test: Declare): void {
     expect((await bench.letter("a"))?.amendments).toHaveLength(1);
   });
 
-  test("one that dies after it was replaced is a letter with its amendment", async (bench) => {
+  test("an item that dies after its replacement is a letter with an amendment", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await replace(bench, { itemId: "a", data: 2 });

@@ -18,7 +18,7 @@ async function buryOne(bench: Workbench): Promise<void> {
 }
 
 function made(test: Declare): void {
-  test("a letter is sent anew as another item with its data, priority and ordering key, a name of its own, fresh and due now", async (bench) => {
+  test("requeueing creates an item with the letter's data, priority and ordering key, its own name, and no history", async (bench) => {
     await buryOne(bench);
     bench.clock.advance(1000);
     expect(await bench.operate("requeue")).toMatchObject({
@@ -37,7 +37,7 @@ function made(test: Declare): void {
     expect(await bench.lease(5)).toMatchObject([{ itemId: "a~2", attempt: 1, index: 1 }]);
   });
 
-  test("the letter is discarded with a word on where its work went", async (bench) => {
+  test("the letter is discarded with a reason that names the new item", async (bench) => {
     await buryOne(bench);
     const { id } = await bench.operate("requeue", undefined, { reason: "another reason" });
     expect(await bench.letter("a")).toMatchObject({
@@ -47,7 +47,7 @@ function made(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ state: "discarded", requeuedAs: ["a~2"] });
   });
 
-  test("the new item may have the data and the priority that the step names", async (bench) => {
+  test("a step can set the data and the priority of the new item", async (bench) => {
     await buryOne(bench);
     await bench.begin("op-1", { kind: "requeue" });
     const letterSequence = await bench.letterSequence("a");
@@ -56,7 +56,7 @@ function made(test: Declare): void {
     expect((await bench.letter("a"))?.itemData).toEqual({ n: 1 });
   });
 
-  test("the new item is told of, then that the letter left, then the step", async (bench) => {
+  test("the events are: the new item, the removal of the letter, the step", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b"]);
     const after = await bench.lastEvent();
@@ -74,7 +74,7 @@ function made(test: Declare): void {
     expect(events).toMatchObject([...of("a"), ...of("b"), sum]);
   });
 
-  test("a letter that is no letter any more is refused", async (bench) => {
+  test("an item that is no longer a letter is refused", async (bench) => {
     await buryOne(bench);
     await bench.begin("op-1", { kind: "requeue" });
     await bench.operate("redrive");
@@ -84,7 +84,7 @@ function made(test: Declare): void {
 }
 
 function links(test: Declare): void {
-  test("the first number that is free is taken, and all that were made are named", async (bench) => {
+  test("the first free number is used, and all new items are returned", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.add("a~2");
@@ -96,7 +96,7 @@ function links(test: Declare): void {
     expect(await bench.item("a~4")).toMatchObject({ requeuedFrom: "a" });
   });
 
-  test("one that was sent anew and died can be sent anew itself", async (bench) => {
+  test("a requeued item that died can be requeued itself", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("requeue");
@@ -107,14 +107,14 @@ function links(test: Declare): void {
     expect(await bench.item("a~2~2")).toMatchObject({ state: "done", requeuedFrom: "a~2" });
   });
 
-  test("the new item has its letter's ordering key, and its turn at the end of it", async (bench) => {
+  test("the new item has its letter's ordering key, and is the last of it", async (bench) => {
     await buryOne(bench);
     await bench.engine.add(QUEUE, [{ itemId: "b", data: 1, orderingKey: "l", priority: "low" }]);
     await bench.operate("requeue");
     expect(await bench.lease(5)).toMatchObject([{ itemId: "b" }]);
   });
 
-  test("the items still name each other when the letter was purged", async (bench) => {
+  test("the items still refer to each other after the letter was purged", async (bench) => {
     await buryOne(bench);
     await bench.operate("requeue");
     await bench.operate("purge", undefined, { filter: { states: ["discarded"] } });

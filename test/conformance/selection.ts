@@ -26,7 +26,7 @@ async function oneOfEach(bench: Workbench): Promise<void> {
 }
 
 function kinds(test: Declare): void {
-  test("each kind selects the letters of its first state unless the filter names others", async (bench) => {
+  test("each kind selects the letters in its first state unless the filter names others", async (bench) => {
     await oneOfEach(bench);
     for (const kind of ["redrive", "edit", "discard", "purge", "evict"] as const) {
       await bench.begin(kind, { kind });
@@ -40,7 +40,7 @@ function kinds(test: Declare): void {
     expect(await selectedIds(bench, "both")).toEqual(["resolved", "discarded"]);
   });
 
-  test("a state that the kind does not work on is refused, whatever the filter says", async (bench) => {
+  test("a state that the kind does not accept is refused, whatever the filter", async (bench) => {
     await oneOfEach(bench);
     const filter = { states: ["dead", "leased", "discarded", "done"] } as const;
     for (const kind of ["restore", "redrive"] as const) await bench.begin(kind, { kind, filter });
@@ -56,7 +56,7 @@ function kinds(test: Declare): void {
     expect(await bench.item("leased")).toMatchObject({ state: "leased" });
   });
 
-  test("an operation keeps what it was asked for", async (bench) => {
+  test("an operation stores its request", async (bench) => {
     const plan = { patch: { a: [1, null, "ü"] } };
     const filter = { signatures: ["s1"], text: "it's", attemptsMin: 2 } as const;
     const asked = { kind: "discard", filter, force: true, author: "bob", reason: "not ours", plan } as const;
@@ -68,7 +68,7 @@ function kinds(test: Declare): void {
 function enlisting(test: Declare): void {
   const selecting = (bench: Workbench) => bench.begin("op-1", { selection: "enlisted" });
 
-  test("an operation whose letters are enlisted begins with none, and is selecting", async (bench) => {
+  test("an operation whose letters are enlisted starts empty in the status selecting", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     expect(await selecting(bench)).toMatchObject({ status: "selecting", selected: 0, selection: "enlisted" });
@@ -95,7 +95,7 @@ function enlisting(test: Declare): void {
     expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({ done: 3 });
   });
 
-  test("letters that are gone, of another queue or buried after the beginning are not enlisted", async (bench) => {
+  test("letters that are deleted, in another queue or buried later are not enlisted", async (bench) => {
     await bench.job("job-2");
     await bench.registerHolder();
     await bench.bury(["gone", "again", "stays"]);
@@ -127,7 +127,7 @@ function enlisting(test: Declare): void {
     expect(await bench.engine.enlist("op-1", more)).toMatchObject({ status: "open", selected: 1 });
   });
 
-  test("an operation that was paused while it was selecting goes on selecting", async (bench) => {
+  test("an operation that was paused while it was selecting continues selecting", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a"]);
     await selecting(bench);
@@ -146,7 +146,7 @@ function enlisting(test: Declare): void {
     });
   });
 
-  test("an operation that is not there cannot have letters", async (bench) => {
+  test("an unknown operation cannot have letters", async (bench) => {
     const code = "item_not_found";
     await expect(bench.engine.enlist("op-9", { letterSequences: [], cursor: null })).rejects.toMatchObject({
       code,
@@ -159,7 +159,7 @@ function enlisting(test: Declare): void {
 }
 
 function undoing(test: Declare): void {
-  test("an undoing selects just what the other operation did, whatever the filter says", async (bench) => {
+  test("an undo selects exactly the letters that the other operation changed, whatever the filter", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"]);
     await bench.begin("op-1", { kind: "discard", filter: { itemIds: ["a", "b", "c"] } });
@@ -176,7 +176,7 @@ function undoing(test: Declare): void {
     expect(await bench.letterIds({ states: ["discarded"] })).toEqual(["d"]);
   });
 
-  test("what has moved on since is in the selection of an undoing, and is refused", async (bench) => {
+  test("an undo selects and refuses letters that have changed since", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     const { id: undoes } = await bench.operate("discard");
@@ -189,7 +189,7 @@ function undoing(test: Declare): void {
 }
 
 function looking(test: Declare): void {
-  test("a selection is read in parts, oldest burial first, by what became of each letter", async (bench) => {
+  test("a selection is read in parts, oldest burial first, by the outcome of each letter", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["b", "a"], { signature: "s1" });
     await bench.bury(["c"], { reprocessEligible: false, signature: "s2" });
@@ -227,7 +227,7 @@ function looking(test: Declare): void {
     expect(await bench.engine.listSelected("op-1", { limit: 9 })).toMatchObject([{ signature: "s1" }]);
   });
 
-  test("refusals are counted by their reasons, the most frequent first", async (bench) => {
+  test("refusals are counted by reason, most frequent first", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d", "e"]);
     await bench.begin("op-1", { kind: "discard" });

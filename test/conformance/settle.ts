@@ -20,7 +20,7 @@ export function settleTests(test: Declare): void {
 }
 
 function verdicts(test: Declare): void {
-  test("done ends the item and spends nothing", async (bench) => {
+  test("done ends the item and counts no attempt", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(succeeded(await bench.leaseOne()));
@@ -34,7 +34,7 @@ function verdicts(test: Declare): void {
     expect(await bench.letter("a")).toBeNull();
   });
 
-  test("retry spends an attempt and delays the item by the store's clock", async (bench) => {
+  test("retry counts an attempt and delays the item by the store's clock", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -50,7 +50,7 @@ function verdicts(test: Declare): void {
     });
   });
 
-  test("a lost attempt counts as a loss and not as a try", async (bench) => {
+  test("a lost attempt counts as lost and not as a try", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(lost(await bench.leaseOne()));
@@ -63,7 +63,7 @@ function verdicts(test: Declare): void {
     expect(await bench.leaseOne()).toMatchObject({ attempt: 2, attemptsCounted: 0, lostCount: 1 });
   });
 
-  test("invariant 5: an item that is parked for an outage spends nothing", async (bench) => {
+  test("invariant 5: an item that is parked for an outage counts no attempt", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     await bench.settle(parked(await bench.leaseOne(), 30_000));
@@ -77,7 +77,7 @@ function verdicts(test: Declare): void {
     });
   });
 
-  test("invariant 5: a released item spends nothing and keeps its place in line", async (bench) => {
+  test("invariant 5: a released item counts no attempt and keeps its position", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     bench.clock.advance(1000);
@@ -105,7 +105,7 @@ function verdicts(test: Declare): void {
     expect(await bench.letter("a")).toBeNull();
   });
 
-  test("bury and stop make a letter", async (bench) => {
+  test("bury and stop create a letter", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c");
     const [a, b, c] = await bench.lease(3);
@@ -130,7 +130,7 @@ function verdicts(test: Declare): void {
 }
 
 function records(test: Declare): void {
-  test("what successes leave is listed by age, page by page", async (bench) => {
+  test("the results of successes are listed by age, page by page", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c", "d");
     const [a, b, c, d] = await bench.lease(4);
@@ -167,7 +167,7 @@ function records(test: Declare): void {
     ]);
   });
 
-  test("of many successes at once each record has its own times, log and result", async (bench) => {
+  test("each of many successes in one step has its own times, log and result", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f", "g");
     const startedAt = bench.clock.now();
@@ -191,7 +191,7 @@ function records(test: Declare): void {
     }
   });
 
-  test("of many ends at once each does what it would do alone, in its turn", async (bench) => {
+  test("many different outcomes in one step have the same effects as one by one, in order", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f", "g", "h");
     const [a, b, c, d, e, f, g, h] = await bench.lease(8);
@@ -250,7 +250,7 @@ function records(test: Declare): void {
     ]);
   });
 
-  test("invariant 4: every attempt leaves one record that says how it ended", async (bench) => {
+  test("invariant 4: every attempt leaves one record with its outcome", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const startedAt = bench.clock.now();
@@ -283,7 +283,7 @@ function records(test: Declare): void {
     expect(attempts[2]?.failure?.errorType).toEqual({ name: "WorkerLost" });
   });
 
-  test("every field of a failure is kept", async (bench) => {
+  test("every field of a failure is stored", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -312,12 +312,12 @@ function records(test: Declare): void {
     expect((await bench.engine.listAttempts(lease.ref))[0]?.failure).toEqual(failure);
   });
 
-  test("attempts of an item that is not there are none", async (bench) => {
+  test("an unknown item has no attempts", async (bench) => {
     expect(await bench.engine.listAttempts(12_345)).toEqual([]);
     expect(await bench.engine.readLetter(12_345)).toBeNull();
   });
 
-  test("a settlement that contradicts itself is a bug, and nothing of the call is written", async (bench) => {
+  test("an inconsistent settlement is a bug, and nothing of the call is written", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);

@@ -15,7 +15,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     }
   };
 
-  test("what one process writes the other sees", async (bench) => {
+  test("one process reads what another one wrote", async (bench) => {
     await beside(bench, async (other) => {
       expect(other.can.sharedByProcesses).toBe(true);
       await bench.add("a");
@@ -42,7 +42,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     });
   });
 
-  test("two processes that settle the same lease are one too many, and one is told so", async (bench) => {
+  test("of two processes that settle the same lease, one gets a stale lease", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
@@ -80,7 +80,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     });
   });
 
-  test("two processes that work on the same letters at once do each of them once", async (bench) => {
+  test("two processes that process the same letters at once process each of them once", async (bench) => {
     const ids = Array.from({ length: 30 }, (_, n) => `item-${n}`);
     await bench.registerHolder();
     await bench.bury(ids);
@@ -106,7 +106,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     });
   });
 
-  test("two processes that import the same letters take each of them in once", async (bench) => {
+  test("two processes that import the same letters import each of them once", async (bench) => {
     await bench.registerHolder();
     await bench.bury(Array.from({ length: 20 }, (_, n) => `item-${n}`));
     const { letters } = await bench.engine.listLetters({ limit: 100 });
@@ -134,7 +134,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     });
   });
 
-  test("of two processes that change one gate at the same time one does, and the other learns of it", async (bench) => {
+  test("of two processes that change one gate at the same time one succeeds, and the other gets the new version", async (bench) => {
     await beside(bench, async (other) => {
       const gate = (by: string) => ({ queue: QUEUE, seen: 0, next: { by } });
       const answers = await Promise.all([
@@ -147,7 +147,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     });
   });
 
-  test("two processes never work one ordering key at the same time", async (bench) => {
+  test("two processes never run two items of one ordering key at the same time", async (bench) => {
     await bench.registerHolder();
     await bench.registerHolder("holder-2");
     const items = Array.from({ length: 6 }, (_, n) => ({ itemId: `item-${n}`, data: n, orderingKey: "l" }));
@@ -183,7 +183,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     });
   });
 
-  test("what two processes count is the sum", async (bench) => {
+  test("the counters of two processes add up", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);

@@ -127,7 +127,7 @@ export function engineSuite(name: string, engine: EngineUnderTest): void {
       describe("a shared clock", () => sharedClockTests(test, join));
     }
 
-    it("skips no test that is not there", () => {
+    it("skips only existing tests", () => {
       for (const { test } of engine.skip ?? []) expect(titles).toContain(test);
     });
   });

@@ -64,6 +64,7 @@ test("hostile data is shown as text", async () => {
   await page.getByText("Attempts (1)").waitFor();
   expect(await page.title()).toBe("Redrive");
   expect(await page.locator("img[src=x]").count()).toBe(0);
+  await page.getByText("\\u202egnp.exe").first().waitFor();
   await page.goto(`${console.url}/letters/orders/big`);
   await page.getByText("Data (5.0 MB)").waitFor();
 });

@@ -37,7 +37,8 @@ test("the inbox is searched on the server, and a value that letters share leads 
 test("a group is merged into a similar one, and the merge can be removed", async () => {
   const { console, signatureOf } = await withGroups();
   const page = await console.open(`/groups/${await signatureOf("whole")}`);
-  await page.getByRole("button", { name: "Merge…" }).click();
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Merge into another group…" }).click();
   await page.getByRole("radio", { name: /refused the payment/u }).check();
   await page.getByRole("button", { name: "Merge 1 letter" }).click();
   await page.getByRole("heading", { level: 1, name: /refused the payment/u }).waitFor();
@@ -50,7 +51,8 @@ test("a group is merged into a similar one, and the merge can be removed", async
 test("a split shows how many letters would move, and opens the new group", async () => {
   const { console, signatureOf } = await withGroups();
   const page = await console.open(`/groups/${await signatureOf("the payment")}`);
-  await page.getByRole("button", { name: "Split…" }).click();
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Split off letters…" }).click();
   await page.getByLabel("Text in the message").fill("refused");
   await page.getByText("3 letters of 3 would move.").waitFor();
   await page.getByLabel("Name of the new group").fill("refusals");
@@ -58,16 +60,10 @@ test("a split shows how many letters would move, and opens the new group", async
   await page.getByRole("heading", { level: 1, name: "refusals" }).waitFor();
 });
 
-test("a group is ignored until letters come, and a fix rule is written for it", async () => {
+test("a group is ignored until letters come", async () => {
   const { console, signatureOf } = await withGroups();
   const signature = await signatureOf("customer");
   const page = await console.open(`/groups/${signature}`);
-  await page.getByRole("button", { name: "Fix rule…" }).click();
-  await page.getByLabel("Field").fill("customer");
-  await page.getByLabel("New value").fill('"C-1"');
-  await page.getByText(`set: { customer: "\\"C-1\\"" }`).waitFor();
-  await page.keyboard.press("Escape");
-
   await page.getByRole("button", { name: "Ignore…" }).click();
   await page.getByLabel("Until this many new letters came").fill("1");
   await page.getByText(`redrive groups ignore ${signature} --count 1`, { exact: true }).waitFor();
@@ -76,4 +72,24 @@ test("a group is ignored until letters come, and a fix rule is written for it", 
   await queueWithLetters(console.engine, "refunds", [{ key: "r-1", data: { bad: "no such customer" } }]);
   await page.getByText("2 waiting letters").waitFor();
   await page.getByText(/●open$/u).waitFor();
+});
+
+test("a group is assigned to oneself and to somebody else, and the inbox shows one's own", async () => {
+  const { console, signatureOf } = await withGroups();
+  const page = await console.open(`/groups/${await signatureOf("customer")}`);
+  await page.getByRole("button", { name: "Assign" }).click();
+  await page.getByRole("menuitem", { name: "To me (operator)" }).click();
+  await page.getByText("assigned to operator", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "Groups" }).click();
+  await page.getByText("@operator").waitFor();
+  await page.getByLabel("Assignee").selectOption("operator");
+  await page.waitForURL(/assignee=operator/u);
+  await page.getByText("redrive groups --assignee operator", { exact: true }).waitFor();
+  await expect.poll(() => page.getByRole("row").locator("a[href*='/groups/']").count()).toBe(1);
+  await page.getByRole("link", { name: /no such customer/u }).click();
+  await page.getByRole("button", { name: "Assign" }).click();
+  await page.getByRole("menuitem", { name: "To somebody else…" }).click();
+  await page.getByLabel("Person").fill("vera");
+  await page.getByRole("dialog").getByRole("button", { name: "Assign", exact: true }).click();
+  await page.getByText("assigned to vera", { exact: true }).waitFor();
 });

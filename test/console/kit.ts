@@ -1,29 +1,18 @@
 /** A real browser on a real server: Chromium from npm, or an installed Chrome named by REDRIVE_TEST_CHROME. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import chromium from "@sparticuz/chromium";
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { afterAll, beforeAll, expect, inject, onTestFinished } from "vitest";
 import type { Role } from "../../src/server/contract/route.ts";
 import { type Listening, listen } from "../../src/server/listen.ts";
 import { type Kit, serverKit } from "../server/kit.ts";
 
 let browser: Browser | undefined;
 
-/** Starts the browser for a test file. */
+/** Connects the test file to the browser that all of them share. */
 export function useBrowser(): void {
   beforeAll(async () => {
-    const installed = process.env.REDRIVE_TEST_CHROME;
-    browser = await playwright.launch({
-      executablePath: installed ?? (await chromium.executablePath()),
-      args: [
-        "--no-sandbox",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--no-first-run",
-      ],
-      headless: true,
-    });
+    browser = await playwright.connect(inject("browser"));
   });
   afterAll(async () => {
     await browser?.close();

@@ -65,7 +65,7 @@ test("attempts are compared, frames of libraries are folded, and evidence is sho
   );
 });
 
-test("data that the schema refuses is marked where it is wrong, and a revision shows what it changed", async () => {
+test("data that violates the schema is marked at its position, and a revision shows its changes", async () => {
   const console = await withLetter();
   const page = await console.open("/letters/orders/o-1", { expectedErrors: /422/u });
   await page.getByRole("button", { name: "Edit data" }).click();

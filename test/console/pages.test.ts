@@ -1,5 +1,6 @@
 /** Every page in both themes and three widths: content, no error, nothing that axe finds; keys; the address of a list. */
-import { describe, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { openDemoStore } from "../../src/cli/demo/demo-store.ts";
 import { queueWithLetters } from "../server/kit.ts";
 import { axeFindings, openConsole, useBrowser } from "./kit.ts";
 
@@ -19,7 +20,41 @@ async function filled() {
   return { console, signature: String(group?.signature) };
 }
 
-const PAGES = (signature: string): readonly (readonly [path: string, content: string])[] => [
+/** The demo, which has content on every page: a running job, a target, a schedule, operations, a group that came back. */
+async function demonstrated() {
+  const demo = await openDemoStore();
+  const console = await openConsole({ engine: demo.engine, home: demo.home });
+  onTestFinished(() => demo.close());
+  await expect.poll(async () => (await demo.engine.listJobs({ limit: 10 })).length).toBe(5);
+  const job = (await demo.engine.listJobs({ limit: 10 })).find(({ name }) => name === "thumbnails");
+  const group = (await demo.engine.listGroups({})).find(({ pattern }) => pattern.includes("ETIMEDOUT"));
+  const [operation] = await demo.engine.listOperations({});
+  const pages: readonly (readonly [path: string, content: string])[] = [
+    ["/", "Changed last"],
+    ["/groups", "a retry helped before"],
+    [`/groups/${group?.signature}`, "8 letters succeeded after a retry"],
+    ["/letters", "502 Bad Gateway"],
+    ["/letters/mails/mail-7", "Attempts (1)"],
+    ["/queues", "Charges orders"],
+    ["/queues/payments", "Settings"],
+    ["/items/payments/order-10401", "Result"],
+    ["/jobs", "thumbnails"],
+    [`/jobs/${job?.id}`, "Running now (3)"],
+    ["/workers", "thumbnails"],
+    ["/operations", "orders of the load test"],
+    [`/operations/${operation?.id}`, "selected"],
+    ["/schedules", "nightly-report"],
+    ["/receipts", "Receipts of paid orders"],
+    ["/receipts/billing", "3 undelivered"],
+    ["/errors", "502 Bad Gateway"],
+    ["/alerts", "payments: "],
+    ["/audit", "groups assigned"],
+    ["/tokens", "admin"],
+  ];
+  return { console, pages };
+}
+
+const EMPTY_PAGES = (signature: string): readonly (readonly [path: string, content: string])[] => [
   ["/", "What fails"],
   ["/groups", "the bank refused"],
   [`/groups/${signature}`, "Why this is one group"],
@@ -39,26 +74,36 @@ const PAGES = (signature: string): readonly (readonly [path: string, content: st
   ["/tokens", "Create a token…"],
 ];
 
-describe.each(["light", "dark"] as const)("in the %s theme", (colorScheme) => {
-  test("every page shows its content, and axe finds nothing", async () => {
-    const { console, signature } = await filled();
-    const page = await console.open("/", { role: "admin", colorScheme });
-    for (const [path, content] of PAGES(signature)) {
-      await page.goto(console.url + path);
-      await page.getByText(content).first().waitFor();
-      expect(await axeFindings(page), path).toEqual([]);
-    }
-  });
-});
-
-test.each([390, 1024])("no page is wider than a window of %i pixels", async (width) => {
-  const { console, signature } = await filled();
-  const page = await console.open("/", { role: "admin", width });
-  for (const [path, content] of PAGES(signature)) {
+test("every page shows its content, fits phones, and axe finds nothing in either theme", async () => {
+  const { console, pages } = await demonstrated();
+  const page = await console.open("/", { role: "admin" });
+  for (const [path, content] of pages) {
+    await page.setViewportSize({ width: 1440, height: 900 });
     await page.goto(console.url + path);
     await page.getByText(content).first().waitFor();
-    const wide = Number(await page.evaluate("document.documentElement.scrollWidth - window.innerWidth"));
-    expect(wide, path).toBeLessThanOrEqual(0);
+    for (const [colorScheme, width] of [
+      ["light", 1440],
+      ["dark", 1024],
+      ["light", 390],
+    ] as const) {
+      const where = `${path} in the ${colorScheme} theme at ${width} pixels`;
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
+      expect(await axeFindings(page), where).toEqual([]);
+      const beyond = Number(await page.evaluate("document.documentElement.scrollWidth - window.innerWidth"));
+      expect(beyond, where).toBeLessThanOrEqual(0);
+    }
+  }
+});
+
+test("pages without content say what to do, and axe finds nothing", async () => {
+  const { console, signature } = await filled();
+  const page = await console.open("/", { role: "admin" });
+  for (const [path, content] of EMPTY_PAGES(signature)) {
+    await page.goto(console.url + path);
+    await page.getByText(content).first().waitFor();
+    expect(await axeFindings(page), path).toEqual([]);
   }
 });
 
@@ -94,13 +139,17 @@ test("the address of a list holds its filters", async () => {
   expect(await page.getByText("the bank refused").count()).toBe(0);
 });
 
-test("the palette finds pages, groups, queues and letters", async () => {
+test("the palette finds pages, groups, queues and letters, and runs actions", async () => {
   const { console } = await filled();
   const page = await console.open("/");
   await page.getByText("What fails").waitFor();
   await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("the queue orders");
+  await page.getByRole("option", { name: "Pause the queue orders" }).click();
+  await page.getByText("Ⅱpaused").waitFor();
+  await page.keyboard.press("Control+k");
   await page.getByRole("combobox").fill("orders");
-  await page.getByRole("option", { name: "queue orders" }).click();
+  await page.getByRole("option", { name: "queue orders", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "orders" }).waitFor();
 });
 

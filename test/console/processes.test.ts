@@ -55,16 +55,17 @@ name: fix
 map:
   input: { command: "ls *.txt" }
   agent_template:
-    - shell: "sed -i s/old/new/ \${item} && git commit -qam 'Change \${item}' && echo draft > notes.md && false"
+    - shell: "sed -i s/old/new/ \${item} && git commit -qam 'Change \${item}' && echo draft > notes.md && test \${item} = about.txt"
 error_policy:
   retry_config: { max_attempts: 1 }
 `;
 
-test("a letter shows what its agent committed and what it left uncommitted", async () => {
+test("a letter shows what its agent changed, and its job the phases and merges", async () => {
   const { console, folder: home } = await onDisk();
   const repository = join(home, "project");
   mkdirSync(repository);
   writeFileSync(join(repository, "page.txt"), "an old line\n");
+  writeFileSync(join(repository, "about.txt"), "an old page\n");
   writeFileSync(join(repository, "workflow.yml"), WORKFLOW);
   const git = (...args: readonly string[]) =>
     execFileSync("git", ["-c", "user.name=Ana", "-c", "user.email=ana@example.org", ...args], {
@@ -87,7 +88,44 @@ test("a letter shows what its agent committed and what it left uncommitted", asy
   await page.getByRole("link", { name: "Jobs" }).click();
   await page.getByRole("link", { name: "fix-" }).click();
   await page.getByText("What failed").waitFor();
-  await page.getByRole("img", { name: "Items by state: 1 dead" }).waitFor();
+  await page.getByRole("img", { name: /Items by state: 1 d\w+, 1 d\w+/u }).waitFor();
+  const phases = page.getByRole("list", { name: "Phases" }).getByRole("listitem");
+  await phases.filter({ hasText: "✓map" }).waitFor();
+  const worktrees = page.getByRole("table", { name: "Merges and kept worktrees" });
+  await worktrees.getByRole("row", { name: /about\.txt.*merged [\da-f]{9}/u }).waitFor();
+  await worktrees.getByRole("row", { name: /page\.txt.*kept redrive-agent/u }).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+});
+
+test("a letter shows what its agents used, and how to open their sessions", async () => {
+  const { console, folder: home } = await onDisk();
+  await redrive(["map", "--name", "fix", "--retries", "0", "-q", "--", "false", "{}"], {
+    home,
+    stdin: "page",
+  });
+  const [letter] = (await console.engine.listLetters({ limit: 1 })).letters;
+  const { ref = 0, queue = "" } = letter ?? {};
+  const at = await console.engine.now();
+  const run = { lease: { ref, attempt: 1 }, isFinal: true, startedAt: at, updatedAt: at };
+  await console.engine.writeAgentRuns(queue, [
+    {
+      ...run,
+      id: "one",
+      step: "step 1",
+      agent: "claude",
+      session: "s-17",
+      usage: { costUsd: 0.25, turns: 3 },
+    },
+    { ...run, id: "two", step: "step 2", agent: "fixer", isFinal: false, usage: {} },
+  ]);
+  const page = await console.open("/letters");
+  await page.getByRole("link", { name: "page" }).click();
+  await page.getByRole("heading", { name: "Agents (2)" }).waitFor();
+  const agents = page.getByRole("listitem");
+  await agents.filter({ hasText: "claudeattempt 1 · step 1 · 3 turns · $0.2500" }).waitFor();
+  await agents.filter({ hasText: "fixerattempt 1 · step 2 · no final result" }).waitFor();
+  const copy = agents.getByRole("button", { name: "Copy the command that opens its session" });
+  expect(await copy.getAttribute("title")).toBe("claude --resume s-17");
   expect(await axeFindings(page)).toEqual([]);
 });
 

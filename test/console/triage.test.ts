@@ -30,10 +30,12 @@ test("a group is found on the overview, understood, retried and resolved", async
   await page.getByRole("button", { name: "Retry all…" }).click();
   await page.getByText("4 letters will be retried").waitFor();
   await page.getByRole("button", { name: "Start the retry (4)" }).click();
-  await page.getByRole("heading", { name: "redrive in orders" }).waitFor();
+  await page.getByRole("heading", { name: "Retry in orders" }).waitFor();
 
-  await work(console.engine, "orders", async () => ({ kind: "succeeded" }));
-  await page.getByText("succeeded").waitFor();
+  // The letters are sent in stages, so the worker stays until the last one has succeeded.
+  const worker = new Worker(console.engine, "orders", { handler: async () => ({ kind: "succeeded" }) });
+  await page.getByText("ended").waitFor();
+  await worker.stop();
   await page.locator("dd", { hasText: "4" }).first().waitFor();
   await page.getByRole("link", { name: "Groups" }).click();
   await page.getByText("customer num has no VAT id").waitFor();
@@ -53,7 +55,7 @@ test("the data of a letter is corrected and retried", async () => {
   await page.getByRole("button", { name: "Save and retry…" }).click();
   await page.getByText("1 letter will be retried").waitFor();
   await page.getByRole("button", { name: "Start the retry (1)" }).click();
-  await page.getByRole("heading", { name: "redrive in orders" }).waitFor();
+  await page.getByRole("heading", { name: "Retry in orders" }).waitFor();
   await work(console.engine, "orders");
   const [item] = await console.engine.findItems("o-9", { queue: "orders", limit: 1 });
   expect(item).toMatchObject({ state: "done", data: { vat: "PT999999990", country: "PT" } });
@@ -67,23 +69,21 @@ test("letters are discarded with a reason, and the discard is undone", async () 
   await page.getByRole("checkbox", { name: "Select orders o-2" }).check();
   await page.getByRole("button", { name: "Discard…" }).click();
   await page.getByLabel("Reason").fill("test orders");
-  await page.getByRole("button", { name: "Preview" }).click();
   await page.getByText("2 letters will be discarded").waitFor();
   await page.getByRole("button", { name: "Discard (2)" }).click();
   await page.getByRole("button", { name: "Undo" }).click();
   await expect.poll(async () => (await console.engine.count("orders")).dead).toBe(5);
 });
 
-test("a canary halts when the same failure comes back", async () => {
+test("a canary stops when the same failure returns", async () => {
   const console = await withOrders();
   const page = await console.open("/letters?queue=orders");
   await page.getByText("5 letters", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Retry…" }).click();
-  await page.getByLabel("Try a few first").check();
-  await page.getByRole("button", { name: "Preview" }).click();
   await page.getByText("5 letters will be retried").waitFor();
+  expect(await page.getByLabel("Try a few first").isChecked()).toBe(true);
   await page.getByRole("button", { name: "Start the retry (5)" }).click();
-  await page.getByRole("heading", { name: "redrive in orders" }).waitFor();
+  await page.getByRole("heading", { name: "Retry in orders" }).waitFor();
   const worker = new Worker(console.engine, "orders", { handler: failing });
   await page.getByRole("alert").filter({ hasText: "The canary stopped" }).waitFor();
   await worker.stop();

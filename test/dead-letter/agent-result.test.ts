@@ -11,7 +11,7 @@ const letterOf = (result: Partial<AgentResult>, attempt = 1) => {
   return letter;
 };
 
-test("a success is no letter", () => {
+test("a success has no letter", () => {
   expect(
     agentResultToDlqItem({ ...base, status: "success", message: "timed out, but well" }, item, 1),
   ).toBeNull();
@@ -47,7 +47,7 @@ describe("a failed agent", () => {
     });
   });
 
-  test("its letter says which step failed, where the log is and where the worktree is", () => {
+  test("its letter names the failed step, the log and the worktree", () => {
     expect(letter.failureHistory).toEqual([
       {
         attemptNumber: 2,
@@ -66,13 +66,13 @@ describe("a failed agent", () => {
     expect(letter.worktreeArtifacts).toEqual({ worktreePath: "/worktrees/agent-7", branchName: "agent-7" });
   });
 
-  test("its letter is eligible, and reads back from JSON as it was", () => {
+  test("its letter is eligible, and is read back from JSON unchanged", () => {
     expect(letter).toMatchObject({ reprocessEligible: true, manualReviewRequired: false });
     expect(letterFromJson(letterToJson(letter))).toEqual(letter);
   });
 });
 
-test("an agent that timed out may be sent through again", () => {
+test("an agent that timed out can be retried", () => {
   const letter = letterOf({ status: "timeout" });
   expect(letter.failureHistory[0]).toMatchObject({
     errorType: { name: "Timeout" },
@@ -85,7 +85,7 @@ test("an agent that timed out may be sent through again", () => {
   expect(letter).not.toHaveProperty("worktreeArtifacts");
 });
 
-describe("with nothing but a message", () => {
+describe("with only a message", () => {
   test.each([
     ["Operation timed out after 30s", "Timeout", false],
     ["Permission denied: cannot write to file", "PermissionError", true],
@@ -97,12 +97,12 @@ describe("with nothing but a message", () => {
     expect(letter.manualReviewRequired).toBe(manualReviewRequired);
   });
 
-  test("one without any message still says something", () => {
+  test("a failure without a message still has a text", () => {
     expect(letterOf({}).failureHistory[0]?.errorMessage).toBe("agent_execution failed");
   });
 });
 
-test("the signature has 16 hex digits, is the same for the same message, and not split by the item's own values", () => {
+test("the signature has 16 hex digits, is the same for the same message, and does not depend on the item's values", () => {
   const one = letterOf({ message: "cannot compile src/main.rs" });
   expect(one.errorSignature).toMatch(/^[0-9a-f]{16}$/);
   expect(letterOf({ message: "cannot compile src/main.rs" }).errorSignature).toBe(one.errorSignature);

@@ -30,12 +30,12 @@ const named = (...ids: string[]) => ids.map((itemId) => sampleLetter({ itemId })
 const ids = (found: readonly Letter[]) => found.map(({ itemId }) => itemId);
 
 describe("archive", () => {
-  it("lies in the home, by job and operation, and an odd job id is no other path", () => {
+  it("is in the home, by job and operation, and an unusual job id is not another path", () => {
     expect(archivePath("/h", "job-1", "op-2")).toBe("/h/dlq/archive/job-1/op-2.jsonl.gz");
     expect(archivePath("/h", "../x", "op-2")).toBe("/h/dlq/archive/%2E.%2Fx/op-2.jsonl.gz");
   });
 
-  it("gives back every letter that was appended, in order", async () => {
+  it("returns every appended letter, in order", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(letters, { maxLength: 3 }), { maxLength: 3 }), async (batches) => {
         const path = folder.file("a.jsonl.gz");
@@ -47,7 +47,7 @@ describe("archive", () => {
     );
   });
 
-  it("can be read by gunzip: a letter on each line", async () => {
+  it("can be read by gunzip: one letter on each line", async () => {
     const path = folder.file("b.jsonl.gz");
     await write(path, [named("a", "b"), named("c\u2028d\nx")]);
     const lines = gunzipSync(readFileSync(path)).toString().trimEnd().split("\n");
@@ -55,7 +55,7 @@ describe("archive", () => {
     expect(ids(await read(path))).toEqual(["a", "b", "c\u2028d\nx"]);
   });
 
-  it("what lies beyond the known length is cut off before the next letters come", async () => {
+  it("cuts off everything beyond the recorded length before it appends letters", async () => {
     const path = folder.file("c.jsonl.gz");
     const bytes = await write(path, [named("a")]);
     appendFileSync(path, Buffer.alloc(10_000, 7));
@@ -64,7 +64,7 @@ describe("archive", () => {
     expect(ids(await read(path))).toEqual(["a", "b"]);
   });
 
-  it("a member that was written whole, but not recorded, is written again once", async () => {
+  it("writes a member again, once, that was written but not recorded", async () => {
     const path = folder.file("d.jsonl.gz");
     const first = await write(path, [named("a")]);
     await write(path, [named("b")], first);
@@ -72,7 +72,7 @@ describe("archive", () => {
     expect(ids(await read(path))).toEqual(["a", "b", "c"]);
   });
 
-  it("a file that is missing or shorter than what is known is refused", async () => {
+  it("refuses a file that is missing or shorter than recorded", async () => {
     const path = folder.file("e.jsonl.gz");
     const bytes = await write(path, [named("a")]);
     truncateSync(path, bytes - 1);
@@ -83,7 +83,7 @@ describe("archive", () => {
     await expect(read(path, bytes)).rejects.toThrow("does not exist");
   });
 
-  it("is readable by its owner alone", async () => {
+  it("is readable by its owner only", async () => {
     const path = folder.file("f.jsonl.gz");
     await write(path, [named("a")]);
     expect(statSync(path).mode & 0o077).toBe(0);

@@ -26,7 +26,7 @@ const deathAfter = (redriveCount: number, poisonAfter?: number) =>
     { outcome, verdict, ...(poisonAfter !== undefined && { poisonAfter }) },
   ).death;
 
-it("a letter that came back from five redrives is poison: only a person sends it again", () => {
+it("a letter that failed again in five redrives is poison: only a person retries it", () => {
   expect(deathAfter(4)).toMatchObject({ reprocessEligible: true, reason: verdict.reason });
   expect(deathAfter(4)?.poison).toBeUndefined();
   expect(deathAfter(5)).toMatchObject({
@@ -38,7 +38,7 @@ it("a letter that came back from five redrives is poison: only a person sends it
   });
 });
 
-it("how often it may come back can be said", () => {
+it("the number of allowed redrives can be set", () => {
   expect(deathAfter(1, 2)?.poison).toBeUndefined();
   expect(deathAfter(1, 1)).toMatchObject({
     poison: true,
@@ -47,11 +47,11 @@ it("how often it may come back can be said", () => {
   });
 });
 
-it("its group stays the same, so that it is found with the others", () => {
+it("its group does not change, so that it is found with the others", () => {
   expect(deathAfter(9)?.signature).toBe(deathAfter(0)?.signature);
 });
 
-it("what is not buried has no death, however often it was redriven", () => {
+it("an item that is not buried has no death record, however often it was redriven", () => {
   const settlement = settlementOf(
     { ...item, redriveCount: 9 },
     { outcome: { kind: "succeeded" }, verdict: { kind: "done" } },

@@ -17,7 +17,7 @@ describe("the letter directory", () => {
   const temporary = new TemporaryDirectory();
   afterAll(() => temporary.remove());
 
-  it("has items, and an index that says which", async () => {
+  it("has items, and an index of them", async () => {
     const root = temporary.file("dlq");
     const written = await write(root, [letterOf("b"), letterOf("a")]);
     const folder = join(root, "job-1");
@@ -33,7 +33,7 @@ describe("the letter directory", () => {
     });
   });
 
-  it("of a letter that comes twice, the later one stays, however long the earlier one took", async () => {
+  it("keeps the later of two versions of a letter, however long the earlier one took", async () => {
     const root = temporary.file("twice");
     const large = { ...letterOf("a"), itemData: "x".repeat(8_000_000) };
     await write(root, [large, { ...letterOf("a"), itemData: "later" }]);
@@ -61,7 +61,7 @@ describe("the letter directory", () => {
     );
   });
 
-  it("hostile ids stay in items/, each with a file of its own", async () => {
+  it("hostile ids stay in items/, each with its own file", async () => {
     const ids = [
       "../../x",
       "",
@@ -87,7 +87,7 @@ describe("the letter directory", () => {
     expect((await readAll(root)).map(({ itemId }) => itemId)).toEqual(ids);
   });
 
-  it("where case does not tell names apart, capitals are encoded too", () => {
+  it("on a file system that ignores case, capitals are encoded too", () => {
     expect(itemFileName("Readme", true)).toBe("%52eadme.json");
     expect(itemFileName("Readme")).toBe("Readme.json");
     expect(itemFileName("a/B", true)).toBe("a%2F%42.json");
@@ -96,7 +96,7 @@ describe("the letter directory", () => {
     expect(new Set(names).size).toBe(ids.length);
   });
 
-  it("has just the letters that were written last; other files are left alone", async () => {
+  it("has exactly the letters that were written last; other files are not touched", async () => {
     const root = temporary.file("again");
     await write(root, [letterOf("a"), letterOf("b")]);
     const items = join(root, "job-1", "items");
@@ -118,7 +118,7 @@ describe("the letter directory", () => {
     expect(namesIn(root, "job-1", "items")).toEqual([".draft-00000000-2-abc", "a.json"]);
   });
 
-  it("reads what Prodigy wrote: letters without a job, in its home of many repositories", async () => {
+  it("reads folders of Prodigy: letters without a job, and a home of many repositories", async () => {
     const home = temporary.file("prodigy");
     const folder = join(home, "dlq/shop/mapreduce-1/mapreduce/dlq/mapreduce-1");
     mkdirSync(join(folder, "items"), { recursive: true });
@@ -139,7 +139,7 @@ describe("the letter directory", () => {
     });
   });
 
-  it("without an index, a letter that does not say its job is of the folder's", async () => {
+  it("without an index, a letter without a job belongs to the folder's job", async () => {
     const root = temporary.file("mmm");
     mkdirSync(join(root, "job-7", "items"), { recursive: true });
     writeFileSync(
@@ -150,7 +150,7 @@ describe("the letter directory", () => {
     expect(await readAll(join(root, "job-7"))).toMatchObject([{ jobId: "job-7" }]);
   });
 
-  it("a file that is no letter, and a folder that is no directory, are errors that name it", async () => {
+  it("a file that is not a letter, and a folder that is not a letter directory, are errors that name it", async () => {
     const root = temporary.file("broken");
     await write(root, [letterOf("a")]);
     writeFileSync(join(root, "job-1", "items", "b.json"), "{");

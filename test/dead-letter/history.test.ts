@@ -19,9 +19,9 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 
 async function historyOf(itemId: string) {
-  const letter = await bench.letter(itemId);
-  if (letter === null) throw new Error(`${itemId} is no letter`);
-  return readHistory(bench.engine, letter);
+  const records = await bench.engine.readLetterRecords({ queue: QUEUE, itemId });
+  if (records === null) throw new Error(`${itemId} is no letter`);
+  return readHistory(bench.engine, records);
 }
 
 const kinds = async (itemId: string) => (await historyOf(itemId)).moments.map(({ kind }) => kind);
@@ -29,7 +29,7 @@ const kinds = async (itemId: string) => (await historyOf(itemId)).moments.map(({
 /** Each step of a life at its own time. */
 const later = () => clock.advance(1000);
 
-test("attempts, notes, edits, redrives, discards and restores stand in the order of their times", async () => {
+test("attempts, notes, edits, redrives, discards and restores are in the order of their times", async () => {
   await bench.add("a");
   await bench.settle(retried(await bench.leaseOne()));
   later();
@@ -55,7 +55,7 @@ test("attempts, notes, edits, redrives, discards and restores stand in the order
   expect(moments[6]).toMatchObject({ operation: { kind: "redrive", author: "ada@host-1" } });
 });
 
-test("attempts that left no failure are there too, and how it ended", async () => {
+test("attempts without a failure are included, with their outcome", async () => {
   await bench.add("a");
   await bench.settle(released(await bench.leaseOne()));
   later();
@@ -71,7 +71,7 @@ test("attempts that left no failure are there too, and how it ended", async () =
   expect(groupCount).toBe(0);
 });
 
-test("the latest events of the item are found among those of thousands", async () => {
+test("the latest events of the item are found among thousands", async () => {
   await bench.bury(Array.from({ length: 300 }, (_, n) => `other-${n}`));
   later();
   await bench.bury(["a"]);
@@ -88,7 +88,7 @@ test("the latest events of the item are found among those of thousands", async (
   expect(groupCount).toBe(601);
 });
 
-test("a letter by itself tells of its failures, notes and end", async () => {
+test("a letter without a store has its failures, notes and end", async () => {
   await bench.bury(["a"]);
   const { ref } = await bench.item("a");
   later();

@@ -50,7 +50,7 @@ describe("the projection of a job's letters", () => {
     expect(readJson(folder, "metrics.json")).toEqual({ job: JOB });
   };
 
-  it("makes no folder before there is a letter", async () => {
+  it("creates no folder before there is a letter", async () => {
     const projection = project();
     await kit.engine.add(JOB, [{ itemId: "a", data: 1 }]);
     expect(await projection.finish()).toEqual({ files: 0, indexes: 0, items: 0 });
@@ -60,7 +60,7 @@ describe("the projection of a job's letters", () => {
     await expectTheSame();
   });
 
-  it("letters that come, change and leave are followed", async () => {
+  it("follows letters that arrive, change and leave", async () => {
     const projection = project();
     await kit.bury(["a", "b", "c"]);
     await projection.catchUp();
@@ -83,7 +83,7 @@ describe("the projection of a job's letters", () => {
     ]);
   });
 
-  it("a letter that was deleted says so, and its file goes", async () => {
+  it("removes the file of a deleted letter, and records that", async () => {
     const projection = project();
     await kit.bury(["a", "b"]);
     await projection.catchUp();
@@ -97,7 +97,7 @@ describe("the projection of a job's letters", () => {
     ]);
   });
 
-  it("another process goes on where a crashed one stopped, also in the middle of its files", async () => {
+  it("another process continues where a crashed one stopped, even between two files", async () => {
     await kit.bury(["a", "b"]);
     await project().catchUp();
     const old = readFileSync(join(folder, "index.json"), "utf8");
@@ -110,7 +110,7 @@ describe("the projection of a job's letters", () => {
     await expectTheSame();
   });
 
-  it("a folder without an index is written anew, and what does not belong is removed", async () => {
+  it("writes a folder without an index again, and removes files that do not belong there", async () => {
     await kit.bury(["a", "b"]);
     await project().catchUp();
     rmSync(join(folder, "index.json"));
@@ -119,7 +119,7 @@ describe("the projection of a job's letters", () => {
     await expectTheSame();
   });
 
-  it("a folder is rewritten when the machine has restarted, because files may have been lost", async () => {
+  it("rewrites a folder after a restart of the machine, because files may have been lost", async () => {
     await kit.bury(["a", "b"]);
     await project().catchUp();
     const index = readJson(folder, "index.json");
@@ -131,7 +131,7 @@ describe("the projection of a job's letters", () => {
     await expectTheSame();
   });
 
-  it("a folder that another machine wrote is continued", async () => {
+  it("continues a folder that another machine wrote", async () => {
     await kit.bury(["a", "b"]);
     await project().catchUp();
     const index = readJson(folder, "index.json");
@@ -139,7 +139,7 @@ describe("the projection of a job's letters", () => {
     expect(await project().catchUp()).toEqual({ files: 0, indexes: 0, items: 2 });
   });
 
-  it("a folder that was deleted while it was kept is written anew", async () => {
+  it("writes a folder again that was deleted meanwhile", async () => {
     const projection = project();
     await kit.bury(["a", "b"]);
     await projection.catchUp();
@@ -149,7 +149,7 @@ describe("the projection of a job's letters", () => {
     await expectTheSame();
   });
 
-  it("two processes that write at once end with what the store says", async () => {
+  it("two processes that write at once end with the contents of the store", async () => {
     const [one, other] = [project(), project()];
     await kit.bury(["a"]);
     for (let round = 1; round <= 5; round += 1) {
@@ -162,7 +162,7 @@ describe("the projection of a job's letters", () => {
     await expectTheSame();
   });
 
-  it("at the end, letters on their way are written as they are, and those that a cancelled redrive took back", async () => {
+  it("finally writes letters in retry as they are, and those that a cancelled redrive took back", async () => {
     await kit.bury(["a", "b", "c"]);
     await project().finish();
     const id = await kit.begin("redrive", ["a", "b"]);
@@ -176,7 +176,7 @@ describe("the projection of a job's letters", () => {
     expect(readJson(folder, "items", "a.json").state).toBe("dead");
   });
 
-  it("does nothing when nothing has changed", async () => {
+  it("does nothing if nothing has changed", async () => {
     await kit.bury(["a"]);
     await project().finish();
     const before = readFileSync(join(folder, "index.json"), "utf8");
@@ -201,7 +201,7 @@ describe("the stream of all letters", () => {
     expect(lines(folder)).toEqual([{ item_id: "a" }, { item_id: "b" }, { item_id: "a", state: "done" }]);
   });
 
-  it("what others add while it is written anew is not lost", async () => {
+  it("keeps lines that others add while it is rewritten", async () => {
     const folder = temporary.file("global");
     await appendLetters(folder, [{ item_id: "old" }]);
     const adding: Promise<void>[] = [];

@@ -76,7 +76,7 @@ const WAYS: Readonly<Record<string, (failure: Failure, data: Json) => string | u
 };
 
 describe.each(Object.entries(WAYS))("a failure %s", (_name, signatureOn) => {
-  test("invariant 8: has the same group whatever the item's data is", () => {
+  test("invariant 8: has the same group whatever the item's data", () => {
     fc.assert(
       fc.property(cases, ({ failure, data: [one, other] }) => {
         expect(signatureOn(failure, one)).toBe(signatureOn(failure, other));

@@ -28,12 +28,12 @@ afterEach(() => bench.close());
 
 const read = () => readLetterStats(bench.engine, QUEUE);
 
-test("a queue without letters has nothing to tell", async () => {
+test("a queue without letters has zero statistics", async () => {
   expect(await read()).toEqual({ jobId: QUEUE, ...NO_LETTERS });
   expect(hadLetters(await read())).toBe(false);
 });
 
-test("every letter is counted where it is", async () => {
+test("every letter is counted in its state", async () => {
   await bench.bury(["a", "b", "c", "d", "e"]);
   await bench.operate("redrive", ["a", "b", "c"]);
   const [a, b] = await bench.lease(2);
@@ -54,7 +54,7 @@ test("every letter is counted where it is", async () => {
   expect(letterStatsToJson(await read())).toMatchObject({ redrive_success_rate: 0.5 });
 });
 
-test("the age is that of the oldest that waits, and arrivals are those of the last hour and day", async () => {
+test("the age is that of the oldest waiting letter, and arrivals are those of the last hour and day", async () => {
   await bench.bury(["a"]);
   clock.advance(30 * HOUR);
   await bench.bury(["b"]);
@@ -66,7 +66,7 @@ test("the age is that of the oldest that waits, and arrivals are those of the la
   expect(await read()).toMatchObject({ oldestAgeMs: 2.5 * HOUR });
 });
 
-test("several jobs add up, and the oldest of them is the oldest", async () => {
+test("several jobs add up, and the oldest of their letters is the oldest", async () => {
   await bench.bury(["a"]);
   clock.advance(5000);
   const one = await read();
@@ -74,7 +74,7 @@ test("several jobs add up, and the oldest of them is the oldest", async () => {
   expect(sum).toMatchObject({ size: 3, oldestAgeMs: 9000 });
 });
 
-test("room is a share of the limit of a job; no limit has none", async () => {
+test("the used capacity is a share of the limit of a job; without a limit there is none", async () => {
   const stats = { ...NO_LETTERS, size: 8123 };
   expect(percentOf(stats, 10_000)).toBe(81.2);
   expect(letterStatsToJson(stats, 10_000)).toMatchObject({ max_items: 10_000, capacity_used_percent: 81.2 });

@@ -16,7 +16,7 @@ const throwing = (error: unknown) =>
 const withFields = (fields: object) => Object.assign(new Error("no"), fields);
 
 describe("a function", () => {
-  it("gets the receipt, its key and the number of the try", async () => {
+  it("gets the receipt, its key and the number of the attempt", async () => {
     const seen: unknown[] = [];
     const outcome = await functionProtocol((...args) => void seen.push(args)).deliver(RECEIPT, call);
     expect(outcome).toEqual({ status: "delivered" });
@@ -58,7 +58,7 @@ describe("a function", () => {
     expect(await throwing(error)).toMatchObject(outcome);
   });
 
-  it("that takes longer than the time limit is told so, and not waited for", async () => {
+  it("is told when it exceeds the time limit, and is not awaited", async () => {
     const ended: unknown[] = [];
     const protocol = functionProtocol((_receipt, { signal }) => {
       signal.addEventListener("abort", () => ended.push(signal.reason));
@@ -70,7 +70,7 @@ describe("a function", () => {
   });
 });
 
-it("a function that has ended leaves no timer behind", async () => {
+it("leaves no timer behind when it has ended", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     await functionProtocol(() => undefined).deliver(RECEIPT, call);
@@ -80,14 +80,14 @@ it("a function that has ended leaves no timer behind", async () => {
   }
 });
 
-describe("a target that is delivered by code", () => {
+describe("a target with a delivery function", () => {
   let kit: DeliveryKit;
   beforeEach(async () => {
     kit = await DeliveryKit.open();
   });
   afterEach(() => kit.close());
 
-  it("needs no address, and says so when the code is missing", async () => {
+  it("needs no address, and reports a missing function", async () => {
     const target = kit.target({ deliver: () => undefined });
     expect(await target.send(RECEIPT)).toBe(true);
     expect((await target.settings()).delivery.protocol).toBe("function");
@@ -100,7 +100,7 @@ describe("a target that is delivered by code", () => {
     expect(await kit.engine.count(TARGET)).toMatchObject({ total: 1 });
   });
 
-  it("a protocol of one's own is asked, probed and closed", async () => {
+  it("calls, probes and closes a custom protocol", async () => {
     const asked: string[] = [];
     const deliver: Protocol = {
       deliver: async (_receipt, { key }) => {
@@ -117,7 +117,7 @@ describe("a target that is delivered by code", () => {
     expect(asked).toEqual(["k", "closed"]);
   });
 
-  it("a protocol that throws has not made a try: nothing is attemptsCounted, and the receipt is tried again", async () => {
+  it("a protocol that throws has made no attempt: nothing is counted, and the receipt is tried again", async () => {
     let tries = 0;
     const target = kit.target({
       retries: 0,

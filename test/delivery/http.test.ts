@@ -47,7 +47,7 @@ const NOT_REACHED = {
 };
 const UNKNOWN = { status: "unknown", errorType: { name: "TransportError" }, errorClass: "transient" };
 
-describe("a network that fails", () => {
+describe("a network failure", () => {
   it("a refused connection: the receipt was not sent, and waits", async () => {
     await kit.proxy.refuse();
     const outcome = await deliver();
@@ -55,7 +55,7 @@ describe("a network that fails", () => {
     expect(outcome).toMatchObject({ errorType: { fields: { errno: "ECONNREFUSED" } } });
   });
 
-  it("a name that nobody knows: the receipt was not sent, and waits", async () => {
+  it("an unknown host name: the receipt was not sent, and waits", async () => {
     const outcome = await deliver({ url: "http://no-such-host.invalid/" });
     expect(outcome).toMatchObject(NOT_REACHED);
   });
@@ -70,7 +70,7 @@ describe("a network that fails", () => {
     },
   );
 
-  it("an error whose body drips for ever is that error: its status came", async () => {
+  it("an error whose body never ends counts, because its status arrived", async () => {
     kit.server.say(
       (_entry, response) => void response.writeHead(422, { "content-type": "text/plain" }).write("no"),
     );
@@ -80,7 +80,7 @@ describe("a network that fails", () => {
     });
   });
 
-  it("a kept connection that was closed meanwhile is no fault: the request is made anew at once", async () => {
+  it("a kept connection that was closed meanwhile is no failure: the request is repeated at once", async () => {
     expect(await deliver()).toEqual({ status: "delivered" });
     kit.proxy.fail("reset_after_request", 1);
     expect(await deliver()).toEqual({ status: "delivered" });
@@ -96,12 +96,12 @@ describe("a network that fails", () => {
     expect(await deliver({ answerBytesMax: 10_000 })).toEqual({ status: "delivered" });
   });
 
-  it("an answer that is no HTTP is none", async () => {
+  it("an answer that is not HTTP is no answer", async () => {
     kit.server.say((_entry, response) => void response.socket?.end("SSH-2.0-OpenSSH_9.6\r\n"));
     expect(await deliver()).toMatchObject(UNKNOWN);
   });
 
-  it("a stop ends the try at once", async () => {
+  it("a stop ends the attempt at once", async () => {
     kit.proxy.fail("black_hole");
     const stop = new AbortController();
     const settings = { ...DEFAULT_TARGET.delivery, url: kit.url, timeoutMs: 3_600_000 };
@@ -115,7 +115,7 @@ describe("TLS", () => {
   const directory = new TemporaryDirectory();
   afterEach(() => directory.remove());
 
-  it("a certificate that nobody vouches for: the receipt was not sent, and waits", async () => {
+  it("an untrusted certificate: the receipt was not sent, and waits", async () => {
     const [key, cert] = ["key.pem", "cert.pem"].map((name) => join(directory.path, name)) as [string, string];
     const subject = ["-subj", "/CN=127.0.0.1", "-days", "1", "-nodes", "-newkey", "rsa:2048"];
     execFileSync("openssl", ["req", "-x509", ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" });
@@ -131,7 +131,7 @@ describe("TLS", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it("a service that speaks no TLS: the receipt was not sent, and waits", async () => {
+  it("a service without TLS: the receipt was not sent, and waits", async () => {
     const outcome = await deliver({ url: kit.server.url.replace("http:", "https:") });
     expect(outcome).toMatchObject(NOT_REACHED);
     expect(kit.server.ledger).toEqual([]);
@@ -149,13 +149,13 @@ describe("redirects", () => {
     );
   });
 
-  it("a loop is left after three", async () => {
+  it("a loop ends after three", async () => {
     kit.server.otherwise = to("/complete");
     expect(await deliver()).toMatchObject({ status: "refused", errorClass: "permanent" });
     expect(kit.server.ledger).toHaveLength(4);
   });
 
-  it.each([301, 302, 303])("%i would make a GET of it, and is not followed", async (status) => {
+  it.each([301, 302, 303])("%i would turn it into a GET, and is not followed", async (status) => {
     kit.server.say(to("/v2/complete", status));
     expect(await deliver()).toMatchObject({
       status: "refused",
@@ -164,7 +164,7 @@ describe("redirects", () => {
     expect(kit.server.ledger).toHaveLength(1);
   });
 
-  it("to another host or port, and without an address, are not followed", async () => {
+  it("to another host or port, or without an address, are not followed", async () => {
     const other = await ReceiptServer.open();
     for (const location of [
       other.url,
@@ -181,14 +181,14 @@ describe("redirects", () => {
   });
 });
 
-describe("asking whether somebody is there", () => {
+describe("a probe of a target", () => {
   const probe = (change: Partial<DeliverySpec> = {}) =>
     protocol.probe(
       { ...DEFAULT_TARGET.delivery, url: kit.url, timeoutMs: TIMEOUT_MS, ...change },
       AbortSignal.timeout(10_000),
     );
 
-  it("any answer says yes, one of a proxy that finds nobody says no; no receipt is sent", async () => {
+  it("accepts any answer except that of a proxy without a server; no receipt is sent", async () => {
     expect(await probe()).toEqual({ isReachable: true, detail: "HTTP 200" });
     kit.server.otherwise = 405;
     expect(await probe()).toMatchObject({ isReachable: true });
@@ -197,7 +197,7 @@ describe("asking whether somebody is there", () => {
     expect(new Set(kit.server.ledger.map(({ method, body }) => method + body))).toEqual(new Set(["HEAD"]));
   });
 
-  it("no connection says no, and why", async () => {
+  it("without a connection fails with the reason", async () => {
     await kit.proxy.refuse();
     expect(await probe()).toMatchObject({
       isReachable: false,

@@ -50,7 +50,7 @@ describe.each([
     ...rest,
   });
 
-  it("gets a call of asyncgate.complete with the receipt as arguments, and its key beside it", async () => {
+  it("calls asyncgate.complete with the receipt as arguments, and its key beside it", async () => {
     expect(await deliver()).toEqual({ status: "delivered" });
     expect(server.calls).toMatchObject([
       {
@@ -62,7 +62,7 @@ describe.each([
     ]);
   });
 
-  it("gets another tool, and the key as an argument, when told so", async () => {
+  it("calls another tool, with the key as an argument, if configured", async () => {
     await deliver({ tool: "gate.done", keyArgument: "request_id", headers: { "x-service": "cognigate" } });
     expect(server.calls).toMatchObject([
       {
@@ -73,7 +73,7 @@ describe.each([
     ]);
   });
 
-  it("is spoken to in one session over one connection, which is ended with a word", async () => {
+  it("uses one session over one connection, and closes it properly", async () => {
     for (let n = 0; n < 5; n += 1) expect(await deliver()).toEqual({ status: "delivered" });
     expect(server.begun).toBe(1);
     if (!isStreaming) expect(proxy.connections).toBe(1);
@@ -81,13 +81,13 @@ describe.each([
     expect(server.ended).toBe(1);
   });
 
-  it("many calls at once share the session", async () => {
+  it("many concurrent calls share the session", async () => {
     const ends = await Promise.all(Array.from({ length: 20 }, () => deliver()));
     expect(ends).toEqual(new Array(20).fill({ status: "delivered" }));
     expect([server.begun, server.calls.length]).toEqual([1, 20]);
   });
 
-  it("a session that it does not know any more is begun anew, and the call is made once", async () => {
+  it("a session that the server no longer knows is opened again, and the call is made once", async () => {
     await deliver();
     server.forgetSessions();
     expect(await Promise.all([deliver(), deliver()])).toEqual([
@@ -105,7 +105,7 @@ describe.each([
     expect(await deliver()).toEqual({ status: "delivered" });
   });
 
-  it("pitfall 38: what a tool says counts, though the status is 200", async () => {
+  it("pitfall 38: the answer of a tool counts, although the status is 200", async () => {
     server.say(
       text("no", { structuredContent: { code: "rate_limit", retry_after: 3 } }),
       text('{"code":"already_completed"}'),
@@ -121,7 +121,7 @@ describe.each([
     expect(await deliver()).toMatchObject({ status: "server_error" });
   });
 
-  it("pitfall 38: the codes of JSON-RPC count, also those that the SDK uses itself", async () => {
+  it("pitfall 38: the codes of JSON-RPC count, even those that the SDK uses itself", async () => {
     const saying = (code: number, data?: object) => () => {
       throw new McpError(code, "no", data);
     };
@@ -162,7 +162,7 @@ describe.each([
     });
   });
 
-  it("a redirect within the host is followed, one to another host is not, and carries nothing there", async () => {
+  it("a redirect within the host is followed, one to another host is not, and sends nothing there", async () => {
     const other = await McpServer.open();
     const seen: unknown[] = [];
     other.intercept = ({ headers }) => {
@@ -183,7 +183,7 @@ describe.each([
     await other.close();
   });
 
-  it("a token goes along, and what comes back of it is masked", async () => {
+  it("a token is sent, and is masked where the answer repeats it", async () => {
     env.T = "the-token";
     server.say(text("bad token the-token"));
     expect(await deliver({ token: { env: "T" } })).toMatchObject({
@@ -220,7 +220,7 @@ describe.each([
     },
   );
 
-  it("an answer that cannot be understood is none", async () => {
+  it("an answer that cannot be understood is no answer", async () => {
     await deliver();
     const answers: [string, string][] = [
       ["text/html", "<h1>hello</h1>"],
@@ -256,12 +256,12 @@ describe.each([
     expect(await deliver({ timeoutMs: 20_000 })).toEqual({ status: "delivered" });
   });
 
-  it("a receipt that is no object cannot be the arguments of a tool", async () => {
+  it("a receipt that is not an object cannot be the arguments of a tool", async () => {
     expect(await deliver({}, ["a", "list"])).toMatchObject({ status: "refused", errorClass: "permanent" });
     expect(server.calls).toEqual([]);
   });
 
-  it("says whether somebody is there, without calling the tool", async () => {
+  it("is probed without calling the tool", async () => {
     const probe = () => protocol.probe(settings(), AbortSignal.timeout(10_000));
     expect(await probe()).toEqual({ isReachable: true, detail: "it answers" });
     await proxy.refuse();
@@ -273,7 +273,7 @@ describe.each([
 });
 
 describe("a target that speaks MCP", () => {
-  it("delivers through an outage and a restart of the other side, each receipt under its own key", async () => {
+  it("delivers through an outage and a restart of the server, each receipt under its own key", async () => {
     const kit = await DeliveryKit.open();
     const server = await McpServer.open();
     const proxy = await FaultyProxy.before(server.url);

@@ -10,7 +10,7 @@ it("a target that speaks MCP without the SDK is refused with the package to inst
   });
 });
 
-it("any other error while it is loaded stays what it is", async () => {
+it("any other error while it is loaded is passed on", async () => {
   const broken = async () => Promise.reject(new SyntaxError("x"));
   await expect(loadSdk(broken)).rejects.toBeInstanceOf(SyntaxError);
 });

@@ -87,7 +87,7 @@ describe("an HTTP status", () => {
     expect(told(status)).toBe(meaning);
   });
 
-  it("pitfall 39: Retry-After is obeyed, in seconds and as a date, of 429 and of 503", () => {
+  it("pitfall 39: Retry-After is obeyed, in seconds and as a date, with 429 and 503", () => {
     expect(told(429, { retryAfter: "7" })).toBe("throttled RateLimited throttled 7000 ms");
     expect(told(429, { retryAfter: "Thu, 01 Jan 2026 00:00:30 GMT" })).toBe(
       "throttled RateLimited throttled 30000 ms",
@@ -103,13 +103,13 @@ describe("an HTTP status", () => {
     );
   });
 
-  it("a Retry-After that is none is passed over, and one of years becomes an hour", () => {
+  it("an invalid Retry-After is ignored, and one of years becomes an hour", () => {
     for (const retryAfter of ["soon", "-1", "", "1e9", "May 1"])
       expect(told(429, { retryAfter }), retryAfter).toBe("throttled RateLimited throttled");
     expect(told(429, { retryAfter: "99999999" })).toBe("throttled RateLimited throttled 3600000 ms");
   });
 
-  it("pitfall 36: 409 delivers when it says that it was done already", () => {
+  it("pitfall 36: 409 delivers if it says that the receipt was already processed", () => {
     for (const code of [
       "already_completed",
       "ALREADY_PROCESSED",
@@ -127,7 +127,7 @@ describe("an HTTP status", () => {
     );
   });
 
-  it("409 about another key, about another matter, or while the first is still being worked, does not deliver", () => {
+  it("409 about another key, another matter, or a first delivery in progress does not deliver", () => {
     const refused = "refused ClientError permanent";
     expect(told(409, { json: { code: "already_completed", idempotency_key: "k-2" } })).toBe(refused);
     expect(
@@ -139,7 +139,7 @@ describe("an HTTP status", () => {
     );
   });
 
-  it("a code of a repeat or of a limit is believed under other statuses of 4xx too, words are not", () => {
+  it("a code of a duplicate or a limit counts with other 4xx statuses too, words do not", () => {
     expect(told(410, { json: { error: "already_completed" } })).toBe("delivered already");
     expect(told(403, { json: { code: "rate_limit_exceeded", retry_after: 9 } })).toBe(
       "throttled PermissionError throttled 9000 ms",
@@ -149,7 +149,7 @@ describe("an HTTP status", () => {
     );
   });
 
-  it("the message has the status and what the other side said", () => {
+  it("the message has the status and the server's text", () => {
     const message = (status: number, change: Partial<HttpAnswer>) => {
       const outcome = outcomeOfHttp(answer(status, change), ASKED);
       return outcome.status === "delivered" ? "" : outcome.message;
@@ -167,8 +167,8 @@ describe("an HTTP status", () => {
   });
 });
 
-describe("an answer of 200", () => {
-  it("that breaks off, is too long, malformed or a page for people, is none", () => {
+describe("an answer with 200", () => {
+  it("that breaks off, is too long, malformed or an HTML page, is no answer", () => {
     const unknown = "unknown TransportError transient";
     expect(told(200, { body: '{"ok":', end: "cut" })).toBe(unknown);
     expect(told(200, { body: '{"ok":true}', end: "oversized" })).toBe(unknown);
@@ -187,7 +187,7 @@ describe("an answer of 200", () => {
     expect(told(200, { json: { jsonrpc: "2.0", id: 1, result: { content: [] } } })).toBe("delivered");
   });
 
-  it("half an answer of an error is as good as a whole one: its status says it all", () => {
+  it("half an error answer counts like a complete one, because its status decides", () => {
     expect(told(422, { body: '{"err', end: "cut" })).toBe("refused ClientError permanent");
     expect(told(500, { body: "x", end: "oversized" })).toBe("server_error ServerError transient");
   });
@@ -214,7 +214,7 @@ describe("pitfall 38: a JSON-RPC error inside HTTP 200", () => {
     expect(inside({ code, message: "no" })).toBe(meaning);
   });
 
-  it("is judged by what its data says, when that says more", () => {
+  it("is classified by its data if that is more precise", () => {
     expect(inside({ code: -32000, message: "x", data: { code: "rate_limit", retry_after: 4 } })).toBe(
       "throttled RateLimited throttled 4000 ms",
     );
@@ -248,7 +248,7 @@ describe("pitfall 38: a tool that answers with isError", () => {
   };
   const text = (words: string) => tool({ content: [{ type: "text", text: words }] });
 
-  it("is judged by its structured content first, and by JSON in its text", () => {
+  it("is classified by its structured content first, and by JSON in its text", () => {
     const content = [{ type: "text", text: "already completed" }];
     expect(tool({ content, structuredContent: { code: "rate_limit", retry_after: 3 } })).toBe(
       "throttled RateLimited throttled 3000 ms",
@@ -266,7 +266,7 @@ describe("pitfall 38: a tool that answers with isError", () => {
     );
   });
 
-  it("and by words only when there is nothing else", () => {
+  it("is classified by words only if there is nothing else", () => {
     expect(text("rate_limit: try later")).toBe("throttled RateLimited throttled");
     expect(text("Lease abc was already completed")).toBe("delivered already");
     expect(text("Internal server error")).toBe("server_error ServerError transient");
@@ -309,7 +309,7 @@ describe("pitfall 38: a tool that answers with isError", () => {
     expect(text(words)).toBe("server_error ServerError unknown");
   });
 
-  it("a result without it is no error, also inside a JSON-RPC answer", () => {
+  it("a result without it is no error, even inside a JSON-RPC answer", () => {
     expect(outcomeOfMessage({ content: [{ type: "text", text: "rate limit" }] }, ASKED)).toBeUndefined();
     expect(outcomeOfMessage({ jsonrpc: "2.0", id: 1, result: { isError: false } }, ASKED)).toBeUndefined();
     expect(

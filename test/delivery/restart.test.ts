@@ -30,8 +30,8 @@ const open = async () => {
   return store;
 };
 
-describe("receipts on disk", () => {
-  it("pitfall 35: a receipt is durable before its first try", async () => {
+describe("stored receipts", () => {
+  it("pitfall 35: a receipt is durable before its first attempt", async () => {
     const other = await open();
     const seen: unknown[] = [];
     const store = await open();
@@ -45,7 +45,7 @@ describe("receipts on disk", () => {
     expect(seen).toEqual([[RECEIPT, "leased"]]);
   });
 
-  it("pitfall 33: what was left goes on by itself when the target is opened again, and nothing is overwritten", async () => {
+  it("pitfall 33: pending receipts continue when the target is opened again, and nothing is overwritten", async () => {
     server.otherwise = 503;
     const before = await open();
     const target = before.receipts("gate", { url: server.url, backoffBase: 0 });
@@ -63,7 +63,7 @@ describe("receipts on disk", () => {
     expect(await after.engine.check()).toEqual([]);
   });
 
-  it("pitfall 33: letters of before are there, beside the new ones", async () => {
+  it("pitfall 33: earlier letters remain, beside the new ones", async () => {
     server.otherwise = 422;
     const before = await open();
     expect(await before.receipts("gate", { url: server.url }).send({ n: 1 })).toBe(false);
@@ -74,7 +74,7 @@ describe("receipts on disk", () => {
     expect(letters.map(({ itemData }) => itemData)).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
-  it("counters go on after a restart", async () => {
+  it("counters continue after a restart", async () => {
     const before = await open();
     await before.receipts("gate", { url: server.url }).send({ n: 1 });
     await before.close();
@@ -89,7 +89,7 @@ describe("receipts on disk", () => {
 });
 
 describe("the targets of a store", () => {
-  it("asked for again is the same, until it is closed; other options are refused meanwhile", async () => {
+  it("a target is the same object until it is closed; other options are refused meanwhile", async () => {
     const store = await open();
     const target = store.receipts("gate", { url: server.url });
     expect(store.receipts("gate")).toBe(target);
@@ -102,7 +102,7 @@ describe("the targets of a store", () => {
     expect((await next.settings()).delivery.timeoutMs).toBe(5000);
   });
 
-  it("closing the store closes them, and gives back what was on its way", async () => {
+  it("closing the store closes them, and releases what was in flight", async () => {
     server.otherwise = () => undefined;
     const store = await open();
     const sending = store.receipts("gate", { url: server.url }).send(RECEIPT, { key: "k" });

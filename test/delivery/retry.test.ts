@@ -41,7 +41,7 @@ async function ended<T>(sending: Promise<T>): Promise<T> {
 
 const SERVER_ERROR = { status: 500 };
 
-describe("tries", () => {
+describe("attempts", () => {
   it.each([
     ["a server error", SERVER_ERROR, "server_error"],
     ["a service that is away", { status: 503 }, "server_error"],
@@ -65,7 +65,7 @@ describe("tries", () => {
     },
   );
 
-  it("several in flight behave like one, and the next receipt to a healthy target goes at once", async () => {
+  it("several in flight count like one, and the next receipt to a healthy target is sent at once", async () => {
     let isDown = true;
     const times = new Map<string, number[]>();
     const target = kit.target({
@@ -89,7 +89,7 @@ describe("tries", () => {
     expect((times.get("next")?.[0] ?? 0) - begun).toBeLessThan(1000);
   });
 
-  it("another base gives other waits, and a backoff of its own any", async () => {
+  it("another base gives other waits, and a custom backoff any", async () => {
     const first = failing(SERVER_ERROR);
     const target = kit.target({ deliver: first.deliver, backoffBase: 3, retries: 2, breaker: null });
     expect(await ended(target.send(RECEIPT))).toBe(false);
@@ -108,14 +108,14 @@ describe("tries", () => {
     expect(times).toHaveLength(1);
   });
 
-  it("a refusal is not tried again", async () => {
+  it("a refusal is not retried", async () => {
     const { times, deliver } = failing({ status: 422 });
     expect(await ended(kit.target({ deliver }).send(RECEIPT))).toBe(false);
     expect(times).toHaveLength(1);
     expect(await kit.statuses()).toEqual({ refused: 1 });
   });
 
-  it("waiting for a retry holds no place", async () => {
+  it("a receipt that waits for a retry occupies no slot", async () => {
     const target = kit.target({
       concurrency: 1,
       backoffBase: 60,
@@ -131,7 +131,7 @@ describe("tries", () => {
   });
 });
 
-it("of a receipt that has come to its end before, the end is known at once", async () => {
+it("the end of a receipt that has already ended is known at once", async () => {
   const { deliver } = failing(null, { status: 422 });
   const target = kit.target({ deliver });
   expect(await ended(target.send({ n: 1 }))).toBe(true);
@@ -139,7 +139,7 @@ it("of a receipt that has come to its end before, the end is known at once", asy
   expect([await target.send({ n: 1 }), await target.send({ n: 2 })]).toEqual([true, false]); // the time stands still
 });
 
-it("a protocol that heeds no stop is not waited for: its receipt is given back, unspent", async () => {
+it("a protocol that ignores a stop is not awaited: its receipt is released without an attempt", async () => {
   let tries = 0;
   const deliver = () => {
     tries += 1;
@@ -153,7 +153,7 @@ it("a protocol that heeds no stop is not waited for: its receipt is given back, 
 });
 
 describe("settings", () => {
-  it("that another process changes count from the next receipt on, two seconds later at most", async () => {
+  it("that another process changes apply from the next receipt on, after at most two seconds", async () => {
     const target = kit.target({ url: "http://127.0.0.1:9/nowhere" });
     await target.opened;
     await setTarget(kit.engine, TARGET, { url: kit.url });
@@ -169,7 +169,7 @@ describe("settings", () => {
     expect((times[2] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(1900);
   });
 
-  it("a receipt that is lost with its process too often is a letter, at the number that the target says", async () => {
+  it("a receipt whose process dies too often is a letter, after the target's number of losses", async () => {
     await ended(kit.target({ lossesMax: 1, isDelivering: false }).send(RECEIPT, { key: "k", wait: false }));
     const holder = {
       id: "gone",
@@ -189,7 +189,7 @@ describe("settings", () => {
 });
 
 describe("pitfall 39: Retry-After", () => {
-  it("lengthens the wait before the next try, which counts", async () => {
+  it("lengthens the wait before the next attempt, which counts", async () => {
     const { deliver, waits } = failing({ status: 429, retryAfterMs: 7000 }, null);
     const target = kit.target({ deliver });
     expect(await ended(target.send(RECEIPT, { key: "k" }))).toBe(true);
@@ -198,7 +198,7 @@ describe("pitfall 39: Retry-After", () => {
     expect(await kit.statuses()).toEqual({ throttled: 1, delivered: 1 });
   });
 
-  it("of a real answer, too", async () => {
+  it("of a real answer does so too", async () => {
     const times: number[] = [];
     const noting =
       (status: number, headers = {}) =>
@@ -217,7 +217,7 @@ describe("pitfall 39: Retry-After", () => {
     expect(waits[1]).toBeGreaterThanOrEqual(5);
   });
 
-  it("with onOutage: wait spends no attempt, and holds for the whole target", async () => {
+  it("with onOutage: wait counts no attempt, and holds for the whole target", async () => {
     const { deliver, waits } = failing({ status: 429, retryAfterMs: 7000 }, null);
     const target = kit.target({ deliver, retries: 0, onOutage: "wait" });
     expect(await ended(target.send(RECEIPT, { key: "k" }))).toBe(true);
@@ -226,8 +226,8 @@ describe("pitfall 39: Retry-After", () => {
   });
 });
 
-describe("an outage that is waited for", () => {
-  it("pitfall 43: delays, spends no attempt and buries nothing", async () => {
+describe("an outage with onOutage: wait", () => {
+  it("pitfall 43: delays, counts no attempt and buries nothing", async () => {
     await kit.proxy.refuse();
     const target = kit.target({ retries: 0, backoffBase: 2, onOutage: "wait" });
     const sending = Array.from({ length: 8 }, (_, n) => target.send({ n }, { key: `k${n}` }));
@@ -254,7 +254,7 @@ describe("an outage that is waited for", () => {
 });
 
 describe("a breaker", () => {
-  it("pitfall 43: opens in an outage, so that nobody knocks all the time, and closes when it is over", async () => {
+  it("pitfall 43: opens in an outage, so that the target is not called all the time, and closes afterwards", async () => {
     let isDown = true;
     let knocks = 0;
     const target = kit.target({
@@ -286,7 +286,7 @@ describe("a breaker", () => {
     expect(await kit.engine.readDocument(gateName(TARGET))).toBeNull();
   });
 
-  it("pitfall 41: a probe that is cancelled does not keep the breaker half open for ever", async () => {
+  it("pitfall 41: a cancelled probe does not keep the breaker half open forever", async () => {
     let isDown = true;
     let held = 0;
     const deliver = (_receipt: unknown, { signal }: { signal: AbortSignal }) => {
@@ -309,8 +309,8 @@ describe("a breaker", () => {
   });
 });
 
-describe("an answer that got lost", () => {
-  it("pitfall 36: the same key goes out again, and `already done` is delivered", async () => {
+describe("a lost answer", () => {
+  it("pitfall 36: the same key is sent again, and `already done` delivers", async () => {
     const seen = new Set<string>();
     kit.server.otherwise = ({ key }, response) => {
       const isAgain = seen.has(key);
@@ -328,7 +328,7 @@ describe("an answer that got lost", () => {
     expect(results).toMatchObject([{ result: { already_done: true } }]);
   });
 
-  it("spends an attempt each time, for it may be the receipt's own doing", async () => {
+  it("counts an attempt each time, because the receipt may be the cause", async () => {
     kit.proxy.fail("reset_after_request");
     const target = kit.target({ retries: 2, breaker: null });
     expect(await ended(target.send(RECEIPT, { key: "k" }))).toBe(false);

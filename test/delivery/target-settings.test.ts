@@ -24,7 +24,7 @@ const changes = async () =>
   );
 
 describe("a target", () => {
-  it("has five attempts, 2, 4, 8 and 16 seconds apart, no breaker, and ten seconds for each try", async () => {
+  it("has five attempts, 2, 4, 8 and 16 seconds apart, no breaker, and ten seconds per attempt", async () => {
     await setTarget(engine, "gate", { url: URL_ });
     expect(await engine.findJob("gate")).toMatchObject({
       id: "gate",
@@ -51,7 +51,7 @@ describe("a target", () => {
     expect((await specOf()).policy).not.toHaveProperty("breaker");
   });
 
-  it("keeps what it is told, and where its token is, never the token", async () => {
+  it("stores its settings and the location of its token, never the token", async () => {
     const settings: TargetSettings = {
       protocol: "mcp",
       url: "http://127.0.0.1:9/mcp",
@@ -106,7 +106,7 @@ describe("a target", () => {
     });
   });
 
-  it("is changed by what is given, and the event names it; the same again changes nothing", async () => {
+  it("is changed by the given settings, which its event names; equal settings change nothing", async () => {
     await setTarget(engine, "gate", {
       url: URL_,
       headers: { "X-A": "1" },
@@ -132,13 +132,13 @@ describe("a target", () => {
     expect(delivery).toMatchObject({ url: URL_, timeoutMs: 500 });
   });
 
-  it("takes letters over that were imported under its name", async () => {
+  it("takes over letters that were imported under its name", async () => {
     await engine.createJob({ id: "receipts", name: "receipts", kind: "imported", spec: {} });
     await setTarget(engine, "receipts", { url: URL_ });
     expect(await engine.findJob("receipts")).toMatchObject({ kind: "target", status: "running" });
   });
 
-  it("is no queue, and a queue is no target", async () => {
+  it("is not a queue, and a queue is not a target", async () => {
     await createQueue(engine, "orders");
     await setTarget(engine, "gate", { url: URL_ });
     await expect(setTarget(engine, "orders", { url: URL_ })).rejects.toMatchObject({ code: "job_changed" });
@@ -154,7 +154,7 @@ describe("a target", () => {
   });
 });
 
-describe("settings that are wrong are refused, and nothing is written", () => {
+describe("invalid settings are refused, and nothing is written", () => {
   it.each<[string, TargetSettings, string]>([
     ["no address", {}, "no URL"],
     [
@@ -189,7 +189,7 @@ describe("settings that are wrong are refused, and nothing is written", () => {
     expect(await engine.findJob("gate")).toBeNull();
   });
 
-  it("the token that was given in the wrong place is not in the error", async () => {
+  it("a token in the wrong place is not part of the error", async () => {
     const error = await setTarget(engine, "gate", { url: "https://me:hunter2@host/" }).catch(
       (thrown: unknown) => thrown,
     );

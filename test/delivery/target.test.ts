@@ -41,7 +41,7 @@ describe("sending a receipt", () => {
     expect(await kit.statuses()).toEqual({ delivered: 1 });
   });
 
-  it("resolves false once the other side has refused it, and keeps it as a letter", async () => {
+  it("resolves false once the server has refused it, and keeps it as a letter", async () => {
     kit.server.say({ status: 422, body: { message: "no such lease" } });
     const target = kit.target();
     expect(await target.send(RECEIPT, { key: "r-1" })).toBe(false);
@@ -60,7 +60,7 @@ describe("sending a receipt", () => {
     expect(kit.proxy.connections).toBe(1);
   });
 
-  it("many at once are all delivered, no more at a time than told", async () => {
+  it("many at once are all delivered, at most the configured number at a time", async () => {
     let [now, most] = [0, 0];
     kit.server.otherwise = (_entry, response) => {
       now += 1;
@@ -77,7 +77,7 @@ describe("sending a receipt", () => {
     expect(most).toBeLessThanOrEqual(3);
   });
 
-  it("without waiting it resolves when the receipt is kept, and tells of its end later", async () => {
+  it("without waiting it resolves when the receipt is stored, and reports its end later", async () => {
     const held = gate();
     kit.server.say(held.answer);
     const kept = await kit.target().send(RECEIPT, { wait: false, key: "r-1" });
@@ -89,7 +89,7 @@ describe("sending a receipt", () => {
     expect(await kept.delivered()).toBe(true);
   });
 
-  it("who waits no longer is told that the receipt is kept, and it is delivered all the same", async () => {
+  it("a caller that stops waiting learns that the receipt is stored, and it is delivered all the same", async () => {
     const held = gate();
     kit.server.say(held.answer);
     const target = kit.target();
@@ -102,7 +102,7 @@ describe("sending a receipt", () => {
     await until("it is delivered", async () => (await kit.item("r-1")).state === "done");
   });
 
-  it("what is no JSON, and a key that can be none, are refused before anything is kept", async () => {
+  it("a value that is not JSON, and an invalid key, are refused before anything is stored", async () => {
     const target = kit.target();
     const circle: Record<string, unknown> = {};
     circle.self = circle;
@@ -112,12 +112,12 @@ describe("sending a receipt", () => {
     expect(await target.counts()).toMatchObject({ total: 0 });
   });
 
-  it("a key with characters that are not allowed in a header is sent as in a URL", async () => {
+  it("a key with characters that a header does not allow is percent-encoded", async () => {
     await kit.target().send(RECEIPT, { key: "Beleg Ä/1" });
     expect(kit.server.keys).toEqual(["Beleg%20%C3%84%2F1"]);
   });
 
-  it("another header may have the key", async () => {
+  it("the key can be sent in another header", async () => {
     await kit.target({ idHeader: "X-Request-Id" }).send(RECEIPT, { key: "r-1" });
     expect(kit.server.ledger[0]?.headers).toMatchObject({ "x-request-id": "r-1" });
     expect(kit.server.ledger[0]?.headers["idempotency-key"]).toBeUndefined();
@@ -134,7 +134,7 @@ describe("the same receipt again", () => {
     expect(kit.server.keys).toEqual([contentId(RECEIPT), "k"]);
   });
 
-  it("says which receipts of one batch are new, also beside duplicates and a conflict", async () => {
+  it("reports which receipts of one batch are new, even beside duplicates and a conflict", async () => {
     const target = kit.target({ isDelivering: false });
     await target.send({ n: 0 }, { key: "old", wait: false });
     const keep = (n: number, key: string) =>
@@ -147,14 +147,14 @@ describe("the same receipt again", () => {
     expect(await Promise.all(sent)).toEqual([true, false, true, false, conflict, conflict]);
   });
 
-  it("sent many times at once it is one receipt, and all are told of its end", async () => {
+  it("sent many times at once is one receipt, and all callers learn its end", async () => {
     const target = kit.target();
     const sent = await Promise.all(Array.from({ length: 20 }, () => target.send(RECEIPT)));
     expect(sent).toEqual(new Array(20).fill(true));
     expect(kit.server.keys).toHaveLength(1);
   });
 
-  it("one that is dead is still dead", async () => {
+  it("is still dead if it was dead", async () => {
     kit.server.say(400);
     const target = kit.target();
     expect(await target.send(RECEIPT)).toBe(false);
@@ -162,7 +162,7 @@ describe("the same receipt again", () => {
     expect(kit.server.keys).toHaveLength(1);
   });
 
-  it("with another body under the same key is a conflict, and does not hold up others", async () => {
+  it("with another body under the same key is a conflict, and does not delay others", async () => {
     const target = kit.target();
     expect(await target.send({ n: 1 }, { key: "k" })).toBe(true);
     const [conflict, other] = await Promise.allSettled([
@@ -174,7 +174,7 @@ describe("the same receipt again", () => {
     expect(kit.server.keys).toEqual(["k", "other"]);
   });
 
-  it("two bodies under one key at the same time: one is sent, the other is a conflict", async () => {
+  it("with two bodies under one key at the same time: one is sent, the other is a conflict", async () => {
     const target = kit.target();
     const ends = await Promise.allSettled([
       target.send({ n: 1 }, { key: "k" }),
@@ -193,7 +193,7 @@ describe("the same receipt again", () => {
     expect(letters.map(({ itemData }) => (itemData as typeof RECEIPT).summary)).toEqual(["first", "second"]);
   });
 
-  it("amended data goes under a key of its own, for it is another receipt", async () => {
+  it("amended data has its own key, because it is another receipt", async () => {
     await kit.target({ isDelivering: false }).send({ n: 1 }, { key: "k", wait: false });
     await kit.engine.add(TARGET, [{ itemId: "k", data: { n: 2 } }], { replace: { author: "ann" } });
     const other = new Target(kit.engine, TARGET);
@@ -204,7 +204,7 @@ describe("the same receipt again", () => {
 });
 
 describe("order", () => {
-  it("is kept for receipts of one order, also when one of them has to be tried again", async () => {
+  it("is kept for receipts with one ordering key, even if one of them is retried", async () => {
     kit.server.say(500, 200, 500);
     const target = kit.target({ breaker: null });
     const send = (n: number) => target.send({ n }, { key: `k${n}`, order: "lease-1", wait: false });
@@ -213,7 +213,7 @@ describe("order", () => {
     expect(kit.server.keys).toEqual(["k1", "k1", "k2", "k2", "k3"]);
   });
 
-  it("is by a field of the receipts where the target says so", async () => {
+  it("follows a field of the receipts if the target names one", async () => {
     const held = gate();
     kit.server.otherwise = (entry, response) =>
       void (entry.key === "a1" ? held.answer(entry, response) : response.end());
@@ -229,7 +229,7 @@ describe("order", () => {
 });
 
 describe("several processes", () => {
-  it("who only takes receipts in learns of their end from who delivers", async () => {
+  it("a process that only accepts receipts learns their ends from the one that delivers", async () => {
     const taker = kit.target({ isDelivering: false });
     const kept = await taker.send(RECEIPT, { wait: false });
     expect(kit.server.ledger).toEqual([]);
@@ -238,7 +238,7 @@ describe("several processes", () => {
     expect(await taker.send(RECEIPT)).toBe(true);
   });
 
-  it("a change of the address counts from the next receipt on", async () => {
+  it("a changed address applies from the next receipt on", async () => {
     const target = kit.target({ url: "http://127.0.0.1:9/nowhere" });
     await target.opened;
     await target.change({ url: kit.url });
@@ -247,8 +247,8 @@ describe("several processes", () => {
   });
 });
 
-describe("how this process delivers", () => {
-  it("tells of every try", async () => {
+describe("delivery options of this process", () => {
+  it("report every attempt", async () => {
     kit.server.say(500, 200);
     const verdicts: string[] = [];
     const target = kit.target({
@@ -258,7 +258,7 @@ describe("how this process delivers", () => {
     expect(verdicts).toEqual(["k retry", "k done"]);
   });
 
-  it("a letter that came back too often is poison, by the rules and under the name that it was told", async () => {
+  it("mark a letter as poison that failed again too often, with the given rules and author", async () => {
     kit.server.otherwise = { status: 422, body: { message: "no such lease" } };
     const target = kit.target({
       poisonAfter: 0,
@@ -272,7 +272,7 @@ describe("how this process delivers", () => {
     });
   });
 
-  it("gives up on a store that stays away for longer than it was told", async () => {
+  it("give up on an unavailable store after the given time", async () => {
     const errors: unknown[] = [];
     const away = async () => {
       throw new RedriveError("store_unavailable", "no connection");
@@ -290,7 +290,7 @@ describe("how this process delivers", () => {
 });
 
 describe("ending", () => {
-  it("a drain delivers what waits, takes no more, and tells what is left", async () => {
+  it("a drain delivers what waits, accepts nothing more, and returns what remains", async () => {
     const held = gate();
     kit.server.say(held.answer);
     const target = kit.target({ concurrency: 1 });
@@ -302,7 +302,7 @@ describe("ending", () => {
     expect(kit.server.keys).toHaveLength(5);
   });
 
-  it("what the deadline leaves over is on its way no more, unspent, and goes on when the target is opened again", async () => {
+  it("what the deadline leaves is released without an attempt, and continues when the target is opened again", async () => {
     const never = gate();
     kit.server.say(never.answer);
     const target = kit.target({ concurrency: 1 });
@@ -317,7 +317,7 @@ describe("ending", () => {
     expect(await kit.outcomes("k0")).toEqual(["released", "succeeded"]);
   });
 
-  it("a close cuts a drain short", async () => {
+  it("a close ends a drain early", async () => {
     kit.server.otherwise = () => undefined;
     const target = kit.target();
     await target.send(RECEIPT, { wait: false });
@@ -327,7 +327,7 @@ describe("ending", () => {
     expect(await drained).toEqual({ left: 1 });
   });
 
-  it("of a paused target nothing is waited for", async () => {
+  it("nothing is awaited from a paused target", async () => {
     const target = kit.target();
     await target.opened;
     await target.pause({ author: "ann", reason: "maintenance" });
@@ -335,7 +335,7 @@ describe("ending", () => {
     expect(await target.drain(3_600_000)).toEqual({ left: 1 });
   });
 
-  it("a pause holds receipts back until it is resumed", async () => {
+  it("a pause holds receipts back until it ends", async () => {
     const paused: boolean[] = [];
     const target = kit.target({ onPaused: (isPaused) => paused.push(isPaused) });
     await target.opened;
@@ -348,7 +348,7 @@ describe("ending", () => {
   });
 });
 
-describe("a store that cannot be used", () => {
+describe("an unavailable store", () => {
   const broken = (engine: Engine, isBroken: () => boolean): Engine => ({
     ...engine,
     add: async (...args) => {
@@ -357,7 +357,7 @@ describe("a store that cannot be used", () => {
     },
   });
 
-  it("rejects what is sent: nothing was accepted, and nothing goes out", async () => {
+  it("rejects what is sent: nothing was accepted, and nothing is sent", async () => {
     let isBroken = true;
     const target = new Target(
       broken(kit.engine, () => isBroken),
@@ -372,7 +372,7 @@ describe("a store that cannot be used", () => {
     await target.close();
   });
 
-  it("that is not there at the start is waited for, and meanwhile said to who sends", async () => {
+  it("that is missing at the start is waited for, and senders are told meanwhile", async () => {
     let isDown = true;
     const troubles: unknown[] = [];
     const target = new Target(
@@ -394,7 +394,7 @@ describe("a store that cannot be used", () => {
     await target.close();
   });
 
-  it("when it cannot be gone on with, who waits is told so, and that the receipt is kept", async () => {
+  it("that cannot be used any more is reported to waiting callers, and that the receipt is stored", async () => {
     let isBroken = false;
     const errors: unknown[] = [];
     const target = new Target(
@@ -420,7 +420,7 @@ describe("a store that cannot be used", () => {
     await target.close();
   });
 
-  it("a target that is not there is said to who sends", async () => {
+  it("an unknown target is reported to the sender", async () => {
     const target = new Target(kit.engine, "nobody");
     await expect(target.send(RECEIPT)).rejects.toMatchObject({ code: "job_not_found" });
     await expect(target.opened).rejects.toMatchObject({ code: "job_not_found" });

@@ -24,12 +24,12 @@ const authorizations = () => kit.server.ledger.map(({ headers }) => headers.auth
 const pauseOf = async () => (await kit.engine.findJob(TARGET))?.pause;
 
 describe("a token", () => {
-  it("comes from the environment and goes along as a bearer token", async () => {
+  it("is read from the environment and sent as a bearer token", async () => {
     expect(await target().send(RECEIPT)).toBe(true);
     expect(authorizations()).toEqual([`Bearer ${SECRET}`]);
   });
 
-  it("comes from a file, read anew for every try", async () => {
+  it("is read from a file, again for every attempt", async () => {
     const file = join(directory.path, "token");
     writeFileSync(file, "first-token\n");
     const sender = target({ token: { file } });
@@ -39,7 +39,7 @@ describe("a token", () => {
     expect(authorizations()).toEqual(["Bearer first-token", "Bearer second-token"]);
   });
 
-  it("that cannot be read spends nothing and pauses nobody: the receipt waits until it can", async () => {
+  it("that cannot be read counts no attempt and pauses nothing: the receipt waits until it can", async () => {
     const file = join(directory.path, "token");
     rmSync(file, { force: true });
     const kept = await target({ token: { file } }).send(RECEIPT, { key: "k", wait: false });
@@ -79,9 +79,9 @@ describe("a token", () => {
   });
 });
 
-describe("a target that does not know us", () => {
+describe("a target that refuses our credentials", () => {
   it.each([401, 403, 407])(
-    "%i pauses the target; its receipts stay, unspent, and go on after a resume",
+    "%i pauses the target; its receipts wait without an attempt, and continue after a resume",
     async (status) => {
       kit.server.otherwise = { status, body: { message: "who are you?" } };
       const sender = target({ retries: 0 });
@@ -101,7 +101,7 @@ describe("a target that does not know us", () => {
     },
   );
 
-  it("a token that was changed while the receipt was being sent pauses nobody", async () => {
+  it("a token that was changed while the receipt was being sent pauses nothing", async () => {
     kit.server.say((_entry, response) => {
       env.GATE_TOKEN = "another-token";
       response.writeHead(401).end();
@@ -112,7 +112,7 @@ describe("a target that does not know us", () => {
     expect(await kit.item("k")).toMatchObject({ attemptsCounted: 0 });
   });
 
-  it("a JSON-RPC error that says so inside 200 pauses, too", async () => {
+  it("a JSON-RPC error with that meaning inside 200 pauses too", async () => {
     kit.server.otherwise = {
       status: 200,
       body: {
@@ -127,8 +127,8 @@ describe("a target that does not know us", () => {
   });
 });
 
-describe("a token is never seen", () => {
-  it("by another host that a redirect leads to", async () => {
+describe("a token is never revealed", () => {
+  it("to another host by a redirect", async () => {
     const other = await ReceiptServer.open();
     kit.server.say({ status: 307, headers: { location: other.url } });
     expect(await target().send(RECEIPT)).toBe(false);
@@ -136,7 +136,7 @@ describe("a token is never seen", () => {
     await other.close();
   });
 
-  it("in letters, failures, events, pauses, counters and settings, however the other side repeats it", async () => {
+  it("in letters, failures, events, pauses, counters and settings, however the server repeats it", async () => {
     const echo = ({ headers }: { headers: { authorization?: string | undefined } }) => ({
       message: `bad token ${headers.authorization}`,
       again: encodeURIComponent(SECRET),
@@ -174,7 +174,7 @@ describe("a token is never seen", () => {
     expect(seen).not.toContain(SECRET.slice(0, 12));
   });
 
-  it("in what is thrown when it cannot be used", async () => {
+  it("in the error if it cannot be used", async () => {
     const file = join(directory.path, "token");
     writeFileSync(file, "secret token with blanks");
     const error = await readToken({ file }).catch((thrown: unknown) => thrown);

@@ -65,7 +65,7 @@ function movingStores(): EngineUnderTest & { moves: number } {
 describe("a store that moves between SQLite and PostgreSQL", () => {
   let moves = 0;
 
-  it.each(seeds(3, 4))("goes on as the model does, seed %i", async (seed) => {
+  it.each(seeds(3, 4))("continues like the model, seed %i", async (seed) => {
     const stores = movingStores();
     await simulate(stores, { seed, steps: 250 });
     moves += stores.moves;
@@ -170,7 +170,7 @@ async function postgresStore(): Promise<Engine> {
 }
 
 describe("a copy from SQLite to PostgreSQL and back", () => {
-  it("gives the same answers in all three, and the same sums", async () => {
+  it("gives the same results in all three, and the same digests", async () => {
     const [first, second, third] = [await sqliteStore(), await postgresStore(), await sqliteStore()];
     await fill(first);
     const there = await copyStore({ from: first, to: second });
@@ -183,7 +183,7 @@ describe("a copy from SQLite to PostgreSQL and back", () => {
     expect(empty).toEqual(["progress", "late_results", "group_notes", "group_fixes", "corrections"]);
   });
 
-  it("is sound, and work goes on with numbers that are new", async () => {
+  it("is sound, and work continues with new numbers", async () => {
     const [from, to] = [await sqliteStore(), await postgresStore()];
     await fill(from);
     await copyStore({ from, to });
@@ -215,7 +215,7 @@ describe("a copy from SQLite to PostgreSQL and back", () => {
     expect(await to.check()).toEqual([]);
   });
 
-  it("begins anew in PostgreSQL, too, when the source has gone on", async () => {
+  it("starts again in PostgreSQL too if the source has changed", async () => {
     const [from, to] = [await sqliteStore(), await postgresStore()];
     await fill(from);
     await copyStore({ from, to });
@@ -226,7 +226,7 @@ describe("a copy from SQLite to PostgreSQL and back", () => {
     await to.createJob({ id: "job-2", name: "job 2", kind: "map", spec: {} });
   });
 
-  it("says so in PostgreSQL, too, when a row does not fit those that are there", async () => {
+  it("is an error in PostgreSQL too if a row does not fit the existing ones", async () => {
     const to = await postgresStore();
     const job = {
       no: 1,

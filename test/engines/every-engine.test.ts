@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 const ENGINES = join(import.meta.dirname, "../../src/engines");
 
-it("every engine runs the one suite of the contract", () => {
+it("every engine runs the suite of the contract", () => {
   const names = readdirSync(ENGINES, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)

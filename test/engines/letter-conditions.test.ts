@@ -162,7 +162,7 @@ describe.each([
 
   afterAll(() => engine.close());
 
-  it("random expressions have the answers of JavaScript", async () => {
+  it("random expressions have the results of JavaScript", async () => {
     const filter = { states: ["dead", "done", "discarded"] } as const;
     const all = (await engine.listLetters({ ...filter, limit: LETTERS })).letters;
     expect(all).toHaveLength(LETTERS);
@@ -187,7 +187,7 @@ describe.each([
   });
 });
 
-it("expressions of common shapes are decided by the store", () => {
+it("expressions of common shapes are evaluated by the store", () => {
   for (const where of [
     "item.number % 7 == 3 && item.kind in ['a', 'b']",
     "has(item.n) && item.n > 3 || letter.reason.startsWith('out')",

@@ -1,4 +1,4 @@
-/** Every example runs, and does what it says. */
+/** Runs every example and checks its result. */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { ExampleShell } from "./shell.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const EXAMPLES = join(ROOT, "examples");
 
-/** Runs a program in TypeScript as Node does: without its types. Returns the lines that it prints. */
+/** Runs a TypeScript program as Node does, without type checks. Returns the lines that it prints. */
 function runTypeScript(name: string, env: NodeJS.ProcessEnv, ...args: readonly string[]): string[] {
   const source = readFileSync(join(EXAMPLES, `${name}.ts`), "utf8");
   const { code: input } = transformSync(source, { loader: "ts", format: "esm", target: "node20" });
@@ -39,7 +39,7 @@ describe("the examples", () => {
     return ["memory:", `sqlite:${join(shell.folder, `${schema}.db`)}`, postgresUrl(schema)];
   }
 
-  it("convert: the broken file is kept, and converted once it is mended", () => {
+  it("convert: the broken file is a letter, and is converted once it is corrected", () => {
     const folder = shell.copy("convert");
     const first = shell.run("./run.sh", folder);
     expect(first.exitCode, first.stderr).toBe(3);
@@ -69,7 +69,7 @@ describe("the examples", () => {
     expect(JSON.parse(shell.run("redrive dlq list --json").stdout).total).toBe(0);
   });
 
-  it("resume: the second map does only what is new", () => {
+  it("resume: the second map runs only new items", () => {
     const folder = shell.copy("resume");
     const result = shell.run("./run.sh ledger.txt", folder);
     expect(result.exitCode, result.stderr).toBe(0);
@@ -95,7 +95,7 @@ describe("the examples", () => {
     }
   });
 
-  it("dlq-manager: a program keeps its failures, works them again, and exports what is left", () => {
+  it("dlq-manager: a program keeps its failures, retries them, and exports the rest", () => {
     const left = join(shell.copy("dlq-manager"), "left.json");
     const env = { REDRIVE_STORE: "memory:", REDRIVE_HOME: `${left}.home` };
     expect(runTypeScript("dlq-manager/orders", env, left)).toEqual([
@@ -123,11 +123,11 @@ describe("the examples", () => {
     return runTypeScript("invoices/worker", { REDRIVE_STORE: store, REDRIVE_HOME: shell.folder }).sort();
   }
 
-  it("invoices: two workers of a queue in a program pay what can be paid, on every engine", () => {
+  it("invoices: two workers of a queue in a program pay valid invoices, on every engine", () => {
     for (const store of stores()) expect(invoices(store)).toEqual(INVOICES);
   });
 
-  it("receipts: one goes through an outage, one is refused and kept", () => {
+  it("receipts: one is delivered after an outage, one is refused and kept", () => {
     const env = { REDRIVE_STORE: "memory:", REDRIVE_HOME: shell.folder };
     expect(runTypeScript("receipts/receipts", env)).toEqual([
       "t-1 is kept: true",

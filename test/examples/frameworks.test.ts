@@ -1,6 +1,6 @@
 /**
- * The examples with frameworks and tools of others: compiled against the packed package, and run as servers and programs. The
- * code that the guide shows is compiled too.
+ * The examples with frameworks and tools: compiled against the packed package, and run as servers and programs. The
+ * code in the guide is compiled too.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -78,7 +78,7 @@ describe("the examples with frameworks", () => {
     return (await fetch(`${url}/letters`)).json();
   }
 
-  it("Express: takes items, refuses wrong ones, shows letters, retries them, and shuts down", async () => {
+  it("Express: accepts items, refuses invalid ones, shows letters, retries them, and shuts down", async () => {
     const url = await start("express/app.js");
     const paid = { vat: "DE811907980", total: 120 };
     expect(await post(`${url}/invoices/4711`, paid)).toEqual({
@@ -109,7 +109,7 @@ describe("the examples with frameworks", () => {
     expect(await stop()).toBe(0);
   });
 
-  it("NestJS: takes items, refuses wrong ones, shows letters, and shuts down", async () => {
+  it("NestJS: accepts items, refuses invalid ones, shows letters, and shuts down", async () => {
     const url = await start("nestjs/app.js");
     expect(await post(`${url}/invoices/4712`, { vat: "", total: 75 })).toEqual({
       status: 201,
@@ -180,14 +180,14 @@ const PAGES = [
   "docs/27-recipes.md",
 ];
 
-/** What a page may use without declaring it. */
+/** Names that a page may use without declaring them. */
 const DECLARED = `import type { Queue } from "redrive";
 declare global {
   const invoices: Queue<{ vat: string; total: number }>;
 }
 `;
 
-describe("the code that the guide shows", () => {
+describe("the code in the guide", () => {
   /** Whole examples are left out, because they are compiled as files. */
   function codeOf(page: string): string {
     const text = readFileSync(join(EXAMPLES, "..", page), "utf8");

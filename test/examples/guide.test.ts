@@ -1,4 +1,4 @@
-/** What the guide shows is what happens: each page is run block by block in a copy of its example. */
+/** The outputs in the guide are real: each page is run block by block in a copy of its example. */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, join } from "node:path";
@@ -24,7 +24,7 @@ const PAGES: Readonly<Record<string, { readonly example: string; readonly codes:
   "17-watching.md": { example: "invoices", codes: [3, 0, 0] },
 };
 
-/** The server of the guide; a real one takes its place. */
+/** Replaces the server name of the guide with that of a real server. */
 const SHOWN_URL = "postgres://ana@db.example/work";
 const schema = `guide_${randomName(8)}`;
 
@@ -36,7 +36,7 @@ describe("the guide", () => {
   afterEach(() => shell.remove());
   afterAll(() => askPostgres(`DROP SCHEMA IF EXISTS ${schema} CASCADE`));
 
-  /** The guide is written by somebody called Ana, at a machine called robot-1. */
+  /** The user of the guide is called Ana, her machine robot-1. */
   function asShown(text: string, folder: string): string {
     return text
       .replaceAll(shell.home, "/home/ana/.redrive")
@@ -61,7 +61,7 @@ describe("the guide", () => {
     expect(ended.map(({ exitCode }) => exitCode)).toEqual(codes);
   });
 
-  it("the settings that the guide shows are valid, and their defaults are the real ones", () => {
+  it("the settings in the guide are valid, and its defaults are the real ones", () => {
     const [, shown = ""] = /```yaml\n(.*?)```/s.exec(read("docs/08-settings.md")) ?? [];
     const folder = shell.copy("shipments");
     const { dlq } = parse(shown);
@@ -70,7 +70,7 @@ describe("the guide", () => {
     expect(result.exitCode, result.stderr).toBe(0);
   });
 
-  it("the rules for alerts that the guide shows are valid", () => {
+  it("the rules for alerts in the guide are valid", () => {
     const [, shown = ""] = /```yaml\n(.*?)```/s.exec(read("docs/17-watching.md")) ?? [];
     const folder = shell.copy("invoices");
     const script = `cat > redrive.yml <<'END'\n${shown}END\nredrive queue create invoices && redrive watch --dry-run`;

@@ -7,7 +7,7 @@ import { TemporaryDirectory } from "../support/temporary-directory.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** The two ways in which TypeScript projects of users find a package. */
+/** The two module resolutions that TypeScript projects use for packages. */
 export const RESOLUTIONS = {
   node16: { module: "node16", moduleResolution: "node16" },
   bundler: { module: "esnext", moduleResolution: "bundler" },

@@ -26,7 +26,7 @@ it("the examples print what the README shows", () => {
   }
 });
 
-it("the workflow in the README is the one that is run", () => {
+it("the workflow in the README is the one of the example", () => {
   const [, shown = ""] = /```yaml\n(.*?)```/s.exec(readme) ?? [];
   const run = readFileSync(join(ROOT, "examples/fix-lint/workflow.yml"), "utf8");
   expect(parse(shown)).toEqual(parse(run));

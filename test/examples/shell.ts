@@ -1,4 +1,4 @@
-/** A place where examples run as a newcomer runs them: `redrive` on the PATH, a home of its own, a folder of its own. */
+/** An environment in which examples run as for a newcomer: `redrive` on the PATH, its own home and folder. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -55,7 +55,9 @@ export class ExampleShell {
     return target;
   }
 
-  /** Runs a script with `sh`, stdin closed. Errors and answers come in the order that a terminal shows them in. */
+  /**
+   * Runs a script with `sh` and a closed stdin. Errors and output have the order in which a terminal shows them.
+   */
   run(script: string, folder: string = this.folder): ShellResult {
     const result = spawnSync("sh", ["-c", script], {
       cwd: folder,

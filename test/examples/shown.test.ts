@@ -1,4 +1,4 @@
-/** What the examples' own pages show is what happens. */
+/** The outputs on the examples' own pages are real. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

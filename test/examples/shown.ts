@@ -1,4 +1,4 @@
-/** Reads what a document shows of the command line, and compares it with what really happens. */
+/** Reads the commands and outputs that a document shows, and compares them with the real ones. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect } from "vitest";
 
@@ -24,7 +24,7 @@ export function compareShown(path: string, steps: readonly Shown[], printed: rea
   else if (JSON.stringify(actual) !== JSON.stringify(expected)) update(path, steps, printed);
 }
 
-/** Writes every output anew, so that the ids of jobs are the same on the whole page. */
+/** Updates every output, so that the ids of jobs are the same on the whole page. */
 function update(path: string, steps: readonly Shown[], printed: readonly string[]): void {
   let markdown = readFileSync(path, "utf8");
   let from = 0;
@@ -38,10 +38,12 @@ function update(path: string, steps: readonly Shown[], printed: readonly string[
   writeFileSync(path, markdown);
 }
 
-/** A run that takes long reports its progress; on a fast machine none of these runs does. */
+/** A slow run reports its progress; on a fast machine none of these runs does. */
 const PROGRESS = /^redrive: \d+ of \d+ done/;
 
-/** The lines in any order, without what differs from run to run: names, times, commits, how much of a message fits. */
+/**
+ * The lines in any order, without the parts that differ between runs: names, times, commits, the cut of a message.
+ */
 export function essence(text: string): string[] {
   return text
     .trim()

@@ -1,4 +1,4 @@
-/** The examples of workflows run without network and without AI, and do what they say. */
+/** Runs the examples of workflows without network and without AI. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -39,7 +39,7 @@ describe("the examples of workflows", () => {
     return shell.run(`git ${command}`, folder).stdout.trim();
   }
 
-  it("fix-lint: agents fix files in worktrees, and a better prompt fixes the one that was left", () => {
+  it("fix-lint: agents fix files in worktrees, and a better prompt fixes the remaining one", () => {
     const folder = repository("fix-lint");
     const first = shell.run("redrive run workflow.yml", folder);
     expect(first.exitCode, first.stderr).toBe(3);
@@ -70,7 +70,7 @@ describe("the examples of workflows", () => {
     expect(git(folder, "worktree list").split("\n")).toHaveLength(1);
   });
 
-  it("convert-files: what was converted is merged, and a page without a title is kept", () => {
+  it("convert-files: converted files are merged, and a page without a title is a letter", () => {
     const folder = repository("convert-files");
     const { exitCode, stderr } = shell.run("redrive run workflow.yml", folder);
     expect(exitCode, stderr).toBe(3);
@@ -85,7 +85,7 @@ describe("the examples of workflows", () => {
     ]);
   });
 
-  it("enrich-records: records are joined with their results, also with the one that failed at first", () => {
+  it("enrich-records: records are joined with their results, even the one that failed at first", () => {
     const folder = shell.copy("enrich-records");
     const { exitCode, stderr } = shell.run("redrive run workflow.yml", folder);
     expect(exitCode, stderr).toBe(3);
@@ -104,7 +104,7 @@ describe("the examples of workflows", () => {
     expect(letters()).toEqual([]);
   });
 
-  it("no-git: runs in a folder that is no repository", () => {
+  it("no-git: runs in a folder without a repository", () => {
     const folder = shell.copy("no-git");
     const { exitCode, stderr } = shell.run("redrive run workflow.yml", folder);
     expect(exitCode, stderr).toBe(0);
@@ -114,7 +114,7 @@ describe("the examples of workflows", () => {
     expect(shell.run("redrive worktrees list").stdout).toBe("No worktrees.\n");
   });
 
-  it("every one of them can be looked at with --dry-run, and changes nothing by it", () => {
+  it("every one of them can be shown with --dry-run, which changes nothing", () => {
     for (const example of ["fix-lint", "convert-files", "enrich-records", "no-git"]) {
       const folder = shell.copy(example);
       const before = readdirSync(folder);
@@ -127,7 +127,7 @@ describe("the examples of workflows", () => {
     expect(JSON.parse(shell.run("redrive jobs --json").stdout).jobs).toEqual([]);
   });
 
-  it("what `redrive init` writes runs as it is", () => {
+  it("the workflow of `redrive init` runs unchanged", () => {
     const folder = join(shell.folder, "fresh");
     mkdirSync(folder);
     const { exitCode, stderr } = shell.run("redrive init && redrive run workflow.yml", folder);

@@ -13,7 +13,7 @@ describe("a path that cannot be read", () => {
     expect(error).toMatchObject({ code: "usage", message: `The input "${path}" does not exist.` });
   });
 
-  test("a file on the way to it is named", async () => {
+  test("a file in place of a folder on the way to it is named", async () => {
     const path = join((await readFile("a.txt", "x")).path, "below.txt");
     expect((await readAll({ path })).error).toMatchObject({ code: "usage" });
   });
@@ -26,7 +26,7 @@ describe("a path that cannot be read", () => {
     expect(error?.hint).toContain("find");
   });
 
-  test.skipIf(process.getuid?.() === 0)("a file without permission is refused", async () => {
+  test.skipIf(process.getuid?.() === 0)("a file without read permission is refused", async () => {
     const path = join(await freshDirectory(), "secret.txt");
     await writeFile(path, "x");
     await chmod(path, 0);
@@ -36,7 +36,7 @@ describe("a path that cannot be read", () => {
     });
   });
 
-  test("a stream that breaks delivers what it gave, then says what happened", async () => {
+  test("a stream that breaks delivers what it had, then reports the reason", async () => {
     async function* broken() {
       yield Buffer.from("a\nb\n");
       throw new Error("EIO: i/o error");
@@ -49,7 +49,7 @@ describe("a path that cannot be read", () => {
 });
 
 describe("a look at the input before it is read", () => {
-  test("takes nothing from a named pipe", async () => {
+  test("reads nothing from a named pipe", async () => {
     const path = join(await freshDirectory(), "pipe");
     execFileSync("mkfifo", [path]);
     await requireInput(path); // opening it would wait for a writer, and take that writer's only reader away
@@ -58,13 +58,13 @@ describe("a look at the input before it is read", () => {
     await writing;
   });
 
-  test("refuses what is not there", async () => {
+  test("refuses a missing file", async () => {
     const path = join(await freshDirectory(), "absent");
     await expect(requireInput(path)).rejects.toMatchObject({ code: "usage" });
   });
 });
 
-describe("a wrong record", () => {
+describe("an invalid record", () => {
   const cases: readonly [string, InputFormat, string, string, number][] = [
     [
       "broken JSON on a line",
@@ -140,7 +140,7 @@ describe("a wrong record", () => {
   ];
 
   test.each(cases)(
-    "%s: the place is named and the items before it come",
+    "%s: the position is named, and the items before it are delivered",
     async (_, format, text, message, before) => {
       const { data, error } = await readBytes(text, { format });
       expect(error?.code).toBe("input_invalid");
@@ -150,12 +150,12 @@ describe("a wrong record", () => {
     },
   );
 
-  test("the path of a file is part of the place", async () => {
+  test("the path of a file is part of the position", async () => {
     const { path, error } = await readFile("items.jsonl", "1\nx\n");
     expect(error?.message).toContain(`${path}:2: invalid JSON: `);
   });
 
-  test("full batches before it are delivered as well", async () => {
+  test("full batches before it are delivered too", async () => {
     const { batchSizes, error } = await readBytes("1\n2\n3\n4\n5\nx\n", { format: "jsonl", batchMax: 2 });
     expect(batchSizes).toEqual([2, 2, 1]);
     expect(error?.message).toContain("stdin:6");
@@ -178,7 +178,7 @@ describe("data that JavaScript would change", () => {
     },
   );
 
-  test("numbers in strings, fractions and integers that fit are accepted", async () => {
+  test("numbers in strings, fractions and small integers are accepted", async () => {
     const values = ["12345678901234567890", 'x"1e400', 9007199254740992, 2 ** 63, 1e21, Math.PI, 1e300];
     const { data } = await readBytes(`${JSON.stringify(values)}\n[-0,0.12345678901234567890]\n`, {
       format: "jsonl",

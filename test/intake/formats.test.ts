@@ -2,17 +2,17 @@ import { describe, expect, test } from "vitest";
 import { readBytes, readFile } from "./read-all.ts";
 
 describe("plain lines", () => {
-  test("every line is an item, with LF or CRLF, also the last one without an end", async () => {
+  test("every line is an item, with LF or CRLF, even the last one without a line break", async () => {
     const { data, error } = await readBytes("a\nb c\r\n\n\r\n  d\ne", { format: "lines" });
     expect(data).toEqual(["a", "b c", "  d", "e"]);
     expect(error).toBeUndefined();
   });
 
-  test("a byte order mark is no part of the first line", async () => {
+  test("a byte order mark is not part of the first line", async () => {
     expect((await readBytes("\ufeffa\n\ufeffb\n", { format: "lines" })).data).toEqual(["a", "\ufeffb"]);
   });
 
-  test("text beyond ASCII is kept as it is", async () => {
+  test("text beyond ASCII is unchanged", async () => {
     expect((await readBytes("naïve\n日本\n🙂\n", { format: "lines" })).data).toEqual(["naïve", "日本", "🙂"]);
   });
 
@@ -29,7 +29,7 @@ describe("NUL-separated records", () => {
 });
 
 describe("JSON Lines", () => {
-  test("every line is a value of any kind and blank lines are skipped", async () => {
+  test("every line is a value of any type, and blank lines are skipped", async () => {
     const { data } = await readBytes('{"a":1}\n\n  \t\n[1,2]\r\n"x"\nnull\n-1.5e3', { format: "jsonl" });
     expect(data).toEqual([{ a: 1 }, [1, 2], "x", null, -1500]);
   });
@@ -47,7 +47,7 @@ describe("a JSON array", () => {
     expect((await readBytes(JSON.stringify(values, null, "\t"), { format: "json" })).data).toEqual(values);
   });
 
-  test("a byte order mark and white space around the array are passed over", async () => {
+  test("a byte order mark and white space around the array are skipped", async () => {
     expect((await readBytes("\ufeff \r\n [ 1 , 2 ] \n", { format: "json" })).data).toEqual([1, 2]);
   });
 
@@ -96,7 +96,7 @@ describe("the format of a file", () => {
     expect((await readFile(name, content)).data).toEqual(expected);
   });
 
-  test("a format that is given is stronger than the name", async () => {
+  test("a given format precedes the file name", async () => {
     expect((await readFile("items.json", "a\nb\n", { format: "lines" })).data).toEqual(["a", "b"]);
     expect((await readFile("items.json", '{"a":1}\n', { format: "json" })).error?.code).toBe("input_invalid");
   });
@@ -122,7 +122,7 @@ describe("the format of a stream", () => {
     expect((await readBytes(text)).data).toEqual(expected);
   });
 
-  test("it is seen the same when the bytes arrive one by one", async () => {
+  test("it is detected even if the bytes arrive one by one", async () => {
     const bytes = Buffer.from('\ufeff\n {"a":[1]}\n{"a":2}\n');
     const oneByOne = Array.from(bytes, (byte) => Buffer.from([byte]));
     expect((await readBytes(oneByOne)).data).toEqual([{ a: [1] }, { a: 2 }]);

@@ -12,7 +12,7 @@ const values = fc
   .array(fc.jsonValue({ maxDepth: 4, stringUnit: "binary" }), { maxLength: 20 })
   .map((array) => JSON.parse(JSON.stringify(array)) as Json[]);
 
-test("an array, compact or pretty, and JSON Lines give the same values and ids, however the bytes are cut", async () => {
+test("an array, compact or pretty, and JSON Lines give the same values and ids, however the bytes are split", async () => {
   await fc.assert(
     fc.asyncProperty(values, indent, sizes, async (array, space, pieces) => {
       const asArray = Buffer.from(JSON.stringify(array, null, space));
@@ -82,7 +82,7 @@ function sortKeys(value: Json): Json {
   return Object.fromEntries(pairs.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-test("lines and NUL-separated records come back as they were, however the bytes are cut", async () => {
+test("lines and NUL-separated records are unchanged, however the bytes are split", async () => {
   const text = fc.string({ unit: "grapheme", minLength: 1 }).filter((line) => !/[\r\n\0\ufeff]/.test(line));
   await fc.assert(
     fc.asyncProperty(
@@ -98,7 +98,7 @@ test("lines and NUL-separated records come back as they were, however the bytes 
   );
 });
 
-test("CSV with quotes, commas and line ends in the values comes back as it was", async () => {
+test("CSV with quotes, commas and line breaks in the values is read unchanged", async () => {
   const value = fc.string({
     unit: fc.constantFrom('"', ",", "\n", "\r\n", " ", "é", "a", ";", "\t"),
     maxLength: 8,
@@ -120,7 +120,7 @@ function quote(value: string): string {
   return `"${value.replaceAll('"', '""')}"`;
 }
 
-test("no input makes the reader crash: it gives items or a RedriveError", async () => {
+test("no input makes the reader crash: it returns items or a RedriveError", async () => {
   const soup = fc.string({
     unit: fc.constantFrom(...'[]{},:"\\ \n\r\0a1-e.', "é", "\ufeff", "null"),
     maxLength: 40,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KEY_BYTES, SeenTable } from "../../src/intake/seen-table.ts";
 
-test("it counts like a map, for keys that crowd and keys that repeat", () => {
+test("it counts like a map, for colliding keys and repeated keys", () => {
   // Few different bytes make keys that share their leading bits and so their first slot.
   const key = fc.array(fc.constantFrom(0, 1, 128, 255), { minLength: KEY_BYTES, maxLength: KEY_BYTES });
   fc.assert(
@@ -46,7 +46,7 @@ test("keys that differ in their last bit are different", () => {
   expect([table.count(first), table.count(second), table.count(first)]).toEqual([1, 1, 2]);
 });
 
-test("counts go on past what a slot can hold", () => {
+test("counts continue beyond what a slot can hold", () => {
   const table = new SeenTable();
   const key = new Uint8Array(KEY_BYTES).fill(7);
   const counts = Array.from({ length: 1000 }, () => table.count(key));

@@ -65,12 +65,12 @@ describe("batches", () => {
     expect(reads).toEqual([2, 4, 5]);
   });
 
-  test("hold 500 items unless told otherwise", async () => {
+  test("hold 500 items by default", async () => {
     const { batchSizes } = await readBytes("x\n".repeat(1200), { format: "lines" });
     expect(batchSizes).toEqual([500, 500, 200]);
   });
 
-  test("what a slow pipe has given is delivered before the pipe gives more", async () => {
+  test("are delivered when a slow pipe pauses", async () => {
     const stdin = new PassThrough();
     const batches = readItems({ path: "-" }, { stdin });
     stdin.write("first\nsec");
@@ -108,13 +108,13 @@ describe("an abort", () => {
     expect(pulled.bytes).toBe(0);
   });
 
-  test("that never comes changes nothing", async () => {
+  test("that never happens changes nothing", async () => {
     const { data } = await readFile("a.txt", "a\nb\n", { signal: new AbortController().signal });
     expect(data).toEqual(["a", "b"]);
   });
 });
 
-test("a stream that gives strings is read like one that gives bytes", async () => {
+test("a stream of strings is read like a stream of bytes", async () => {
   const stdin = Readable.from(["naï", "ve\n"]);
   const batches = readItems({ path: "-", format: "lines" }, { stdin });
   expect((await batches.next()).value?.items[0]?.data).toBe("naïve");

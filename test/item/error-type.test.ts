@@ -17,7 +17,7 @@ describe("an error type as JSON", () => {
     expect(errorTypeToJson(failed)).toEqual({ CommandFailed: { exit_code: 101 } });
   });
 
-  test("both forms read back as they were", () => {
+  test("both forms are read back unchanged", () => {
     const fields = fc.dictionary(fc.string(), fc.oneof(fc.string(), fc.integer()));
     fc.assert(
       fc.property(
@@ -31,7 +31,7 @@ describe("an error type as JSON", () => {
     );
   });
 
-  test("a name that is not known is kept within Unknown", () => {
+  test("an unknown name is kept within Unknown", () => {
     expect(errorTypeFromJson("QuantumError")).toEqual({ name: "Unknown", fields: { type: "QuantumError" } });
     expect(errorTypeFromJson({ QuantumError: { spin: 1 } })).toEqual({
       name: "Unknown",
@@ -39,13 +39,13 @@ describe("an error type as JSON", () => {
     });
   });
 
-  test("what is no type at all is Unknown", () => {
+  test("a value that is not a type is Unknown", () => {
     for (const json of [null, 3, [], {}]) expect(errorTypeFromJson(json)).toEqual({ name: "Unknown" });
   });
 });
 
 describe("review", () => {
-  test("permission, business and validation failures need a person", () => {
+  test("permission, business and validation failures need manual review", () => {
     const needing = ERROR_TYPE_NAMES.filter(
       (name) =>
         reviewOf({ errorType: { name }, errorClass: "unknown", errorMessage: "x" }).manualReviewRequired,
@@ -58,7 +58,7 @@ describe("review", () => {
     ]);
   });
 
-  test("a message that says critical needs a person; one that says uncritical does not", () => {
+  test("a message that contains critical needs manual review; one that contains uncritical does not", () => {
     expect(
       reviewOf({ errorType: { name: "Unknown" }, errorClass: "unknown", errorMessage: "CRITICAL: disk" })
         .manualReviewRequired,
@@ -69,7 +69,7 @@ describe("review", () => {
     ).toBe(false);
   });
 
-  test("what is permanent or needs a person is not eligible, everything else is", () => {
+  test("a permanent failure, or one that needs manual review, is not eligible; all others are", () => {
     for (const errorClass of ERROR_CLASSES) {
       const { reprocessEligible } = reviewOf({
         errorType: { name: "CommandFailed" },
@@ -84,7 +84,7 @@ describe("review", () => {
   });
 });
 
-test("names are known exactly, inherited ones are not", () => {
+test("names are matched exactly, and inherited ones are unknown", () => {
   expect(["Timeout", "timeout", "constructor"].map(isErrorTypeName)).toEqual([true, false, false]);
   expect(["outage", "Outage", "toString"].map(isErrorClass)).toEqual([true, false, false]);
 });

@@ -27,7 +27,7 @@ describe("the events of a settlement", () => {
     expect(types.every((type) => (EVENT_TYPES as readonly string[]).includes(type))).toBe(true);
   });
 
-  test("what became of a worktree is told with the end of its attempt", () => {
+  test("the state of the worktree is part of the event that ends the attempt", () => {
     const done = { ...settle("succeeded", { kind: "done" }), mergedCommit: "abc" };
     expect(eventsOf(done, false)).toEqual([
       { type: "attempt_succeeded" },
@@ -48,13 +48,13 @@ describe("the events of a settlement", () => {
     ]);
   });
 
-  test("a redriven letter that is retried or released is not told to have left", () => {
+  test("a redriven letter that is retried or released has no event of leaving", () => {
     expect(typesOf(settle("failed", { kind: "retry", delayMs: 0 }), true)).not.toContain("dlq_item_removed");
     expect(typesOf(settle("released", { kind: "release" }), true)).toEqual(["attempt_released"]);
   });
 });
 
-test("an event as JSON names its job and item, and leaves out what it has not", () => {
+test("an event as JSON names its job and item, and omits missing fields", () => {
   const event = { id: 3, at: 0, type: "attempt_started", queue: "job-1", itemId: "a", attempt: 2 } as const;
   expect(eventToJson(event)).toEqual({
     id: 3,

@@ -34,7 +34,7 @@ function letterOf(numbers: readonly number[], change: Partial<Letter> = {}): Let
 const numbersOf = (letter: Letter) =>
   importedLetter(letter).attempts.map(({ number, failure }) => [number, failure?.attemptNumber]);
 
-describe("the attempts of a letter from elsewhere", () => {
+describe("the attempts of an imported letter", () => {
   it("each failure is a failed attempt, and the numbers between them are released ones", () => {
     const { attempts } = importedLetter(letterOf([2, 4]));
     expect(attempts.map(({ number, outcome }) => [number, outcome])).toEqual([
@@ -55,7 +55,7 @@ describe("the attempts of a letter from elsewhere", () => {
     expect(importedLetter(letterOf([2])).attempts[0]).toMatchObject({ startedAt: FIRST });
   });
 
-  it("failures that are only counted take the numbers that the history leaves out, then those after it", () => {
+  it("failures that are only counted get the numbers missing in the history, then those after it", () => {
     const told = ({ attempts }: ReturnType<typeof importedLetter>) =>
       attempts.map(({ outcome, failure }) => (failure ? failure.attemptNumber : outcome));
     expect(told(importedLetter(letterOf([1], { failureCount: 3 })))).toEqual([1, "failed", "failed"]);
@@ -82,7 +82,7 @@ describe("the attempts of a letter from elsewhere", () => {
   });
 });
 
-describe("the state of a letter from elsewhere", () => {
+describe("the state of an imported letter", () => {
   it.each([
     ["dead", undefined, "dead"],
     ["ready", undefined, "dead"],
@@ -101,8 +101,8 @@ describe("the state of a letter from elsewhere", () => {
   );
 });
 
-describe("the rest of a letter from elsewhere", () => {
-  it("the death record says what the letter and its last failure say", () => {
+describe("the other fields of an imported letter", () => {
+  it("the death record has the fields of the letter and its last failure", () => {
     const letter = letterOf([1], { poison: true, reprocessEligible: false, manualReviewRequired: true });
     expect(importedLetter(letter).death).toEqual({
       reason: "out of retries",
@@ -117,7 +117,7 @@ describe("the rest of a letter from elsewhere", () => {
     });
   });
 
-  it("the revision is that of the last amendment, whatever else is said", () => {
+  it("the revision is that of the last amendment, whatever the letter states", () => {
     const amendment = { revision: 9, at: LAST, author: "ada", before: 1 };
     const imported = importedLetter(letterOf([1], { revision: 7, amendments: [amendment, amendment] }));
     expect(imported.revision).toBe(3);
@@ -125,7 +125,7 @@ describe("the rest of a letter from elsewhere", () => {
     expect(importedLetter(letterOf([1], { revision: 7 })).revision).toBe(1);
   });
 
-  it("a letter without an id is a bug of whoever read it", () => {
+  it("a letter without an id is a bug of the reader", () => {
     expect(() => importedLetter(letterOf([1], { itemId: "" }))).toThrow(/no item id/);
   });
 });

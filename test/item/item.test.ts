@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { fileNameOf } from "../../src/item/item.ts";
 
 describe("an item's id as a file name", () => {
-  it("leaves what is safe as it is", () => {
+  it("is unchanged if it is safe", () => {
     expect(fileNameOf("order-10.json")).toBe("order-10.json");
     expect(fileNameOf("a_b-C9")).toBe("a_b-C9");
   });
@@ -17,7 +17,7 @@ describe("an item's id as a file name", () => {
     }
   });
 
-  it("is different for different ids, also long ones, and fits a file system", () => {
+  it("differs for different ids, even long ones, and fits a file system", () => {
     const ids = fc.string({ minLength: 1, maxLength: 600, unit: "grapheme" });
     fc.assert(
       fc.property(ids, ids, (a, b) => {

@@ -8,7 +8,7 @@ import { failures, letters } from "./arbitraries.ts";
 
 const throughText = (json: JsonObject) => JSON.parse(JSON.stringify(json)) as JsonObject;
 
-test("a failure reads back from its JSON as it was", () => {
+test("a failure is read back from its JSON unchanged", () => {
   fc.assert(
     fc.property(failures, (failure) => {
       expect(failureFromJson(throughText(failureToJson(failure)))).toEqual(failure);
@@ -16,7 +16,7 @@ test("a failure reads back from its JSON as it was", () => {
   );
 });
 
-test("a letter reads back from its JSON as it was", () => {
+test("a letter is read back from its JSON unchanged", () => {
   fc.assert(
     fc.property(letters, (letter) => {
       expect(letterFromJson(throughText(letterToJson(letter)))).toEqual(letter);
@@ -27,7 +27,7 @@ test("a letter reads back from its JSON as it was", () => {
 describe("a letter of a predecessor", () => {
   const letter = letterFromJson(PRODIGY_LETTER);
 
-  test("it keeps everything it says", () => {
+  test("it keeps all its fields", () => {
     expect(letter).toMatchObject({
       itemId: "item-123",
       itemData: PRODIGY_LETTER.item_data,
@@ -47,13 +47,13 @@ describe("a letter of a predecessor", () => {
     ]);
   });
 
-  test("what came later has its default", () => {
+  test("fields that came later have their defaults", () => {
     expect(letter).toMatchObject({ state: "dead", revision: 1, redriveCount: 0, errorPattern: "" });
     expect(letter.failureHistory[0]?.errorClass).toBe("unknown");
     expect(letter).not.toHaveProperty("lateResults");
   });
 
-  test("written again, it says what it said", () => {
+  test("written again, it has the same fields", () => {
     const { failure_history: history, ...rest } = letterToJson(letter);
     expect(rest).toMatchObject({
       item_data: PRODIGY_LETTER.item_data,
@@ -93,8 +93,8 @@ const worked: Letter = {
   },
 };
 
-describe("what people and rules have added to a letter", () => {
-  test("it is written with the names and times of the outside", () => {
+describe("the additions of people and rules to a letter", () => {
+  test("are written with their public names and times", () => {
     expect(letterToJson(worked)).toMatchObject({
       poison: true,
       amendments: [
@@ -119,24 +119,24 @@ describe("what people and rules have added to a letter", () => {
     });
   });
 
-  test("it is read back as it was", () => {
+  test("are read back unchanged", () => {
     expect(letterFromJson(throughText(letterToJson(worked)))).toEqual(worked);
   });
 
-  test("a letter without any of it says nothing of it", () => {
+  test("are omitted if there are none", () => {
     const { poison: _t, amendments: _a, notes: _n, resolution: _r, ...plain } = worked;
     const json = letterToJson(plain);
     for (const key of ["poison", "amendments", "notes", "resolution", "late_results"])
       expect(json).not.toHaveProperty(key);
   });
 
-  test("an unknown kind of resolution is read as the plainest one", () => {
+  test("an unknown kind of resolution is read as the simplest one", () => {
     const letter = letterFromJson({ ...letterToJson(worked), resolution: { kind: "magic" } });
     expect(letter.resolution).toEqual({ kind: "requeue", at: 0 });
   });
 });
 
-test("fields of the wrong kind are taken for absent", () => {
+test("fields of the wrong type are treated as missing", () => {
   const letter = letterFromJson({
     item_id: 7,
     failure_history: "none",
@@ -151,7 +151,7 @@ test("fields of the wrong kind are taken for absent", () => {
   });
 });
 
-test("compact takes out what is undefined, and nothing else", () => {
+test("compact removes undefined values, and nothing else", () => {
   expect(Object.keys(compact({ a: undefined, b: null, c: 0, d: "", e: false }))).toEqual([
     "b",
     "c",

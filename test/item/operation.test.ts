@@ -32,16 +32,16 @@ const operation: Operation = {
   returned: 1,
 };
 
-describe("the books of an operation", () => {
-  it("of a redrive, what is at work or pending is left", () => {
+describe("the totals of an operation", () => {
+  it("of a redrive, letters in retry and pending letters remain", () => {
     expect(leftOf(operation)).toBe(4);
   });
 
-  it("of any other kind, what is pending is left", () => {
+  it("of any other kind, pending letters remain", () => {
     expect(leftOf({ ...operation, kind: "purge", succeeded: 0, failed: 0 })).toBe(3);
   });
 
-  it("its JSON has the numbers that every bulk command answers with", () => {
+  it("its JSON has the numbers of every bulk command", () => {
     expect(operationToJson(operation)).toEqual({
       operation_id: "op-1",
       kind: "redrive",
@@ -59,7 +59,7 @@ describe("the books of an operation", () => {
     });
   });
 
-  it("what is done by another kind has succeeded, and nothing was redriven", () => {
+  it("letters processed by another kind have succeeded, and none was redriven", () => {
     const ended = {
       ...operation,
       kind: "discard",
@@ -79,14 +79,14 @@ describe("the books of an operation", () => {
 });
 
 describe("the events of an operation", () => {
-  it("each kind has an event of its own, and states to work on", () => {
+  it("each kind has its own event, and the states that it accepts", () => {
     const types = OPERATION_KINDS.map((kind) => KIND_RULES[kind].event);
     expect(new Set(types).size).toBe(OPERATION_KINDS.length);
     expect(types.every((type) => EVENT_TYPES.includes(type))).toBe(true);
     for (const kind of OPERATION_KINDS) expect(KIND_RULES[kind].states.length).toBeGreaterThan(0);
   });
 
-  it("a redrive counts what it redrove, the others what they did", () => {
+  it("a redrive counts redriven letters, the other kinds processed ones", () => {
     expect(stepEvent(operation, { done: 2, refused: 1 })).toEqual([
       { type: "dlq_items_reprocessed", data: { operation_id: "op-1", redriven: 2, refused: 1 } },
     ]);
@@ -95,7 +95,7 @@ describe("the events of an operation", () => {
     ]);
   });
 
-  it("a step that did nothing has none, and neither has an edit", () => {
+  it("a step without an effect has no event, and an edit has none either", () => {
     expect(stepEvent(operation, { done: 0, refused: 0 })).toEqual([]);
     expect(stepEvent({ id: "op-1", kind: "edit" }, { done: 3, refused: 1 })).toEqual([]);
   });
@@ -115,7 +115,7 @@ describe("the events of an operation", () => {
     expect(letterEvent({ id: "op-1", kind }, "s1")).toEqual(events);
   });
 
-  it("an amendment and a change of status are told with who and what", () => {
+  it("an amendment and a change of status have an event with author and change", () => {
     const amendment = { revision: 2, at: 0, author: "ada", operationId: "op-1", before: 1 };
     expect(amendmentEvent(amendment).data).toEqual({ operation_id: "op-1", revision: 2, author: "ada" });
     expect(amendmentEvent({ ...amendment, rule: "r" }).data).toMatchObject({ rule: "r" });

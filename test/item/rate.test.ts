@@ -16,26 +16,26 @@ function takeAt(times: readonly number[], rate: Rate, wanted = 1_000_000): reado
 }
 
 describe("a rate", () => {
-  it("lets one through at once, also when it is less than one in a second", () => {
+  it("admits one at once, even if it is less than one per second", () => {
     expect(allow(0, NOW, { perSecond: 0.1 }, 5)).toEqual({ granted: 1, nextAt: NOW + 10_000 });
   });
 
-  it("lets a tenth of a second of it through at once, and no more after a long pause", () => {
+  it("admits a tenth of a second's worth at once, and no more after a long pause", () => {
     expect(takeAt([NOW, NOW, NOW + 3_600_000], { perSecond: 50 })).toEqual([5, 0, 5]);
   });
 
-  it("says when the next one may be only while some were not granted", () => {
+  it("returns the time of the next one only if fewer were granted than requested", () => {
     expect(allow(0, NOW, { perSecond: 2 }, 1)).toEqual({ granted: 1, nextAt: null });
     expect(allow(0, NOW, { perSecond: 2 }, 2)).toEqual({ granted: 1, nextAt: NOW + 500 });
   });
 
-  it("spends nothing when nothing is taken", () => {
+  it("spends nothing if nothing is taken", () => {
     const rate = { perSecond: 4 };
     const spent = spend(0, NOW, rate, 1);
     expect(allow(spend(spent, NOW, rate, 0), NOW + 250, rate, 1).granted).toBe(1);
   });
 
-  it("does not stop the queue when the clock was put back", () => {
+  it("does not stop the queue when the clock is set back", () => {
     const rate = { perSecond: 2 };
     const spent = spend(0, NOW, rate, 1);
     const back = NOW - 3_600_000;
@@ -49,7 +49,7 @@ describe("a rate", () => {
     fc.double({ min: 0.01, max: 1e5, noNaN: true }),
   );
 
-  it("grants one at the time that it named", () => {
+  it("grants one at the time that it returned", () => {
     fc.assert(
       fc.property(perSecond, fc.integer({ min: 1, max: 50 }), (rate, steps) => {
         let [spentUntil, now] = [0, NOW];
@@ -65,7 +65,7 @@ describe("a rate", () => {
     );
   });
 
-  it("never grants more than the rate and what was saved, however often it is asked", () => {
+  it("never grants more than the rate and the saved part, however often it is called", () => {
     fc.assert(
       fc.property(
         perSecond,

@@ -6,15 +6,15 @@ import { receiptCounts, receiptLatencyOf } from "../../src/item/receipt.ts";
 const read = (...names: readonly (readonly string[])[]) =>
   receiptLatencyOf(names.flat().map((name) => ({ name, value: 1 })));
 
-describe("the counters of a try", () => {
-  it("name its status, and where its time belongs", () => {
+describe("the counters of a delivery attempt", () => {
+  it("contain its status, and the bucket of its duration", () => {
     expect(receiptCounts("delivered", 0)).toEqual(["receipt.delivered", "receipt_seconds.le.0.005"]);
     expect(receiptCounts("unknown", 5)).toContain("receipt_seconds.le.0.005");
     expect(receiptCounts("unknown", 6)).toContain("receipt_seconds.le.0.01");
     expect(receiptCounts("unknown", 30_001)).toContain("receipt_seconds.le.inf");
   });
 
-  it("give back how many tries there were and how long they took together", () => {
+  it("return the number of attempts and their total duration", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 100_000 }), { maxLength: 30 }), (times) => {
         const latency = read(...times.map((ms) => receiptCounts("delivered", ms)));
@@ -26,7 +26,7 @@ describe("the counters of a try", () => {
     );
   });
 
-  it("other counters are none of theirs", () => {
+  it("do not include other counters", () => {
     expect(receiptLatencyOf([{ name: "attempts.succeeded", value: 9 }])).toMatchObject({
       count: 0,
       sumSeconds: 0,

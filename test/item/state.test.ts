@@ -13,7 +13,7 @@ test("every state is reached from ready by legal moves", () => {
   expect([...reached].sort()).toEqual([...ITEM_STATES].sort());
 });
 
-test("a move from where it starts ends where the table says; from anywhere else it crashes", () => {
+test("a legal move ends in the state of the table; a move from any other state crashes", () => {
   for (const move of moves) {
     for (const state of ITEM_STATES) {
       if (MOVES[move].from === state) expect(assertMove(move, state)).toBe(MOVES[move].to);
@@ -22,7 +22,7 @@ test("a move from where it starts ends where the table says; from anywhere else 
   }
 });
 
-test("done and skipped are the end of a life", () => {
+test("done and skipped are final", () => {
   expect(moves.filter((move) => ["done", "skipped"].includes(MOVES[move].from))).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-/** The first journey: items of every form come in, a command runs for each, and a script can read what came of it. */
+/** Map: inputs of every form are read, a command runs for each item, and a script can read the results. */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { asJsonLines, openWorkshop, type Summary, upTo } from "./workshop.ts";
@@ -37,7 +37,7 @@ describe("input", () => {
     expect(stdout).toBe("<a b.md><c.md>");
   });
 
-  it("lines of a text file are items as they stand", async () => {
+  it("lines of a text file are items", async () => {
     const shop = openWorkshop();
     shop.write("list.txt", "a b\n  c\n");
     const { stdout } = await shop.run([
@@ -66,7 +66,7 @@ describe("input", () => {
     expect([code, stdout]).toEqual([0, expected]);
   });
 
-  it("--format overrules the name of the file and the look of the content", async () => {
+  it("--format overrides the extension and the content", async () => {
     const shop = openWorkshop();
     shop.write("list.json", "[1,2]\n[3,4]\n");
     const run = async (format: string) =>
@@ -80,7 +80,7 @@ describe("input", () => {
     expect((await shop.run(["map", "-i", "list.json", "-f", "json", "--", "true"])).code).toBe(2);
   });
 
-  it("an empty input is nothing to do, and no failure", async () => {
+  it("an empty input is no work, and no failure", async () => {
     const { code, stdout, stderr } = await openWorkshop().run(["map", "--", "touch", "${item}"]);
     expect([code, stdout]).toEqual([0, ""]);
     expect(stderr).toContain("Nothing to do: the input has no items.");
@@ -88,7 +88,7 @@ describe("input", () => {
 });
 
 describe("item data", () => {
-  it("reaches the command whole, as one argument, and is never read by a shell", async () => {
+  it("reaches the command as one argument, and is never read by a shell", async () => {
     const shop = openWorkshop();
     const { code, stdout } = await shop.run(
       ["map", "-j", "1", "--format", "jsonl", "--", "printf", "--", "%s\\0", "${item}"],
@@ -111,7 +111,7 @@ describe("item data", () => {
     expect(stdout).toBe("${item_id} {} $${item}");
   });
 
-  it("comes on stdin and in the environment, with the names of item, attempt and job", async () => {
+  it("is on stdin and in the environment, with the names of item, attempt and job", async () => {
     const shop = openWorkshop();
     const script =
       'printf "%s|%s|%s|%s|" "$REDRIVE_ITEM" "$REDRIVE_ITEM_ID" "$REDRIVE_ATTEMPT" "$REDRIVE_JOB_ID"; cat';
@@ -126,7 +126,7 @@ describe("item data", () => {
     expect(stdin).toBe(`${item}\n`);
   });
 
-  it("that lacks a field of the command fails that item only, at once, and says which field", async () => {
+  it("that lacks a field of the command fails only that item, at once, and names the field", async () => {
     const shop = openWorkshop();
     const { code } = await shop.run(
       ["map", "--format", "jsonl", "--retries", "5", "--", "echo", "${item.path}"],
@@ -155,7 +155,7 @@ describe("item data", () => {
 });
 
 describe("stdout", () => {
-  it("has each command's output whole and nothing else; failed attempts print nothing there", async () => {
+  it("has each command's complete output and nothing else; failed attempts print nothing there", async () => {
     const shop = openWorkshop();
     const script = 'for i in 1 2 3 4 5 6 7 8; do echo "$1:$i"; done; [ $1 != 5 ]';
     const { code, stdout, stderr } = await shop.map(upTo(9), script, ["--jobs", "4", "--retries", "0"]);
@@ -173,18 +173,18 @@ describe("stdout", () => {
     expect(stderr).toContain("redrive dlq list --job");
   });
 
-  it("has output that is too large for memory whole too", async () => {
+  it("has output that is too large for memory too", async () => {
     const { stdoutBytes } = await openWorkshop().map([1], "head -c 3000000 /dev/zero | tr '\\0' x");
     expect(stdoutBytes.equals(Buffer.alloc(3_000_000, "x"))).toBe(true);
   });
 
-  it("what a failed try printed before its success is not repeated", async () => {
+  it("does not repeat the output of a failed attempt before a success", async () => {
     const script = 'echo "try $REDRIVE_ATTEMPT"; [ "$REDRIVE_ATTEMPT" = 2 ]';
     const { code, stdout } = await openWorkshop().map([1], script, ["--backoff", "none"]);
     expect([code, stdout]).toEqual([0, "try 2\n"]);
   });
 
-  it("--quiet leaves the summary only", async () => {
+  it("--quiet leaves only the summary", async () => {
     const shop = openWorkshop();
     const { stdout, stderr } = await shop.map([1, 2], "echo noise; echo more >&2", ["--quiet"]);
     expect(stdout).toBe("");
@@ -233,7 +233,7 @@ describe("exit codes", () => {
     expect(stderr).toContain("All with the same failure:");
   });
 
-  it("1: the job was stopped, and says why and how to go on", async () => {
+  it("1: the job was stopped, with the reason and the command that resumes it", async () => {
     const { code, stderr } = await openWorkshop().map(upTo(3), "false", [
       "--retries",
       "0",
@@ -322,7 +322,7 @@ describe("exit codes", () => {
     });
   });
 
-  it("a --json that belongs to the user's command is not ours", async () => {
+  it("a --json after -- belongs to the user's command", async () => {
     const { stdout, stderr } = await openWorkshop().run(["map", "-i", "none", "--", "tool", "--json"]);
     expect(stdout).toBe("");
     expect(stderr).toContain("redrive: ");

@@ -1,4 +1,4 @@
-/** What a failed attempt leaves, and what a command can say about its own failure. */
+/** The record of a failed attempt, and what a command can report about its own failure. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { openWorkshop, type Summary } from "./workshop.ts";
@@ -30,7 +30,7 @@ describe("a failed attempt", () => {
     expect(log).toContain("error: cannot open a.md\n");
   });
 
-  it("is named by the line that tells what failed, also hundreds of lines before the last one", async () => {
+  it("is named by its error line, even hundreds of lines before the last one", async () => {
     const shop = openWorkshop();
     const script = 'echo "error: lost the $1"; seq -f "step %05.0f is skipped" 1 1000; exit 4';
     await shop.map(["key"], script, ["--retries", "0"]);
@@ -41,7 +41,7 @@ describe("a failed attempt", () => {
     expect(failure?.stdout_tail?.length).toBeLessThan(10_000);
   });
 
-  it("by a signal says which", async () => {
+  it("by a signal names it", async () => {
     const shop = openWorkshop();
     await shop.map([1], "kill -SEGV $$", ["--retries", "0"]);
     const [letter] = await shop.letters();
@@ -52,7 +52,7 @@ describe("a failed attempt", () => {
     expect(letter?.failure_history[0]?.error_message).toContain("was killed by SIGSEGV");
   });
 
-  it("with exit code 75 is a passing trouble: it is tried again and may succeed", async () => {
+  it("with exit code 75 is transient: it is retried and may succeed", async () => {
     const shop = openWorkshop();
     const script = 'echo "$REDRIVE_ATTEMPT" >> $L; [ "$REDRIVE_ATTEMPT" = 3 ] || exit 75';
     const summary = await shop.mapJson([1], script, ["--backoff", "none"]);
@@ -62,7 +62,7 @@ describe("a failed attempt", () => {
     expect(failed.map((event) => event.data?.error_class)).toEqual(["transient", "transient"]);
   });
 
-  it("groups with the others that died of the same, whatever their item", async () => {
+  it("is in one group with others that failed in the same way, whatever their item", async () => {
     const shop = openWorkshop();
     const script =
       'case $1 in *5) echo "disk /dev/sd$1 is gone" >&2;; *) echo "no route to host 10.0.0.$1" >&2;; esac; exit 1';
@@ -73,7 +73,7 @@ describe("a failed attempt", () => {
 });
 
 describe("REDRIVE_FAILURE_FILE", () => {
-  it("tells type, class, message, context and evidence, and beats the exit code", async () => {
+  it("sets type, class, message, context and evidence, and precedes the exit code", async () => {
     const shop = openWorkshop();
     const said = {
       type: "ITException",
@@ -97,7 +97,7 @@ describe("REDRIVE_FAILURE_FILE", () => {
     expect(stdout).toContain(`evidence: ${shop.path("shots/7.png")} (missing)`);
   });
 
-  it("with a permanent class is not tried again, and needs --force to be redriven", async () => {
+  it("with a permanent class is not retried, and needs --force to be redriven", async () => {
     const shop = openWorkshop();
     const script = `echo x >> $L; ${report({ class: "permanent", message: "no such customer" })}; exit 1`;
     await shop.map([1], script, ["--retries", "5", "--backoff", "none"]);
@@ -118,7 +118,7 @@ describe("REDRIVE_FAILURE_FILE", () => {
     expect((await shop.run(["dlq", "list"])).stdout).toMatch(new RegExp(`^${type} .*needs manual review\n`));
   });
 
-  it("throttled with retry_after and --on-outage wait parks the item without spending its only attempt", async () => {
+  it("throttled with retry_after and --on-outage wait parks the item without counting its only attempt", async () => {
     const shop = openWorkshop();
     const said = report({ class: "throttled", message: "slow down", retry_after: 1.2 });
     const script = `echo "$REDRIVE_ATTEMPT" >> $L; [ "$REDRIVE_ATTEMPT" != 1 ] || { ${said}; exit 1; }`;
@@ -128,7 +128,7 @@ describe("REDRIVE_FAILURE_FILE", () => {
     expect(parked?.data).toEqual({ delay_ms: 1200 });
   });
 
-  it("that is not JSON does not hide the failure, and is said", async () => {
+  it("that is not JSON does not hide the failure, and is reported", async () => {
     const shop = openWorkshop();
     await shop.map([1], 'echo "{broken" > "$REDRIVE_FAILURE_FILE"; exit 4', ["--retries", "0"]);
     const [letter] = await shop.letters();
@@ -137,7 +137,7 @@ describe("REDRIVE_FAILURE_FILE", () => {
     expect(letter?.failure_history[0]?.error_message).toContain("its failure report is not valid JSON");
   });
 
-  it("of a success is not taken for the failure of the next item in the same slot", async () => {
+  it("of a success is not read for the next item in the same slot", async () => {
     const shop = openWorkshop();
     const script = `if [ $1 = 1 ]; then ${report({ message: "left behind" })}; else exit 1; fi`;
     const result = await shop.map([1, 2], script, ["-j", "1", "--retries", "0", "--json"]);

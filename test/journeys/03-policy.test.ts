@@ -1,4 +1,4 @@
-/** Every option that says how often, how soon, how many at a time and what then: each seen by its effect on real commands. */
+/** The options of retries, backoff, concurrency and failures, each with its effect on real commands. */
 import { existsSync, rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { isAlive, openWorkshop, SOUND, type Summary, upTo } from "./workshop.ts";
@@ -7,7 +7,7 @@ const AT_ONCE = ["--backoff", "none"];
 const ONE_BY_ONE = ["-j", "1", "--retries", "0"];
 
 describe("--jobs", () => {
-  it("is how many run at a time: three of twelve, never four", async () => {
+  it("is the number of concurrent items: three of twelve, never four", async () => {
     const shop = openWorkshop();
     const script = `echo "in $1" >> $L; while [ ! -e ${shop.path("gate")} ]; do sleep 0.02; done; echo "out $1" >> $L`;
     const running = shop.start(shop.mapArgs(script, ["--jobs", "3", "--json"]), {
@@ -44,7 +44,7 @@ describe("--retries", () => {
     );
   });
 
-  it("is 2 when nothing is said", async () => {
+  it("is 2 by default", async () => {
     const shop = openWorkshop();
     await shop.map([1], "echo x >> $L; false", AT_ONCE);
     expect(shop.ledger).toHaveLength(3);
@@ -89,7 +89,7 @@ describe("--timeout", () => {
     expect(letter?.failure_history[0]?.error_message).toBe("sh timed out after 3.0 s");
   });
 
-  it("is a failure like any other: tried again, and kept what was printed", async () => {
+  it("is a failure like any other: it is retried, and its output is kept", async () => {
     const shop = openWorkshop();
     const script = 'echo "begun $REDRIVE_ATTEMPT"; [ "$REDRIVE_ATTEMPT" = 2 ] || exec sleep 300';
     const summary = await shop.mapJson([1], script, ["--timeout", "1s", ...AT_ONCE]);
@@ -104,13 +104,13 @@ describe("--grace", () => {
   const tidying = (how: string) =>
     `trap '${how}; echo tidy >> $L; exit 1' TERM; while :; do sleep 0.02; done`;
 
-  it("lets a command tidy up after TERM", async () => {
+  it("lets a command clean up after TERM", async () => {
     const shop = openWorkshop();
     await shop.map([1], tidying("sleep 0.1"), ["--timeout", "1s", "--retries", "0"]);
     expect(shop.ledger).toEqual(["tidy"]);
   });
 
-  it("is how long it may take: then it is killed", async () => {
+  it("is the time before KILL", async () => {
     const shop = openWorkshop();
     await shop.map([1], tidying("sleep 3"), ["--timeout", "300ms", "--grace", "100ms", "--retries", "0"]);
     expect(shop.ledger).toEqual([]);
@@ -126,7 +126,7 @@ describe("--on-failure", () => {
     expect(await shop.letters()).toHaveLength(1);
   });
 
-  it("skip leaves no letter, but says how many were skipped", async () => {
+  it("skip leaves no letter, but reports how many were skipped", async () => {
     const shop = openWorkshop();
     const result = await shop.map([1, 2], "[ $1 = 2 ]", ["--on-failure", "skip", "--retries", "0"]);
     expect(result.code).toBe(0);
@@ -135,7 +135,7 @@ describe("--on-failure", () => {
     expect(await shop.events("--type", "item_skipped")).toHaveLength(1);
   });
 
-  it("stop ends the job at the first item whose tries are spent; the others wait", async () => {
+  it("stop ends the job at the first item that is out of retries; the others wait", async () => {
     const shop = openWorkshop();
     const result = await shop.map(upTo(4), 'echo "$1" >> $L; [ $1 != 2 ]', [
       ...["--on-failure", "stop", "-j", "1", "--retries", "1", "--json"],
@@ -155,7 +155,7 @@ describe("--on-failure", () => {
 });
 
 describe("limits of a job", () => {
-  it("--max-failures stops it when so many items have died", async () => {
+  it("--max-failures stops it when that many items have died", async () => {
     const shop = openWorkshop();
     const result = await shop.map(upTo(6), "false", ["--max-failures", "2", ...ONE_BY_ONE]);
     expect(result.code).toBe(1);
@@ -172,7 +172,7 @@ describe("limits of a job", () => {
     expect(result.stderr).toContain("10 remain");
   });
 
-  it("--failure-threshold lets a job go on that stays below it", async () => {
+  it("--failure-threshold continues a job that stays below it", async () => {
     const shop = openWorkshop();
     const result = await shop.map(upTo(20), "[ $(($1 % 2)) = 1 ]", [
       "--failure-threshold",
@@ -190,7 +190,7 @@ describe("limits of a job", () => {
     expect(result.json<Summary>()).toMatchObject({ status: "stopped", succeeded: 1, dead: 1, remaining: 4 });
   });
 
-  it("a stopped job goes on with resume, and what was done is not repeated", async () => {
+  it("a stopped job continues with resume, and done items are not repeated", async () => {
     const shop = openWorkshop();
     const script = `echo "$1" >> $L; [ $1 != 2 ] || [ -e ${shop.path("fixed")} ]`;
     const stopped = await shop.mapJson(upTo(5), script, ["--fail-fast", ...ONE_BY_ONE]);
@@ -208,7 +208,7 @@ describe("--breaker", () => {
   const calling = (down: string) =>
     `echo "$1" >> $L; [ ! -e ${down} ] || { echo "connection refused" >&2; exit 1; }`;
 
-  it("pauses the queue in an outage: what was not tried stays ready, and nothing dies", async () => {
+  it("pauses the queue in an outage: untouched items stay ready, and nothing dies", async () => {
     const shop = openWorkshop();
     const down = shop.write("down", "");
     const flags = ["--breaker", "3", "--breaker-timeout", "1h", "-j", "1", "--retries", "9", ...AT_ONCE];
@@ -224,7 +224,7 @@ describe("--breaker", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("tries a few after --breaker-timeout and goes on when they succeed", async () => {
+  it("tries a few after --breaker-timeout and continues when they succeed", async () => {
     const shop = openWorkshop();
     const down = shop.write("down", "");
     const flags = ["--breaker", "2", "--breaker-timeout", "500ms", "-j", "2", "--retries", "50", "--json"];
@@ -239,7 +239,7 @@ describe("--breaker", () => {
     expect(tried.length).toBeLessThan(20);
   });
 
-  it("--breaker-timeout without --breaker is a mistake, not ignored", async () => {
+  it("--breaker-timeout without --breaker is an error", async () => {
     const { code, stderr } = await openWorkshop().map([1], "true", ["--breaker-timeout", "1s"]);
     expect(code).toBe(2);
     expect(stderr).toContain("--breaker-timeout needs --breaker");

@@ -1,4 +1,4 @@
-/** The same map again: what an item is known by, what goes on under a name, and where it is all kept. */
+/** A repeated map: the identity of items, resuming by name, and the location of the store. */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { openWorkshop, type Summary, upTo } from "./workshop.ts";
@@ -6,7 +6,7 @@ import { openWorkshop, type Summary, upTo } from "./workshop.ts";
 const NOTE = 'echo "$1" >> $L';
 
 describe("--name", () => {
-  it("goes on with the job: done items are not repeated, new ones are added", async () => {
+  it("continues the job: done items are not repeated, new ones are added", async () => {
     const shop = openWorkshop();
     const first = await shop.mapJson(["a", "b"], NOTE, ["--name", "n"]);
     const second = await shop.mapJson(["c", "b", "a"], NOTE, ["--name", "n"]);
@@ -15,7 +15,7 @@ describe("--name", () => {
     expect([...shop.ledger].sort()).toEqual(["a", "b", "c"]);
   });
 
-  it("a true duplicate is its own item, and known as such the next time", async () => {
+  it("a true duplicate is its own item, and recognised the next time", async () => {
     const shop = openWorkshop();
     await shop.mapJson(["a", "a"], NOTE, ["--name", "n"]);
     expect(shop.ledger).toEqual(["a", "a"]);
@@ -26,7 +26,7 @@ describe("--name", () => {
     expect(shop.ledger).toEqual(["a", "a", "a"]);
   });
 
-  it("leaves the letters of before alone", async () => {
+  it("does not touch earlier letters", async () => {
     const shop = openWorkshop();
     await shop.map(["a"], `${NOTE}; false`, ["--name", "n", "--retries", "0"]);
     const { code } = await shop.map(["a"], `${NOTE}; false`, ["--name", "n", "--retries", "0"]);
@@ -35,7 +35,7 @@ describe("--name", () => {
     expect(await shop.letters()).toHaveLength(1);
   });
 
-  it("without it every run is a job of its own", async () => {
+  it("is needed to resume: without it every run is a new job", async () => {
     const shop = openWorkshop();
     await shop.map(["a"], NOTE);
     await shop.map(["a"], NOTE);
@@ -43,7 +43,7 @@ describe("--name", () => {
     expect((await shop.json<{ jobs: unknown[] }>("jobs")).jobs).toHaveLength(2);
   });
 
-  it("an item with the same id and other data is noticed, and the data that came first is kept", async () => {
+  it("an item with the same id and other data is reported, and the first data is kept", async () => {
     const shop = openWorkshop();
     const flags = ["--name", "n", "--id-field", "id", "--retries", "0"];
     await shop.map([{ id: "x", v: 1 }], `${NOTE}; false`, flags);
@@ -54,7 +54,7 @@ describe("--name", () => {
     expect((await shop.letters())[0]?.item_data).toEqual({ id: "x", v: 1 });
   });
 
-  it("--accept-changes goes on with another command: only what is not done runs with it", async () => {
+  it("--accept-changes continues with another command, only for items that are not done", async () => {
     const shop = openWorkshop();
     await shop.map(["a", "b"], '[ "$1" = a ] && echo "old $1" >> $L', ["--name", "n", "--retries", "0"]);
     const result = await shop.map(["a", "b", "c"], 'echo "new $1" >> $L', [
@@ -68,7 +68,7 @@ describe("--name", () => {
   });
 });
 
-describe("what an item is known by", () => {
+describe("the identity of an item", () => {
   it("--id-field is its id everywhere", async () => {
     const shop = openWorkshop();
     await shop.map([{ user: { no: 7 } }], "false", ["--id-field", "user.no", "--retries", "0"]);
@@ -82,14 +82,14 @@ describe("what an item is known by", () => {
     expect(stderr).toContain("id");
   });
 
-  it("--distinct drops items that are the same, however they are written", async () => {
+  it("--distinct drops equal items, however they are written", async () => {
     const shop = openWorkshop();
     const summary = await shop.mapJson([{ a: 1, b: 2 }, { b: 2, a: 1 }, { a: 1 }], NOTE, ["--distinct"]);
     expect(summary.total).toBe(2);
     expect(shop.ledger).toHaveLength(2);
   });
 
-  it("--distinct with a field drops items that have the same there", async () => {
+  it("--distinct with a field drops items with an equal value of it", async () => {
     const shop = openWorkshop();
     const items = [
       { host: "a", n: 1 },
@@ -102,8 +102,8 @@ describe("what an item is known by", () => {
   });
 });
 
-describe("where it is kept", () => {
-  it("REDRIVE_STORE is used, and --store beats it", async () => {
+describe("the store", () => {
+  it("is that of REDRIVE_STORE, and --store precedes it", async () => {
     const shop = openWorkshop();
     const env = { REDRIVE_STORE: `sqlite:${shop.path("env.db")}` };
     await shop.run(["map", "--name", "one", "--", "true"], { stdin: "1\n", env });
@@ -135,7 +135,7 @@ describe("resume", () => {
     expect(done.json<Summary>()).toMatchObject({ dead: 0, succeeded: 3, attempts: 6 });
   });
 
-  it("--jobs is how many run at a time, whatever the job said", async () => {
+  it("--jobs is the number of concurrent items, whatever the job's setting", async () => {
     const shop = openWorkshop();
     const gate = shop.path("gate");
     const script = `[ -e ${shop.path("fixed")} ] || exit 1; echo in >> $L; while [ ! -e ${gate} ]; do sleep 0.02; done`;
@@ -149,7 +149,7 @@ describe("resume", () => {
     expect((await running.ended).code).toBe(0);
   });
 
-  it("takes the latest job that did not come to its end", async () => {
+  it("takes the latest unfinished job", async () => {
     const shop = openWorkshop();
     await shop.map(upTo(2), "false", ["--name", "old", "--retries", "0", "--fail-fast"]);
     await shop.map(upTo(2), "false", ["--name", "stopped", "--retries", "0", "--fail-fast"]);
@@ -158,7 +158,7 @@ describe("resume", () => {
     expect(summary.name).toBe("stopped");
   });
 
-  it("a job whose input is wrong is not kept under its name as if it had run", async () => {
+  it("a job with invalid input is not kept under its name as if it had run", async () => {
     const shop = openWorkshop();
     expect((await shop.run(["map", "-i", "missing.json", "--", "true"])).code).toBe(2);
     expect((await shop.run(["jobs"])).stdout).toBe("No jobs. To run one: redrive demo\n");

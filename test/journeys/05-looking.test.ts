@@ -1,4 +1,4 @@
-/** Looking at jobs from outside: lists, status, logs and events, while they run and afterwards. */
+/** Commands that show jobs: lists, status, logs and events, during and after a run. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync } from "node:fs";
@@ -12,7 +12,7 @@ type Overview = {
 };
 
 describe("jobs", () => {
-  it("lists jobs newest first, as many as --limit says", async () => {
+  it("lists jobs newest first, at most --limit of them", async () => {
     const shop = openWorkshop();
     for (const name of ["first", "second", "third"]) await shop.map([1], "true", ["--name", name]);
     const { jobs } = await shop.json<{ jobs: Summary[] }>("jobs");
@@ -44,7 +44,7 @@ describe("overview", () => {
 });
 
 describe("status", () => {
-  it("tells of a job by its id or its name, with the groups of its failures", async () => {
+  it("shows a job by its id or its name, with the groups of its failures", async () => {
     const shop = openWorkshop();
     const { job_id } = await shop.mapJson(upTo(3), "[ $1 != 2 ]", ["--name", "n", "--retries", "0"]);
     for (const name of [job_id, "n"]) {
@@ -64,7 +64,7 @@ describe("status", () => {
     expect(await shop.json<Summary>("status")).toMatchObject({ job_id });
   });
 
-  it("has no rate for a job that was resumed: who looks did not see the runs", async () => {
+  it("shows no rate for a resumed job, because the runs were not observed", async () => {
     const shop = openWorkshop();
     await shop.map(upTo(20), "true", ["--name", "n"]);
     expect((await shop.run(["status", "n"])).stdout).toMatch(/^20 of 20 succeeded · \S+ m?s · \S+\/s\n$/);
@@ -86,7 +86,7 @@ describe("status", () => {
     expect((await job.ended).code).toBe(0);
   });
 
-  it("a job whose runner was killed is interrupted, not running", async () => {
+  it("shows a job whose runner was killed as interrupted, not running", async () => {
     const shop = openWorkshop();
     const job = shop.start(shop.mapArgs("echo x >> $L; exec sleep 300", ["--name", "n"]), { stdin: "1\n" });
     await shop.untilLedger("it runs", (lines) => lines.length > 0);
@@ -98,7 +98,7 @@ describe("status", () => {
 });
 
 describe("logs", () => {
-  it("prints what an attempt wrote: the last one, or the one asked for", async () => {
+  it("prints the output of the last attempt, or of the given one", async () => {
     const shop = openWorkshop();
     const script = 'echo "out $REDRIVE_ATTEMPT"; echo "err $REDRIVE_ATTEMPT" >&2; [ "$REDRIVE_ATTEMPT" = 3 ]';
     const flags = ["--id-field", "id", "--name", "n", "--backoff", "none"];
@@ -115,7 +115,7 @@ describe("logs", () => {
     expect(log).toMatch(/\/one\/2\.log$/);
   });
 
-  it("knows an item by its data too, before ids that begin like it", async () => {
+  it("finds an item by its data too, before ids with that prefix", async () => {
     const shop = openWorkshop();
     await shop.map(upTo(60).map(String), 'echo "item $1"', ["--name", "n"]);
     for (const item of ["1", "7", "60"]) {
@@ -126,7 +126,7 @@ describe("logs", () => {
     expect(none.stderr).toContain("or its data");
   });
 
-  it("says so when there is no such attempt or no output", async () => {
+  it("reports a missing attempt, or one without output", async () => {
     const shop = openWorkshop();
     await shop.map([{ id: "one" }], "true", ["--id-field", "id", "--name", "n"]);
     const none = await shop.run(["logs", "n", "one"]);
@@ -139,7 +139,7 @@ describe("logs", () => {
 });
 
 describe("events", () => {
-  it("tell the whole life of an item in order", async () => {
+  it("have the whole life of an item in order", async () => {
     const shop = openWorkshop();
     const flags = ["--id-field", "id", "--name", "n", "--retries", "1", "--backoff", "none"];
     await shop.map([{ id: "one" }], `[ -e ${shop.path("fixed")} ]`, flags);
@@ -164,7 +164,7 @@ describe("events", () => {
     ]);
   });
 
-  it("of one job, of one type, of the last while, or the first few", async () => {
+  it("of one job, of one type, of a period, or the first few", async () => {
     const shop = openWorkshop();
     await shop.map(upTo(3), "true", ["--name", "a"]);
     const { job_id } = await shop.mapJson(upTo(2), "true", ["--name", "b"]);
@@ -182,7 +182,7 @@ describe("events", () => {
     expect(stdout.split("\n")[0]).toMatch(/^\d{4}-\S+Z {2}job_started {2}b-/);
   });
 
-  it("--follow goes on as things happen, one JSON object a line, until Ctrl-C", async () => {
+  it("--follow continues with new events, one JSON object per line, until Ctrl-C", async () => {
     const shop = openWorkshop();
     await shop.map([1], "true", ["--name", "n"]);
     const following = shop.start(["events", "n", "--follow", "--json", "--type", "attempt_succeeded"], {
@@ -201,7 +201,7 @@ describe("events", () => {
 });
 
 describe("store", () => {
-  it("info says where it is and what is in it", async () => {
+  it("info shows its location and contents", async () => {
     const shop = openWorkshop();
     await shop.map(upTo(3), "[ $1 != 2 ]", ["--retries", "1", "--backoff", "none"]);
     const info = await shop.json<{ location: string }>("store", "info");
@@ -216,7 +216,7 @@ describe("store", () => {
     expect((await shop.run(["store", "info"])).stdout).toContain(info.location);
   });
 
-  it("check gives a sound store a clean bill", async () => {
+  it("check finds no problem in a sound store", async () => {
     const shop = openWorkshop();
     await shop.map(upTo(3), "[ $1 != 2 ]", ["--retries", "0"]);
     expect(await shop.json("store", "check")).toEqual({ ok: true, problems: [] });
@@ -236,7 +236,7 @@ describe("help", () => {
   });
 });
 
-describe("a reader that leaves", () => {
+describe("a reader that closes the pipe", () => {
   it.each(["stdout", "stderr"] as const)(
     "of %s changes neither the work nor the exit code",
     async (stream) => {

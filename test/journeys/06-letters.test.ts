@@ -1,4 +1,4 @@
-/** The dead letter queue as its user meets it: what died is found, looked at and run again. */
+/** The dead letter queue on the command line: letters are found, inspected and retried. */
 import { describe, expect, it } from "vitest";
 import {
   type ErrorJson,
@@ -30,7 +30,7 @@ async function twoJobs(shop: Workshop): Promise<void> {
 const ids = (letters: readonly LetterJson[]) => letters.map((letter) => letter.item_id);
 
 describe("dlq list", () => {
-  it("shows the letters of all jobs newest first, and finds them by what they are", async () => {
+  it("shows the letters of all jobs newest first, and finds them by their properties", async () => {
     const shop = openWorkshop();
     await twoJobs(shop);
     expect(ids(await shop.letters())).toEqual(["m2", "m1", "p4", "p3", "p2", "p1"]);
@@ -64,14 +64,14 @@ describe("dlq list", () => {
     expect(seen).toHaveLength(23);
   });
 
-  it("a cursor that is none is an error, not the first page", async () => {
+  it("an invalid cursor is an error, not the first page", async () => {
     const shop = openWorkshop();
     await shop.map([1], "false", ["--retries", "0"]);
     const { code } = await shop.run(["dlq", "list", "--cursor", "page 2"]);
     expect(code).toBe(2);
   });
 
-  it("is a table for people, and says when there is nothing", async () => {
+  it("is a table for people, and reports that there is nothing", async () => {
     const shop = openWorkshop();
     const empty = await shop.run(["dlq", "list"]);
     expect([empty.code, empty.stdout]).toEqual([0, "No letters.\n"]);
@@ -84,7 +84,7 @@ describe("dlq list", () => {
 });
 
 describe("dlq inspect and show", () => {
-  it("shows everything of one letter, found by the beginning of its id", async () => {
+  it("shows everything of one letter, found by a prefix of its id", async () => {
     const shop = openWorkshop();
     const { job_id } = await shop.mapJson(["a.md"], 'echo "cannot read $1" >&2; exit 6', [
       "--retries",
@@ -113,7 +113,7 @@ describe("dlq inspect and show", () => {
     }
   });
 
-  it("an ambiguous beginning names the candidates", async () => {
+  it("an ambiguous prefix lists the candidates", async () => {
     const shop = openWorkshop();
     await twoJobs(shop);
     const { code, stderr } = await shop.run(["dlq", "inspect", "p"]);
@@ -122,7 +122,7 @@ describe("dlq inspect and show", () => {
     expect(stderr).toContain("Give a longer prefix of the id");
   });
 
-  it("the same id in two jobs is told apart with --job", async () => {
+  it("--job distinguishes the same id in two jobs", async () => {
     const shop = openWorkshop();
     for (const name of ["a", "b"])
       await shop.map([{ id: "x" }], "false", ["--id-field", "id", "--name", name, "--retries", "0"]);
@@ -130,7 +130,7 @@ describe("dlq inspect and show", () => {
     expect((await shop.json<LetterJson>("dlq", "inspect", "x", "--job", "b")).job_id).toMatch(/^b-/);
   });
 
-  it("an item that is no letter is not shown as one", async () => {
+  it("an item that is not a letter is not shown as one", async () => {
     const shop = openWorkshop();
     await shop.map([{ id: "fine" }], "true", ["--id-field", "id"]);
     const { code, stderr } = await shop.run(["dlq", "inspect", "fine"]);
@@ -150,7 +150,7 @@ describe("dlq retry", () => {
   const script = (shop: Workshop) => `echo "$1" >> $L; [ -e ${shop.path("fixed")} ]`;
   const flags = ["--retries", "0", "--name", "n"];
 
-  it("really runs the item's own work again; the letter leaves on success only", async () => {
+  it("runs the item's own work again; the letter leaves only on success", async () => {
     const shop = openWorkshop();
     await shop.map(["a", "b"], script(shop), flags);
     shop.write("fixed", "");
@@ -170,7 +170,7 @@ describe("dlq retry", () => {
     expect(await shop.events("--type", "dlq_item_removed")).toHaveLength(2);
   });
 
-  it("what fails again is the same letter with a longer history", async () => {
+  it("an item that fails again is the same letter with a longer history", async () => {
     const shop = openWorkshop();
     await shop.map(["a"], script(shop), flags);
     for (const redrives of [1, 2]) {
@@ -191,14 +191,14 @@ describe("dlq retry", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("gives a redriven letter all its tries anew", async () => {
+  it("gives a redriven letter new attempts", async () => {
     const shop = openWorkshop();
     await shop.map(["a"], "echo x >> $L; false", ["--retries", "2", "--backoff", "none", "--name", "n"]);
     await shop.run(["dlq", "retry", "n"]);
     expect(shop.ledger).toHaveLength(6);
   });
 
-  it("refuses what is not eligible, which stays dead, until --force", async () => {
+  it("refuses letters that are not eligible, which stay dead, until --force", async () => {
     const shop = openWorkshop();
     await twoJobs(shop);
     const refused = await shop.run(["dlq", "retry", "mixed", "--json"]);
@@ -212,7 +212,7 @@ describe("dlq retry", () => {
     expect((await shop.json<LetterJson>("dlq", "inspect", "m1")).failure_count).toBe(2);
   });
 
-  it("takes only the items that are named, or that the filter selects", async () => {
+  it("retries only the named items, or those that the filter selects", async () => {
     const shop = openWorkshop();
     await twoJobs(shop);
     const before = shop.ledger.length;
@@ -231,7 +231,7 @@ describe("dlq retry", () => {
     expect(shop.ledger).toHaveLength(last);
   });
 
-  it("items of which none is there are an error before anything runs", async () => {
+  it("is an error before anything runs if none of the items exists", async () => {
     const shop = openWorkshop();
     await twoJobs(shop);
     const before = shop.ledger.length;
@@ -241,7 +241,7 @@ describe("dlq retry", () => {
     expect(shop.ledger).toHaveLength(before);
   });
 
-  it("--dry-run says what it would do and touches nothing", async () => {
+  it("--dry-run reports what it would do and changes nothing", async () => {
     const shop = openWorkshop();
     await twoJobs(shop);
     const [ledger, letters, events] = [shop.ledger, await shop.letters(), await shop.events()];
@@ -258,7 +258,7 @@ describe("dlq retry", () => {
     expect(await shop.events()).toEqual(events);
   });
 
-  it("--parallel is how many run at a time", async () => {
+  it("--parallel is the number of concurrent items", async () => {
     const shop = openWorkshop();
     const gate = shop.path("gate");
     const body = `[ -e ${shop.path("fixed")} ] || exit 1; echo in >> $L; while [ ! -e ${gate} ]; do sleep 0.02; done`;
@@ -272,7 +272,7 @@ describe("dlq retry", () => {
     expect((await running.ended).json<OperationJson>()).toMatchObject({ succeeded: 5 });
   });
 
-  it("without a job takes the only one that has letters, and asks when there are several", async () => {
+  it("without a job takes the only one with letters, and is refused if there are several", async () => {
     const shop = openWorkshop();
     await shop.map(["a"], script(shop), flags);
     expect((await shop.json<OperationJson>("dlq", "retry")).selected).toBe(1);
@@ -284,7 +284,7 @@ describe("dlq retry", () => {
     expect(error.message).toMatch(/2 jobs have letters: .*n-\w+ \(1\)/);
   });
 
-  it("pitfall 49: that was interrupted loses nothing: what was not done is still a letter, and resume goes on", async () => {
+  it("pitfall 49: that was interrupted loses nothing: pending letters are still letters, and resume continues", async () => {
     const shop = openWorkshop();
     const body = `[ -e ${shop.path("fixed")} ] || exit 1; echo "$1" >> $L; [ -e ${shop.path("fast")} ] || exec sleep 300`;
     await shop.map(upTo(4), body, ["-j", "1", "--retries", "0", "--name", "n"]);

@@ -1,4 +1,4 @@
-/** Ctrl-C, TERM and several runners at once: children end, attempts are given back, and nothing is done twice. */
+/** Ctrl-C, TERM and several concurrent runners: children end, attempts are released, and nothing is done twice. */
 import { describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
 import { asJsonLines, isAlive, openWorkshop, SOUND, type Summary, upTo, type Workshop } from "./workshop.ts";
@@ -14,7 +14,7 @@ describe.each([
   ["SIGTERM", 143],
   ["SIGHUP", 129],
 ] as const)("%s", (signal, exitCode) => {
-  it(`ends the children, gives the attempts back, exits with ${exitCode}, and resume goes on`, async () => {
+  it(`ends the children, releases the attempts, exits with ${exitCode}, and resume continues`, async () => {
     const shop = openWorkshop();
     const flags = ["--name", "n", "-j", "2", "--retries", "0"];
     const running = shop.start(shop.mapArgs(hanging(shop), flags), { stdin: asJsonLines(upTo(5)) });
@@ -65,7 +65,7 @@ describe("a second Ctrl-C", () => {
 });
 
 describe("a terminal that closes", () => {
-  it("says so twice, by the kernel and by the shell, and that forces nothing", async () => {
+  it("sends two signals, from the kernel and the shell, which does not force the end", async () => {
     const shop = openWorkshop();
     const slow = `trap '' TERM HUP; echo "$$ $1" >> $L; while [ ! -e ${shop.path("gate")} ]; do sleep 0.05; done`;
     const flags = ["--name", "n", "-j", "2", "--grace", "1h"];
@@ -140,7 +140,7 @@ describe("two runners of one job", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("what a killed runner held is lost with its children, and the next runner takes it over", async () => {
+  it("attempts of a killed runner are lost with its children, and the next runner takes them over", async () => {
     const shop = openWorkshop();
     const args = shop.mapArgs(hanging(shop), ["--name", "n", "-j", "1", "--backoff", "none"]);
     const first = shop.start(args, { stdin: asJsonLines(upTo(3)) });
@@ -156,8 +156,8 @@ describe("two runners of one job", () => {
   });
 });
 
-describe("a store that several processes open at the same moment", () => {
-  it("is made once, and none of them is turned away", async () => {
+describe("a store that several processes open at the same time", () => {
+  it("is created once, and all of them can use it", async () => {
     const shop = openWorkshop();
     const results = await Promise.all([
       ...upTo(4).map(() => shop.run(["events", "--json"])),

@@ -1,4 +1,7 @@
-/** A store that is full, read-only, locked, damaged, foreign or too new: a clear word, exit code 75, and nothing lost. */
+/**
+ * A store that is full, read-only, locked, damaged, foreign or too new: a clear message, exit code 75, and nothing
+ * lost.
+ */
 import { closeSync, copyFileSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -21,11 +24,11 @@ const MB = 1024 * 1024;
 
 const ifMounts = NO_MOUNTS === null ? describe : describe.skip;
 const because = NO_MOUNTS === null ? "" : ` (skipped: ${NO_MOUNTS})`;
-/** What is done to the store's file itself. A server's files are its own; test/engines/postgres breaks its tables. */
+/** Changes the store's file itself. On PostgreSQL, test/engines/postgres damages the tables. */
 const inFile = it.skipIf(ON_POSTGRES);
 
 ifMounts(`a full disk${because}`, () => {
-  it("stops a map before it begins, with nothing run; with room again the same line works", async () => {
+  it("stops a map before it begins, with nothing run; with free space the same command works", async () => {
     const shop = openWorkshop();
     mountSmall(shop.path("small"), 8 * MB);
     const store = ["--store", `sqlite:${shop.path("small/redrive.db")}`];
@@ -42,7 +45,7 @@ ifMounts(`a full disk${because}`, () => {
     expect([...shop.ledger].sort()).toEqual(["1", "2"]);
   });
 
-  it("in the middle of a job is waited out: it goes on when there is room, and nothing is repeated", async () => {
+  it("during a job is waited for: the job continues when there is space, and nothing is repeated", async () => {
     const shop = openWorkshop();
     mountSmall(shop.path("small"), 8 * MB);
     const store = `sqlite:${shop.path("small/redrive.db")}`;
@@ -89,13 +92,14 @@ ifMounts(`a full disk${because}`, () => {
     expect((await shop.run(["store", "check", ...store])).stdout).toBe(SOUND);
   });
 
-  it("under the logs spends no attempt and buries nothing; the job is done when there is room", async () => {
+  it("under the logs counts no attempt and buries nothing; the job is done when there is space", async () => {
     const shop = openWorkshop();
     mountSmall(shop.path("redrive/logs"), MB);
     const ballast = shop.path("redrive/logs/ballast");
-    // A second try waits until there is room: it must not fail in the very moment in which room is made.
+    // More than a pipe holds, so that the command notices that its output cannot be written. A second attempt waits until
+    // there is space: it must not fail while space is being freed.
     const wait = `[ "$REDRIVE_ATTEMPT" = 1 ] || until [ -e ${shop.path("room")} ]; do sleep 0.02; done`;
-    const script = `echo "$1" >> $L; ${wait}; head -c 30000 /dev/zero | tr "\\0" x`;
+    const script = `echo "$1" >> $L; ${wait}; head -c 200000 /dev/zero | tr "\\0" x`;
     const running = shop.start(
       shop.mapArgs(script, ["-j", "1", "--retries", "0", "--json", "--backoff", "none"]),
     );
@@ -146,7 +150,7 @@ ifMounts(`a read-only store${because}`, () => {
 });
 
 describe("a store that another process has locked", () => {
-  it("is waited for as long as --store-wait says, then 75; looking works all the while", async () => {
+  it("is waited for as long as --store-wait, then 75; reading works all the while", async () => {
     const shop = openWorkshop();
     await shop.map([1], NOTE, ["--name", "n"]);
     const unlock = await lock(shop);
@@ -161,7 +165,7 @@ describe("a store that another process has locked", () => {
     expect(shop.ledger).toEqual(["1", "2"]);
   });
 
-  it("and let go in time is no trouble at all", async () => {
+  it("that is released in time is no problem", async () => {
     const shop = openWorkshop();
     await shop.map([1], NOTE, ["--name", "n"]);
     const unlock = await lock(shop);
@@ -237,7 +241,7 @@ describe("a store that cannot be read", () => {
     expect(stdout).toContain("dead item x has no letter");
   });
 
-  it("a folder in the place of the store is said to be one", async () => {
+  it("a folder in the place of the store is reported as one", async () => {
     const shop = openWorkshop();
     const { code, stderr } = await shop.run(["jobs", "--store", `sqlite:${shop.home}`]);
     expect(code).toBe(75);
@@ -245,7 +249,7 @@ describe("a store that cannot be read", () => {
   });
 });
 
-/** Holds the write lock until the answer is called. */
+/** Holds the write lock until the returned function is called. */
 async function lock(shop: Workshop): Promise<() => Promise<void>> {
   const writeLock = await openWriteLock(shop);
   await writeLock.take();

@@ -1,4 +1,4 @@
-/** What real inputs and real commands do: broken lines, missing programs, floods of output, large and many items. */
+/** Difficult input and commands: invalid lines, missing programs, huge output, large and many items. */
 import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
@@ -8,8 +8,8 @@ import { asJsonLines, openWorkshop, SOUND, type Summary, upTo } from "./workshop
 const NOTE = 'echo "$1" >> $L';
 const MB = 1024 * 1024;
 
-describe("an input that is wrong in the middle", () => {
-  it("keeps the items before it; mended and run again under its name, the rest is added", async () => {
+describe("an input with an error in the middle", () => {
+  it("keeps the items before it; corrected and run again under its name, the rest is added", async () => {
     const shop = openWorkshop();
     const good = upTo(5).map((n) => `{"n":${n}}\n`);
     shop.write("in.jsonl", [...good.slice(0, 3), '{"n": oops}\n', ...good.slice(3)].join(""));
@@ -42,7 +42,7 @@ describe("an input that is wrong in the middle", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("resume reads the mended file to its end too", async () => {
+  it("resume also reads the corrected file to its end", async () => {
     const shop = openWorkshop();
     shop.write("in.csv", 'a\n1\n"2\n');
     const args = [
@@ -68,7 +68,7 @@ describe("an input that is wrong in the middle", () => {
 });
 
 describe("a command that cannot run", () => {
-  it("that does not exist is said before anything is queued", async () => {
+  it("because it does not exist is reported before anything is queued", async () => {
     const shop = openWorkshop();
     const { code, stderr } = await shop.run(["map", "--", "no-such-tool", "{}"], { stdin: "1\n" });
     expect(code).toBe(2);
@@ -76,7 +76,7 @@ describe("a command that cannot run", () => {
     expect((await shop.json<{ jobs: unknown[] }>("jobs")).jobs).toEqual([]);
   });
 
-  it("that is not executable is said too", async () => {
+  it("because it is not executable is reported too", async () => {
     const shop = openWorkshop();
     chmodSync(shop.write("tool.sh", "#!/bin/sh\n"), 0o644);
     const { code, stderr } = await shop.run(["map", "--", "./tool.sh"], { stdin: "1\n" });
@@ -85,7 +85,7 @@ describe("a command that cannot run", () => {
     expect(stderr).toContain("execute permission");
   });
 
-  it("a folder is no command", async () => {
+  it("because it is a folder is reported too", async () => {
     const shop = openWorkshop();
     mkdirSync(shop.path("folder"));
     const { code, stderr } = await shop.run(["map", "--", "./folder"], { stdin: "1\n" });
@@ -93,7 +93,7 @@ describe("a command that cannot run", () => {
     expect(stderr).toContain("./folder");
   });
 
-  it("whose name comes from the item fails that item, at once", async () => {
+  it("because its name comes from the item fails that item, at once", async () => {
     const shop = openWorkshop();
     const result = await shop.run(["map", "--json", "--retries", "5", "--", "${item}"], {
       stdin: "true\nno-such-tool\n/\n",
@@ -107,7 +107,7 @@ describe("a command that cannot run", () => {
 });
 
 describe("output", () => {
-  it("100 MB on one line: the tails are bounded, the log says what it dropped", async () => {
+  it("of 100 MB on one line: the tails are limited, the log reports what it dropped", async () => {
     const shop = openWorkshop();
     const script = "head -c 104857600 /dev/zero | tr '\\0' x; [ -e fixed ]";
     await shop.map([{ id: "x" }], script, ["--id-field", "id", "--name", "n", "--retries", "0", "--quiet"]);
@@ -121,7 +121,7 @@ describe("output", () => {
     expect(failure?.error_message.length).toBeLessThan(700);
   });
 
-  it("binary bytes reach stdout as they are, and a record as readable text", async () => {
+  it("in binary reaches stdout unchanged, and the record as readable text", async () => {
     const shop = openWorkshop();
     const bytes = Buffer.from(upTo(256).map((n) => n - 1));
     const path = shop.write("bytes", bytes);
@@ -133,7 +133,7 @@ describe("output", () => {
     expect([...stdout].filter((char) => char < " " && char !== "\n")).toEqual([]);
   });
 
-  it("closed early by its reader does not end the work", async () => {
+  it("that is closed early by its reader does not end the work", async () => {
     const shop = openWorkshop();
     const running = shop.start(shop.mapArgs(`${NOTE}; seq 1 2000`, ["-j", "2"]), {
       stdin: asJsonLines(upTo(40)),
@@ -164,7 +164,7 @@ describe("output", () => {
 describe("large items", () => {
   const large = "y".repeat(5 * MB);
 
-  it("of 5 MB come whole on stdin", async () => {
+  it("of 5 MB are passed completely on stdin", async () => {
     const shop = openWorkshop();
     const args = ["map", "--format", "lines", "--", "sh", "-c", 'wc -c; echo "$${REDRIVE_ITEM-unset}"'];
     const { code, stdout } = await shop.run(args, { stdin: `${large}\n` });
@@ -172,7 +172,7 @@ describe("large items", () => {
     expect(stdout.trim().split(/\s+/)).toEqual([String(5 * MB + 1), "unset"]);
   });
 
-  it("of 5 MB as an argument are a clear permanent failure that names the way out", async () => {
+  it("of 5 MB as an argument are a clear permanent failure with a hint", async () => {
     const shop = openWorkshop();
     const { code } = await shop.run(["map", "--format", "lines", "--retries", "5", "--", "echo", "{}"], {
       stdin: `${large}\n`,
@@ -202,7 +202,7 @@ describe("many identical items", () => {
     expect(again.json<Summary>()).toMatchObject({ total: 3000, succeeded: 3000, attempts: 3000 });
   });
 
-  it("100,000 of them come in with an id each, and once only", async () => {
+  it("100,000 of them are added with an id each, and once only", async () => {
     const shop = openWorkshop();
     const engine = await openStore(`sqlite:${shop.path("many.db")}`);
     await engine.createJob({ id: "many", name: "many", kind: "map", spec: {} });

@@ -1,4 +1,4 @@
-/** A workflow from its file to the merge: what a user sees of each phase, of the exit code, and of the answer in JSON. */
+/** A workflow from its file to the merge: the output of each phase, the exit code, and the JSON result. */
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { itemsJson, mapOver, ONE_TRY, openFolder, openProject, plainMap } from "./project.ts";
@@ -7,11 +7,11 @@ import { type ErrorJson, SOUND, type Summary } from "./workshop.ts";
 const WRITE = { shell: 'echo "work of ${item.id}" > ${item.id}.txt' };
 const NAMES = itemsJson("a", "b", "c");
 
-/** Goes on when the gate is there. */
+/** Continues when the gate exists. */
 const gate = (path: string) => `while [ ! -e ${path} ]; do sleep 0.02; done`;
 
 describe("redrive run", () => {
-  it("goes through setup, map, reduce and merge, and the work of all is in the user's branch", async () => {
+  it("runs setup, map, reduce and merge, and the work of all is in the user's branch", async () => {
     const project = openProject(NAMES);
     const summary = await project.runJson({
       name: "write-them",
@@ -50,7 +50,7 @@ describe("redrive run", () => {
     expect(await project.check()).toBe(SOUND);
   });
 
-  it("gives each agent a worktree of its own and leaves checkout and branch alone until the merge", async () => {
+  it("gives each agent its own worktree and leaves checkout and branch alone until the merge", async () => {
     const project = openProject(NAMES);
     const before = project.userSide;
     const open = project.path("open");
@@ -73,7 +73,7 @@ describe("redrive run", () => {
     expect(project.userSide).not.toEqual(before);
   });
 
-  it("lets a later agent see what an earlier one committed", async () => {
+  it("lets a later agent see the commits of an earlier one", async () => {
     const project = openProject(NAMES);
     const count = { shell: "ls *.txt 2>/dev/null | wc -l >> $L" };
     await project.runJson({ map: mapOver([count, WRITE], { max_parallel: 1 }) });
@@ -87,7 +87,7 @@ describe("redrive run", () => {
     expect(project.subjects().sort()).toEqual(["by a", "by b", "by c", "first"]);
   });
 
-  it("tells the merge, the totals and what comes next to a person, on stderr only", async () => {
+  it("reports the merge, the totals and the next step to a person, on stderr only", async () => {
     const project = openProject(NAMES);
     const { stdout, stderr } = await project.runWorkflow({ map: mapOver([WRITE]) });
     expect(stdout).toBe("");
@@ -95,7 +95,7 @@ describe("redrive run", () => {
     expect(stderr).toMatch(/Merged into main \([0-9a-f]{10}\)/);
   });
 
-  it("leaves no worktree in use, and clean removes every trace of a job that has ended", async () => {
+  it("leaves no worktree in use, and clean removes every trace of an ended job", async () => {
     const project = openProject(NAMES);
     await project.runJson({ map: mapOver([WRITE]) });
     expect((await project.worktrees()).filter(({ state }) => state === "kept")).toEqual([]);
@@ -155,7 +155,7 @@ describe("the exit code", () => {
     },
   );
 
-  it("is 2 for a workflow that cannot be read, and nothing is run", async () => {
+  it("is 2 for an invalid workflow, and nothing is run", async () => {
     const project = openFolder(NAMES);
     const { code, stderr } = await project.do("run", "no-such.yml");
     expect(code).toBe(2);
@@ -163,7 +163,7 @@ describe("the exit code", () => {
     expect(await project.json("jobs")).toEqual({ jobs: [] });
   });
 
-  it("is 2 for misspelt keys, all of them told with line and the nearest one", async () => {
+  it("is 2 for misspelt keys, all reported with line and suggestion", async () => {
     const project = openFolder(NAMES);
     const text =
       "map:\n  input: items.json\n  max_paralel: 2\n  isolation: none\n  agent_template:\n    - shel: echo x >> $L\n";
@@ -208,7 +208,7 @@ describe("--dry-run", () => {
     expect(stdout).toContain("Setup (1 step) would run first");
   });
 
-  it("answers in one JSON document", async () => {
+  it("prints one JSON document", async () => {
     const project = openProject(files);
     const { json } = await project.runWorkflow(workflow, ["--dry-run", "--json", "--var", "who=me"]);
     expect(json()).toMatchObject({
@@ -234,7 +234,7 @@ describe("--dry-run", () => {
 });
 
 describe("--max-parallel", () => {
-  it("is how many agents work at a time, whatever the workflow says", async () => {
+  it("is the number of concurrent agents, whatever the workflow's setting", async () => {
     const project = openFolder(itemsJson("a", "b", "c", "d"));
     const open = project.path("open");
     const shell = `echo in >> $L; ${gate(open)}; echo out >> $L`;
@@ -268,7 +268,7 @@ describe("--var", () => {
     expect(project.ledger).toEqual(["setup", "map", "reduce", "merge"].map((phase) => `${phase} ${value}`));
   });
 
-  it("is missed when it is not given: an unknown variable is an error, and nothing runs", async () => {
+  it("is required if the workflow uses the variable: an unknown variable is an error, and nothing runs", async () => {
     const project = openFolder(itemsJson("a"));
     const result = await project.runWorkflow({
       setup: [{ shell: "echo x >> $L" }],
@@ -295,7 +295,7 @@ describe("--merge", () => {
     },
   );
 
-  it("leaves the branch when the user's own work conflicts, with the files named and the checkout as it was", async () => {
+  it("leaves the branch if the user's own work conflicts, with the files named and the checkout unchanged", async () => {
     const project = openProject({ ...itemsJson("a"), "a.txt": "before\n" });
     const meanwhile = `cd ${project.top} && echo mine > a.txt && git commit -qam mine`;
     const { code, stderr } = await project.runWorkflow({
@@ -311,7 +311,7 @@ describe("--merge", () => {
 });
 
 describe("redrive init and validate", () => {
-  it("writes a workflow that is valid and runs as it is, in a folder without git", async () => {
+  it("writes a valid workflow that runs unchanged, in a folder without git", async () => {
     const project = openFolder();
     expect((await project.do("init")).code).toBe(0);
     expect((await project.do("validate", "workflow.yml")).stdout).toBe("workflow.yml is valid.\n");
@@ -324,7 +324,7 @@ describe("redrive init and validate", () => {
     });
   });
 
-  it("init overwrites nothing unasked", async () => {
+  it("init overwrites nothing without --force", async () => {
     const project = openFolder({ "workflow.yml": "mine\n" });
     expect((await project.do("init")).code).toBe(2);
     expect(project.get("workflow.yml")).toBe("mine\n");
@@ -332,7 +332,7 @@ describe("redrive init and validate", () => {
     expect(project.get("workflow.yml")).toContain("agent_template");
   });
 
-  it("validate tells every problem with line and column, in JSON too, and runs nothing", async () => {
+  it("validate reports every problem with line and column, in JSON too, and runs nothing", async () => {
     const project = openFolder();
     const path = project.workflow(
       "map:\n  input: x\n  agent_template:\n    - shell: echo ${nope}\n      tiemout: 3s\nrduce: []\n",

@@ -1,4 +1,4 @@
-/** Which items a map has, and how they are run: every key of the map section, seen by what its agents did. */
+/** The items of a workflow's map: every key of the map section, with its effect on the agents. */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
@@ -8,7 +8,7 @@ import { type ErrorJson, isAlive, type Summary } from "./workshop.ts";
 const SAY = "echo ${item.id} >> $L";
 const ONE_BY_ONE = { max_parallel: 1 };
 
-/** What the agents wrote, in order, one at a time. */
+/** The output of the agents, in order, one at a time. */
 async function idsOf(files: Record<string, string>, more: WorkflowYaml): Promise<string[]> {
   const project = openFolder(files);
   const result = await project.runWorkflow({ map: plainMap(SAY, { ...ONE_BY_ONE, ...more }) });
@@ -25,7 +25,7 @@ describe("input", () => {
     expect(await idsOf({ [input]: text }, { input })).toEqual(["a", "b"]);
   });
 
-  it("is what a command prints, in the folder of the job, with its environment and what setup captured", async () => {
+  it("is the output of a command, in the folder of the job, with its environment and what setup captured", async () => {
     const project = openFolder({ ...itemsJson("a", "b") });
     const workflow = {
       env: { WHICH: "items.json" },
@@ -36,7 +36,7 @@ describe("input", () => {
     expect(project.ledger).toEqual(["a", "b"]);
   });
 
-  it("is what setup has written, in the job's worktree", async () => {
+  it("is a file that setup has written, in the job's worktree", async () => {
     const project = openProject();
     const setup = [{ shell: `echo '[{"id":"made"}]' > items.json` }];
     const summary = await project.runJson({ setup, map: { ...plainMap(SAY), isolation: "worktree" } });
@@ -44,7 +44,7 @@ describe("input", () => {
     expect(project.ledger).toEqual(["made"]);
   });
 
-  it("that is not there fails the job once, with exit code 2; with the file, resume goes on after setup", async () => {
+  it("that is missing fails the job once, with exit code 2; with the file, resume continues after setup", async () => {
     const project = openFolder();
     const workflow = { setup: [{ shell: "echo setup >> $L" }], map: plainMap(SAY) };
     const result = await project.runWorkflow(workflow, ["--json"]);
@@ -57,7 +57,7 @@ describe("input", () => {
     expect(project.ledger).toEqual(["setup", "a"]);
   });
 
-  it("that is in the folder but not in the commit is told so", async () => {
+  it("that is in the folder but not in the commit is reported", async () => {
     const project = openProject();
     project.put("items.json", '[{"id":"a"}]');
     const { code, stderr } = await project.runWorkflow({ map: { ...plainMap(SAY), isolation: "worktree" } });
@@ -65,7 +65,7 @@ describe("input", () => {
     expect(stderr).toContain("The input items.json is not in the commit that the agents start from.");
   });
 
-  it("whose command fails is an error that says so, not an empty input", async () => {
+  it("whose command fails is an error, not an empty input", async () => {
     const project = openFolder();
     const input = { command: "echo no such table >&2; exit 4" };
     const { code, stderr } = await project.runWorkflow({ map: plainMap(SAY, { input }) });
@@ -74,7 +74,7 @@ describe("input", () => {
     expect(stderr).toContain("4");
   });
 
-  it("without items is a job with nothing to do, and reduce runs", async () => {
+  it("without items is a job without work, and reduce runs", async () => {
     const project = openFolder({ "items.json": "[]" });
     const reduce = [{ shell: "echo ${map.total} items >> $L" }];
     expect((await project.runWorkflow({ map: plainMap(SAY), reduce })).code).toBe(0);
@@ -108,7 +108,7 @@ describe("json_path", () => {
 });
 
 describe("id_field", () => {
-  it("is what an item is known by", async () => {
+  it("identifies an item", async () => {
     const project = openFolder({ "items.json": '[{"meta":{"key":"k1"}},{"meta":{"key":"k2"}}]' });
     await project.runJson({ map: plainMap("false", { id_field: "meta.key" }), error_policy: ONE_TRY });
     expect((await project.letters()).map(({ item_id }) => item_id).sort()).toEqual(["k1", "k2"]);
@@ -123,7 +123,7 @@ describe("id_field", () => {
     expect(result.stderr).toContain('"a"');
   });
 
-  it("is not needed: the content tells items apart, whatever their order", async () => {
+  it("is not needed: the content identifies items, in any order", async () => {
     const project = openFolder({ "items.json": '[{"n":1},{"n":2}]' });
     const map = { input: "items.json", isolation: "none", agent_template: [{ shell: "false" }] };
     await project.runJson({ map, error_policy: ONE_TRY });
@@ -158,7 +158,7 @@ describe("filter", () => {
     expect(project.ledger).toEqual([]);
   });
 
-  it("that cannot answer for a record is an error that names it, and no item runs", async () => {
+  it("that has no answer for a record is an error that names it, and no item runs", async () => {
     const project = openFolder(itemsJson({ id: "a", n: 9 }, { id: "b" }));
     const { code, stderr } = await project.runWorkflow({ map: plainMap(SAY, { filter: "item.n > 3" }) });
     expect(code).toBe(2);
@@ -193,7 +193,7 @@ describe("order and limits", () => {
     expect(await idsOf(files, more)).toEqual(ids);
   });
 
-  it("distinct drops whole items that repeat", async () => {
+  it("distinct drops repeated items", async () => {
     const project = openFolder({ "items.json": '[{"n":1},{"n":2},{"n":1}]' });
     const map = {
       input: "items.json",
@@ -206,7 +206,7 @@ describe("order and limits", () => {
 });
 
 describe("max_parallel", () => {
-  it("lets just so many agents work at a time", async () => {
+  it("is the number of concurrent agents", async () => {
     const project = openFolder(itemsJson("a", "b", "c", "d", "e"));
     const shell = `echo in >> $L; while [ ! -e ${project.path("open")} ]; do sleep 0.02; done; echo out >> $L`;
     const running = project.startWorkflow({ map: plainMap(shell, { max_parallel: 3 }) });
@@ -252,7 +252,7 @@ describe("isolation", () => {
     expect(existsSync(project.path("redrive/worktrees"))).toBe(false);
   });
 
-  it("worktree is the default, and a folder without a repository is told so before anything runs", async () => {
+  it("worktree is the default, and a folder without a repository is reported before anything runs", async () => {
     const project = openFolder(itemsJson("a"));
     const { isolation: _, ...map } = plainMap(SAY);
     const { code, stderr } = await project.runWorkflow({ setup: [{ shell: "echo setup >> $L" }], map });

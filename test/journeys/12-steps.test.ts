@@ -1,4 +1,4 @@
-/** Every option of a step means the same in setup, map and reduce: each is used in all three and seen by its effect. */
+/** Every option of a step means the same in setup, map and reduce: each is used in all three. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ const PHASES = ["setup", "map", "reduce"] as const;
 type Phase = (typeof PHASES)[number];
 type Step = Readonly<Record<string, unknown>>;
 
-/** The steps in all three phases, over one item, with one try. */
+/** Puts the steps into all three phases, with one item and one attempt. */
 function everywhere(steps: (phase: Phase) => readonly Step[], map: WorkflowYaml = {}): WorkflowYaml {
   return {
     setup: steps("setup"),
@@ -33,7 +33,7 @@ function everywhere(steps: (phase: Phase) => readonly Step[], map: WorkflowYaml 
 const ITEM = itemsJson("a");
 /** One line for each phase. */
 const inAll = (line: string) => PHASES.map((phase) => `${phase} ${line}`);
-/** Goes on although the step failed, and notes what the failure was. */
+/** Continues although the step failed, and writes down the failure. */
 const letThrough = (note: string) => ({ steps: [{ shell: note }], max_attempts: 0, fail_workflow: false });
 
 async function run(project: Project, workflow: WorkflowYaml): Promise<readonly string[]> {
@@ -43,7 +43,7 @@ async function run(project: Project, workflow: WorkflowYaml): Promise<readonly s
 }
 
 describe("in every phase", () => {
-  it("env of a step is there, before that of the workflow", async () => {
+  it("env of a step takes precedence over that of the workflow", async () => {
     const say = (phase: Phase) => [
       { shell: `echo ${phase} $OF_STEP $OF_FLOW >> $L`, env: { OF_STEP: `for-${phase}`, OF_FLOW: "mine" } },
       { shell: `echo ${phase} "$OF_STEP" $OF_FLOW >> $L` },
@@ -52,7 +52,7 @@ describe("in every phase", () => {
     expect(ledger).toEqual(PHASES.flatMap((phase) => [`${phase} for-${phase} mine`, `${phase}  all`]));
   });
 
-  it("working_dir is where the step runs, and it cannot lead out", async () => {
+  it("working_dir is where the step runs, and it cannot leave the folder", async () => {
     const project = openFolder({ ...ITEM, "deep/er/x.txt": "" });
     const steps = (phase: Phase) => [
       { shell: `echo ${phase} $(ls) >> $L`, working_dir: "deep/er" },
@@ -76,7 +76,7 @@ describe("in every phase", () => {
     expect(await run(openFolder(ITEM), everywhere(steps))).toEqual(inAll("yes"));
   });
 
-  it("capture keeps the output as text, JSON, lines, number or truth for later steps", async () => {
+  it("capture keeps the output as text, JSON, lines, number or boolean for later steps", async () => {
     const captures = [
       { shell: "echo '  text  '", capture: "text" },
       { shell: `echo '{"a":[1,{"b":"deep"}]}'`, capture: "json", capture_format: "json" },
@@ -95,7 +95,7 @@ describe("in every phase", () => {
     expect(ledger.map((line) => line.replace(/ +/g, " "))).toEqual(inAll("text deep two 42 true"));
   });
 
-  it("output that does not fit its capture_format fails the step", async () => {
+  it("output that does not match its capture_format fails the step", async () => {
     const steps = (phase: Phase) => [
       {
         shell: "echo many",
@@ -169,7 +169,7 @@ describe("in every phase", () => {
     );
   });
 
-  it("retry tries the step just so often", async () => {
+  it("retry is the number of attempts of a step", async () => {
     const retry = { max_attempts: 3, backoff: "fixed", initial_delay: "1ms" };
     const steps = (phase: Phase) => [
       { shell: `echo ${phase} x >> $L; test $(grep -c ${phase} $L) -ge 3`, retry },
@@ -199,7 +199,7 @@ describe("in every phase", () => {
     await until("no grandchild is left", () => !pids.some(isAlive));
   });
 
-  it("validate asks for completeness, and on_incomplete helps until the threshold is reached", async () => {
+  it("validate asks for a score, and on_incomplete helps until the threshold is reached", async () => {
     const steps = (phase: Phase) => [
       {
         shell: `echo 1 > ${phase}.done`,
@@ -220,7 +220,7 @@ describe("in every phase", () => {
     expect(await run(openFolder(ITEM), everywhere(steps))).toEqual(inAll("40 part 1"));
   });
 
-  it("validate below its threshold fails the step, and the letter says what is missing", async () => {
+  it("validate below its threshold fails the step, and the letter has the gaps", async () => {
     const project = openFolder(ITEM);
     const validate = { shell: `echo '{"score": 79, "missing": ["the tests"]}'`, threshold: 80 };
     await project.runWorkflow({ map: plainMap([{ shell: "true", validate }]), error_policy: ONE_TRY });
@@ -279,7 +279,7 @@ describe("in every phase", () => {
     );
   });
 
-  it("output_file has what the step printed", async () => {
+  it("output_file has the output of the step", async () => {
     const project = openFolder(ITEM);
     const steps = (phase: Phase) => [
       { shell: `echo of ${phase}; echo not this >&2`, output_file: `${phase}.out` },
@@ -346,7 +346,7 @@ describe("commit_required", () => {
     expect(stderr).toContain("made no commit, and commit_required is set");
   });
 
-  it("without a repository is a mistake that is told, not ignored", async () => {
+  it("without a repository is an error", async () => {
     const project = openFolder(ITEM);
     const { code, stderr } = await project.runWorkflow({
       map: plainMap([{ shell: "echo x >> $L", commit_required: true }]),
@@ -359,7 +359,7 @@ describe("commit_required", () => {
 });
 
 describe("the data of an item", () => {
-  it("reaches a shell as one word, whatever it holds; raw opts out", async () => {
+  it("is one word for the shell, whatever it contains; raw opts out", async () => {
     const evil = `x'; touch hacked; echo "$(touch hacked2)" \`touch hacked3\` $HOME`;
     const project = openFolder(itemsJson({ id: "a", text: evil, cmd: "echo run >> $L" }));
     const steps = [
@@ -382,7 +382,7 @@ describe("the data of an item", () => {
     ]);
   });
 
-  it("that a template names and an item lacks is a failure of that item alone", async () => {
+  it("that lacks a field of a template fails only that item", async () => {
     const project = openFolder(itemsJson({ id: "a", n: 1 }, { id: "b" }));
     const result = await project.runWorkflow({
       map: plainMap("echo ${item.n} >> $L"),

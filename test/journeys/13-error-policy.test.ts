@@ -1,4 +1,4 @@
-/** The error_policy of a workflow: for each of its options a run in which its effect can be seen. */
+/** The error_policy of a workflow: a run for each of its options. */
 import { rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
@@ -17,7 +17,7 @@ const ONE_BY_ONE = { max_parallel: 1 };
 const attempts = (max_attempts: number) => ({ max_attempts, ...AT_ONCE });
 const numbers = (count: number) => itemsJson(...upTo(count).map((n) => ({ id: `n${n}`, n })));
 
-/** One after the other, each noted in the ledger. */
+/** One item after the other, each written to the ledger. */
 function policyFlow(shell: string, error_policy: WorkflowYaml, map: WorkflowYaml = ONE_BY_ONE): WorkflowYaml {
   return { map: plainMap(`echo \${item.id} >> $L; ${shell}`, map), error_policy };
 }
@@ -25,7 +25,7 @@ function policyFlow(shell: string, error_policy: WorkflowYaml, map: WorkflowYaml
 const summaryOf = (project: Project, job: Summary) => project.json<Summary>("status", job.job_id);
 
 describe("retry_config", () => {
-  it.each([1, 2, 5])("max_attempts %i means as many tries, the first one too", async (count) => {
+  it.each([1, 2, 5])("max_attempts %i means that many tries, including the first", async (count) => {
     const project = openFolder(numbers(1));
     const summary = await project.runJson(policyFlow("false", { retry_config: attempts(count) }));
     expect(summary).toMatchObject({ dead: 1, attempts: count });
@@ -35,7 +35,7 @@ describe("retry_config", () => {
     expect(letter.reason).toBe(`out of retries (${count} of ${count} attempts used)`);
   });
 
-  it("is 3 attempts when nothing is said, and `retry` of the workflow is its default", async () => {
+  it("is 3 attempts by default, and `retry` of the workflow is its default", async () => {
     const project = openFolder(numbers(1));
     const workflow = policyFlow("false", {});
     expect(await project.runJson({ ...workflow, retry: { ...AT_ONCE } })).toMatchObject({ attempts: 3 });
@@ -79,7 +79,7 @@ describe("retry_config", () => {
     ]);
   });
 
-  it("each try in worktrees begins from a clean one", async () => {
+  it("each attempt in a worktree starts from a clean one", async () => {
     const project = openProject(numbers(1));
     const shell =
       "ls >> $L; touch rubbish; git add rubbish; git commit -qm rubbish; touch more; [ $REDRIVE_ATTEMPT = 3 ]";
@@ -97,7 +97,7 @@ describe("retry_config", () => {
 describe("on_item_failure", () => {
   const FAIL_TWO = "[ ${item.n} != 2 ]";
 
-  it("dlq keeps the item as a letter, and the others go on", async () => {
+  it("dlq keeps the item as a letter, and the others continue", async () => {
     const project = openFolder(numbers(3));
     const policy = { on_item_failure: "dlq", retry_config: attempts(1) };
     const result = await project.runWorkflow(policyFlow(FAIL_TWO, policy));
@@ -113,7 +113,7 @@ describe("on_item_failure", () => {
     expect(summary).toMatchObject({ dead: 1, attempts: 3 });
   });
 
-  it("skip leaves no letter, and reduce is told how many", async () => {
+  it("skip leaves no letter, and reduce gets the number", async () => {
     const project = openFolder(numbers(3));
     const workflow = policyFlow(FAIL_TWO, { on_item_failure: "skip", retry_config: attempts(1) });
     const reduce = [{ shell: "echo ${map.successful} ${map.failed} ${map.skipped} >> $L" }];
@@ -124,7 +124,7 @@ describe("on_item_failure", () => {
     expect(await project.letters()).toEqual([]);
   });
 
-  it("stop ends the job, the untouched items stay ready, and reduce does not run", async () => {
+  it("stop ends the job, untouched items stay ready, and reduce does not run", async () => {
     const project = openFolder(numbers(4));
     const workflow = policyFlow(FAIL_TWO, { on_item_failure: "stop", retry_config: attempts(1) });
     const result = await project.runWorkflow({ ...workflow, reduce: [{ shell: "echo reduce >> $L" }] }, [
@@ -142,7 +142,7 @@ describe("on_item_failure", () => {
       retry_config: attempts(tries),
     });
 
-    it("is told the failure; success means handled, and no letter is left", async () => {
+    it("gets the failure; success means handled, and no letter is left", async () => {
       const project = openFolder(numbers(1));
       const shell = "echo ${item.id} ${error.exit_code} ${error.type} ${item.n} >> $L";
       const result = await project.runWorkflow(policyFlow("exit 9", custom(shell)), ["--json"]);
@@ -151,7 +151,7 @@ describe("on_item_failure", () => {
       expect(project.ledger).toEqual(["n1", "n1 9 CommandFailed 1"]);
     });
 
-    it("exit code 75 means once more", async () => {
+    it("exit code 75 means one more attempt", async () => {
       const project = openFolder(numbers(1));
       const handler = "echo handler >> $L; touch mended; exit 75";
       const summary = await project.runJson(policyFlow("test -e mended", custom(handler)));
@@ -159,7 +159,7 @@ describe("on_item_failure", () => {
       expect(project.ledger).toEqual(["n1", "handler", "n1"]);
     });
 
-    it("any other failure means a letter, and it is asked only when the attempts are spent", async () => {
+    it("any other failure means a letter, and it is called only when the attempts are used up", async () => {
       const project = openFolder(numbers(1));
       const summary = await project.runJson(policyFlow("false", custom("echo handler >> $L; exit 1", 2)));
       expect(summary).toMatchObject({ dead: 1, attempts: 2 });
@@ -177,7 +177,7 @@ describe("thresholds", () => {
     expect(result.json<Summary>()).toMatchObject({ status: "stopped", succeeded: 1, dead: 1, remaining: 3 });
   });
 
-  it("max_failures stops when so many have died; what was not touched goes on with resume", async () => {
+  it("max_failures stops when that many have died; untouched items continue with resume", async () => {
     const project = openFolder(numbers(6));
     const shell = "test -e mended";
     const stopped = await project.runJson(policyFlow(shell, { max_failures: 2, retry_config: attempts(1) }));
@@ -191,7 +191,7 @@ describe("thresholds", () => {
     });
   });
 
-  it("failure_threshold stops by the share of dead ones, from ten finished on", async () => {
+  it("failure_threshold stops by the share of dead items, from ten finished on", async () => {
     const project = openFolder(numbers(14));
     const policy = { failure_threshold: 0.3, retry_config: attempts(1) };
     const result = await project.runWorkflow(policyFlow("[ $(expr ${item.n} % 2) = 1 ]", policy));
@@ -200,7 +200,7 @@ describe("thresholds", () => {
     expect(result.stderr).toContain("4 remain");
   });
 
-  it("failure_threshold lets a job go on that stays below it", async () => {
+  it("failure_threshold continues a job that stays below it", async () => {
     const project = openFolder(numbers(14));
     const policy = { failure_threshold: 0.5, retry_config: attempts(1) };
     const result = await project.runWorkflow(policyFlow("[ $(expr ${item.n} % 2) = 1 ]", policy), ["--json"]);

@@ -1,4 +1,4 @@
-/** What steps know and what nobody may see: environment, captured values, results of the map, and secrets. */
+/** Environment, captured values, results of the map, and secrets. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ async function run(project: Project, workflow: Record<string, unknown>): Promise
 }
 
 describe("the environment of a workflow", () => {
-  it("is there in every phase and in each handler, with its variables filled in", async () => {
+  it("is set in every phase and in each handler, with its variables filled in", async () => {
     const project = openFolder(ITEM);
     const say = (where: string) => ({ shell: `echo ${where} $GREETING \${env.GREETING} >> $L` });
     const ledger = await run(project, {
@@ -36,7 +36,7 @@ describe("the environment of a workflow", () => {
     ]);
   });
 
-  it("comes from env_files too, and what the workflow says itself wins", async () => {
+  it("comes from env_files too, and the workflow's own values take precedence", async () => {
     const project = openFolder({ ...ITEM, "one.env": "A=1\nB='two words'\nC=file\n", "two.env": "A=2\n" });
     const say = { shell: 'echo "$A $B $C" >> $L' };
     const ledger = await run(project, {
@@ -49,7 +49,7 @@ describe("the environment of a workflow", () => {
     expect(ledger).toEqual(["2 two words flow", "2 two words flow", "2 two words flow"]);
   });
 
-  it("from a file that is not there is an error, and nothing runs", async () => {
+  it("from a missing file is an error, and nothing runs", async () => {
     const project = openFolder(ITEM);
     const { code, stderr } = await project.runWorkflow({
       env_files: "no.env",
@@ -80,7 +80,7 @@ describe("captured values", () => {
 });
 
 describe("the results of the map", () => {
-  it("are ${map.*} and a file with an entry for each item, dead ones too", async () => {
+  it("are ${map.*} and a file with an entry for each item, even dead ones", async () => {
     const project = openFolder(itemsJson("a", "b", "c"));
     const map = plainMap([
       { shell: "echo out of ${item.id}; [ ${item.id} != b ] || { echo why >&2; exit 3; }", capture: "said" },
@@ -98,12 +98,16 @@ describe("the results of the map", () => {
     expect(entries).toHaveLength(3);
     expect(entries).toContainEqual({
       item_id: "a",
+      item: expect.objectContaining({ id: "a" }) as object,
       status: "success",
       success: true,
-      result: { said: "out of a" },
+      output: "out of a",
+      result: { said: "out of a", output: "out of a" },
     });
     expect(entries.find(({ item_id }) => item_id === "b")).toMatchObject({
+      item: { id: "b" },
       status: "failed",
+      output: "out of b\n",
       signature: expect.any(String),
     });
     expect(JSON.parse(project.get("inline.json"))).toEqual(entries);
@@ -168,7 +172,7 @@ describe("a secret", () => {
     expect(filesWith(project.path("redrive"), SECRET)).toEqual([]);
   });
 
-  it("that an agent captures is masked in the results, and in those that reduce is given", async () => {
+  it("that an agent captures is masked in the results, and in those that reduce gets", async () => {
     const project = openFolder({ ...ITEM, ".env": `API_TOKEN=${SECRET}\n` });
     const result = await project.runWorkflow(
       {
@@ -184,7 +188,7 @@ describe("a secret", () => {
     expect(filesWith(project.path("redrive"), SECRET)).toEqual([]);
   });
 
-  it("that setup captures is stored without it, and whole again for the steps, also after a resume", async () => {
+  it("that setup captures is stored masked, and complete again for the steps, even after a resume", async () => {
     const project = openFolder({ ...ITEM, ".env": `API_TOKEN=${SECRET}\n` });
     const say = (where: string) => ({ shell: `echo ${where} \${setup.t.inner[0]} >> $L` });
     const result = await project.runWorkflow({
@@ -201,7 +205,7 @@ describe("a secret", () => {
     expect(filesWith(project.path("redrive"), SECRET)).toEqual([]);
   });
 
-  it("that a dry run would show is masked", async () => {
+  it("in a dry run is masked", async () => {
     const project = openFolder({ ...ITEM, ".env": `API_TOKEN=${SECRET}\n` });
     const workflow = {
       secrets: ["API_TOKEN"],

@@ -1,4 +1,4 @@
-/** Agents in worktrees, each a scripted one on PATH: what they answer, what they cost, and every way in which they go wrong. */
+/** Agents in worktrees, each a script on the PATH: their results, costs and failures. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -36,7 +36,7 @@ const keepResults = (project: Project) => ({
   reduce: [{ shell: `cp \${map.results_file} ${project.path("results.json")}` }],
 });
 
-/** Every path that a letter names leads to something. */
+/** Checks that every path in a letter exists. */
 function follow(letter: AgentLetterJson) {
   const failure = letter.failure_history.at(-1);
   const place = letter.worktree_artifacts;
@@ -46,7 +46,7 @@ function follow(letter: AgentLetterJson) {
 }
 
 describe("claude:", () => {
-  it("runs the agent in print mode, merges its commit, and records what it used with the result", async () => {
+  it("runs the agent in print mode, merges its commit, and records its use with the result", async () => {
     const project = acting("note-arguments commit");
     const summary = await project.runJson({
       ...flow({ ...COMMITS, capture: "answer" }),
@@ -77,7 +77,7 @@ describe("claude:", () => {
     ]);
   });
 
-  it("that fails a few times is tried again, each time in a clean worktree", async () => {
+  it("that fails a few times is retried, each time in a clean worktree", async () => {
     const project = openProject(itemsJson("i1"));
     const step = { ...CLAUDE, env: { FAKE_AGENT: "commit" } };
     const workflow = {
@@ -88,7 +88,7 @@ describe("claude:", () => {
     expect(existsSync(join(project.top, "rubbish"))).toBe(false);
   });
 
-  it("that tells of an error leaves a letter with its JSON log, although it exits with 0", async () => {
+  it("that reports an error leaves a letter with its JSON log, although it exits with 0", async () => {
     const project = acting("error-result");
     expect(await project.runJson(flow())).toMatchObject({ dead: 1 });
     const { failure, log } = follow(await project.onlyLetter());
@@ -119,7 +119,7 @@ describe("claude:", () => {
     expect(project.userSide).toEqual(before);
   });
 
-  it("that prints 50 MB is no trouble: all of it is in the log, and the letter has its end", async () => {
+  it("that prints 50 MB has all of it in the log, and the end in the letter", async () => {
     const project = acting("print-megabytes:50");
     const shell = "claude; echo the very end; exit 3";
     expect(await project.runJson(flow({ shell, env: CLAUDE.env }))).toMatchObject({ dead: 1 });
@@ -130,7 +130,7 @@ describe("claude:", () => {
     expect(await project.check()).toBe(SOUND);
   });
 
-  it("that prints a secret into its JSON log does not give it away", async () => {
+  it("that prints a secret into its JSON log does not reveal it", async () => {
     const project = acting("print-secret");
     const options = { ...project.here, env: { ...project.here.env, API_TOKEN: "t0ken-value" } };
     const workflow = { secrets: ["API_TOKEN"], ...flow(), ...keepResults(project) };
@@ -151,7 +151,7 @@ describe("claude:", () => {
 });
 
 describe("agent:", () => {
-  it("runs any other command the same way, the prompt as its standard input, without a shell", async () => {
+  it("runs any other command in the same way, with the prompt on stdin, without a shell", async () => {
     const project = openProject(itemsJson({ id: "i1", text: "it's; $HOME" }));
     const agent = { command: ["tee", "heard.txt"], prompt: "say ${item.text}" };
     await project.runJson({ map: mapOver([{ agent, output_file: "said.txt" }]) });
@@ -167,7 +167,7 @@ describe("agent:", () => {
 });
 
 describe("a merge conflict", () => {
-  /** Both change the same line; the second to end conflicts. */
+  /** Both change the same line; the one that ends last conflicts. */
   const clash = (project: Project) => ({
     map: mapOver(
       [
@@ -204,7 +204,7 @@ describe("a merge conflict", () => {
     expect(project.git("status", "--porcelain")).toBe("");
   });
 
-  it("is not cleaned away, and goes well when it is run again on top of the other", async () => {
+  it("is not cleaned up, and succeeds when it runs again on top of the other", async () => {
     const project = openProject({ ...itemsJson("i1", "i2"), "same.txt": "before\n" });
     const { job_id } = await project.runJson(clash(project));
     const { worktree_artifacts: place, item_id: loser } = await project.onlyLetter();

@@ -1,4 +1,4 @@
-/** The letters that agents leave: everything in them is filled and true, and what is run again is the item's own work. */
+/** The letters of agents: all fields are filled and correct, and a retry runs the item's own work. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ const FAILING = [
 const TWICE = { retry_config: { max_attempts: 2, backoff: "fixed", initial_delay: "1ms" } };
 
 describe("the letter of an agent", () => {
-  it("pitfall 24: says which step failed, how, and where everything is: each path leads to the file", async () => {
+  it("pitfall 24: names the failed step, its failure, and every file by its path", async () => {
     const project = openProject(itemsJson({ id: "it/em 1", deep: [1, { x: "y" }] }));
     const before = Date.now();
     const { job_id } = await project.runJson({ map: mapOver(FAILING), error_policy: TWICE });
@@ -89,7 +89,7 @@ describe("the letter of an agent", () => {
     expect((await project.do("dlq", "inspect", "a", "--json")).json()).toMatchObject(letter);
   });
 
-  it("shares a group with those that failed the same way, whatever their item and worktree", async () => {
+  it("shares a group with those that failed in the same way, whatever their item and worktree", async () => {
     const project = openProject(itemsJson("part-1", "part-2", "part-3"));
     const summary = await project.runJson({ map: mapOver(FAILING), error_policy: ONE_TRY });
     expect(summary.groups).toHaveLength(1);
@@ -99,7 +99,7 @@ describe("the letter of an agent", () => {
   });
 });
 
-/** Fails until the fix is there. */
+/** Fails until the fix exists. */
 const untilFixed = (project: Project) => ({
   map: mapOver([
     { shell: `echo "run \${item.id}" >> $L; echo half > half.txt; test -e ${project.path("fixed")}` },
@@ -140,7 +140,7 @@ describe("redrive dlq retry", () => {
     expect(await project.check()).toBe(SOUND);
   });
 
-  it("that fails again is the same letter with a longer history and a worktree that is there", async () => {
+  it("that fails again is the same letter with a longer history and an existing worktree", async () => {
     const project = openProject(itemsJson("a"));
     const { job_id } = await project.runJson(untilFixed(project));
     expect(await retry(project, job_id)).toMatchObject({ succeeded: 0, failed: 1 });
@@ -158,7 +158,7 @@ describe("redrive dlq retry", () => {
     expect(await project.worktrees()).toEqual([]);
   });
 
-  it("takes only the items that are named", async () => {
+  it("retries only the named items", async () => {
     const project = openProject(itemsJson("a", "b"));
     const { job_id } = await project.runJson(untilFixed(project));
     project.write("fixed", "");
@@ -177,7 +177,7 @@ describe("redrive dlq retry", () => {
 });
 
 describe("worktrees", () => {
-  it("one that a letter needs is left by clean and named; --force takes it", async () => {
+  it("that a letter needs are kept by clean and named; --force removes them", async () => {
     const project = openProject(itemsJson("a"));
     await project.runJson({ map: mapOver(FAILING), error_policy: ONE_TRY });
     const path = (await project.onlyLetter()).worktree_artifacts?.worktree_path ?? "";
@@ -193,7 +193,7 @@ describe("worktrees", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it("are used again: ten agents one after the other need no more than two", async () => {
+  it("are reused: ten agents one after the other need no more than two", async () => {
     const project = openProject(itemsJson(...upTo(10).map((n) => `i${n}`)));
     const shell = "pwd >> $L; touch ${item.id}.txt";
     await project.runJson({ map: mapOver(shell, { max_parallel: 1 }) });
@@ -201,7 +201,7 @@ describe("worktrees", () => {
     expect(readdirSync(project.top).filter((name) => name.endsWith(".txt"))).toHaveLength(10);
   });
 
-  it("show nothing of one item to the next, but what the workflow keeps", async () => {
+  it("show nothing of one item to the next, except what the workflow keeps", async () => {
     const project = openProject({ ...itemsJson("a", "b", "c"), ".gitignore": "*.cache\nkept/\n" });
     const shell =
       'ls -A | tr "\\n" " " >> $L; ls kept 2>/dev/null | tr "\\n" " " >> $L; echo >> $L; touch x.cache; mkdir -p kept; touch kept/${item.id}';

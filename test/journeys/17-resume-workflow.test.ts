@@ -1,4 +1,7 @@
-/** Workflows that were broken off: by kill -9 in each phase, by Ctrl-C, by a failing step. Resume goes on, and repeats nothing. */
+/**
+ * Interrupted workflows: by kill -9 in each phase, by Ctrl-C, by a failing step. Resume continues and repeats
+ * nothing.
+ */
 import { rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
@@ -16,7 +19,7 @@ import { type ErrorJson, isAlive, SOUND, type Summary } from "./workshop.ts";
 
 const NAMES = ["a", "b", "c", "d"];
 
-/** Notes that it is there, and goes on when the gate of that name is open. */
+/** Writes down that it runs, and continues when the gate of that name is open. */
 const gated = (project: Project, name: string) =>
   `echo "${name} $$" >> $L; while [ ! -e ${project.path(`open-${name}`)} ]; do sleep 0.02; done`;
 
@@ -52,7 +55,7 @@ const has = (project: Project, word: string) => project.ledger.some((line) => li
 const times = (project: Project, word: string) =>
   project.ledger.filter((line) => line.startsWith(word)).length;
 
-/** Runs until the gate of that name is reached, then kills the runner as a power cut would. */
+/** Runs until the gate of that name is reached, then kills the runner like a power failure. */
 async function killedAt(project: Project, name: string): Promise<void> {
   const running = project.start(["run", project.path("workflow.yml")], { ...project.here, stdin: "" });
   await running.until(`the gate ${name}`, () => has(project, `${name} `));
@@ -77,7 +80,7 @@ function expectAllDone(project: Project): void {
 }
 
 describe("after kill -9, redrive resume in the repository", () => {
-  it("in setup: goes on at the step that was broken off, with what was captured before", async () => {
+  it("in setup: continues at the interrupted step, with what was captured before", async () => {
     const project = openProject(itemsJson(...NAMES));
     project.workflow(wholeLife(project));
     for (const gate of ["map", "reduce-2"]) open(project, gate);
@@ -115,7 +118,7 @@ describe("after kill -9, redrive resume in the repository", () => {
     expect(await project.check()).toBe(SOUND);
   });
 
-  it("in reduce: goes on at the step that was broken off, and no item runs again", async () => {
+  it("in reduce: continues at the interrupted step, and no item runs again", async () => {
     const project = openProject(itemsJson(...NAMES));
     project.workflow(wholeLife(project));
     for (const gate of ["setup-2", "map"]) open(project, gate);
@@ -129,7 +132,7 @@ describe("after kill -9, redrive resume in the repository", () => {
     expectAllDone(project);
   });
 
-  it("does not depend on the input any more: items are known by content, and those are kept", async () => {
+  it("does not depend on the input any more: items are known by content, and are stored", async () => {
     const project = openProject(itemsJson(...NAMES));
     project.workflow(wholeLife(project));
     for (const gate of ["setup-2", "reduce-2"]) open(project, gate);
@@ -166,7 +169,7 @@ describe("Ctrl-C", () => {
 });
 
 describe("Ctrl-C elsewhere", () => {
-  it("answers in one JSON document, and nothing is spent", async () => {
+  it("prints one JSON document, and counts no attempt", async () => {
     const project = openFolder(itemsJson("a"));
     const running = project.startWorkflow({ map: plainMap("echo x >> $L; exec sleep 300") }, ["--json"]);
     await project.untilLedger("it runs", (lines) => lines.length === 1);
@@ -189,7 +192,7 @@ describe("Ctrl-C elsewhere", () => {
     expect((await project.do("resume", "--json")).json<Summary>()).toMatchObject({ total: 1, succeeded: 1 });
   });
 
-  it("in a custom handler ends it, and it is asked again when the job goes on", async () => {
+  it("in a custom handler ends it, and it is called again when the job continues", async () => {
     const project = openFolder(itemsJson("a"));
     const shell = `echo $$ >> $L; [ -e ${project.path("open")} ] || sleep 300`;
     const policy = { ...ONE_TRY, on_item_failure: { custom: [{ shell }] } };
@@ -207,7 +210,7 @@ describe("Ctrl-C elsewhere", () => {
   });
 });
 
-describe("a job that another process is at", () => {
+describe("a job that another process runs", () => {
   it.each(["setup", "map", "reduce"])(
     "in %s runs, and a second process is turned away with exit code 5",
     async (phase) => {
@@ -231,7 +234,7 @@ describe("a job that another process is at", () => {
 });
 
 describe("a phase that failed", () => {
-  it("goes on at its failed step when the cause is mended", async () => {
+  it("continues at its failed step when the cause is corrected", async () => {
     const project = openFolder(itemsJson("a"));
     const result = await project.runWorkflow({
       map: plainMap("echo map >> $L"),
@@ -294,7 +297,7 @@ describe("letters and resume", () => {
     expect(project.ledger.filter((line) => line === "a")).toHaveLength(1);
   });
 
-  it("--no-dlq leaves them where they are", async () => {
+  it("--no-dlq leaves them", async () => {
     const project = openFolder(itemsJson("a", "b"));
     const { job_id } = await project.runJson(failing);
     project.put("mended", "");
@@ -303,7 +306,7 @@ describe("letters and resume", () => {
     expect(await project.letters()).toHaveLength(1);
   });
 
-  it("those that need a person stay", async () => {
+  it("those that need manual review stay", async () => {
     const project = openFolder(itemsJson("a", "b"));
     const validate = { shell: "test -e mended" };
     const { job_id } = await project.runJson({
@@ -340,7 +343,7 @@ describe("a workflow that has changed", () => {
     expect(project.ledger).toEqual(before);
   });
 
-  it("goes on with --accept-changes, as it says now; what is done stays done", async () => {
+  it("continues with --accept-changes, with the new steps; done items stay done", async () => {
     const project = openFolder(itemsJson("a", "b", "c"));
     await project.runJson(flow("old"));
     project.put("mended", "");
@@ -349,7 +352,7 @@ describe("a workflow that has changed", () => {
     expect([...project.ledger].sort()).toEqual(["new b", "new c", "old a", "old b"]);
   });
 
-  it("is not needed: the job has its own copy of a file that is gone", async () => {
+  it("is not needed: the job has its own copy of a missing file", async () => {
     const project = openFolder(itemsJson("a", "b", "c"));
     await project.runJson(flow("old"));
     project.put("mended", "");

@@ -1,4 +1,6 @@
-/** Repositories as users have them: dirty, detached, bare, in the middle of something, with hooks and submodules. */
+/**
+ * Repositories in unusual states: dirty, detached, bare, in the middle of an operation, with hooks and submodules.
+ */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -10,7 +12,7 @@ const WRITE = "echo ${item.id} > ${item.id}.txt";
 const flow = { map: mapOver(WRITE), error_policy: ONE_TRY };
 
 describe("a dirty checkout", () => {
-  it("is told, not seen by agents, and left as it is; the merge goes well when nothing is in the way", async () => {
+  it("is reported, not visible to agents, and unchanged; the merge succeeds if nothing is in the way", async () => {
     const project = openProject({ ...NAMES, "notes.txt": "old\n" });
     project.put("notes.txt", "mine\n");
     project.put("untracked.txt", "mine\n");
@@ -26,7 +28,7 @@ describe("a dirty checkout", () => {
     expect(lines(project.git("status", "--porcelain"))).toHaveLength(2);
   });
 
-  it("that is in the way of the merge is left alone, and the branch with the work is named", async () => {
+  it("that is in the way of the merge is unchanged, and the branch with the work is named", async () => {
     const project = openProject({ ...NAMES, "a.txt": "old\n" });
     project.put("a.txt", "mine\n");
     const before = project.userSide;
@@ -41,7 +43,7 @@ describe("a dirty checkout", () => {
 });
 
 describe("a detached HEAD", () => {
-  it("is where agents start from; the branch is left for the user to merge", async () => {
+  it("is where agents start; the branch is left for the user to merge", async () => {
     const project = openProject(NAMES);
     project.git("checkout", "-q", "--detach");
     const head = project.git("rev-parse", "HEAD");
@@ -100,7 +102,7 @@ describe("a folder without a usable repository", () => {
 });
 
 describe("a hook that rejects", () => {
-  it("an agent's own commit fails its step, and the letter has the hook's words", async () => {
+  it("an agent's own commit fails its step, and the letter has the hook's message", async () => {
     const project = openProject(NAMES);
     project.hook("pre-commit", "if [ -e b.txt ]; then echo the hook says no >&2; exit 1; fi");
     const result = await project.runJson({
@@ -112,7 +114,7 @@ describe("a hook that rejects", () => {
     expect(project.get("a.txt")).toBe("a\n");
   });
 
-  it("the commit of what an agent left is a letter, and the work is in its worktree", async () => {
+  it("the commit of an agent's leftovers is a letter, and the work is in its worktree", async () => {
     const project = openProject(NAMES);
     project.hook("pre-commit", "if [ -e b.txt ]; then echo the hook says no >&2; exit 1; fi");
     expect(await project.runJson(flow)).toMatchObject({ succeeded: 1, dead: 1 });
@@ -139,7 +141,7 @@ describe("a hook that rejects", () => {
     },
   );
 
-  it("the final merge leaves the checkout as it was and the branch with the work", async () => {
+  it("the final merge leaves the checkout unchanged and the branch with the work", async () => {
     const project = openProject(NAMES);
     project.hook("pre-merge-commit", "echo no merges today >&2; exit 1");
     const before = project.userSide;
@@ -152,7 +154,7 @@ describe("a hook that rejects", () => {
 });
 
 describe("submodules", () => {
-  it("are told of, and there in an agent's worktree", async () => {
+  it("are reported, and exist in an agent's worktree", async () => {
     const library = openProject({ "lib.txt": "library\n" });
     const project = openProject(NAMES);
     project.write(".gitconfig", '[protocol "file"]\n\tallow = always\n'); // git refuses local ones else
@@ -170,8 +172,8 @@ describe("submodules", () => {
   });
 });
 
-describe("where the user is", () => {
-  it("in a folder of the repository, the steps run in that folder of the worktree, as in the dry run", async () => {
+describe("the user's folder", () => {
+  it("in a repository is the folder of the worktree in which the steps run, as in the dry run", async () => {
     const project = openProject({ "pkg/items.json": NAMES["items.json"] ?? "" });
     const cwd = join(project.top, "pkg");
     const path = project.workflow({ setup: [{ shell: "pwd >> $L" }], ...flow });
@@ -183,7 +185,7 @@ describe("where the user is", () => {
     expect(project.get("pkg/a.txt")).toBe("a\n");
   });
 
-  it("in a linked worktree, the work comes into the branch that is checked out there", async () => {
+  it("in a linked worktree gets the work in the branch that is checked out there", async () => {
     const project = openProject(NAMES);
     const linked = project.path("linked");
     project.git("worktree", "add", "-q", "-b", "feature", linked);
@@ -197,7 +199,7 @@ describe("where the user is", () => {
     expect(project.git("show", "feature:b.txt")).toBe("b");
   });
 
-  it("two runs in one repository at once do not disturb each other", async () => {
+  it("may be the same for two runs at once, which do not disturb each other", async () => {
     const project = openProject(itemsJson("a", "b", "c"));
     mkdirSync(project.path("two"));
     const one = project.workflow({

@@ -1,4 +1,4 @@
-/** What comes after the items of a workflow: reduce and merge, what they leave, and how a letter gets through them later. */
+/** The phases after the items of a workflow: reduce and merge, their results, and letters that succeed later. */
 import { describe, expect, it } from "vitest";
 import { itemsJson, mapOver, ONE_TRY, openProject, plainMap } from "./project.ts";
 import type { ErrorJson } from "./workshop.ts";
@@ -18,7 +18,7 @@ describe("the merge phase", () => {
 });
 
 describe("a phase whose changes a hook refuses", () => {
-  it("fails with the hook's words, and goes on when they were committed", async () => {
+  it("fails with the hook's message, and continues when they were committed", async () => {
     const project = openProject(NAMES);
     project.hook(
       "pre-commit",
@@ -46,7 +46,7 @@ describe("a letter that succeeds when it is retried", () => {
     error_policy: ONE_TRY,
   };
 
-  it("is told to be missing in reduce, and resume runs reduce again with it", async () => {
+  it("is reported as missing in reduce, and resume runs reduce again with it", async () => {
     const project = openProject(NAMES);
     const { job_id: job } = await project.runJson(LATER);
     expect(project.ledger).toEqual(["1 of 2"]);
@@ -59,7 +59,7 @@ describe("a letter that succeeds when it is retried", () => {
     expect(project.ledger).toEqual(["1 of 2", "2 of 2"]);
   });
 
-  it("is run by resume together with reduce, which the summary says", async () => {
+  it("is run by resume together with reduce, as the summary says", async () => {
     const project = openProject(NAMES);
     const run = await project.runWorkflow(LATER);
     const command = /redrive (resume \S+) +retry it, and finish the job/.exec(run.stderr)?.[1] ?? "";
@@ -69,8 +69,8 @@ describe("a letter that succeeds when it is retried", () => {
   });
 });
 
-describe("what a person sees", () => {
-  it("the output of a phase is there by its name", async () => {
+describe("the output of commands", () => {
+  it("has the output of a phase by its name", async () => {
     const project = openProject(NAMES);
     const { job_id: job } = await project.runJson({
       map: plainMap("true"),
@@ -83,7 +83,7 @@ describe("what a person sees", () => {
     expect([code, json<ErrorJson>().error.code]).toEqual([4, "log_not_found"]);
   });
 
-  it("a letter is found by its id although earlier runs have done items of that name", async () => {
+  it("finds a letter by its id although earlier runs have done items of that name", async () => {
     const project = openProject(NAMES);
     await project.runJson({ map: plainMap("true") });
     await project.runJson({ map: plainMap("test ${item.id} = a"), error_policy: ONE_TRY });
@@ -92,7 +92,7 @@ describe("what a person sees", () => {
     expect(stdout).toMatch(/^b\n/);
   });
 
-  it("a letter of an agent names its worktree, its branch and what was not committed", async () => {
+  it("names the worktree, the branch and the uncommitted changes of an agent's letter", async () => {
     const project = openProject(NAMES);
     await project.runJson({ map: mapOver("echo x > half.txt; test ${item.id} = a"), error_policy: ONE_TRY });
     const { worktree_artifacts: kept } = await project.onlyLetter();
@@ -106,13 +106,13 @@ describe("what a person sees", () => {
     ]);
   });
 
-  it("the commits that Redrive makes are named after the item, not after a hash", async () => {
+  it("names the commits of Redrive after the item, not after a hash", async () => {
     const project = openProject({ "list.txt": "src/a file.ts\n" });
     await project.runJson({ map: { input: "list.txt", agent_template: [{ shell: "echo x > out.txt" }] } });
     expect(project.subjects()).toContain("redrive: src/a file.ts");
   });
 
-  it("a dry run fills what it knows into the first commands, and leaves the rest as it is written", async () => {
+  it("fills known values into the first commands of a dry run, and leaves the rest as written", async () => {
     const project = openProject(NAMES);
     const { stdout } = await project.runWorkflow(
       {
@@ -126,7 +126,7 @@ describe("what a person sees", () => {
 });
 
 describe("a custom handler", () => {
-  it("sees every field of the error, also of one that has no exit code", async () => {
+  it("gets every field of the error, even without an exit code", async () => {
     const project = openProject(NAMES);
     const fields = "type step exit_code stdout stderr".split(" ").map((name) => `\${error.${name}}`);
     const summary = await project.runJson({

@@ -1,4 +1,4 @@
-/** What a workflow leaves behind when it has ended, and how a later redrive brings its work to the user as well. */
+/** What a workflow leaves when it has ended, and how a later redrive merges its work. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ import {
 
 const WORK = "echo ${item.id} > ${item.id}.txt; git add -A; git commit -qm ${item.id}";
 
-/** `b` fails, with a commit in its worktree, until the file `mended` is there. */
+/** `b` fails, with a commit in its worktree, until the file `mended` exists. */
 function workflow(project: Project): WorkflowYaml {
   const fail = `[ \${item.id} != b ] || [ -e ${project.path("mended")} ] || exit 3`;
   return { map: mapOver(`${WORK}; ${fail}`), error_policy: ONE_TRY };
@@ -45,7 +45,7 @@ describe("a workflow that has ended", () => {
     expect(project.gitIn(path, "log", "-1", "--format=%s")).toBe("b");
   });
 
-  it("keeps its branch when it was not to be merged", async () => {
+  it("keeps its branch if it was not to be merged", async () => {
     const project = openProject(itemsJson("a"));
     const { job_id } = await project.runJson(workflow(project), ["--merge", "never"]);
     expect(project.jobBranches).toEqual([`redrive/${job_id}`]);
@@ -80,7 +80,7 @@ describe("agents", () => {
 });
 
 describe("a redrive after the end", () => {
-  it("merges into the branch that the run started from, says so, and leaves nothing", async () => {
+  it("merges into the branch that the run started from, reports it, and leaves nothing", async () => {
     const project = openProject(itemsJson("a", "b"));
     const { job_id } = await project.runJson(workflow(project));
     project.write("mended", "");
@@ -104,7 +104,7 @@ describe("a redrive after the end", () => {
     expect(project.jobBranches).not.toContain(before);
   });
 
-  it("leaves the work in the job's branch when the run was not to be merged", async () => {
+  it("leaves the work in the job's branch if the run was not to be merged", async () => {
     const project = openProject(itemsJson("a", "b"));
     const { job_id } = await project.runJson(workflow(project), ["--merge", "never"]);
     const head = project.git("rev-parse", "HEAD");
@@ -115,7 +115,7 @@ describe("a redrive after the end", () => {
     expect(project.git("show", `redrive/${job_id}:b.txt`)).toBe("b");
   });
 
-  it("of a run that has not ended merges nothing yet", async () => {
+  it("of an unfinished run merges nothing yet", async () => {
     const project = openProject(itemsJson("a", "b"));
     const failing = { ...workflow(project), reduce: [{ shell: `[ -e ${project.path("ready")} ]` }] };
     expect((await project.runWorkflow(failing)).code).toBe(1);
@@ -133,7 +133,7 @@ describe("a redrive after the end", () => {
     expect(project.jobBranches).toEqual([]);
   });
 
-  it("works when the user has merged the branch by hand and removed it", async () => {
+  it("works if the user has merged the branch by hand and removed it", async () => {
     const project = openProject(itemsJson("a", "b"));
     const { job_id } = await project.runJson(workflow(project), ["--merge", "never"]);
     project.git("merge", "-q", "--no-ff", "--no-edit", `redrive/${job_id}`);

@@ -1,4 +1,4 @@
-/** Finding letters and understanding them: every word that selects, what is shown of them, and what is never touched. */
+/** Finds and shows letters: every option that selects, every output, and what is never changed. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,9 @@ import {
 
 const ids = (letters: readonly LetterJson[]) => letters.map((letter) => letter.item_id);
 
-/** The items whose size is a multiple of 3 cannot parse, those of 5 cannot connect; every attempt is in the ledger. */
+/**
+ * Items whose size is a multiple of 3 fail to parse, those of 5 fail to connect; every attempt is in the ledger.
+ */
 const SCRIPT =
   'echo "$REDRIVE_ITEM_ID" >> $L; n=$REDRIVE_ITEM_ID; ' +
   'if [ $((n % 3)) = 0 ]; then echo "Parse error near line $n" >&2; exit 4; fi; ' +
@@ -63,7 +65,7 @@ describe("letters are found", () => {
     expect(ids(await shop.letters("--state", "dead,discarded", "--attempts", "2"))).toEqual(["6", "3"]);
   });
 
-  it("as resolved when their work has succeeded in the end, with how", async () => {
+  it("as resolved when their work has succeeded, with the resolution", async () => {
     const shop = openWorkshop();
     await shop.map([{ id: "a" }], "test -e ready", ["--id-field", "id", "--retries", "0"]);
     shop.write("ready", "");
@@ -76,7 +78,7 @@ describe("letters are found", () => {
     expect(stdout).toMatch(/sent again by .* \(operation op-\w+\)\n.*#2 .* succeeded/);
   });
 
-  it("in the order that is asked for", async () => {
+  it("in the requested order", async () => {
     const shop = openWorkshop();
     await orders(shop);
     const sorted = async (order: string) => ids(await shop.letters("--sort", order));
@@ -88,7 +90,7 @@ describe("letters are found", () => {
     expect((await shop.run(["dlq", "list", "--sort", "size"])).code).toBe(2);
   });
 
-  it("a page at a time: the total is exact, and the command that is printed shows the next page", async () => {
+  it("page by page: the total is exact, and the printed command shows the next page", async () => {
     const shop = openWorkshop();
     await orders(shop);
     const filter = ["--filter", "item.size > 4"];
@@ -111,7 +113,7 @@ describe("letters are found", () => {
   });
 });
 
-/** What a person gets who copies the line into a shell. */
+/** What a person gets who pastes the line into a shell. */
 function shellOf(shop: Workshop, command: string): string {
   mkdirSync(shop.path("bin"), { recursive: true });
   chmodSync(shop.write("bin/redrive", `#!/bin/sh\nexec '${process.execPath}' '${CLI_PATH}' "$@"\n`), 0o755);
@@ -119,8 +121,8 @@ function shellOf(shop: Workshop, command: string): string {
   return execFileSync("sh", ["-c", command], { cwd: shop.home, env, encoding: "utf8" });
 }
 
-describe("what is shown of them", () => {
-  it("are the columns that are asked for; an unknown one is an error that lists them", async () => {
+describe("the output of a letter", () => {
+  it("has the requested columns; an unknown one is an error that lists them", async () => {
     const shop = openWorkshop();
     await orders(shop);
     const { stdout } = await shop.run(["dlq", "list", "--columns", "group,exit,item", "--limit", "1"]);
@@ -135,7 +137,7 @@ describe("what is shown of them", () => {
     expect(wrong.stderr).toContain("item, job, state, attempts, died, type, class, group");
   });
 
-  it("pitfall 24: the letter says which step failed, where the log is, and where the worktree is", async () => {
+  it("pitfall 24: names the failed step, the log and the worktree", async () => {
     const project = openProject({ "items.json": '[{"id":"a"}]' });
     await project.runJson({
       map: {
@@ -193,7 +195,7 @@ describe("what is shown of them", () => {
   });
 });
 
-describe("pitfall 17: a selection that makes no sense", () => {
+describe("pitfall 17: an invalid selection", () => {
   const WRONG = [
     ["--filter", "item.size >"],
     ["--filter", "itm.size > 3"],
@@ -209,7 +211,7 @@ describe("pitfall 17: a selection that makes no sense", () => {
     ["--older-than", "yesterday"],
     ["--search", ""],
   ] as const;
-  /** The other words are read by the same function; a few of each kind are enough for every command. */
+  /** The same function reads the other options; a few of each type are enough for every command. */
   const EVERYWHERE = new Set<string>(["--type", "--attempts"]);
   const COMMANDS = [
     ["dlq", "list"],
@@ -241,7 +243,7 @@ describe("pitfall 17: a selection that makes no sense", () => {
     },
   );
 
-  it("an expression that cannot be evaluated for a letter names the letter and a way to guard it", async () => {
+  it("an expression that cannot be evaluated for a letter names the letter and a guard", async () => {
     const shop = openWorkshop();
     await orders(shop);
     const { code, stderr } = await shop.run(["dlq", "retry", "orders", "--filter", "item.gone > 1", "--yes"]);
@@ -251,7 +253,7 @@ describe("pitfall 17: a selection that makes no sense", () => {
   });
 });
 
-describe("the job that is meant", () => {
+describe("the job of a command", () => {
   it("is the only one with letters; of several the error lists them", async () => {
     const shop = openWorkshop();
     const one = await orders(shop);
@@ -267,7 +269,7 @@ describe("the job that is meant", () => {
 });
 
 describe("pitfall 56: all that is selected", () => {
-  it("is all of it, not the page that was looked at", async () => {
+  it("is all of it, not the page that was shown", async () => {
     const shop = openWorkshop();
     const flags = ["--name", "many", "--retries", "0"];
     const { job_id } = await shop.mapJson(upTo(57), "exit 1", flags);
@@ -283,7 +285,7 @@ describe("pitfall 56: all that is selected", () => {
 });
 
 describe("dlq analyze", () => {
-  it("tells of groups, types and times as one JSON document, in the file too, and leaves an event", async () => {
+  it("reports groups, types and times as one JSON document, in the file too, and writes an event", async () => {
     const shop = openWorkshop();
     const { job_id } = await orders(shop);
     const { stdout, code } = await shop.run(["dlq", "analyze", "orders", "--json", "--export", "why.json"]);
@@ -304,7 +306,7 @@ describe("dlq analyze", () => {
     ]);
   });
 
-  it("of a part counts that part alone, and of everything is no job's event", async () => {
+  it("of a part counts that part only, and of everything is no job's event", async () => {
     const shop = openWorkshop();
     await orders(shop);
     await orders(shop, "others");
@@ -346,7 +348,7 @@ describe("dlq analyze", () => {
 });
 
 describe("dlq stats", () => {
-  it("counts what waits, what became of the others, and how full a job is", async () => {
+  it("counts waiting letters, outcomes of the others, and the used capacity of a job", async () => {
     const shop = openWorkshop();
     await orders(shop);
     await shop.run(["dlq", "discard", "3", "--reason", "x", "--yes"]);
@@ -369,7 +371,7 @@ describe("dlq stats", () => {
     expect(summary).toMatchObject({ discarded: 1, dlq: { size: 6, discarded: 1 } });
   });
 
-  it("says when there is nothing, and knows no job of another name", async () => {
+  it("reports that there is nothing, and refuses an unknown job", async () => {
     const shop = openWorkshop();
     await shop.map([1], "true", ["--name", "fine"]);
     const stats = await shop.run(["dlq", "stats"]);

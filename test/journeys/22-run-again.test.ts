@@ -1,4 +1,4 @@
-/** Running the work of letters again: every option's effect, and that nothing is lost, repeated or made up on the way. */
+/** Retries letters: the effect of every option, and that nothing is lost, repeated or invented. */
 import { describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
 import { itemsJson, mapOver, ONE_TRY, openFolder, openProject, plainMap } from "./project.ts";
@@ -42,7 +42,7 @@ describe("the work that is run", () => {
     expect(await shop.letters()).toEqual([]);
   });
 
-  it("pitfall 51: is never that of items that are done", async () => {
+  it("pitfall 51: is never that of done items", async () => {
     const shop = openWorkshop();
     const script = `echo "$1" >> $L; [ "$1" != bad ] || [ -e ${shop.path("mended")} ]`;
     await shop.map(["good", "bad", "fine"], script, ONE);
@@ -52,7 +52,7 @@ describe("the work that is run", () => {
     expect([...shop.ledger].sort()).toEqual(["bad", "bad", "fine", "good"]);
   });
 
-  it("pitfall 52: that fails again makes a letter again, as often as it is tried, with all that happened before", async () => {
+  it("pitfall 52: that fails again is a letter again, however often, with its whole history", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a"]);
     for (const redrives of [1, 2, 3]) {
@@ -63,7 +63,7 @@ describe("the work that is run", () => {
     expect(letter?.failure_history.map((failure) => failure.attempt_number)).toEqual([1, 2, 3, 4]);
   });
 
-  it("pitfall 55: does not touch failures that arrive meanwhile", async () => {
+  it("pitfall 55: does not affect failures that arrive meanwhile", async () => {
     const shop = openWorkshop();
     const script = `echo "$1" >> $L; [ "$1" = old ] && [ -e ${shop.path("mended")} ] || exit 1; while [ ! -e ${shop.path("gate")} ]; do sleep 0.02; done`;
     await shop.map(["old"], script, ONE);
@@ -80,7 +80,7 @@ describe("the work that is run", () => {
 });
 
 describe("dlq retry --max-retries, --rate, --delay", () => {
-  it("--max-retries is how often each is tried again, whatever the job says", async () => {
+  it("--max-retries is the number of retries of each, whatever the job's setting", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a"], ["--retries", "1", "--backoff", "none", "--name", "n"]);
     expect(shop.ledger).toHaveLength(2);
@@ -92,7 +92,7 @@ describe("dlq retry --max-retries, --rate, --delay", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("--retries")]);
   });
 
-  it("--rate sends no more than it says; stopped, the rest are letters as before, and it says how to go on", async () => {
+  it("--rate sends no more than that; stopped, the rest are letters as before, and the next command is printed", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a", "b", "c"]);
     shop.write("mended", "");
@@ -110,7 +110,7 @@ describe("dlq retry --max-retries, --rate, --delay", () => {
     expect([refused, stderr]).toEqual([2, expect.stringContaining('--rate: "fast" is not a rate.')]);
   });
 
-  it("--delay waits before the first, and whoever goes on waits for what is left of it", async () => {
+  it("--delay waits before the first, and a resume waits for the rest of it", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a"]);
     shop.write("mended", "");
@@ -129,7 +129,7 @@ describe("dlq retry --max-retries, --rate, --delay", () => {
     expect((await retry(shop, "--delay", "10ms")).json<OperationJson>()).toMatchObject({ succeeded: 1 });
   });
 
-  it("a letter that came back rests before it runs again, longer each time; --force does not wait", async () => {
+  it("a letter that failed again waits before it runs again, longer each time; --force does not wait", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a"]);
     await retry(shop);
@@ -143,8 +143,8 @@ describe("dlq retry --max-retries, --rate, --delay", () => {
   });
 });
 
-describe("letters that --force is for", () => {
-  it("one that came back from five redrives is poison: it says so, is refused, and goes with --force", async () => {
+describe("letters that need --force", () => {
+  it("one that failed again in five redrives is poison: it is marked, refused, and retried with --force", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a"]);
     for (const _ of upTo(5)) await retry(shop, "--force");
@@ -159,7 +159,7 @@ describe("letters that --force is for", () => {
     expect((await retry(shop, "--force")).json<OperationJson>()).toMatchObject({ succeeded: 1 });
   });
 
-  it("after how many redrives is what redrive.yml says", async () => {
+  it("the number of redrives is set in redrive.yml", async () => {
     const shop = openWorkshop();
     shop.write("redrive.yml", "dlq:\n  poison_after: 1\n");
     await deadJob(shop, ["a"]);
@@ -168,7 +168,7 @@ describe("letters that --force is for", () => {
     expect(await shop.letters()).toMatchObject([{ poison: true, redrive_count: 1 }]);
   });
 
-  it("--dry-run counts each group, and says what would be refused and why", async () => {
+  it("--dry-run counts each group, and lists what would be refused and why", async () => {
     const shop = openWorkshop();
     const script = 'case $1 in p*) echo "permission denied" >&2; exit 77;; *) echo broken >&2; exit 1;; esac';
     await shop.map(["a", "b", "c", "p"], script, ONE);
@@ -189,7 +189,7 @@ describe("letters that --force is for", () => {
 });
 
 describe("dlq retry of nothing", () => {
-  it("is no error when there are no letters, and one when what was named is not there", async () => {
+  it("is no error if there are no letters, and one if what was named does not exist", async () => {
     const shop = openWorkshop();
     const empty = await shop.run(["dlq", "retry"]);
     expect([empty.code, empty.stdout]).toEqual([0, "No letters.\n"]);
@@ -201,7 +201,7 @@ describe("dlq retry of nothing", () => {
     expect((await shop.run(["dlq", "retry", "n", "nobody"])).code).toBe(4);
   });
 
-  it("a filter that cannot be understood runs nothing", async () => {
+  it("with an invalid filter runs nothing", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a"]);
     const { code, json } = await retry(shop, "--filter", "item ==");
@@ -211,8 +211,8 @@ describe("dlq retry of nothing", () => {
   });
 });
 
-describe("which letters are run", () => {
-  it("--filter takes those for which the expression is true", async () => {
+describe("the selected letters", () => {
+  it("--filter selects those for which the expression is true", async () => {
     const shop = openWorkshop();
     await deadJob(
       shop,
@@ -239,7 +239,7 @@ describe("dlq retry --canary", () => {
     `echo "$1" >> $L; case $1 in a*) why=left;; *) why=right;; esac; [ -e ${shop.path("mended")}-$why ] || { echo "broken on the $why" >&2; exit 1; }`;
   const items = [...upTo(20).map((n) => `a${n}`), ...upTo(20).map((n) => `b${n}`)];
 
-  it("stops when the same failure returns: it says which, exits 3, and the rest stay dead and untried", async () => {
+  it("stops when the same failure returns: it names the letter, exits 3, and the rest stay dead and untried", async () => {
     const shop = openWorkshop();
     await shop.map(items, script(shop), ONE);
     shop.write("mended-left", "");
@@ -256,7 +256,7 @@ describe("dlq retry --canary", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("goes through all its stages when nothing returns", async () => {
+  it("runs all its stages if nothing fails again", async () => {
     const shop = openWorkshop();
     await shop.map(items, script(shop), ONE);
     shop.write("mended-left", "");
@@ -270,16 +270,37 @@ describe("dlq retry --canary", () => {
     expect(shop.ledger).toHaveLength(80);
   });
 
-  it("does not go with --detach", async () => {
+  it("of a given size retries that many, then all the rest", async () => {
+    const shop = openWorkshop();
+    await shop.map(items, script(shop), ONE);
+    const stopped = await retry(shop, "--canary-size", "3");
+    expect(stopped.code).toBe(3);
+    expect(stopped.json<OperationJson>()).toMatchObject({ selected: 40, failed: 3, refused: 37 });
+    shop.write("mended-left", "");
+    shop.write("mended-right", "");
+    const { code, stderr, json } = await retry(shop, "--canary-size", "3");
+    expect(code).toBe(0);
+    const { operation_id } = json<OperationJson>();
+    expect(stderr).toContain("stage 1, the first 3");
+    expect(stderr).toContain("stage 2, all the rest");
+    expect((await shop.run(["ops", "show", operation_id ?? ""])).stdout).toMatch(
+      /Stage +2 of 2: all the rest/,
+    );
+    expect(shop.ledger).toHaveLength(40 + 3 + 40);
+  });
+
+  it("cannot be used with --detach", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a"]);
     expect((await retry(shop, "--canary", "--detach")).code).toBe(2);
+    expect((await retry(shop, "--canary-size", "1", "--detach")).code).toBe(2);
+    expect((await retry(shop, "--canary-size", "0")).code).toBe(2);
     expect(await shop.letters()).toMatchObject([{ state: "dead" }]);
   });
 });
 
 describe("dlq retry --detach and --quiet", () => {
-  it("--detach only sends the letters back; a runner of the job does the work", async () => {
+  it("--detach only makes the letters ready; a runner of the job does the work", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a", "b"]);
     shop.write("mended", "");
@@ -300,7 +321,7 @@ describe("dlq retry --detach and --quiet", () => {
     ]);
   });
 
-  it("--quiet shows neither progress nor the commands' output, but what became of the letters", async () => {
+  it("--quiet prints neither progress nor the commands' output, but the result", async () => {
     const shop = openWorkshop();
     await shop.map(["a", "b"], `[ -e ${shop.path("mended")} ] && echo output`, ONE);
     shop.write("mended", "");
@@ -349,7 +370,7 @@ describe("dlq retry that is killed", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("in a canary's first stage goes on in that stage, with the same settings", async () => {
+  it("in a canary's first stage continues in that stage, with the same settings", async () => {
     const shop = openWorkshop();
     const script = `echo "$1 pid $$" >> $L; [ -e ${shop.path("mended")} ] || exit 1; [ -e ${shop.path("gate")} ] || exec sleep 300`;
     await shop.map(upTo(10), script, ONE);
@@ -392,7 +413,7 @@ describe("dlq retry --workflow", () => {
     expect(await project.check()).toBe(SOUND);
   });
 
-  it("one that is wrong is refused before anything is run or changed", async () => {
+  it("refuses an invalid one before anything is run or changed", async () => {
     const project = openProject(itemsJson("a"));
     const { job_id: job } = await project.runJson(broken);
     const wrong = project.write("wrong.yml", JSON.stringify({ map: mapOver("true"), nmae: "x" }));
@@ -403,7 +424,7 @@ describe("dlq retry --workflow", () => {
     expect((await project.do("dlq", "retry", job)).code).toBe(3);
   });
 
-  it("is what letters from elsewhere need: they have no work of their own", async () => {
+  it("is needed for imported letters, which have no work of their own", async () => {
     const project = openProject(itemsJson("a", "b"));
     const { job_id: job } = await project.runJson(broken);
     const letters = project.path("letters.jsonl");

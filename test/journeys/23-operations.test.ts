@@ -1,4 +1,4 @@
-/** Operations on many letters: what is known of them, and how other processes stop them, go on with them and end them. */
+/** Operations on many letters: their records, and how other processes pause, continue and cancel them. */
 import { describe, expect, it } from "vitest";
 import type { RunningCli } from "../support/cli.ts";
 import { until } from "../support/until.ts";
@@ -46,7 +46,7 @@ async function onlyOperation(shop: Workshop): Promise<OperationJson> {
   return operation;
 }
 
-/** A retry whose first letter is at work. */
+/** A retry whose first letter is running. */
 async function startRetry(shop: Workshop, ...flags: string[]): Promise<RunningCli> {
   const running = shop.start(["dlq", "retry", "n", ...flags], { stdin: "" });
   await shop.untilLedger("the first has begun", (lines) => lines.length === 1);
@@ -54,7 +54,7 @@ async function startRetry(shop: Workshop, ...flags: string[]): Promise<RunningCl
 }
 
 describe("ops list and ops show", () => {
-  it("say what was selected, what became of it, who began it, and how", async () => {
+  it("show what was selected, its outcome, the author, and the plan", async () => {
     const shop = openWorkshop();
     await deadJob(shop, 3);
     shop.write("gate", "");
@@ -107,7 +107,7 @@ describe("ops list and ops show", () => {
     );
   });
 
-  it("--open and --job choose; the newest is first", async () => {
+  it("--open and --job select; the newest is first", async () => {
     const shop = openWorkshop();
     await deadJob(shop, 2);
     await shop.map(["x"], "false", ["--retries", "0", "--name", "other"]);
@@ -121,7 +121,7 @@ describe("ops list and ops show", () => {
     expect((await shop.run(["ops", "list", "--job", "nobody"])).code).toBe(4);
   });
 
-  it("there are none at first", async () => {
+  it("are empty at first", async () => {
     const shop = openWorkshop();
     expect((await shop.run(["ops"])).stdout).toBe("No operations.\n");
     expect((await shop.run(["ops", "list", "--open"])).stdout).toBe("No open operations.\n");
@@ -131,7 +131,7 @@ describe("ops list and ops show", () => {
 });
 
 describe("naming an operation", () => {
-  it("the beginning is enough, with or without op-; several are listed", async () => {
+  it("by a prefix works, with or without op-; several are listed", async () => {
     const shop = openWorkshop();
     await deadJob(shop, 2);
     for (const item of await shop.letters()) await shop.run(["dlq", "retry", "n", item.item_id, "--detach"]);
@@ -149,7 +149,7 @@ describe("naming an operation", () => {
 });
 
 describe("ops pause", () => {
-  it("stops a retry of another process, which says so and waits; ops resume goes on, and both end well", async () => {
+  it("stops a retry of another process, which reports that and waits; ops resume continues, and both end well", async () => {
     const shop = openWorkshop();
     await deadJob(shop, 3);
     const running = await startRetry(shop, "--parallel", "1");
@@ -186,7 +186,7 @@ describe("ops pause", () => {
 });
 
 describe("ops cancel", () => {
-  it("ends a retry of another process: what runs comes to its end, what was not begun stays a letter", async () => {
+  it("ends a retry of another process: running items finish, and letters that were not started stay", async () => {
     const shop = openWorkshop();
     await deadJob(shop, 4);
     const running = await startRetry(shop, "--parallel", "1", "--json");
@@ -212,7 +212,7 @@ describe("ops cancel", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("what is over can be neither cancelled nor paused", async () => {
+  it("an ended operation can be neither cancelled nor paused", async () => {
     const shop = openWorkshop();
     await deadJob(shop, 1);
     shop.write("gate", "");
@@ -229,7 +229,7 @@ describe("ops cancel", () => {
 });
 
 describe("ops resume", () => {
-  it("goes on with a retry that Ctrl-C ended, as its plan says", async () => {
+  it("continues a retry that Ctrl-C ended, with its plan", async () => {
     const shop = openWorkshop();
     await deadJob(shop, 3);
     const running = await startRetry(shop, "--parallel", "1");
@@ -247,7 +247,7 @@ describe("ops resume", () => {
     expect(await shop.json("status", "n")).toMatchObject({ status: "completed", succeeded: 3, remaining: 0 });
   });
 
-  it("two at once share the work, and nothing is done twice", async () => {
+  it("twice at once shares the work, and nothing is done twice", async () => {
     const shop = openWorkshop();
     await deadJob(shop, 12);
     await shop.run(["dlq", "retry", "n", "--detach"]);

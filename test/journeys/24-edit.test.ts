@@ -1,4 +1,4 @@
-/** Letters are corrected: by a rule, by a patch, in an editor; one or thousands; and it is taken back as one. */
+/** Edits letters: by a rule, by a patch, in an editor; one or thousands; with one undo. */
 import { chmodSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { openStore } from "../../src/engines/open.ts";
@@ -107,7 +107,7 @@ describe("dlq edit, then retry", () => {
     const resolved = await inspect(shop, "i2");
     expect(resolved).toMatchObject({ state: "done", resolution: { kind: "manual_fix" } });
     expect(resolved.amendments?.[0]?.before).toEqual({ id: "i2", n: 2, url: "http://h/2" });
-    // A second failure is one more record, never another one's place (pitfall 6).
+    // A second failure is one more record and replaces none (pitfall 6).
     expect((await inspect(shop, "i1")).failure_history.map((one) => one.attempt_number)).toEqual([1, 2]);
     expect(await shop.check()).toBe(SOUND);
   });
@@ -131,7 +131,7 @@ describe("dlq edit by a rule", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("--dry-run shows the first changes, counts all, and touches nothing", async () => {
+  it("--dry-run shows the first changes, counts all, and changes nothing", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 8);
     const before = await shop.letters();
@@ -170,7 +170,7 @@ describe("dlq edit by a rule", () => {
     expect((await shop.json<{ operations: unknown[] }>("ops", "list")).operations).toEqual([]);
   });
 
-  it("selects by the same words as every command, and takes a patch from a file", async () => {
+  it("selects with the same options as every command, and takes a patch from a file", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 5);
     shop.write("patch.json", '{"tag": "late"}');
@@ -191,7 +191,7 @@ describe("dlq edit by a rule", () => {
     expect(same).toMatchObject({ selected: 2, changed: 1, unchanged: 1 });
   });
 
-  it("refuses letters whose new data the schema does not allow, with the reason, and says so with exit code 3", async () => {
+  it("refuses letters whose new data violates the schema, with the reason, and exits with 3", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 3);
     shop.write(
@@ -220,7 +220,7 @@ describe("dlq edit by a rule", () => {
     expect((await dataOf(shop)).i3).toEqual({ id: "i3", n: 3, url: "http://h/3" });
   });
 
-  it("obeys the schema of the queue without being told", async () => {
+  it("obeys the schema of the queue", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 2);
     const engine = await openStore(shop.storeUrl);
@@ -258,7 +258,7 @@ describe("dlq edit by a rule", () => {
     expect((await shop.json<{ operations: unknown[] }>("ops", "list")).operations).toEqual([]);
   });
 
-  it("an item that is no dead letter is refused with exit code 5", async () => {
+  it("an item that is not a dead letter is refused with exit code 5", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 2);
     await shop.run(["dlq", "discard", "i1", "--reason", "x"]);
@@ -268,7 +268,7 @@ describe("dlq edit by a rule", () => {
     expect((await dataOf(shop)).i2).toEqual({ id: "i2", n: 2, url: "http://h/2" });
   });
 
-  it("is asked for on a terminal, after the preview, and a no changes nothing", async () => {
+  it("asks on a terminal, after the preview, and a no changes nothing", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 3);
     const args = ["dlq", "edit", "--set", REPAIR];
@@ -289,7 +289,7 @@ describe("dlq edit by a rule", () => {
 });
 
 describe("dlq edit in an editor", () => {
-  it("opens the data as JSON with the words of EDITOR and their arguments, and takes what was written", async () => {
+  it("opens the data as JSON with the command in EDITOR and its arguments, and takes what was written", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 1);
     const path = editor(
@@ -308,7 +308,7 @@ describe("dlq edit in an editor", () => {
     expect((await inspect(shop, "i1")).item_data).toEqual({ id: "i1", n: 1, url: "https://h/1" });
   });
 
-  it("VISUAL goes before EDITOR; --dry-run writes nothing; what was not changed is nothing to do", async () => {
+  it("VISUAL precedes EDITOR; --dry-run writes nothing; unchanged data is nothing to do", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 1);
     const env = { VISUAL: editor(shop, 'echo "[1, 2]" > "$1"'), EDITOR: "false" };
@@ -322,7 +322,7 @@ describe("dlq edit in an editor", () => {
     expect((await inspect(shop, "i1")).item_data).toEqual([1, 2]);
   });
 
-  it("text that is no JSON is told with its line, kept in a file that is named, and changes nothing", async () => {
+  it("text that is not JSON is reported with its line, kept in a named file, and changes nothing", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 1);
     const env = { EDITOR: editor(shop, `printf '{\\n  "n": oops\\n}\\n' > "$1"`) };
@@ -338,11 +338,11 @@ describe("dlq edit in an editor", () => {
     expect((await inspect(shop, "i1")).item_data).toEqual({ n: 7 });
   });
 
-  it("a person may edit again what was no JSON, or what the schema refused", async () => {
+  it("a person may edit again what was not JSON, or what the schema refused", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 1);
     shop.write("schema.json", '{"properties": {"n": {"minimum": 5}}}');
-    // Each time it is opened it goes one step on.
+    // Each time it is opened it continues with the next step.
     const script = `c=$(cat "${shop.path("count")}" 2>/dev/null || echo 0); echo $((c + 1)) > "${shop.path("count")}"
 case $c in 0) echo nonsense > "$1";; 1) echo '{"n": 1}' > "$1";; *) echo '{"n": 9}' > "$1";; esac`;
     const { code, stderr } = await asPerson(["dlq", "edit", "i1", "--schema", "schema.json"], {
@@ -356,7 +356,7 @@ case $c in 0) echo nonsense > "$1";; 1) echo '{"n": 1}' > "$1";; *) echo '{"n": 
     expect((await inspect(shop, "i1")).item_data).toEqual({ n: 9 });
   });
 
-  it("Ctrl-C in the editor is the editor's own affair", async () => {
+  it("Ctrl-C in the editor does not end the command", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 1);
     const script = `kill -INT "$PPID" $(ps -o ppid= -p "$PPID"); echo '{"n": 5}' > "$1"`;
@@ -382,7 +382,7 @@ case $c in 0) echo nonsense > "$1";; 1) echo '{"n": 1}' > "$1";; *) echo '{"n": 
     expect((await inspect(shop, "i1")).revision).toBe(1);
   });
 
-  it("a change that somebody made meanwhile is not overwritten", async () => {
+  it("a concurrent change is not overwritten", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 1);
     const script = `${CLI} dlq edit i1 --patch '{"by": "somebody"}'; echo '{"by": "me"}' > "$1"`;
@@ -395,7 +395,7 @@ case $c in 0) echo nonsense > "$1";; 1) echo '{"n": 1}' > "$1";; *) echo '{"n": 
 });
 
 describe("an edit of thousands that is killed", () => {
-  it("goes on with ops resume: every letter is changed once, from its own data", async () => {
+  it("continues with ops resume: every letter is changed once, from its own data", async () => {
     const shop = openWorkshop();
     await importLetters(shop, 3000);
     const args = ["dlq", "edit", "--set", "n=item.n + 1", "--yes"];

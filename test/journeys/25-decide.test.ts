@@ -1,4 +1,4 @@
-/** What is to become of letters: given up, brought back, cleared away, purged; in bulk, archived, counted and undone. */
+/** Discards, restores, clears and purges letters: in bulk, archived, counted and undone. */
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -59,7 +59,7 @@ const archivedIds = (path: string) =>
 const decide = (shop: Workshop, ...words: string[]) => shop.json<DecisionJson>("dlq", ...words);
 
 describe("dlq discard and restore", () => {
-  it("gives letters up with a reason and an author, and brings them back", async () => {
+  it("close letters with a reason and an author, and bring them back", async () => {
     const shop = openWorkshop();
     await letters(shop);
     const args = ["dlq", "discard", "p1", "p2", "--reason", "obsolete", "--json"];
@@ -87,7 +87,7 @@ describe("dlq discard and restore", () => {
       ["p1", "discarded"],
       ["p2", "discarded"],
     ]);
-    // What was given up is not run again by a retry of everything.
+    // A retry of everything does not run discarded letters.
     writeFileSync(shop.path("fixed"), "");
     expect(await decide(shop, "retry")).toMatchObject({ selected: 2, succeeded: 2 });
     expect(await decide(shop, "restore")).toMatchObject({ kind: "restore", selected: 2, done: 2 });
@@ -96,7 +96,7 @@ describe("dlq discard and restore", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("selects by group, CEL and the other words, all that match and not a page of them", async () => {
+  it("select by group, CEL and the other options, all that match and not a page of them", async () => {
     const shop = openWorkshop();
     await letters(shop, 45);
     const [odd] = await shop.letters("--search", "odd");
@@ -116,7 +116,7 @@ describe("dlq discard and restore", () => {
     });
   });
 
-  it("--dry-run counts, also per group, and touches nothing", async () => {
+  it("--dry-run counts, also per group, and changes nothing", async () => {
     const shop = openWorkshop();
     await letters(shop);
     const before = await shop.letters();
@@ -150,7 +150,7 @@ describe("dlq discard and restore", () => {
     expect([await idsIn(shop, "dead"), await operations(shop)]).toEqual([["p1", "p2"], []]);
   });
 
-  it("asks a person when it is more than one, and not with --yes", async () => {
+  it("ask a person if it is more than one, and not with --yes", async () => {
     const shop = openWorkshop();
     await letters(shop);
     const args = ["dlq", "discard", "--reason", "x"];
@@ -169,7 +169,7 @@ describe("dlq discard and restore", () => {
 });
 
 describe("dlq clear", () => {
-  it("pitfall 2: deletes letters that are resolved or discarded, and never one that was not retried", async () => {
+  it("pitfall 2: deletes resolved and discarded letters, and never one that was not retried", async () => {
     const shop = openWorkshop();
     await letters(shop);
     expect(await decide(shop, "clear", "--yes", "parts")).toMatchObject({ selected: 0, done: 0 });
@@ -185,14 +185,14 @@ describe("dlq clear", () => {
     expect(clear).toMatchObject({ kind: "clear", selected: 2, done: 2, refused: 0 });
     expect(archivedIds(clear.archive ?? "").sort()).toEqual(["p1", "p2"]);
     expect(await idsIn(shop, "all")).toEqual(["p3", "p4"]);
-    // The item that was done is still done, and nothing of it is run again.
+    // The done item is still done, and none of its work is repeated.
     expect(await shop.json("status", "parts")).toMatchObject({ total: 4, succeeded: 1, dead: 2 });
     const dead = await shop.run(["dlq", "clear", "--state", "dead", "--yes"]);
     expect(dead.code).toBe(2);
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("clears discarded ones alone with --state", async () => {
+  it("clears only discarded ones with --state", async () => {
     const shop = openWorkshop();
     await letters(shop, 2);
     await shop.run(["dlq", "discard", "p1", "--reason", "x"]);
@@ -250,13 +250,13 @@ describe("dlq purge", () => {
     const sorted = (list: readonly LetterJson[]) =>
       [...list].sort((a, b) => (a.item_id < b.item_id ? -1 : 1));
     expect(sorted(await shop.letters())).toEqual(sorted(before));
-    // They are as they were: the real command runs again.
+    // They are restored: the real command runs again.
     writeFileSync(shop.path("fixed"), "");
     expect(await decide(shop, "retry", "parts")).toMatchObject({ selected: 4, succeeded: 4 });
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("by age and group, and of other states when they are named", async () => {
+  it("by age and group, and of other states if they are named", async () => {
     const shop = openWorkshop();
     await letters(shop);
     expect(await decide(shop, "purge", "--older-than", "1h", "--yes")).toMatchObject({
@@ -275,7 +275,7 @@ describe("dlq purge", () => {
     expect(await idsIn(shop, "all")).toEqual([]);
   });
 
-  it("needs to be told which, and a yes: from a person or as a flag", async () => {
+  it("needs a selection and a confirmation: from a person or by a flag", async () => {
     const shop = openWorkshop();
     await letters(shop);
     const all = await shop.run(["dlq", "purge", "--yes", "--json"]);
@@ -301,7 +301,7 @@ describe("dlq purge", () => {
     ]);
   });
 
-  it("--no-archive keeps no copy, says so, and cannot be undone", async () => {
+  it("--no-archive keeps no copy, reports that, and cannot be undone", async () => {
     const shop = openWorkshop();
     await letters(shop, 2);
     const { stdout } = await shop.run(["dlq", "purge", "--older-than", "0s", "--no-archive", "--yes"]);
@@ -312,7 +312,7 @@ describe("dlq purge", () => {
     expect([undo.code, undo.stderr]).toEqual([5, expect.stringContaining("it has no archive")]);
   });
 
-  it("nobody named and nothing there is nothing to do; two jobs with letters are listed", async () => {
+  it("without a selection and without letters there is nothing to do; two jobs with letters are listed", async () => {
     const shop = openWorkshop();
     const empty = await shop.run(["dlq", "purge", "--older-than", "30d", "--yes"]);
     expect([empty.code, empty.stdout]).toEqual([0, "No letters match.\n"]);
@@ -326,7 +326,7 @@ describe("dlq purge", () => {
 });
 
 describe("ops undo", () => {
-  it("takes a discard back, and a restore; a redrive not, and nothing that is not there", async () => {
+  it("undoes a discard and a restore; not a redrive, and nothing that does not exist", async () => {
     const shop = openWorkshop();
     await letters(shop, 3);
     const discard = await decide(shop, "discard", "--reason", "too old");
@@ -348,7 +348,7 @@ describe("ops undo", () => {
     expect((await shop.run(["ops", "undo", "op-none"])).code).toBe(4);
   });
 
-  it("asks a person when it is more than one letter", async () => {
+  it("asks a person if it is more than one letter", async () => {
     const shop = openWorkshop();
     await letters(shop, 2);
     const { operation_id } = await decide(shop, "discard", "--reason", "x");
@@ -372,7 +372,7 @@ describe("ops undo", () => {
   });
 });
 
-describe("how a letter's story ended", () => {
+describe("the resolution of a letter", () => {
   it("is recorded: requeue, manual fix, discard", async () => {
     const shop = openWorkshop();
     await letters(shop, 3);
@@ -390,13 +390,13 @@ describe("how a letter's story ended", () => {
 });
 
 describe("thousands of letters, and the command is killed", () => {
-  it("a discard goes on with ops resume, and nothing is done twice", async () => {
+  it("a discard continues with ops resume, and nothing is done twice", async () => {
     const shop = openWorkshop();
     await importLetters(shop, 3000);
     const left = await killedInBetween(shop, ["dlq", "discard", "--reason", "old", "--yes"]);
     expect(left).toMatchObject({ kind: "discard", selected: 3000, refused: 0 });
     expect(left.done).toBeLessThan(3000);
-    // What is restored or arrives meanwhile is not touched by what goes on.
+    // Letters that are restored or arrive meanwhile are not touched by the resumed operation.
     await shop.run(["dlq", "restore", "o1"]);
     const ended = await shop.json<DecisionJson>("ops", "resume", left.id);
     expect(ended).toMatchObject({ status: "ended", selected: 3000, done: 3000, refused: 0, remaining: 0 });
@@ -408,7 +408,7 @@ describe("thousands of letters, and the command is killed", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("a purge that is killed is finished by the next one, which leaves no lock", async () => {
+  it("a killed purge is finished by the next one, which leaves no lock", async () => {
     const shop = openWorkshop();
     await importLetters(shop, 300);
     const purge = ["dlq", "purge", "--older-than", "0s", "--yes"];
@@ -423,7 +423,7 @@ describe("thousands of letters, and the command is killed", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("a purge that is killed again and again loses nothing and archives nothing twice", async () => {
+  it("a purge that is killed repeatedly loses nothing and archives nothing twice", async () => {
     const shop = openWorkshop();
     await importLetters(shop, 3000);
     const random = seededRandom(7);

@@ -1,4 +1,4 @@
-/** Letters leave the store and come back, or come from elsewhere: every format, both compressions, pipes, and broken files. */
+/** Exports and imports letters: every format, both compressions, pipes, and invalid files. */
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ type ImportJson = {
   readonly dry_run: boolean;
 };
 
-/** Three letters of two kinds, and one item that went well. */
+/** Three letters of two kinds, and one item that succeeded. */
 async function withLetters(workshop = openWorkshop()): Promise<Workshop> {
   const script =
     'case "$1" in *ok*) exit 0;; *slow*) echo "too slow" >&2; exit 75;; *) echo "no such file" >&2; exit 2;; esac';
@@ -77,7 +77,7 @@ describe("export and import", () => {
     expect(await to.check()).toBe(SOUND);
   });
 
-  test("what is written is what its name says", async () => {
+  test("the format follows from the name", async () => {
     const workshop = await withLetters();
     const bytes = async (name: string, ...flags: string[]) => {
       const { code } = await workshop.run(["dlq", "export", name, ...flags]);
@@ -94,7 +94,7 @@ describe("export and import", () => {
     ).toHaveLength(4);
     expect((await bytes("a.json.zst")).subarray(0, 4)).toEqual(Buffer.from([0x28, 0xb5, 0x2f, 0xfd]));
     expect((await bytes("a.csv")).toString()).toMatch(/^item_id,job_id,/);
-    // The name says nothing: JSON, unless a format is named.
+    // The name has no known extension: JSON, unless a format is named.
     expect(JSON.parse((await bytes("plain")).toString())).toMatchObject({ total: 3 });
     expect((await bytes("a.txt", "--format", "csv")).toString()).toMatch(/^item_id,job_id,/);
     expect(readdirSync(workshop.home).filter((name) => name.startsWith("."))).toEqual([]);
@@ -104,7 +104,7 @@ describe("export and import", () => {
     }
   });
 
-  test("a folder is that of design: items, an index, and names that are no paths", async () => {
+  test("a folder has the layout of the letter directory: items, an index, and names that are no paths", async () => {
     const workshop = await withLetters();
     put(
       workshop,
@@ -125,7 +125,7 @@ describe("export and import", () => {
     expect((await other.letters("--job", "../up"))[0]?.item_id).toBe("../../evil");
   });
 
-  test("stdout has the letters and nothing else, and takes what a pipe takes", async () => {
+  test("stdout has the letters and nothing else, and can be piped", async () => {
     const workshop = await withLetters();
     const result = await workshop.run(["dlq", "export", "-"]);
     expect(result.json<LetterPageJson>().total).toBe(3);
@@ -139,7 +139,7 @@ describe("export and import", () => {
     expect(refused.json<ErrorJson>().error.code).toBe("usage");
   });
 
-  test("one who reads only the beginning of stdout does not make it fail", async () => {
+  test("a reader that closes stdout early does not make it fail", async () => {
     const workshop = openWorkshop();
     put(workshop, "many.jsonl", manyLetters(5000));
     await workshop.run(["dlq", "import", "many.jsonl"]);
@@ -149,7 +149,7 @@ describe("export and import", () => {
     expect(await running.ended).toMatchObject({ code: 0, signal: null });
   });
 
-  test("only the letters that are selected leave", async () => {
+  test("only the selected letters are exported", async () => {
     const workshop = await withLetters();
     const ids = async (...flags: string[]) =>
       (await documentOf(workshop, ...flags)).items.map(({ item_data }) => (item_data as { a: string }).a);
@@ -169,7 +169,7 @@ describe("export and import", () => {
     expect((await workshop.run(["dlq", "export", "-", "--job", "nobody"])).code).toBe(4);
   });
 
-  test("what was decided about a letter leaves and comes back with it", async () => {
+  test("decisions about a letter are exported and imported with it", async () => {
     const from = await withLetters();
     const [one, two] = await from.letters();
     await from.run(["dlq", "note", one?.item_id ?? "", "look at this"]);
@@ -185,7 +185,7 @@ describe("export and import", () => {
     expect(await to.letters()).toHaveLength(2);
   });
 
-  test("error bodies have a line for each failure, in the words of Power Automate", async () => {
+  test("error bodies have a line for each failure, with the fields of Power Automate", async () => {
     const workshop = openWorkshop();
     await workshop.map(["a"], "echo boom >&2; exit 3", [
       "--retries",
@@ -236,7 +236,7 @@ function manyLetters(count: number): string {
   );
 }
 
-describe("letters of others", () => {
+describe("letters of other programs", () => {
   test("a folder of Prodigy is imported, listed, and can be exported", async () => {
     const workshop = openWorkshop();
     const folder = ".prodigy/dlq/prodigy/mapreduce-1234567890/mapreduce/dlq/mapreduce-1234567890";
@@ -287,7 +287,7 @@ describe("letters of others", () => {
     expect(await workshop.check()).toBe(SOUND);
   });
 
-  test("with --job all go into one job, and letters that are there get the attempts they lack", async () => {
+  test("with --job all go into one job, and existing letters get the attempts they lack", async () => {
     const workshop = await withLetters();
     const [letter] = await workshop.letters();
     const longer = {
@@ -311,8 +311,8 @@ describe("letters of others", () => {
   });
 });
 
-describe("what is wrong", () => {
-  test("a dry run says what would be done, and changes nothing", async () => {
+describe("invalid input", () => {
+  test("a dry run reports what would be done, and changes nothing", async () => {
     const workshop = openWorkshop();
     put(workshop, "x.jsonl", `${JSON.stringify(PRODIGY_LETTER)}\n{"broken"\n`);
     const dry = await workshop.run(["dlq", "import", "x.jsonl", "--dry-run", "--json"]);
@@ -325,7 +325,7 @@ describe("what is wrong", () => {
     expect(text.stdout).toContain(`refused ${workshop.path("x.jsonl")}:2: invalid JSON`);
   });
 
-  test("some refused is exit code 3, all refused is 2, and what nobody can read is an error", async () => {
+  test("some refused is exit code 3, all refused is 2, and an unknown format is an error", async () => {
     const workshop = openWorkshop();
     const codeOf = async (name: string, content: string | Uint8Array, ...flags: string[]) => {
       workshop.write(name, content);
@@ -354,7 +354,7 @@ describe("what is wrong", () => {
   });
 });
 
-test("20,000 letters leave and come back whole", async () => {
+test("20,000 letters are exported and imported completely", async () => {
   const from = openWorkshop();
   put(from, "many.jsonl", manyLetters(20_000));
   expect(await from.json("dlq", "import", "many.jsonl")).toMatchObject({ imported: 20_000 });

@@ -1,4 +1,4 @@
-/** Fixes of redrive.yml: letters that match a rule are corrected and run again, by hand or by the job itself. */
+/** Fixes of redrive.yml: letters that match a rule are corrected and retried, by hand or by the job itself. */
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import {
@@ -54,7 +54,7 @@ const uses = async (workshop: Workshop): Promise<readonly EventJson[]> =>
   workshop.events("--type", "dlq_rule_applied");
 
 describe("by hand", () => {
-  test("a dry run shows each match with its change, and touches nothing", async () => {
+  test("a dry run shows each match with its change, and changes nothing", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", HTTPS);
     const { job_id } = await mapped(workshop);
@@ -78,7 +78,7 @@ describe("by hand", () => {
     expect(workshop.ledger).toHaveLength(3);
   });
 
-  test("it corrects the letters, runs them again, and leaves a record of each use", async () => {
+  test("it corrects the letters, runs them again, and records each use", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", HTTPS);
     const { job_id } = await mapped(workshop);
@@ -104,7 +104,7 @@ describe("by hand", () => {
     expect(await workshop.check()).toBe(SOUND);
   });
 
-  test("a selection and --rule say which letters and which rules; nothing else is touched", async () => {
+  test("a selection and --rule select letters and rules; nothing else is touched", async () => {
     const workshop = openWorkshop();
     workshop.write(
       "redrive.yml",
@@ -121,7 +121,7 @@ describe("by hand", () => {
     expect(rest).toMatchObject({ selected: 2, succeeded: 2, fixes: [{ rule: "https", changed: 2 }] });
   });
 
-  test("a command gets the letter and gives the data; one that cannot refuses its letter with the reason", async () => {
+  test("a command gets the letter and prints the data; if it fails, its letter is refused with the reason", async () => {
     const workshop = openWorkshop();
     workshop.write(
       "fix.mjs",
@@ -148,7 +148,7 @@ describe("by hand", () => {
     expect((await workshop.letters()).map(({ item_id }) => item_id)).toEqual(["i2"]);
   });
 
-  test("a rule is used max_uses times on a letter that keeps failing; a use that changes nothing counts", async () => {
+  test("a rule is used max_uses times on a letter that keeps failing; a use without a change counts", async () => {
     const workshop = openWorkshop();
     workshop.write(
       "redrive.yml",
@@ -170,7 +170,7 @@ describe("by hand", () => {
 });
 
 describe("killed in the middle", () => {
-  /** A command that says that it runs, and waits until it may answer. */
+  /** A command that reports that it runs, and waits until it may print its answer. */
   async function killed(workshop: Workshop): Promise<void> {
     workshop.write(
       "fix.mjs",
@@ -203,7 +203,7 @@ describe("killed in the middle", () => {
     expect(await workshop.check()).toBe(SOUND);
   }
 
-  test("the next use goes on where it stopped: every letter is fixed, and none twice", async () => {
+  test("the next use continues: every letter is fixed, and none twice", async () => {
     const workshop = openWorkshop();
     await killed(workshop);
     expect(await workshop.json<FixJson>("dlq", "fix")).toMatchObject({
@@ -214,7 +214,7 @@ describe("killed in the middle", () => {
     await expectFixedOnce(workshop);
   });
 
-  test("ops resume goes on with the changes, then with the redrive of what was changed", async () => {
+  test("ops resume continues with the changes, then with the redrive of the changed letters", async () => {
     const workshop = openWorkshop();
     await killed(workshop);
     expect(await workshop.json("ops", "resume")).toMatchObject({
@@ -235,7 +235,7 @@ describe("killed in the middle", () => {
 describe("by a running job, with auto: true", () => {
   const AUTO = `${HTTPS}    auto: true\n`;
 
-  test("a map fixes what died of a known cause, and ends well", async () => {
+  test("a map fixes letters with a known cause, and ends well", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", AUTO);
     const { code, stderr } = await workshop.map(ITEMS, NEEDS_HTTPS, FLAGS);
@@ -249,7 +249,7 @@ describe("by a running job, with auto: true", () => {
     expect(await workshop.check()).toBe(SOUND);
   });
 
-  test("a fix that does not help is used as often as it may be, and the job comes to its end", async () => {
+  test("a fix that does not help is used as often as allowed, and the job ends", async () => {
     const workshop = openWorkshop();
     workshop.write(
       "redrive.yml",
@@ -261,7 +261,7 @@ describe("by a running job, with auto: true", () => {
     expect((await uses(workshop)).map(({ data }) => data?.count)).toEqual([2, 2, 2]);
   });
 
-  test("a resume fixes the letters of a job that ended before there was a rule", async () => {
+  test("a resume fixes the letters of a job that ended before the rule existed", async () => {
     const workshop = openWorkshop();
     const { job_id } = await mapped(workshop);
     workshop.write("redrive.yml", AUTO);
@@ -270,7 +270,7 @@ describe("by a running job, with auto: true", () => {
     expect(await resolved(workshop)).toHaveLength(3);
   });
 
-  test("a workflow reduces what its fixes have saved", async () => {
+  test("a workflow reduces the results of its fixes", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", AUTO);
     workshop.write("items.json", JSON.stringify(ITEMS));
@@ -294,7 +294,7 @@ retry: { max_attempts: 1 }
     expect(workshop.read("reduced")).toBe("3 of 3\n");
   });
 
-  test("a rule that cannot be evaluated for a letter is reported, and the job ends as without it", async () => {
+  test("a rule that cannot be evaluated for a letter is reported, and the job ends normally", async () => {
     const workshop = openWorkshop();
     workshop.write(
       "redrive.yml",
@@ -308,8 +308,8 @@ retry: { max_attempts: 1 }
   });
 });
 
-describe("settings that are wrong", () => {
-  test("every command that needs them says where and what, and does nothing", async () => {
+describe("invalid settings", () => {
+  test("are reported by every command that needs them, with position and reason, and nothing is done", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", "dlq:\n  max_item: 5\n");
     const { code, stderr } = await workshop.map([1], "echo run >> $L");
@@ -323,7 +323,7 @@ describe("settings that are wrong", () => {
     expect((await workshop.run(["dlq", "list"])).code).toBe(0); // needs none
   });
 
-  test("--config names the file, and a name that is no rule is refused", async () => {
+  test("--config names the file, and an unknown rule is refused", async () => {
     const workshop = openWorkshop();
     const { code, stderr } = await workshop.run(["dlq", "fix"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("no fixes")]);

@@ -1,4 +1,4 @@
-/** Limits of the dead letter queue: nothing vanishes silently, and the work does not wait. */
+/** Limits of the dead letter queue: every removal is reported, and the work does not wait. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -21,7 +21,7 @@ type MaintainJson = {
 const FLAGS = ["--retries", "0", "--jobs", "1"];
 const FAILING = 'echo "no $1" >&2; exit 1';
 
-/** Every letter that is in an archive of the job, as it is in the files. */
+/** All letters in the archives of the job. */
 function archived(workshop: Workshop, jobId: string): LetterJson[] {
   const folder = workshop.path(`redrive/dlq/archive/${jobId}`);
   if (!existsSync(folder)) return [];
@@ -43,7 +43,7 @@ const maintain = (workshop: Workshop, ...flags: readonly string[]) =>
   workshop.json<MaintainJson>("dlq", "maintain", ...flags);
 
 describe("more letters than max_items", () => {
-  test("pitfall 3: a map archives the oldest, and letters that wait plus letters in the archive are all that died", async () => {
+  test("pitfall 3: a map archives the oldest, and waiting letters plus archived ones are all that died", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", "dlq: { max_items: 20 }");
     const { code, stderr, stdout } = await workshop.map(upTo(50), FAILING, FLAGS);
@@ -72,7 +72,7 @@ describe("more letters than max_items", () => {
     expect(await workshop.check()).toBe(SOUND);
   });
 
-  test("what was archived comes back with ops undo", async () => {
+  test("archived letters come back with ops undo", async () => {
     const workshop = openWorkshop();
     const { job_id } = await workshop.mapJson(upTo(6), FAILING, FLAGS);
     expect(await maintain(workshop, job_id, "--max-items", "4")).toMatchObject({ evicted: 2, purged: 0 });
@@ -83,7 +83,7 @@ describe("more letters than max_items", () => {
     expect(await workshop.check()).toBe(SOUND);
   });
 
-  test("an item that was archived is not taken in again, for it did not succeed and is not new", async () => {
+  test("an archived item is not added again, because it did not succeed and is not new", async () => {
     const workshop = openWorkshop();
     const input = workshop.write("items", `${upTo(6).join("\n")}\n`);
     const args = [
@@ -106,7 +106,7 @@ describe("more letters than max_items", () => {
     expect(json()).toMatchObject({ total: 6, dead: 2 });
   });
 
-  test("letters on their way are not touched", async () => {
+  test("letters in retry are not touched", async () => {
     const workshop = openWorkshop();
     const { job_id } = await workshop.mapJson(upTo(5), FAILING, FLAGS);
     await workshop.run(["dlq", "retry", job_id, "--detach", "--yes"]);
@@ -114,7 +114,7 @@ describe("more letters than max_items", () => {
     expect(archived(workshop, job_id)).toEqual([]);
   });
 
-  test("the warning comes at 80 %, once", async () => {
+  test("the warning is printed at 80 %, once", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", "dlq: { max_items: 10 }");
     const seven = await workshop.map(upTo(7), FAILING, ["--name", "j", ...FLAGS]);
@@ -130,7 +130,7 @@ describe("more letters than max_items", () => {
 });
 
 describe("dlq maintain", () => {
-  test("a dry run counts and touches nothing; then it is done, for all jobs", async () => {
+  test("a dry run counts and changes nothing; then it is done, for all jobs", async () => {
     const workshop = openWorkshop();
     const one = await workshop.mapJson(upTo(5), FAILING, FLAGS);
     const two = await workshop.mapJson(upTo(3), FAILING, FLAGS);
@@ -155,7 +155,7 @@ describe("dlq maintain", () => {
     expect(await maintain(workshop, "--max-items", "2")).toEqual({ jobs: [], evicted: 0, purged: 0 });
   });
 
-  test("--retention-days 0 archives everything that is not on its way; none turns a limit off", async () => {
+  test("--retention-days 0 archives everything that is not in retry; none turns a limit off", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", "dlq: { max_items: 2, retention_days: 7 }");
     const none = await workshop.run(
@@ -198,7 +198,7 @@ describe("dlq maintain", () => {
   });
 });
 
-test("maintenance that fails is told, and the work is done all the same", async () => {
+test("failing maintenance is reported, and the work is done all the same", async () => {
   const workshop = openWorkshop();
   workshop.write("redrive.yml", "dlq: { max_items: 2, mirror: false }");
   await workshop.run(["store", "info"]);
@@ -209,8 +209,8 @@ test("maintenance that fails is told, and the work is done all the same", async 
   expect(await workshop.letters()).toHaveLength(6);
 });
 
-describe("every other key of dlq in redrive.yml has its effect", () => {
-  test("retention_days is what maintain keeps to", async () => {
+describe("every other key of dlq in redrive.yml has an effect", () => {
+  test("retention_days is used by maintain", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", "dlq: { retention_days: 7 }");
     await maintain(workshop);
@@ -220,7 +220,7 @@ describe("every other key of dlq in redrive.yml has its effect", () => {
     });
   });
 
-  test("poison_after: a letter that came back so often needs --force", async () => {
+  test("poison_after: a letter that failed again so often needs --force", async () => {
     const workshop = openWorkshop();
     workshop.write("redrive.yml", "dlq: { poison_after: 1 }");
     const { job_id } = await workshop.mapJson([1], FAILING, FLAGS);

@@ -1,4 +1,7 @@
-/** Letters as plain files: they appear while a job runs, say what the commands say, and go when the letter goes. */
+/**
+ * Letters as plain files: they appear while a job runs, equal the output of commands, and are removed with their
+ * letters.
+ */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -46,7 +49,7 @@ async function expectAgreement(
 const BACK_AGAIN = { inOrder: false };
 
 describe("the letter directory", () => {
-  it("letters are files while the job runs, without any command", async () => {
+  it("has the letters as files while the job runs, without any command", async () => {
     const workshop = openWorkshop();
     const cwd = workshop.path("texts");
     mkdirSync(cwd);
@@ -72,7 +75,7 @@ describe("the letter directory", () => {
     expect(readdirSync(folder).sort()).toEqual(["index.json", "items", "metrics.json", "patterns.json"]);
   });
 
-  it("patterns and metrics are what analyze and stats print", async () => {
+  it("has the output of analyze and stats as patterns and metrics", async () => {
     const workshop = openWorkshop();
     const { job_id } = await workshop.mapJson(upTo(5), 'echo "no $1" >&2; exit $(($1 % 2 + 3))', [
       "--retries",
@@ -87,7 +90,7 @@ describe("the letter directory", () => {
     expect(metrics.size).toBe(5);
   });
 
-  it("a letter that succeeds or is discarded loses its file, and the stream keeps its last word", async () => {
+  it("loses the file of a letter that succeeds or is discarded, and the stream has its last state", async () => {
     const workshop = openWorkshop();
     const script = `test -e ${workshop.path("fixed")} || { echo "no $1" >&2; exit 3; }; [ $1 != 3 ]`;
     const { job_id } = await workshop.mapJson(upTo(4), script, ["--retries", "0"]);
@@ -109,7 +112,7 @@ describe("the letter directory", () => {
     expect([1, 2, 3, 4].map((data) => last.get(idOf(data)))).toEqual(["done", "done", "dead", "discarded"]);
   });
 
-  it("says what the store says after every command that changes letters, without a run", async () => {
+  it("follows the store after every command that changes letters, without a run", async () => {
     const workshop = openWorkshop();
     const items = ["a", "b", "c"].map((id) => ({ id }));
     const { job_id } = await workshop.mapJson(items, "exit 3", ["--retries", "0", "--id-field", "id"]);
@@ -143,7 +146,7 @@ describe("the letter directory", () => {
     await expectAgreement(workshop, folder, job_id, BACK_AGAIN);
   });
 
-  it("follows a change of very many with the next run or with mirror, and that is said", async () => {
+  it("follows a change of very many with the next run or with mirror, and that is reported", async () => {
     const workshop = openWorkshop();
     await importLetters(workshop, 1001);
     await workshop.run(["dlq", "mirror"]);
@@ -155,7 +158,7 @@ describe("the letter directory", () => {
     expect(itemFiles(folder)).toEqual([]);
   });
 
-  it("is left alone with mirror: false, and one that cannot be written is no failure of the command", async () => {
+  it("is not written with mirror: false, and a failed write is no failure of the command", async () => {
     const workshop = openWorkshop();
     const { job_id } = await workshop.mapJson([{ id: "a" }, { id: "b" }], "exit 3", [
       ...["--retries", "0", "--id-field", "id"],
@@ -170,7 +173,7 @@ describe("the letter directory", () => {
     expect(stderr).toMatch(/letter directory was not written: [\s\S]*redrive dlq mirror/);
   });
 
-  it("mirror writes a folder anew, removes what does not belong, and finds another place", async () => {
+  it("is written again by mirror, which removes unrelated files, and may be elsewhere", async () => {
     const workshop = openWorkshop();
     const { job_id } = await workshop.mapJson(upTo(3), "exit 3", ["--retries", "0"]);
     const folder = workshop.path(".mmm/mapreduce/dlq");
@@ -191,7 +194,7 @@ describe("the letter directory", () => {
     expect(existsSync(join(folder, "global", "all-items.jsonl"))).toBe(true);
   });
 
-  it("what was mirrored can be imported elsewhere, and is equal there", async () => {
+  it("can be imported elsewhere, and is equal there", async () => {
     const [here, there] = [openWorkshop(), openWorkshop()];
     const { job_id } = await here.mapJson(["a/b", "../../c", "ö", "x".repeat(300)], 'echo "no" >&2; exit 3', [
       ...["--retries", "1", "--backoff", "none"],
@@ -205,7 +208,7 @@ describe("the letter directory", () => {
     );
   });
 
-  it("letters of agents are in the folder of their repository", async () => {
+  it("has letters of agents in the folder of their repository", async () => {
     const project = openProject(itemsJson("a", "b"));
     const map = mapOver('[ "$X" = b ] || { echo half > half.txt; exit 4; }', { isolation: "worktree" });
     const steps = (map.agent_template as { shell: string }[]).map(({ shell }) => ({
@@ -224,7 +227,7 @@ describe("the letter directory", () => {
     expect(readJson<LetterJson>(folder, "items", "a.json")).toHaveProperty("worktree_artifacts.branch_name");
   });
 
-  it("a job without letters leaves no folder", async () => {
+  it("does not exist for a job without letters", async () => {
     const workshop = openWorkshop();
     await workshop.mapJson(upTo(3), "true");
     expect(existsSync(workshop.path("redrive/dlq"))).toBe(false);
@@ -233,7 +236,7 @@ describe("the letter directory", () => {
     expect(existsSync(workshop.path("redrive/dlq"))).toBe(false);
   });
 
-  it("a folder that cannot be written is said, and the job is as good as ever", async () => {
+  it("that cannot be written is reported, and the job is not affected", async () => {
     const workshop = openWorkshop();
     mkdirSync(workshop.path("redrive"));
     workshop.write("redrive/dlq", "a file is in the way");

@@ -1,4 +1,4 @@
-/** One file with all that is needed to look at a failure elsewhere, and the look at it without the store. */
+/** A capsule: one file with everything needed to examine a failure elsewhere, without the store. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -74,7 +74,7 @@ describe("a capsule", () => {
     expect(Object.keys(capsule.environment)).not.toContain("BUILD");
   });
 
-  it("--env takes more variables in; the usual name is the item's", async () => {
+  it("--env includes more variables; usually only those of the item are", async () => {
     const workshop = openWorkshop();
     await workshop.mapJson([{ id: "x/y" }], "exit 3", ["--retries", "0", "--id-field", "id"]);
     const made = await workshop.run(["dlq", "capsule", "x/y", "--env", "BUILD,NOT_SET", "--env", "RACK"], {
@@ -88,7 +88,7 @@ describe("a capsule", () => {
     expect(environment).not.toHaveProperty("PASSWORD");
   });
 
-  it("released attempts are in it too, and a large log without its middle, which is said", async () => {
+  it("includes released attempts, and a large log without its middle, which is reported", async () => {
     const workshop = openWorkshop();
     const script = `if [ -e ${workshop.path("again")} ]; then head -c 6000000 /dev/zero | tr '\\0' x; echo END >&2; exit 3; fi; echo started > ${workshop.path("started")}; sleep 60`;
     const running = workshop.start(workshop.mapArgs(script, ["--retries", "0", "--json"]), {
@@ -161,7 +161,7 @@ describe("a capsule", () => {
     expect(project.gitIn(clone, "log", "-1", "--format=%s")).toBe("the first half");
   });
 
-  it("making one changes nothing in the worktree", async () => {
+  it("changes nothing in the worktree", async () => {
     const { project } = await failInWorktree();
     const { worktree_artifacts } = await project.onlyLetter();
     const worktree = worktree_artifacts?.worktree_path ?? "";
@@ -171,7 +171,7 @@ describe("a capsule", () => {
     expect(state()).toBe(before);
   });
 
-  it("what is missing is said: a worktree that is gone, a secret that is not known here", async () => {
+  it("reports what is missing: a removed worktree, a secret that is not known here", async () => {
     const project = openProject(itemsJson("a"));
     const workflow = {
       name: "asks",
@@ -196,7 +196,7 @@ describe("a capsule", () => {
     expect(second.stderr).toMatch(/The worktree .* no longer exists/);
   });
 
-  it("is opened on a machine that has neither the store nor the files", async () => {
+  it("can be opened on a machine that has neither the store nor the files", async () => {
     const { project, jobId } = await failInWorktree();
     const path = project.path("a.capsule.json.gz");
     await project.run(["dlq", "capsule", "a", "-o", path]);
@@ -222,7 +222,7 @@ describe("a capsule", () => {
     expect(document.json()).toEqual(contentOf(path));
   });
 
-  it("a broken or foreign file, a newer one, and a folder that is not empty are refused in words", async () => {
+  it("that is invalid, foreign or newer, and an output folder that is not empty, are refused with a message", async () => {
     const workshop = openWorkshop();
     const refusal = async (...args: string[]) => {
       const result = await workshop.run(["dlq", "capsule", "open", ...args, "--json"], {
@@ -250,7 +250,7 @@ describe("a capsule", () => {
     expect((await refusal("a.gz", "-o", "full")).message).toMatch(/is not empty/);
   });
 
-  it("an item that is no letter has none", async () => {
+  it("is not created for an item that is not a letter", async () => {
     const workshop = openWorkshop();
     await workshop.mapJson(["a"], "true");
     const result = await workshop.run(["dlq", "capsule", "a", "--json"], { cwd: workshop.home });

@@ -1,4 +1,4 @@
-/** Ways in which systems like this one have lost their users' work: each is tried here, and nothing is lost. */
+/** Ways in which systems like this one have lost their users' work. Each is tried here, and nothing is lost. */
 import { existsSync, readdirSync, readFileSync, watch } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -24,8 +24,8 @@ const BY_ID = [...ONE, "--id-field", "id"];
 const mended = (shop: Workshop) => `[ -e ${shop.path("mended")} ]`;
 const dataOf = (letters: readonly LetterJson[]) => letters.map(({ item_data }) => item_data);
 
-describe("a failure that the store cannot take", () => {
-  it("pitfall 9: is no lost item: it stays in the job, and is a letter when the store can be written again", async () => {
+describe("a failure that the store cannot write", () => {
+  it("pitfall 9: loses no item: it stays in the job, and is a letter when the store can be written again", async () => {
     const shop = openWorkshop();
     const script = `echo "$1" >> $L; while [ ! -e ${shop.path("gate")} ]; do sleep 0.02; done; echo broken >&2; exit 7`;
     const running = shop.start(shop.mapArgs(script, ["--store-wait", "300ms", ...ONE]), {
@@ -49,13 +49,15 @@ describe("a failure that the store cannot take", () => {
 });
 
 describe("a worker that crashes", () => {
-  it("pitfall 10: takes no item out of the totals, whoever of them dies", async () => {
+  it("pitfall 10: removes no item from the totals, whichever of them dies", async () => {
     const shop = openWorkshop();
     const script = `echo "$1 $$" >> $L; case $1 in self) kill -9 $$;; bad) exit 3;; slow) [ -e ${shop.path("gate")} ] || exec sleep 300;; esac`;
     const items = ["fine", "self", "bad", "slow", "later"];
     const running = shop.start(shop.mapArgs(script, ["-j", "1", ...ONE]), { stdin: asJsonLines(items) });
     await shop.untilLedger("the fourth runs", (lines) => lines.length === 4);
     const whole = { total: 5, succeeded: 1, dead: 2, skipped: 0, remaining: 2 };
+    // The fourth may start before the end of the third is recorded.
+    await until("the third is a letter", async () => (await shop.json<Summary>("status", "n")).dead === 2);
     expect(await shop.json<Summary>("status", "n")).toMatchObject(whole);
     running.signal("SIGKILL");
     await running.ended;
@@ -72,8 +74,8 @@ describe("a worker that crashes", () => {
 
 const pidIn = (line: string) => Number(line.split(" ")[1]);
 
-describe("what a letter is known by", () => {
-  it("pitfall 25: is its content: letters and their retries are about the same work when the input has changed", async () => {
+describe("the identity of a letter", () => {
+  it("pitfall 25: is its content: letters and their retries mean the same work when the input has changed", async () => {
     const shop = openWorkshop();
     const script = `echo "$1" >> $L; case $1 in bad*) ${mended(shop)};; esac`;
     await shop.map(["one", "bad two", "three", "bad four"], script, ONE);
@@ -89,21 +91,21 @@ describe("what a letter is known by", () => {
     expect(dataOf(await shop.letters())).toEqual(["bad four"]);
   });
 
-  it("pitfall 53: an item of the same key, in the job or in another, neither replaces nor removes a letter", async () => {
+  it("pitfall 53: an item with the same key, in the job or in another, neither replaces nor removes a letter", async () => {
     const shop = openWorkshop();
     const script = mended(shop);
     await shop.map([{ id: "a", v: 1 }], script, BY_ID);
     await shop.map([{ id: "a", v: 9 }], "exit 3", ["--retries", "0", "--name", "other", "--id-field", "id"]);
     const exported = shop.path("letters.json");
     await shop.run(["dlq", "export", exported, "--job", "n"]);
-    // The same key comes in again while its letter waits.
+    // The same key is added again while its letter waits.
     await shop.map([{ id: "a", v: 2 }, { id: "b" }], script, BY_ID);
     const [letter] = (await shop.letters("n")).filter(({ item_id }) => item_id === "a");
     expect(letter).toMatchObject({ item_data: { id: "a", v: 1 }, failure_count: 1 });
     shop.write("mended", "");
     expect((await shop.json<OperationJson>("dlq", "retry", "n", "a")).succeeded).toBe(1);
     expect(await shop.letters("other")).toMatchObject([{ item_id: "a", item_data: { id: "a", v: 9 } }]);
-    // Now the key is that of work that is done: the letter does not come back over it, and says so.
+    // Now the key is that of a done item: the letter is not imported over it, and that is reported.
     const imported = await shop.json<{ imported: number; existing: number }>("dlq", "import", exported);
     expect(imported).toMatchObject({ imported: 0, existing: 1 });
     expect(await shop.json<Summary>("status", "n")).toMatchObject({ total: 2, succeeded: 1, dead: 1 });
@@ -170,13 +172,13 @@ function folderOf(shop: Workshop): string | null {
   return existsSync(folder) ? folder : null;
 }
 
-/** Throws when there is half of one. */
+/** Throws if a file is incomplete. */
 function readWhole(path: string): unknown {
   return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : null;
 }
 
 describe("more letters than a job keeps", () => {
-  it("pitfall 54: past 10,000 the oldest are archived, and an event, a count and the command say so", async () => {
+  it("pitfall 54: past 10,000 the oldest are archived, and an event, a count and the command report it", async () => {
     const shop = openWorkshop();
     await takeIn(shop, 10_003);
     const { stdout } = await shop.run(["dlq", "maintain"]);
@@ -191,8 +193,8 @@ describe("more letters than a job keeps", () => {
   });
 });
 
-describe("failures that arrive while others are decided about", () => {
-  it("pitfall 55: are not swallowed by a discard that goes on after them", async () => {
+describe("failures that arrive during a decision about others", () => {
+  it("pitfall 55: are not included in a discard that continues after them", async () => {
     const shop = openWorkshop();
     await takeIn(shop, 3000);
     const operation = await killedInBetween(shop, ["dlq", "discard", "--reason", "old", "--yes"]);
@@ -207,7 +209,7 @@ describe("failures that arrive while others are decided about", () => {
 });
 
 describe("--json", () => {
-  /** Every command on letters and operations, with a good and a bad word for each. */
+  /** Every command on letters and operations, with valid and invalid arguments. */
   const LINES = [
     "dlq list",
     "dlq list nobody",
@@ -266,7 +268,7 @@ describe("--json", () => {
     "ops nonsense",
   ];
 
-  it("pitfall 31: is one document on stdout for every command on letters, also when it is refused", async () => {
+  it("pitfall 31: is one document on stdout for every command on letters, even if it is refused", async () => {
     const shop = openWorkshop();
     await shop.map([{ id: "a" }, { id: "b" }], "echo out; exit 3", BY_ID);
     for (const line of LINES) {

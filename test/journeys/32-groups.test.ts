@@ -1,4 +1,4 @@
-/** Groups: the same failure is one group; its life, what people decide about it, and what they correct. */
+/** Groups: the same failure is one group. Its life cycle, decisions and corrections. */
 import { rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import {
@@ -46,7 +46,7 @@ type ListJson = {
   readonly outdated: { readonly letters: number };
 };
 
-/** What items fail with: an item has the number of its line. */
+/** The failures of the items: an item has the number of its line. */
 const SAYINGS = [
   "error: disk full",
   "error: connection refused",
@@ -93,7 +93,7 @@ const states = async (shop: Workshop) =>
   Object.fromEntries((await shop.letters("--state", "all")).map((one) => [one.item_id, one.error_signature]));
 
 describe("the life of a group", () => {
-  test("open, resolved when its letters succeed, and a regression when it comes back, with what helped", async () => {
+  test("open, resolved when its letters succeed, and a regression when it returns, with the earlier fix", async () => {
     const shop = openWorkshop();
     const { job_id } = await mapped(shop, items("a", DISK, DISK, NET));
     const disk = await groupOf(shop, "disk full");
@@ -137,7 +137,7 @@ describe("the life of a group", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  test("an edit that helped is told with what it changed, in the letter of the same failure too", async () => {
+  test("an edit that helped is shown with its change, in the letter of the same failure too", async () => {
     const shop = openWorkshop();
     const needsHttps = 'case "$1" in *https:*) ;; *) echo "error: plain text is refused" >&2; exit 1;; esac';
     const { job_id } = await shop.mapJson([{ id: "a", url: "http:" }], needsHttps, FLAGS);
@@ -177,6 +177,12 @@ describe("the life of a group", () => {
       ],
     });
     await decide(shop, "note", disk.signature, "look at df");
+    expect(await decide(shop, "assign", disk.signature, "--to", "ann")).toMatchObject({ assignee: "ann" });
+    expect((await list(shop, "--state", "all", "--assignee", "ann")).total).toBe(1);
+    expect((await shop.run(["groups", "--state", "resolved"])).stdout).toContain("ASSIGNEE");
+    expect((await shop.run(["groups", "show", disk.signature])).stdout).toMatch(/assignee +ann/iu);
+    const nobody = await shop.run(["groups", "assign", disk.signature, "--to", "none"], AUTHOR);
+    expect(nobody.stdout).toBe(`${disk.signature}: not assigned\n`);
     expect((await show(shop, disk.signature)).notes.map(({ text }) => text)).toEqual([
       "new disk",
       "look at df",
@@ -185,7 +191,7 @@ describe("the life of a group", () => {
 });
 
 describe("an ignored group", () => {
-  test("is left out of lists and of what to do next, and counted", async () => {
+  test("is left out of lists and next steps, and counted", async () => {
     const shop = openWorkshop();
     const { job_id } = await mapped(shop, items("a", DISK, DISK), "--name", "one");
     const { signature } = await groupOf(shop, "disk");
@@ -202,7 +208,7 @@ describe("an ignored group", () => {
     expect((await show(shop, signature)).state).toBe("ignored");
   });
 
-  test("is open again after so many new letters", async () => {
+  test("reopens after the given number of new letters", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", DISK));
     const { signature } = await groupOf(shop, "disk");
@@ -214,7 +220,7 @@ describe("an ignored group", () => {
     expect(await whyReopened(shop)).toBe("count");
   });
 
-  test("is open again when more than so many die within an hour", async () => {
+  test("reopens when more than the given number die within an hour", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", DISK));
     const { signature } = await groupOf(shop, "disk");
@@ -226,7 +232,7 @@ describe("an ignored group", () => {
     expect(await whyReopened(shop)).toBe("rate");
   });
 
-  test("is open again with the first failure after a time", async () => {
+  test("reopens with the first failure after the given time", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", DISK));
     const { signature } = await groupOf(shop, "disk");
@@ -247,7 +253,7 @@ describe("an ignored group", () => {
 });
 
 describe("corrections", () => {
-  test("a merge sticks, also for the failures of a new run, and the merged group leads to the other", async () => {
+  test("a merge is permanent, also for the failures of a new run, and the merged group refers to the other", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", DISK, NET, NET));
     const [disk, net] = [await groupOf(shop, "disk"), await groupOf(shop, "connection")];
@@ -276,7 +282,7 @@ describe("corrections", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  test("a split sticks, and can be taken back", async () => {
+  test("a split is permanent, and can be removed", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", ALPHA, BETA));
     const group = await groupOf(shop, "cannot open");
@@ -303,7 +309,7 @@ describe("corrections", () => {
     expect((await shop.run(["groups", "corrections"])).stdout).toBe("No merges and no splits.\n");
   });
 
-  test("without a name a split is called by the group and the text", async () => {
+  test("without a name a split is named after the group and the text", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", DISK));
     const { signature, pattern } = await groupOf(shop, "disk");
@@ -316,7 +322,7 @@ describe("rules of redrive.yml", () => {
   const RULES =
     "groups:\n  - { name: storage, match: { text: disk } }\n  - { name: all, match: { type: CommandFailed, step: sh } }\n";
 
-  test("win over the algorithm, in a new run and in a rebuild, and name their groups", async () => {
+  test("precede the algorithm, in a new run and in a rebuild, and name their groups", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", DISK, NET), "--name", "before");
     shop.write("redrive.yml", RULES);
@@ -340,7 +346,7 @@ describe("rules of redrive.yml", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  test("that are wrong stop a run before it begins", async () => {
+  test("that are invalid stop a run before it begins", async () => {
     const shop = openWorkshop();
     shop.write("redrive.yml", "groups:\n  - { name: a, match: { pattern: '(a' } }\n");
     const { code, stderr } = await run(shop, items("a", DISK));
@@ -353,8 +359,8 @@ describe("rules of redrive.yml", () => {
   });
 });
 
-describe("looking at groups", () => {
-  test("a list is as long as was asked for, of one job or of all", async () => {
+describe("groups on the screen", () => {
+  test("a list has the requested length, of one job or of all", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", DISK, NET), "--name", "one");
     await mapped(shop, items("b", DISK), "--name", "two");
@@ -372,7 +378,7 @@ describe("looking at groups", () => {
     expect(stdout).toContain("2 of 2 groups.");
   });
 
-  test("an explanation shows the line, the masks and what is near, of a group or of an item", async () => {
+  test("an explanation shows the line, the masks and similar groups, of a group or of an item", async () => {
     const shop = openWorkshop();
     const { job_id } = await mapped(shop, items("a", FULL_AT, GONE_AT));
     const group = await groupOf(shop, "full");
@@ -398,7 +404,7 @@ describe("looking at groups", () => {
     expect((await shop.run(["groups", "explain", "a1"])).stdout).toBe(stdout);
   });
 
-  test("every bulk command knows a group by the beginning of its signature", async () => {
+  test("every bulk command finds a group by a prefix of its signature", async () => {
     const shop = openWorkshop();
     const { job_id } = await mapped(shop, items("a", DISK, NET));
     const disk = (await groupOf(shop, "disk")).signature.slice(0, 7);
@@ -409,11 +415,11 @@ describe("looking at groups", () => {
   });
 });
 
-describe("what makes no sense", () => {
+describe("invalid words", () => {
   const withGroup = (args: readonly string[], good: string) =>
     args.map((word) => (word === "GOOD" ? good : word));
 
-  test("a word that means no group is an error of every command, and touches nothing", async () => {
+  test("a word that means no group is an error of every command, and changes nothing", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", DISK));
     const good = (await groupOf(shop, "disk")).signature;
@@ -437,7 +443,7 @@ describe("what makes no sense", () => {
     expect(await shop.json("groups", "corrections")).toEqual({ corrections: [] });
   });
 
-  test("so is every option that cannot be read", async () => {
+  test("so is every option that cannot be parsed", async () => {
     const shop = openWorkshop();
     await mapped(shop, items("a", DISK));
     const good = (await groupOf(shop, "disk")).signature;

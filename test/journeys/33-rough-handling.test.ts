@@ -1,4 +1,6 @@
-/** Hands that slip: variables that are not set, Ctrl-C at odd moments, pipes and devices for files, narrow terminals. */
+/**
+ * Mistakes and unusual uses: unset variables, Ctrl-C at any moment, pipes and devices as files, narrow terminals.
+ */
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -7,7 +9,7 @@ import { asPerson } from "../support/person.ts";
 import { CLI, importLetters, interruptedInBetween } from "./killed-bulk.ts";
 import { type ErrorJson, openWorkshop, SOUND, type Workshop } from "./workshop.ts";
 
-/** `script` takes other words elsewhere, and there is no /dev/full. */
+/** `script` has other options elsewhere, and there is no /dev/full. */
 const NOT_LINUX = process.platform !== "linux";
 
 const FLAGS = ["--retries", "0", "--name", "n", "--id-field", "id"];
@@ -20,8 +22,8 @@ async function letters(shop: Workshop, ...ids: string[]): Promise<void> {
   );
 }
 
-describe("a name that is empty", () => {
-  it("is nobody's: the only letter is not taken for it", async () => {
+describe("an empty name", () => {
+  it("means nobody: the only letter is not selected by it", async () => {
     const shop = openWorkshop();
     await letters(shop, "a");
     for (const args of [
@@ -38,7 +40,7 @@ describe("a name that is empty", () => {
     expect(await shop.letters()).toMatchObject([{ item_data: { id: "a" }, failure_count: 1 }]);
   });
 
-  it("of a file or folder is not the folder that one is in", async () => {
+  it("of a file or folder does not mean the current folder", async () => {
     const shop = openWorkshop();
     await letters(shop, "a");
     const before = readdirSync(shop.home);
@@ -55,7 +57,7 @@ describe("a name that is empty", () => {
 });
 
 describe("dlq retry of a named item", () => {
-  it("that is no dead letter is refused, as every command does, and nothing runs", async () => {
+  it("that is not a dead letter is refused, like in every command, and nothing runs", async () => {
     const shop = openWorkshop();
     await letters(shop, "a", "fine");
     for (const items of [["fine"], ["a", "fine"]]) {
@@ -66,13 +68,25 @@ describe("dlq retry of a named item", () => {
   });
 });
 
-describe("words that are not there", () => {
-  it("a capsule that is to be opened is asked for; of no command it is said that there is none", async () => {
+describe("missing words", () => {
+  it("are reported for the capsule to open, and for a missing command", async () => {
     const shop = openWorkshop();
     const capsule = await shop.run(["dlq", "capsule", "open"]);
     expect([capsule.code, capsule.stderr]).toEqual([2, expect.stringContaining("capsule")]);
-    const ops = await shop.run(["ops", "nonsense"]);
-    expect([ops.code, ops.stderr]).toEqual([2, expect.stringContaining('Unknown command "nonsense"')]);
+    const unknown = [
+      ["ops", "nonsense"],
+      ["receipts", "nonsense"],
+      ["receipts", "nonsense", "gate", "--url", "http://127.0.0.1"],
+    ];
+    for (const words of unknown) {
+      const refused = await shop.run(words);
+      expect([refused.code, refused.stderr]).toEqual([
+        2,
+        expect.stringContaining('Unknown command "nonsense"'),
+      ]);
+    }
+    const misspelt = await shop.run(["dlq", "lst"]);
+    expect(misspelt.stderr).toContain("redrive dlq list");
   });
 
   it("a retry of nothing is no dry run", async () => {
@@ -100,7 +114,7 @@ describe("Ctrl-C in a change of thousands", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("the text names the command that goes on", async () => {
+  it("the text names the command that continues", async () => {
     const shop = openWorkshop();
     await importLetters(shop, 4000);
     const { stdout } = await interruptedInBetween(shop, ["dlq", "discard", "--reason", "old", "--yes"]);
@@ -158,8 +172,8 @@ function onNarrowTerminal(shop: Workshop, command: string): string {
   }).replaceAll("\r", "");
 }
 
-describe("what is no file", () => {
-  it("a pipe that is named for an export, an analysis or a capsule is written into, and stays one", async () => {
+describe("special files", () => {
+  it("a pipe that is named for an export, an analysis or a capsule is written into, and stays a pipe", async () => {
     const shop = openWorkshop();
     await letters(shop, "a");
     const pipe = shop.path("pipe");
@@ -184,7 +198,7 @@ describe("what is no file", () => {
     }
   });
 
-  it.skipIf(NOT_LINUX)("a stdout that is full is said in a line, and is no success", async () => {
+  it.skipIf(NOT_LINUX)("a full stdout is reported in a line, and is no success", async () => {
     const shop = openWorkshop();
     await letters(shop, "a");
     for (const command of ["dlq list --json", "dlq export -", "jobs"]) {

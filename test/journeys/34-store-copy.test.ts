@@ -1,4 +1,6 @@
-/** A store moves: from a file to a PostgreSQL server and back, killed on the way, and work goes on where it is then. */
+/**
+ * A store is copied from a file to a PostgreSQL server and back, with kills on the way, and work continues there.
+ */
 import { existsSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { writeVersion2 } from "../engines/sqlite/version-2.ts";
@@ -25,7 +27,7 @@ interface CopyJson {
   readonly tables: readonly { readonly table: string; readonly rows: number; readonly digest: string }[];
 }
 
-/** What a person sees; ages go on while it is looked at. */
+/** The output for a person; ages change meanwhile. */
 async function looks(shop: Workshop, store: string): Promise<unknown> {
   const ask = async (...args: string[]) => {
     const { stdout } = await shop.run([...args, "--json", "--store", store]);
@@ -62,7 +64,7 @@ describe("store copy", () => {
     expect((await shop.run(["store", "check", "--store", back])).stdout).toBe(SOUND);
   });
 
-  it("lets the work go on in the copy", async () => {
+  it("lets work continue in the copy", async () => {
     const shop = openWorkshop({ onPostgres: false });
     const { url } = newPostgresStore();
     await shop.map(upTo(6), FAIL_ODD, ["--name", "numbers", "--retries", "0"]);
@@ -85,7 +87,7 @@ describe("store copy", () => {
     expect(refused.json<ErrorJson>().error.code).toBe("copy_refused");
   });
 
-  it("goes on after kill -9 in the middle", async () => {
+  it("continues after kill -9 in the middle", async () => {
     const shop = openWorkshop({ onPostgres: false });
     const { schema, url } = newPostgresStore();
     await importLetters(shop, 3000);
@@ -128,7 +130,7 @@ describe("store copy", () => {
     expect((await shop.run(["store", "copy", `sqlite:${shop.storePath}`, `sqlite:${target}`])).code).toBe(0);
   });
 
-  it("refuses a source that is not there, and makes none", async () => {
+  it("refuses a missing source, and creates none", async () => {
     const shop = openWorkshop({ onPostgres: false });
     const missing = await shop.run(["store", "copy", "sqlite:missing.db", "sqlite:copy.db"]);
     expect(missing.code).toBe(2);
@@ -142,7 +144,7 @@ describe("store copy", () => {
 });
 
 describe("store migrate", () => {
-  it("makes a store, and says that it has the newest version", async () => {
+  it("creates a store, and reports that it has the newest version", async () => {
     const shop = openWorkshop({ onPostgres: false });
     const { url } = newPostgresStore();
     for (const store of [`sqlite:${shop.path("new.db")}`, url]) {
@@ -153,7 +155,7 @@ describe("store migrate", () => {
     }
   });
 
-  it("brings an older store to the newest version, and says from which", async () => {
+  it("migrates an older store to the newest version, and reports the old one", async () => {
     const shop = openWorkshop({ onPostgres: false });
     const path = shop.path("old.db");
     writeVersion2(path);

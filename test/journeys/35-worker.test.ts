@@ -1,4 +1,4 @@
-/** Workers: processes that work named queues with a command, come and go, and are killed. */
+/** Workers: processes that process named queues with a command, start and stop, and are killed. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -68,7 +68,7 @@ const show = (shop: Workshop, itemId: string) =>
   }>("queue", "show", "orders", itemId);
 
 describe("redrive worker", () => {
-  it("works a queue, retries what IT is to blame for up to Max Retries, and never what the item is to blame for", async () => {
+  it("processes a queue, retries IT exceptions up to Max Retries, and never business exceptions", async () => {
     const shop = await openQueue(4, ["--max-retries", "2", ...QUICK]);
     const script = `echo "$1" >> $L
       case $1 in
@@ -91,7 +91,7 @@ describe("redrive worker", () => {
     expect(letters.find(({ item_id }) => item_id === "2")?.manual_review_required).toBe(true);
   });
 
-  it("keeps what the command says about its work: a result, and notes with author and time", async () => {
+  it("keeps what the command reports: a result, and notes with author and time", async () => {
     const shop = await openQueue(2);
     const script = `echo "looked at $1 of $REDRIVE_QUEUE" >> "$REDRIVE_NOTES_FILE"
       [ "$1" = 2 ] && exit 1
@@ -105,7 +105,7 @@ describe("redrive worker", () => {
     expect((await show(shop, "2")).notes).toHaveLength(3);
   });
 
-  it("answers with one document, and exits with 0 when nothing died", async () => {
+  it("prints one document, and exits with 0 if nothing died", async () => {
     const shop = await openQueue(3);
     const { code, stdout, json } = await drain(shop, "echo out", "--json");
     expect(code).toBe(0);
@@ -113,7 +113,7 @@ describe("redrive worker", () => {
     expect(stdout).not.toContain("out\n");
   });
 
-  it("prints what commands print, one item's output at a time, unless it is to be quiet", async () => {
+  it("prints the output of commands, one item at a time, unless it is quiet", async () => {
     const shop = await openQueue(2);
     expect((await drain(shop, 'echo "did $1"')).stdout.split("\n").sort()).toEqual(["", "did 1", "did 2"]);
     await fill(shop, "orders", [{ id: 3 }]);
@@ -122,7 +122,7 @@ describe("redrive worker", () => {
     expect(stderr).toMatch(/^1 done · /);
   });
 
-  it("goes on when the queue is empty, and takes what comes", async () => {
+  it("continues when the queue is empty, and takes new items", async () => {
     const shop = await openQueue(0);
     const worker = startWorker(shop, 'echo "$1" >> $L');
     await worker.untilStderr("Processing orders");
@@ -135,7 +135,7 @@ describe("redrive worker", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("runs as many at a time as it is told, and ends an attempt that takes longer than its time", async () => {
+  it("runs the given number at a time, and ends an attempt that exceeds its timeout", async () => {
     const shop = await openQueue(3, ["--max-retries", "0"]);
     const script =
       'echo "start $1" >> $L; [ "$1" = 3 ] && exec sleep 60; until [ "$(grep -c start $L)" -ge 2 ]; do sleep 0.02; done';
@@ -145,7 +145,7 @@ describe("redrive worker", () => {
     expect(letter).toMatchObject({ item_id: "3", failure_history: [{ error_type: "Timeout" }] });
   });
 
-  it("copies evidence when it is told to", async () => {
+  it("copies evidence if it is told to", async () => {
     const shop = await openQueue(1, ["--max-retries", "0"]);
     shop.write("shot.png", "a picture");
     const script = `printf '{"evidence": ["${shop.path("shot.png")}"]}' > "$REDRIVE_FAILURE_FILE"; exit 1`;
@@ -155,7 +155,7 @@ describe("redrive worker", () => {
     expect(existsSync(file?.kept ?? "")).toBe(true);
   });
 
-  it("an item that has expired is not worked: it is a letter that says so", async () => {
+  it("does not run an expired item: it is a letter that says so", async () => {
     const shop = await openQueue(1);
     await shop.run(["queue", "pause", "orders"]);
     const added = await shop.run([
@@ -182,7 +182,7 @@ describe("redrive worker", () => {
     });
   });
 
-  it("waits at a paused queue, says so, and goes on when it is resumed", async () => {
+  it("waits at a paused queue, reports that, and continues when it is resumed", async () => {
     const shop = await openQueue(1);
     await shop.run(["queue", "pause", "orders", "--reason", "month end"]);
     const worker = startWorker(shop, 'echo "$1" >> $L', "--drain");
@@ -193,7 +193,7 @@ describe("redrive worker", () => {
     expect(shop.ledger).toEqual(["1"]);
   });
 
-  it("begins no more than its own rate and the queue's allow", async () => {
+  it("starts no more than its own rate and the queue's allow", async () => {
     const shop = await openQueue(4);
     const began = performance.now();
     expect((await drain(shop, "true", "--rate", "4/s")).code).toBe(0);
@@ -205,7 +205,7 @@ describe("redrive worker", () => {
     expect(performance.now() - again).toBeGreaterThan(700);
   });
 
-  it("works several queues with one command, and without a name the only one there is", async () => {
+  it("processes several queues with one command, and without a name the only one", async () => {
     const shop = openWorkshop();
     const none = await shop.run(["worker", "--json", "--drain", "--", "true"]);
     expect(none.code).toBe(2);
@@ -239,7 +239,7 @@ describe("redrive worker", () => {
     expect(stderr).toMatch(why);
   });
 
-  it("waits for a store that cannot be opened as long as it is told to", async () => {
+  it("waits the given time for a store that cannot be opened", async () => {
     const shop = openWorkshop();
     shop.write("in-the-way", "a file where a folder should be");
     const store = `sqlite:${join(shop.path("in-the-way"), "store.db")}`;
@@ -259,8 +259,8 @@ describe("redrive worker", () => {
   });
 });
 
-describe("a worker that is told to end", () => {
-  it("finishes what runs, begins nothing more, and leaves the rest to others", async () => {
+describe("a worker that is asked to end", () => {
+  it("finishes what runs, starts nothing more, and leaves the rest to others", async () => {
     const shop = await openQueue(3);
     const go = shop.path("go");
     const script = `echo "start $1" >> $L; until [ -e ${go} ]; do sleep 0.02; done; echo "end $1" >> $L`;
@@ -297,7 +297,7 @@ describe("a worker that is told to end", () => {
 });
 
 describe("a worker that is killed", () => {
-  it("pitfall 59: has its items worked again by others within seconds", async () => {
+  it("pitfall 59: has its items run again by others within seconds", async () => {
     const shop = await openQueue(3);
     const killed = startWorker(shop, 'echo "first $1" >> $L; exec sleep 60', "-j", "2");
     await shop.untilLedger("two run", (lines) => lines.length === 2);
@@ -314,7 +314,7 @@ describe("a worker that is killed", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("pitfall 42: by its item every time is not killed for ever: the item is buried, the others are worked", async () => {
+  it("pitfall 42: by its item every time is not killed forever: the item is buried, the others are processed", async () => {
     const shop = await openQueue(1, ["--max-losses", "2", ...QUICK]);
     for (const name of ["first", "second"]) {
       const pid = shop.path(`${name}.pid`);
@@ -332,7 +332,7 @@ describe("a worker that is killed", () => {
   });
 });
 
-describe("the other side of the work", () => {
+describe("the service that the work needs", () => {
   it("pitfall 43: an outage pauses the queue for all workers, and nothing dies of it", async () => {
     const shop = await openQueue(12, [
       "--max-retries",
@@ -354,12 +354,12 @@ describe("the other side of the work", () => {
     for (const worker of workers) expect((await worker.ended).code).toBe(0);
     const { counts } = await shop.json<{ counts: Record<string, number> }>("queue", "show", "orders");
     expect(counts).toMatchObject({ done: 12, dead: 0 });
-    // A probe that began before the portal was up may have opened it once more.
+    // A probe that began before the portal was available may have opened it once more.
     const told = (await shop.events("--type", "breaker_opened,breaker_closed")).map(({ type }) => type);
     expect([told[0], told.at(-1)]).toEqual(["breaker_opened", "breaker_closed"]);
   });
 
-  it("pitfall 58: the first quota error parks the queue for every worker: untouched items stay as they are", async () => {
+  it("pitfall 58: the first quota error parks the queue for every worker: untouched items are unchanged", async () => {
     const shop = await openQueue(6, [...QUICK, "--on-outage", "wait"]);
     const quota = { type: "RateLimited", message: "quota", retry_after: 3600 };
     const script = `echo "$1" >> $L; printf '%s' '${JSON.stringify(quota)}' > "$REDRIVE_FAILURE_FILE"; exit 1`;
@@ -422,7 +422,7 @@ describe("redrive worker --job", () => {
     expect(project.ledger.at(-1)).toBe("reduce 3");
   });
 
-  it("refuses agents that work in worktrees, a queue, and a command of one's own", async () => {
+  it("refuses agents that work in worktrees, a queue, and another command", async () => {
     const project = openProject(itemsJson("a"));
     await project.runJson({ name: "trees", mode: "mapreduce", map: mapOver("true") });
     const trees = await project.do("worker", "--job", "trees");

@@ -1,4 +1,4 @@
-/** Named queues on the command line: made, filled by hand and from files, looked at, held back and paused. */
+/** Named queues on the command line: created, filled by hand and from files, shown, held and paused. */
 import { describe, expect, it } from "vitest";
 import { type ErrorJson, type EventJson, openWorkshop, SOUND, type Workshop } from "./workshop.ts";
 
@@ -33,8 +33,8 @@ async function open(...flags: string[]): Promise<Workshop> {
 const add = (shop: Workshop, data: unknown, ...flags: string[]) =>
   shop.run(["queue", "add", "invoices", "--data", JSON.stringify(data), ...flags]);
 
-describe("a queue is made and changed", () => {
-  it("with every setting, which show tells in the words of the options", async () => {
+describe("a queue is created and changed", () => {
+  it("with every setting, which show prints with the names of the options", async () => {
     const shop = openWorkshop();
     shop.write("schema.json", '{"type":"object"}');
     const flags = [
@@ -62,7 +62,7 @@ describe("a queue is made and changed", () => {
     expect(changed.settings).toMatchObject({ ...none, max_retries: 0, lease_ms: 20_000 });
   });
 
-  it("once: the same again is fine, another under its name is refused, and so is a name that cannot be typed", async () => {
+  it("once: the same again is allowed, another under its name is refused, and so is an invalid name", async () => {
     const shop = await open("--max-retries", "1");
     expect((await shop.run(["queue", "create", "invoices", "--max-retries", "1"])).code).toBe(0);
     const other = await shop.run(["queue", "create", "invoices", "--json"]);
@@ -78,7 +78,7 @@ describe("a queue is made and changed", () => {
     expect((await shop.map(["x"], "true", ["--name", "invoices"])).code).toBe(5);
   });
 
-  it("and one that is not there is answered with those that are", async () => {
+  it("and for an unknown one the existing ones are listed", async () => {
     const shop = await open();
     for (const args of [
       ["show"],
@@ -143,10 +143,13 @@ describe("items are added", () => {
     expect((await add(shop, 1, "--due", "tomorrow")).code).toBe(2);
     expect((await add(shop, 1, "--file", "b.json")).code).toBe(2);
     expect((await shop.run(["queue", "add", "invoices", "--data", "{"])).code).toBe(2);
+    expect((await shop.run(["queue", "add", "invoices", "1", "--data", "2"])).code).toBe(2);
     expect(await items(shop)).toHaveLength(4);
+    await shop.run(["queue", "add", "invoices", '{"as": "argument"}']);
+    expect((await items(shop)).at(-1)).toMatchObject({ data: { as: "argument" } });
   });
 
-  it("under a known key as the rule of the queue says: reject, return, replace", async () => {
+  it("under a known key by the rule of the queue: reject, return, replace", async () => {
     const shop = await open();
     await add(shop, 1, "--key", "k");
     const refused = await add(shop, 2, "--key", "k");
@@ -163,7 +166,7 @@ describe("items are added", () => {
     expect((await items(shop))[0]).toMatchObject({ data: 2, revision: 2 });
   });
 
-  it("and refused with the place when the schema says no", async () => {
+  it("and refused with the position if they violate the schema", async () => {
     const shop = openWorkshop();
     shop.write("schema.json", '{"properties":{"amount":{"type":"number"}}}');
     await shop.run(["queue", "create", "invoices", "--schema", "schema.json"]);
@@ -173,7 +176,7 @@ describe("items are added", () => {
 });
 
 describe("items are imported", () => {
-  it("from JSON Lines; every bad row is named with its line, the good ones are in, and a dry run writes nothing", async () => {
+  it("from JSON Lines; every bad row is named with its line, the good ones are added, and a dry run writes nothing", async () => {
     const shop = await open();
     const path = shop.write(
       "in.jsonl",
@@ -235,8 +238,8 @@ describe("items are imported", () => {
   });
 });
 
-describe("a queue is looked at and held back", () => {
-  it("items are worked by priority, then due time, then age", async () => {
+describe("a queue is inspected and held back", () => {
+  it("items are processed by priority, then due time, then age", async () => {
     const shop = await open();
     await add(shop, "low", "--priority", "low", "--key", "4");
     await add(shop, "late", "--key", "later", "--due", "1h");
@@ -264,7 +267,7 @@ describe("a queue is looked at and held back", () => {
     expect(ids(await items(shop, "--state", "Processed"))).toEqual(["4", "2", "3", "1"]);
   });
 
-  it("by state, also in the words of Power Automate, page by page", async () => {
+  it("by state, even with the names of Power Automate, page by page", async () => {
     const shop = await open();
     for (const key of ["a", "b", "c"]) await add(shop, key, "--key", key);
     expect((await shop.run(["queue", "hold", "invoices", "b", "--reason", "look first"])).code).toBe(0);
@@ -290,7 +293,7 @@ describe("a queue is looked at and held back", () => {
     expect(stdout).toContain(`redrive queue items invoices --limit 2 --cursor ${first.next}`);
   });
 
-  it("a held item is not worked until it is released; what is in another state is refused and named", async () => {
+  it("a held item is not run until it is released; items in another state are refused and named", async () => {
     const shop = await open();
     await add(shop, "a", "--key", "a");
     await add(shop, "b", "--key", "b");
@@ -307,7 +310,7 @@ describe("a queue is looked at and held back", () => {
     expect(held[0]?.data).toMatchObject({ reason: "look first" });
   });
 
-  it("a paused queue says so everywhere, and who paused it why", async () => {
+  it("a paused queue is shown as such everywhere, with author and reason", async () => {
     const shop = await open();
     await add(shop, "a", "--key", "a");
     const author = { env: { REDRIVE_AUTHOR: "ann" } };
@@ -333,7 +336,7 @@ describe("a queue is looked at and held back", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("commands for jobs leave queues alone, and say what to use instead", async () => {
+  it("commands for jobs do not touch queues, and name the right command", async () => {
     const shop = await open();
     await add(shop, "a");
     const jobs = await shop.run(["jobs"]);

@@ -1,4 +1,6 @@
-/** The letters of queues: investigate, correct, send again to the workers, verify; every command that jobs have, too. */
+/**
+ * The letters of queues: investigate, correct, redrive to the workers, verify; with every command that jobs have.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
@@ -91,7 +93,7 @@ describe("the letters of a queue", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("pitfall 46: are sent anew as other items, corrected on the way, and both know of each other", async () => {
+  it("pitfall 46: are requeued as new items, corrected on the way, and both refer to each other", async () => {
     const shop = await open([-1, -2]);
     const dry = await shop.json(
       "dlq",
@@ -144,7 +146,7 @@ describe("the letters of a queue", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("pitfall 53: keep their key when they are redriven, and never take that of a live item when sent anew", async () => {
+  it("pitfall 53: keep their key when they are redriven, and never take that of a live item when requeued", async () => {
     const shop = await open([-1]);
     await shop.run(["queue", "add", "invoices", "--key", "a~2", "--data", '{"amount": 7}']);
     await shop.run(["dlq", "retry", "invoices", "a", "--as-new", "--force"]);
@@ -163,7 +165,7 @@ describe("the letters of a queue", () => {
 });
 
 describe("a redrive of a queue", () => {
-  it("without a worker puts the letters in line, says how to start one, and ends with what remains", async () => {
+  it("without a worker makes the letters ready, names the command that starts one, and reports what remains", async () => {
     const shop = await open([-1, -2]);
     shop.write("redrive.yml", "dlq: {mirror: false}\n");
     const sent = await shop.run(["dlq", "retry", "invoices", "--force", "--yes", "--json"]);
@@ -184,7 +186,7 @@ describe("a redrive of a queue", () => {
     expect(again.stdout).toMatch(/2 letters of invoices: .* 2 queued for workers .*redrive ops show op-\w+/);
   });
 
-  it("that feels its way stops when the worker meets the same failure again", async () => {
+  it("with a canary stops when the worker meets the same failure again", async () => {
     const shop = await open([1, -2, -3, -4, -5, -6]);
     const worker = await startWorker(shop);
     const canary = await shop.run(["dlq", "retry", "invoices", "--force", "--canary", "--yes", "--json"]);
@@ -201,7 +203,7 @@ describe("a redrive of a queue", () => {
     expect(await shop.letters()).toHaveLength(5);
   });
 
-  it("that was killed is gone on with, and nothing is worked twice", async () => {
+  it("that was killed is continued, and nothing runs twice", async () => {
     const shop = await open([-1, -2, -3]);
     shop.write("redrive.yml", "dlq: {mirror: false}\n");
     const worker = await startWorker(shop);
@@ -222,7 +224,7 @@ describe("a redrive of a queue", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("refuses what only workers can decide, and what is for jobs or for queues alone", async () => {
+  it("refuses settings that only workers have, and options that are only for jobs or only for queues", async () => {
     const shop = await open([-1]);
     const refusals: readonly (readonly [string[], RegExp])[] = [
       [["--parallel", "2"], /its workers/],
@@ -244,7 +246,7 @@ describe("a redrive of a queue", () => {
   });
 });
 
-describe("rules that fix", () => {
+describe("fix rules", () => {
   const RULES = (auto: boolean) => `fixes:
   - name: sign
     match: { filter: 'item.amount < 0' }
@@ -252,7 +254,7 @@ describe("rules that fix", () => {
     auto: ${auto}
 `;
 
-  it("are used by dlq fix on a queue's letters, which its workers do again", async () => {
+  it("are used by dlq fix on a queue's letters, which its workers run again", async () => {
     const shop = await open([-1, 2]);
     shop.write("redrive.yml", RULES(false));
     const worker = await startWorker(shop);
@@ -270,7 +272,7 @@ describe("rules that fix", () => {
     expect(letter).toMatchObject({ state: "done", resolution: { kind: "auto_fix" } });
   });
 
-  it("that are automatic are used by a worker as letters come", async () => {
+  it("that are automatic are used by a worker as letters arrive", async () => {
     const shop = await open([]);
     shop.write("redrive.yml", RULES(true));
     const worker = await startWorker(shop);

@@ -1,4 +1,4 @@
-/** Numbers and alerts through the command line: true after a restart, one message for all queues, and the end of it. */
+/** Metrics and alerts through the command line: right after a restart, one message for all queues, and its end. */
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Inbox } from "../service/watch-kit.ts";
@@ -41,7 +41,7 @@ function settings(shop: Workshop, ...lines: readonly string[]): void {
 }
 
 describe("redrive metrics", () => {
-  it("pitfall 40: has the numbers of the store, whichever process asks", async () => {
+  it("pitfall 40: has the numbers of the store, whichever process reads them", async () => {
     const shop = await withLetters("orders");
     const { stdout, code } = await shop.run(["metrics"]);
     expect(code).toBe(0);
@@ -68,7 +68,7 @@ describe("redrive metrics", () => {
     expect((await shop.run(["metrics", "--listen", "here"])).code).toBe(2);
   });
 
-  it("serves them over HTTP until a signal comes", async () => {
+  it("serves them over HTTP until a signal arrives", async () => {
     const shop = await withLetters("orders");
     const running = shop.start(["metrics", "--listen", "0"]);
     await running.untilStderr("Listening on ");
@@ -86,7 +86,7 @@ describe("redrive metrics", () => {
 });
 
 describe("redrive watch --once", () => {
-  it("says what is wrong and exits with 3, and with 0 when nothing is", async () => {
+  it("reports problems and exits with 3, and with 0 if there are none", async () => {
     const shop = await withLetters("orders", "guides");
     const wrong = await shop.run(["watch", "--once"]);
     expect([wrong.code, wrong.stdout]).toEqual([
@@ -130,7 +130,7 @@ describe("redrive watch --once", () => {
     expect(JSON.stringify(await shop.events())).not.toContain("secret-path");
   });
 
-  it("shows with --dry-run what would be sent, and sends and remembers nothing", async () => {
+  it("shows with --dry-run what would be sent, and sends and records nothing", async () => {
     const shop = await withLetters("orders");
     const inbox = await Inbox.open();
     settings(shop);
@@ -144,7 +144,7 @@ describe("redrive watch --once", () => {
     expect(inbox.received).toHaveLength(1);
   });
 
-  it("says on stderr and in the event log when a channel cannot be told, without its secrets", async () => {
+  it("reports a failing channel on stderr and in the event log, without its secrets", async () => {
     const shop = await withLetters("orders");
     const inbox = await Inbox.open();
     inbox.answers = [{ status: 403, text: "invalid_token" }];
@@ -177,7 +177,7 @@ describe("redrive watch --once", () => {
 });
 
 describe("redrive watch", () => {
-  it("tells what comes while it watches, and what is over, until a signal comes", async () => {
+  it("reports new and ended problems while it runs, until a signal arrives", async () => {
     const shop = await withLetters("orders");
     await discard(shop, "orders");
     const inbox = await Inbox.open();

@@ -1,4 +1,4 @@
-/** Receipts through the real command line, to a real server: kept first, then delivered through whatever happens. */
+/** Receipts through the real command line, to a real server: stored first, then delivered through failures. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { setTarget } from "../../src/delivery/target-settings.ts";
 import { openStore } from "../../src/engines/open.ts";
@@ -19,7 +19,7 @@ import {
 import { asJsonLines, type ErrorJson, openWorkshop } from "./workshop.ts";
 
 describe("redrive receipts target", () => {
-  it("makes a target with every setting that it is given, shows them, and changes only what is named", async () => {
+  it("creates a target with every given setting, shows them, and changes only what is named", async () => {
     const shop = openWorkshop();
     shop.write("token", "abcdefgh12345");
     const words = [
@@ -86,7 +86,7 @@ describe("redrive receipts target", () => {
     expect(env.settings.token).toEqual({ env: "GATE_TOKEN" });
   });
 
-  it("refuses what cannot be, and says what to write instead", async () => {
+  it("refuses invalid settings, with what to write instead", async () => {
     const shop = openWorkshop();
     const refused = async (...words: string[]) =>
       (await shop.run(["receipts", "target", "gate", ...words, "--json"])).json<ErrorJson>().error;
@@ -123,7 +123,7 @@ describe("redrive receipts send", () => {
     expect(server.keys).toEqual([only?.key]);
   });
 
-  it("takes a key of one's own or from a field; the key with another body is a conflict", async () => {
+  it("takes a given key or one from a field; the key with another body is a conflict", async () => {
     const { shop, server } = await openGate();
     expect((await sendOne(shop, 1, "--key", "k-1")).code).toBe(0);
     const other = await sendOne(shop, 2, "--key", "k-1");
@@ -136,7 +136,7 @@ describe("redrive receipts send", () => {
     );
   });
 
-  it("reads one document over several lines, an array, JSON Lines and files, and says where a line is wrong", async () => {
+  it("reads one document over several lines, an array, JSON Lines and files, and names an invalid line", async () => {
     const { shop, server } = await openGate();
     const pretty = JSON.stringify(receipt(1), null, 2);
     expect((await shop.run(["receipts", "send", "gate"], { stdin: pretty })).code).toBe(0);
@@ -175,7 +175,7 @@ describe("redrive receipts send", () => {
     });
   });
 
-  it("waits no longer than it is told; the receipt is kept, and the next one that delivers takes it", async () => {
+  it("waits at most the given time; the receipt is kept, and the next delivery takes it", async () => {
     const { shop, server } = await openGate("--url", NOWHERE, "--on-outage", "wait");
     const late = await sendOne(shop, 1, "--wait", "300ms", "--json");
     expect(late.code).toBe(75);
@@ -192,7 +192,7 @@ describe("redrive receipts send", () => {
     expect((await target(shop)).counts).toMatchObject({ done: 2, ready: 0 });
   });
 
-  it("pauses a target that does not know our token, keeps the receipts, and goes on when it is resumed", async () => {
+  it("pauses a target that refuses our token, keeps the receipts, and continues when it is resumed", async () => {
     const { shop, server } = await openGate();
     server.otherwise = 401;
     const unknown = await sendOne(shop, 1, "--json");
@@ -209,7 +209,7 @@ describe("redrive receipts send", () => {
     expect((await shop.run(["receipts", "pause", "gate"])).stdout).toContain("moving");
   });
 
-  it("keeps receipts of one order in their order, by the option and by the target's field", async () => {
+  it("keeps receipts with one ordering key in order, by the option and by the target's field", async () => {
     const { shop, server } = await openGate("--order-field", "lease_id");
     const tasks = () => server.ledger.map(({ body }) => (JSON.parse(body) as { task_id: string }).task_id);
     server.say(500, 200, 500); // a later one would overtake
@@ -222,7 +222,7 @@ describe("redrive receipts send", () => {
     expect(tasks().slice(6)).toEqual(["t-5", "t-5", "t-5", "t-6", "t-7"]);
   });
 
-  it("sends as many at a time as it is told", async () => {
+  it("sends the given number at a time", async () => {
     const { shop, server } = await openGate();
     const held: (() => void)[] = [];
     server.otherwise = (_, response) => void held.push(() => response.writeHead(200).end());
@@ -235,7 +235,7 @@ describe("redrive receipts send", () => {
     expect((await sending).code).toBe(0);
   });
 
-  it("sends what comes through a pipe as it comes, and on Ctrl-C reads no more and says what it sent", async () => {
+  it("sends what arrives through a pipe at once, and on Ctrl-C stops reading and reports what it sent", async () => {
     const { shop, server } = await openGate();
     const sending = shop.start(["receipts", "send", "gate", "--json", "--key-field", "task_id"]);
     sending.stdin.write(asJsonLines([receipt(1), receipt(2)]));
@@ -247,7 +247,7 @@ describe("redrive receipts send", () => {
     expect([...server.keys].sort()).toEqual(["t-1", "t-2"]);
   });
 
-  it("ends on Ctrl-C and keeps what it sent", async () => {
+  it("ends on Ctrl-C and keeps unsent receipts", async () => {
     const { shop, server } = await openGate("--url", NOWHERE, "--on-outage", "wait");
     const sending = shop.start(["receipts", "send", "gate", "--data", JSON.stringify(receipt(1))], {
       stdin: "",
@@ -262,7 +262,7 @@ describe("redrive receipts send", () => {
 });
 
 describe("redrive receipts deliver, list and inspect", () => {
-  it("delivers until a signal comes, at its own rate, and `list` and `inspect` show the receipts", async () => {
+  it("delivers until a signal arrives, at its own rate, and `list` and `inspect` show the receipts", async () => {
     const { shop, server } = await openGate();
     await sendMany(shop, 3, "--no-wait", "--key-field", "task_id");
     const delivering = shop.start(["receipts", "deliver", "gate", "-j", "2", "--rate", "100/s"], {
@@ -303,7 +303,7 @@ describe("redrive receipts deliver, list and inspect", () => {
     expect((await shop.run(["receipts", "inspect", "t-4", "--target", "nowhere"])).code).toBe(4);
   });
 
-  it("begins no more deliveries than its own rate allows", async () => {
+  it("starts no more deliveries than its own rate allows", async () => {
     const { shop } = await openGate();
     await sendMany(shop, 3, "--no-wait", "--key-field", "task_id");
     const delivering = shop.start(["receipts", "deliver", "gate", "-j", "3", "--rate", "1/h"], { stdin: "" });
@@ -313,7 +313,7 @@ describe("redrive receipts deliver, list and inspect", () => {
     expect((await delivering.ended).code).toBe(143);
   });
 
-  it("waits for a store that cannot be opened as long as it is told to", async () => {
+  it("waits the given time for a store that cannot be opened", async () => {
     const shop = openWorkshop();
     shop.write("in-the-way", "a file where a folder should be");
     const store = `sqlite:${shop.path("in-the-way")}/store.db`;
@@ -351,7 +351,7 @@ describe("redrive receipts deliver, list and inspect", () => {
     ]);
   });
 
-  it("gives what is on its way the time that it is told to end, and then gives it back", async () => {
+  it("gives deliveries in flight the given time to end, and then releases them", async () => {
     const { shop, server } = await openGate();
     await sendOne(shop, 1, "--no-wait");
     server.otherwise = () => undefined; // no answer, ever
@@ -375,7 +375,7 @@ describe("redrive receipts deliver, list and inspect", () => {
     expect((await target(shop)).counts).toMatchObject({ ready: 1, leased: 0, dead: 0 });
   });
 
-  it("leaves a target whose function is in a service to that service, and says so", async () => {
+  it("leaves a target whose function is in a service to that service, and reports it", async () => {
     const { shop } = await openGate();
     const store = await openStore(shop.storeUrl);
     await setTarget(store, "inside", { protocol: "function" });

@@ -1,4 +1,4 @@
-/** Receipts that were refused: letters that are sent again, the file that other tools read, the numbers, and no token anywhere. */
+/** Refused receipts: letters that are sent again, receipts.json, the metrics, and no token anywhere. */
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -48,7 +48,7 @@ describe("redrive receipts recover", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("`dlq retry` delivers too, with what was corrected under a key of its own", async () => {
+  it("`dlq retry` delivers too, with corrected data under its own key", async () => {
     const { shop, server } = await openGate();
     server.otherwise = REFUSED;
     await sendMany(shop, 2, "--key-field", "task_id");
@@ -64,7 +64,7 @@ describe("redrive receipts recover", () => {
     );
   });
 
-  it("waits with --on-outage wait while the target is out in the middle of it, and goes on", async () => {
+  it("waits with --on-outage wait while the target is down in the middle of it, and continues", async () => {
     const { shop, server } = await openGate("--on-outage", "wait");
     server.otherwise = REFUSED;
     await sendMany(shop, 3);
@@ -76,7 +76,7 @@ describe("redrive receipts recover", () => {
     expect([code, stdout]).toEqual([0, "3 letters of gate: 3 succeeded, 0 failed again.\n"]);
   });
 
-  it("says that the target cannot be reached, exits with 75 and changes nothing", async () => {
+  it("reports that the target cannot be reached, exits with 75 and changes nothing", async () => {
     const { shop, server } = await openGate();
     server.otherwise = REFUSED;
     await sendMany(shop, 2);
@@ -97,7 +97,7 @@ describe("redrive receipts recover", () => {
     expect(paused.stderr).toContain("a bad token");
   });
 
-  it("feels its way with a canary, and obeys its rate", async () => {
+  it("runs a canary, and obeys its rate", async () => {
     const { shop, server } = await openGate();
     server.otherwise = REFUSED;
     await sendMany(shop, 5);
@@ -111,7 +111,7 @@ describe("redrive receipts recover", () => {
     expect(performance.now() - begun).toBeGreaterThan(700); // four waits of a fifth of a second
   });
 
-  it("is gone on with after kill -9, by `ops resume` and by another recover, and accounts for all", async () => {
+  it("is continued after kill -9, by `ops resume` and by another recover, and accounts for all", async () => {
     const { shop, server } = await openGate();
     server.otherwise = REFUSED;
     await sendMany(shop, 30, "--key-field", "task_id");
@@ -155,7 +155,7 @@ describe("redrive receipts recover", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("ends when the target does not know our token any more; the letters stay in line", async () => {
+  it("ends when the target refuses our token; the letters stay ready", async () => {
     const { shop, server } = await openGate();
     server.otherwise = REFUSED;
     await sendMany(shop, 3);
@@ -174,7 +174,7 @@ describe("receipts.json", () => {
   const ENTRY = { receipt: receipt(1), failed_at: "2024-01-15T10:30:45.000Z", attempts: 5 };
   const SAME_LEASE = { ...ENTRY, receipt: receipt(2), attempts: 7 };
 
-  it("pitfalls 33, 34 and 37: every entry of a lease comes in with its real count, is delivered or kept, and goes out again", async () => {
+  it("pitfalls 33, 34 and 37: every entry of a lease is imported with its real count, delivered or kept, and exported again", async () => {
     const { shop, server } = await openGate();
     shop.write("receipts.json", JSON.stringify([ENTRY, SAME_LEASE]));
     const imported = await shop.run(["dlq", "import", "receipts.json", "--job", "gate", "--json"]);
@@ -205,7 +205,7 @@ describe("receipts.json", () => {
     );
   });
 
-  it("keeps a key that does not follow from the receipt, so that the other side knows it again elsewhere", async () => {
+  it("keeps a key that does not follow from the receipt, so that the server recognises it elsewhere", async () => {
     const { shop, server } = await openGate();
     server.otherwise = REFUSED;
     await sendOne(shop, 1, "--key", "k-1");
@@ -219,7 +219,7 @@ describe("receipts.json", () => {
     expect(server.keys.at(-1)).toBe("k-1");
   });
 
-  it("is mirrored while receipts are sent, delivered and recovered, and is whole whenever it is read", async () => {
+  it("is mirrored while receipts are sent, delivered and recovered, and is complete whenever it is read", async () => {
     const { shop, server } = await openGate();
     const path = shop.path("receipts.json");
     server.otherwise = REFUSED;
@@ -238,7 +238,7 @@ describe("receipts.json", () => {
     expect(readdirSync(shop.home).filter((name) => name.startsWith(".draft"))).toEqual([]);
   });
 
-  it("pitfall 34: a mirror that cannot be written is told, the old one stays, and the receipts go their way", async () => {
+  it("pitfall 34: a mirror that cannot be written is reported, the old one stays, and receipts are delivered", async () => {
     const { shop, server } = await openGate();
     shop.write("old.json", "[]\n");
     const folder = shop.path("gone");
@@ -273,7 +273,7 @@ describe("receipts.json", () => {
 });
 
 describe("receipts and the outside", () => {
-  it("pitfall 40: metrics are true after a restart, under the names of the source", async () => {
+  it("pitfall 40: metrics are right after a restart, under the names of the source", async () => {
     const { shop, server } = await openGate("--retries", "1");
     server.say(500);
     await sendOne(shop, 1);
@@ -298,7 +298,7 @@ describe("receipts and the outside", () => {
     expect([receipts, receipt_retries]).toMatchObject([{ delivered: 1, refused: 2 }, 1]);
   });
 
-  it("shows a token nowhere: not in the store, a log, a file, stdout or stderr", async () => {
+  it("reveals no token: not in the store, a log, a file, stdout or stderr", async () => {
     const { shop, server } = await openGate(
       "--token-env",
       "GATE_TOKEN",
@@ -314,7 +314,7 @@ describe("receipts and the outside", () => {
       const { stdout, stderr } = await shop.run(words, { env });
       said += stdout + stderr;
     };
-    // The other side repeats what it was sent, in every place that it has.
+    // The server repeats what it was sent, in every place of its answer.
     server.otherwise = ({ headers }, response) =>
       void response
         .writeHead(422, { "content-type": "application/json" })
@@ -352,7 +352,7 @@ describe("receipts and the outside", () => {
     for (const path of filesIn(shop.home)) expect(readFileSync(path).includes(token), path).toBe(false);
   });
 
-  it("says when the token is not there, and sends nothing without it", async () => {
+  it("reports a missing token, and sends nothing without it", async () => {
     const { shop, server } = await openGate("--token-env", "GATE_TOKEN");
     const { code } = await sendOne(shop, 1, "--wait", "1s");
     expect(code).toBe(75);

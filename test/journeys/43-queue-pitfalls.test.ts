@@ -1,4 +1,7 @@
-/** Ways in which systems with queues and workers have misled or lost their users: each is tried here with real processes. */
+/**
+ * Ways in which systems with queues and workers have misled or lost their users. Each is tried here with real
+ * processes.
+ */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { postgresServerUrl } from "../support/postgres-stores.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
@@ -15,7 +18,7 @@ import {
 
 const QUEUE = ["--queue", "orders"];
 
-/** A queue with items `1` to `n` that are tried once. */
+/** A queue with items `1` to `n` and one attempt each. */
 async function fill(shop: Workshop, n: number, ...settings: string[]): Promise<void> {
   await shop.run(["queue", "create", "orders", "--max-retries", "0", "--backoff", "none", ...settings]);
   await shop.run(["queue", "import", "orders", "-", "--key-field", "id"], {
@@ -28,8 +31,8 @@ const work = (shop: Workshop, script: string, ...flags: string[]) => [
   ...[`L=${shop.ledgerPath}; ${script}`, "sh", "${item.id}"],
 ];
 
-describe("what a monitor sees", () => {
-  it("pitfall 40: is what is in the store, whoever has ended since; without the store it is an error, not 0", async () => {
+describe("the metrics of a monitor", () => {
+  it("pitfall 40: are those of the store, whichever process has ended since; without the store they are an error, not 0", async () => {
     const shop = openWorkshop();
     await fill(shop, 3);
     expect((await shop.run(work(shop, '[ "$1" = 2 ]', "--drain"))).code).toBe(3);
@@ -45,7 +48,7 @@ describe("what a monitor sees", () => {
     }
   });
 
-  it("pitfall 48: is told by fields that the work wrote, in any language and on any line", async () => {
+  it("pitfall 48: come from fields that the work wrote, in any language and on any line", async () => {
     const shop = openWorkshop();
     await fill(shop, 1);
     const message = "Zeile 1: Auftrag abgelehnt\nSubflow: other\nAction: 99\nTimeout beim Lesen\nконец";
@@ -87,8 +90,8 @@ describe("a breaker", () => {
   });
 });
 
-describe("a server that goes away", () => {
-  it("pitfall 45: is not an empty queue: a worker that drains waits, and works the rest when it is back", async () => {
+describe("a server that becomes unavailable", () => {
+  it("pitfall 45: is not an empty queue: a worker that drains waits, and processes the rest when it is back", async () => {
     const shop = openWorkshop({ onPostgres: true });
     await fill(shop, 3);
     const proxy = await TcpProxy.before(postgresServerUrl());
@@ -112,7 +115,7 @@ describe("a server that goes away", () => {
 });
 
 describe("a letter of a queue", () => {
-  it("pitfall 52: that is sent again and fails is a letter again, as often as it fails, with all that happened", async () => {
+  it("pitfall 52: that is redriven and fails is a letter again, however often, with its whole history", async () => {
     const shop = openWorkshop();
     await fill(shop, 1);
     const script = `echo "$1" >> $L; echo "no $(wc -l < $L)" >&2; exit 4`;

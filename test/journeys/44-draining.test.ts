@@ -1,4 +1,4 @@
-/** `--drain`: a worker that ends when there is nothing to do, and says what it waits for or leaves. */
+/** `--drain`: a worker that ends when there is nothing to do, and reports what it waits for or leaves. */
 import { describe, expect, it } from "vitest";
 import { openGate, sendMany } from "./gate.ts";
 import { openWorkshop, type Workshop } from "./workshop.ts";
@@ -26,7 +26,7 @@ const worker = (shop: Workshop, script: string, ...flags: string[]) => [
 ];
 
 describe("a worker with --drain", () => {
-  it("leaves what is due hours ahead, says how many and when, and ends", async () => {
+  it("leaves items that are due in hours, reports how many and when, and ends", async () => {
     const shop = await openQueue();
     await add(shop, "now");
     await add(shop, "later", "--due", "3h");
@@ -44,7 +44,7 @@ describe("a worker with --drain", () => {
     expect(queue?.next_due_at).toMatch(/^\d{4}-.*Z$/);
   });
 
-  it("waits for a retry, also while something else is due hours ahead", async () => {
+  it("waits for a retry, even if something else is due in hours", async () => {
     const shop = await openQueue("--backoff", "fixed:300ms", "--max-retries", "1");
     await add(shop, "twice");
     await add(shop, "later", "--due", "3h");
@@ -67,7 +67,7 @@ describe("a worker with --drain", () => {
     expect(stderr).toMatch(/orders: 1 item is left in the queue/);
   });
 
-  it("waits as long as it is told to, and says for what", async () => {
+  it("waits the given time, and reports for what", async () => {
     const shop = await openQueue();
     await add(shop, "later", "--due", "3h");
     const waiting = shop.start(worker(shop, 'echo "$1" >> $L', "--due-within", "4h"), { stdin: "" });
@@ -80,7 +80,7 @@ describe("a worker with --drain", () => {
     expect(stderr).not.toContain("left in the queue");
   });
 
-  it("works what becomes due while it waits, and leaves what is due a little later than it waits for", async () => {
+  it("runs what becomes due while it waits, and leaves what is due a little later", async () => {
     const shop = await openQueue();
     await add(shop, "soon", "--due", "1s");
     await add(shop, "in a minute", "--due", "1m");
@@ -90,7 +90,7 @@ describe("a worker with --drain", () => {
     expect(stderr).toMatch(/orders: 1 item is left in the queue/);
   });
 
-  it("speaks of receipts where they are delivered", async () => {
+  it("speaks of receipts when it delivers them", async () => {
     const { shop, server } = await openGate();
     await shop.run(["receipts", "target", "gate", "--backoff", "fixed:1h"]);
     server.otherwise = { status: 500 };
@@ -100,7 +100,7 @@ describe("a worker with --drain", () => {
     expect(stderr).toMatch(/gate: 2 receipts are left in the queue; the next is due in (59m|1h)/);
   });
 
-  it("refuses --due-within without it", async () => {
+  it("is required by --due-within", async () => {
     const shop = await openQueue();
     const args = ["worker", "--queue", "orders", "--due-within", "1h", "--", "true"];
     const { code, stderr } = await shop.run(args);

@@ -1,4 +1,4 @@
-/** Evidence over time: what is left out is said, and copies are deleted once nothing names them. */
+/** Evidence over time: omitted files are reported, and unreferenced copies are deleted. */
 import { existsSync, renameSync, rmSync, statSync, symlinkSync, utimesSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { openWorkshop, upTo, type Workshop } from "./workshop.ts";
 type FileJson = { readonly path: string; readonly kept?: string; readonly problem?: string };
 type MaintainJson = { readonly evidence_deleted?: number };
 
-/** Fails items that name files of their own as evidence, and answers where the copies are. */
+/** Fails items that name their own files as evidence, and returns where the copies are. */
 async function fail(
   shop: Workshop,
   items: readonly string[],
@@ -28,7 +28,7 @@ async function fail(
   return items.map((item) => files.find(({ path }) => path === shop.path(item))?.kept ?? "");
 }
 
-/** So that nobody can have named them lately. */
+/** Old enough that nobody can have named them recently. */
 function age(paths: readonly string[], days: number): void {
   const then = new Date(Date.now() - days * 86_400_000);
   for (const path of paths) utimesSync(path, then, then);
@@ -43,7 +43,7 @@ const purge = async (shop: Workshop, item: string, ...flags: string[]) => {
 };
 
 describe("evidence", () => {
-  it("beyond fifty files of one attempt is left out, and the letter says how many", async () => {
+  it("beyond fifty files of one attempt is omitted, and the letter has their number", async () => {
     const shop = openWorkshop();
     const names = upTo(60).map((n) => `shot-${n}`);
     for (const name of names) shop.write(name, name);
@@ -57,7 +57,7 @@ describe("evidence", () => {
     expect(stdout).toMatch(/shot-51 \(was left out with 9 more: at most 50 files per attempt are recorded/);
   });
 
-  it("that a letter names is kept for ever, and what nothing names any more is deleted once it is old", async () => {
+  it("that a letter names is kept forever, and unreferenced copies are deleted once they are old", async () => {
     const shop = openWorkshop();
     const [named = "", purged = "", young = ""] = await fail(shop, ["named", "purged", "young"]);
     age([named, purged], 31);
@@ -72,7 +72,7 @@ describe("evidence", () => {
     expect(await swept(shop)).toBe(0);
   });
 
-  it("of a letter that came from elsewhere is kept as well", async () => {
+  it("of an imported letter is kept as well", async () => {
     const shop = openWorkshop();
     const [kept = ""] = await fail(shop, ["a"]);
     await shop.run(["dlq", "export", "letters.json"]);
@@ -96,7 +96,7 @@ describe("evidence", () => {
     expect([existsSync(mine), existsSync(theirs)]).toEqual([true, false]);
   });
 
-  it("that a killed sweep had moved aside is put back when it is named, and is deleted when it is not", async () => {
+  it("that a killed sweep had moved aside is put back if it is named, and is deleted if it is not", async () => {
     const shop = openWorkshop();
     const [named = "", purged = ""] = await fail(shop, ["named", "purged"]);
     await purge(shop, "purged");
@@ -107,7 +107,7 @@ describe("evidence", () => {
     expect([purged, `${purged}.going`, `${named}.going`].some((path) => existsSync(path))).toBe(false);
   });
 
-  it("that cannot be looked at is told of, and the letters are maintained all the same", async () => {
+  it("that cannot be read is reported, and the letters are maintained all the same", async () => {
     const shop = openWorkshop();
     const [kept = ""] = await fail(shop, ["a"]);
     const folder = dirname(kept);

@@ -1,4 +1,4 @@
-/** Stores in places where this user, or nobody, may make or read one: said in a sentence, with the code for "try again". */
+/** Stores that this user, or nobody, may create or read: a clear message, with the exit code for "try again". */
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -26,7 +26,7 @@ function asNobody(shop: Workshop, args: readonly string[]) {
   });
 }
 
-/** Only root can be somebody else, and the build may lie where only root may read. */
+/** Only root can become another user, and the build may be where only root may read. */
 function whyNotNobody(): string | undefined {
   if (process.getuid?.() !== 0) return "only root can run a command as another user";
   const { status } = spawnSync(process.execPath, [CLI_PATH, "--version"], {
@@ -39,7 +39,7 @@ function whyNotNobody(): string | undefined {
 
 async function openShared(): Promise<Workshop> {
   const shop = openWorkshop({ onPostgres: false });
-  expect((await shop.run(["queue", "create", "orders"])).code).toBe(0);
+  expect((await shop.start(["queue", "create", "orders"], { stdin: "" }).ended).code).toBe(0);
   chmodSync(shop.home, 0o755);
   chmodSync(shop.path("redrive"), 0o755);
   chmodSync(shop.storePath, 0o644);
@@ -59,7 +59,7 @@ describe.skipIf(whyNotNobody() !== undefined)("a store of another user", () => {
     },
   );
 
-  it("is closed to everybody else as soon as its owner works with it", async () => {
+  it("is closed to everybody else as soon as its owner uses it", async () => {
     const shop = await openShared();
     const worker = shop.start(["worker", "--queue", "orders", "--", "true"], { stdin: "" });
     await worker.untilStderr("Processing orders");
@@ -84,7 +84,7 @@ describe.skipIf(whyNotNobody() !== undefined)("a store of another user", () => {
 });
 
 describe.skipIf(!existsSync("/proc/self"))("a place where no folder can be made", () => {
-  // What adds to a queue creates no store: without one there is no such queue.
+  // Adding to a queue creates no store: without one there is no such queue.
   const creating = CHANGES.filter(([, verb]) => verb !== "add");
   it.each(creating.map((args) => [args.join(" "), args] as const))("is said at once: %s", async (_, args) => {
     const shop = openWorkshop({ onPostgres: false });

@@ -1,4 +1,4 @@
-/** Whoever sends receipts reads of receipts, keys and targets, never of items and queues. */
+/** The output for senders of receipts speaks of receipts, keys and targets, never of items and queues. */
 import { describe, expect, it } from "vitest";
 import { openGate, REFUSED, receipt, sendOne } from "./gate.ts";
 import type { ErrorJson, Workshop } from "./workshop.ts";
@@ -14,7 +14,7 @@ async function openWithLetter(): Promise<Workshop> {
 }
 
 describe("receipts", () => {
-  it("are listed by key, state, due time and tries", async () => {
+  it("are listed by key, state, due time and attempts", async () => {
     const shop = await openWithLetter();
     const { stdout } = await shop.run(["receipts", "list", "gate"]);
     const [titles, first] = stdout.split("\n");
@@ -24,7 +24,7 @@ describe("receipts", () => {
     expect(receipts[0]).toMatchObject({ key: "t-1", target: "gate", state: "dead", data: receipt(1) });
   });
 
-  it("are shown with their target, their tries and what to do next", async () => {
+  it("are shown with their target, their attempts and the next step", async () => {
     const shop = await openWithLetter();
     const dead = (await shop.run(["receipts", "inspect", "t-1"])).stdout;
     expect(dead).toMatch(/^t-1 {2}dead\n {2}Target +gate\n/);
@@ -56,7 +56,7 @@ describe("receipts", () => {
     expect(`${message} ${hint}`).not.toMatch(QUEUE_WORDS);
   });
 
-  it("of an unknown state are refused with the states there are", async () => {
+  it("of an unknown state are refused with the valid states", async () => {
     const shop = await openWithLetter();
     const ended = await shop.run(["receipts", "list", "gate", "--state", "lost", "--json"]);
     expect(ended.code).toBe(2);
@@ -64,7 +64,7 @@ describe("receipts", () => {
     expect(`${message} ${hint}`).toMatch(/"lost".*ready.*dead/);
   });
 
-  it("have no use for the name of a worker, which signs notes: it is refused", async () => {
+  it("refuse the name of a worker, which signs notes", async () => {
     const shop = await openWithLetter();
     const { code, stderr } = await shop.run(["worker", "--queue", "gate", "--drain", "--name", "robot-1"]);
     expect(code).toBe(2);

@@ -1,4 +1,4 @@
-/** What a failed shell step is called, what a validation is believed, and what sorting and prompts are given. */
+/** The messages of failed shell steps, the results of validations, and the values of sort keys and prompts. */
 import { describe, expect, it } from "vitest";
 import { itemsJson, ONE_TRY, openFolder, plainMap } from "./project.ts";
 
@@ -17,7 +17,7 @@ describe("the message of a failed shell step", () => {
     expect(messages).toEqual([message, message]);
   });
 
-  it("is a short script itself, without a variable that is not filled", async () => {
+  it("is a short script itself, without an unfilled variable", async () => {
     const folder = project();
     await folder.runJson({ map: plainMap("sh build.sh ${item.id}"), error_policy: ONE_TRY });
     const letters = await folder.letters();

@@ -1,4 +1,7 @@
-/** The work of retried letters comes into the user's branch, however often and by whichever command they are retried. */
+/**
+ * The work of retried letters is merged into the user's branch, however often and by whichever command they are
+ * retried.
+ */
 import { describe, expect, it } from "vitest";
 import { asPerson } from "../support/person.ts";
 import {
@@ -28,7 +31,7 @@ const mend = (project: Project, ...names: string[]) => {
   for (const name of names) project.write(`mended-${name}`, "");
 };
 
-/** Three letters of a job that has ended. */
+/** Three letters of an ended job. */
 async function threeLetters(more: WorkflowYaml = {}, flags: readonly string[] = []) {
   const project = openProject(itemsJson("a", "b", "c", "d"));
   mend(project, "d");
@@ -38,7 +41,7 @@ async function threeLetters(more: WorkflowYaml = {}, flags: readonly string[] = 
 }
 
 describe("letters that are retried one after another", () => {
-  it("are all merged, whatever their order and whichever command retries them", async () => {
+  it("are all merged, in any order and by any command", async () => {
     const { project, job } = await threeLetters();
     const group = (await project.letters())[0]?.error_signature ?? "";
     mend(project, "c");
@@ -59,7 +62,7 @@ describe("letters that are retried one after another", () => {
     expect(project.get("count.txt")).toBe("4\n");
   });
 
-  it("are merged too when resume and dlq retry take turns, and reduce runs only for new successes", async () => {
+  it("are merged too if resume and dlq retry take turns, and reduce runs only for new successes", async () => {
     const { project, job } = await threeLetters();
     mend(project, "a");
     expect((await project.do("resume", job)).code).toBe(3);
@@ -96,7 +99,7 @@ describe("work that cannot be merged", () => {
     expect(project.get("c.txt")).toBe("c\n");
   });
 
-  it("of a job that has not ended waits for resume, which the message says", async () => {
+  it("of an unfinished job waits for resume, which the message says", async () => {
     const project = openProject(itemsJson("a", "b"));
     const stopping = { ...ONE_TRY, max_failures: 1 };
     const workflow = mendable(project, { error_policy: stopping });
@@ -116,7 +119,7 @@ describe("work that cannot be merged", () => {
     ]);
   });
 
-  it("is no fault when the job was started with --merge never", async () => {
+  it("is no failure if the job was started with --merge never", async () => {
     const { project, job } = await threeLetters({}, ["--merge", "never"]);
     mend(project, "a");
     const retried = await project.do("dlq", "retry", job, "a");
@@ -125,7 +128,7 @@ describe("work that cannot be merged", () => {
   });
 });
 
-describe("a job whose letters all need a person", () => {
+describe("a job whose letters all need manual review", () => {
   const NEEDS_PERSON = `echo '{"type":"BusinessException","message":"no such account"}' > "$REDRIVE_FAILURE_FILE"; exit 1`;
 
   it.each(["workflow", "map"])("%s: nothing is offered or run that would not help", async (kind) => {
@@ -170,7 +173,7 @@ describe("a job whose letters all need a person", () => {
     expect([project.ledger, project.git("rev-list", "--count", "HEAD")]).toEqual([ledger, commits]);
   });
 
-  it("reduce is not run again when what was retried failed again", async () => {
+  it("does not run reduce again if the retried ones failed again", async () => {
     const project = openProject(itemsJson("a", "b"));
     const { job_id: job } = await project.runJson({
       map: plainMap("test ${item.id} = a"),
@@ -205,7 +208,7 @@ describe("--merge ask at a terminal", () => {
     expect([retried.code, project.get("b.txt")]).toEqual([0, "b\n"]);
   });
 
-  it("leaves the branch after a no, and the job has completed whatever the answer is", async () => {
+  it("leaves the branch after a no, and the job has completed whatever the answer", async () => {
     const { project, ran, job, status } = await asked("n\n");
     expect(ran.stderr).toMatch(new RegExp(`\\[y/N\\].*To merge it: .*redrive/${job}`, "s"));
     expect([ran.code, status, project.get("a.txt")]).toEqual([3, "completed", ""]);

@@ -1,10 +1,10 @@
-/** What a workflow asks of agents and items is taken at its word: answers of a validation, sort keys, variables of a prompt. */
+/** Answers of a validation, sort keys, and variables of a prompt. */
 import { describe, expect, it } from "vitest";
 import { itemsJson, ONE_TRY, openFolder, plainMap } from "./project.ts";
 import type { ErrorJson } from "./workshop.ts";
 
 describe("validate by an agent", () => {
-  it("takes no answer for complete that does not say so", async () => {
+  it("accepts no answer as complete that does not say so", async () => {
     const folder = openFolder(
       itemsJson(
         { id: "fence", reply: '```json\n{"score": 40, "missing": ["tests"]}\n```' },
@@ -46,7 +46,7 @@ describe("sort_by", () => {
     expect(folder.ledger).toEqual(["high"]);
   });
 
-  it("refuses a field that no item has, and names the one that was probably meant", async () => {
+  it("refuses a field that no item has, with a suggestion", async () => {
     const folder = openFolder(ITEMS);
     const { code, json } = await folder.runWorkflow(first("item.priorty DESC"), ["--json"]);
     expect(code).toBe(2);
@@ -59,7 +59,7 @@ describe("sort_by", () => {
 });
 
 describe("a prompt", () => {
-  it("has the value of $NAME from env, as a script has", async () => {
+  it("has the value of $NAME from env, like a script", async () => {
     const folder = openFolder(itemsJson("a"));
     const { code } = await folder.runWorkflow({
       env: { STYLE: "plain", FAKE_AGENT: "note-prompt" },

@@ -26,7 +26,7 @@ describe("a program of a workflow that is not installed", () => {
     expect([folder.ledger, await folder.json("jobs")]).toEqual([[], { jobs: [] }]);
   });
 
-  it("is looked for after setup, which may install it, and before the first item", async () => {
+  it("is searched after setup, which may install it, and before the first item", async () => {
     const folder = openFolder(itemsJson("a"));
     const bin = folder.path("installed");
     const map = plainMap([{ shell: "echo x >> $L" }, AGENT]);
@@ -41,7 +41,7 @@ describe("a program of a workflow that is not installed", () => {
     expect((await folder.runWorkflow(workflow(install))).code).toBe(0);
   });
 
-  it("is no reason to refuse where the step may not run or handles the failure", async () => {
+  it("is no error if the step may not run or handles the failure", async () => {
     const folder = openFolder(itemsJson({ id: "a", command: "echo done", rest: "ue" }));
     const steps = [
       { ...AGENT, when: "item.id == 'z'" },
@@ -50,7 +50,7 @@ describe("a program of a workflow that is not installed", () => {
     expect((await folder.runWorkflow({ map: plainMap(steps) })).code).toBe(0);
   });
 
-  it("refuses a retry too, and the letters stay as they are", async () => {
+  it("refuses a retry too, and the letters are unchanged", async () => {
     const folder = openFolder(itemsJson("a"));
     const bin = folder.path("bin");
     const agent = { agent: { command: "flaky-agent", prompt: "/fix" } };
@@ -70,7 +70,7 @@ describe("a program of a workflow that is not installed", () => {
 });
 
 describe("a command of a map that is gone when the map is resumed", () => {
-  it("is found before the first item; a map with nothing left needs no command", async () => {
+  it("is found before the first item; a map without remaining items needs no command", async () => {
     const folder = openFolder({ "in.txt": "a\nb\n" });
     const program = folder.put("tool", "#!/bin/sh\nexit 1\n");
     folder.sh("chmod +x tool");

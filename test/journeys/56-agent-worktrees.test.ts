@@ -1,4 +1,4 @@
-/** What a person finds of the agents' worktrees: why none could be made, whose they are, and which ones stay. */
+/** The worktrees of agents: why none could be created, whose they are, and which are kept. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { SOUND, type Summary } from "./workshop.ts";
 
 const AT_ONCE = { backoff: "fixed", initial_delay: "1ms" };
 
-/** A git that cannot make the worktree of an agent while the file is there. Answers with that file. */
+/** A git that cannot create an agent's worktree while the file exists. Returns that file. */
 function breakGit(project: Project): string {
   project.here; // makes the folder of programs
   const flag = project.write("broken", "");
@@ -23,7 +23,7 @@ exec git "$@"
   return flag;
 }
 
-describe("a worktree that cannot be made", () => {
+describe("a worktree that cannot be created", () => {
   it("is a WorktreeError letter after the item's attempts, and the reason is shown", async () => {
     const project = openProject(itemsJson("a", "b"));
     const flag = breakGit(project);
@@ -55,7 +55,7 @@ describe("a worktree that cannot be made", () => {
 });
 
 describe("the letter of an agent", () => {
-  it("names the worktree as its agent, and has what the agent printed as error logs", async () => {
+  it("names the worktree as its agent, and has the agent's output as error logs", async () => {
     const project = openProject(itemsJson("a"));
     const shell = "echo started; echo boom >&2; exit 4";
     await project.runJson({ map: mapOver(shell), error_policy: ONE_TRY });
@@ -74,7 +74,7 @@ describe("keep_worktrees", () => {
   const states = async (project: Project) =>
     (await project.worktrees()).filter(({ state }) => state === "kept").map(({ item_id }) => item_id);
 
-  it("never leaves no worktree behind, and the letter names none", async () => {
+  it("never leaves no worktree, and the letter names none", async () => {
     const project = openProject(itemsJson("good", "bad"));
     const { job_id } = await project.runJson(flow("never"));
     expect((await project.onlyLetter()).worktree_artifacts).toBeUndefined();

@@ -1,4 +1,4 @@
-/** What decides about a failed item: its attempts, a handler of the user, and the kind of failure that it is. */
+/** What decides about a failed item: its attempts, a handler of the user, and the type of the failure. */
 import { describe, expect, it } from "vitest";
 import { itemsJson, openFolder, plainMap } from "./project.ts";
 import { openWorkshop, SOUND, type Summary, type Workshop } from "./workshop.ts";
@@ -15,7 +15,7 @@ async function notesOf(workshop: Workshop): Promise<readonly string[]> {
 }
 
 describe("ValidationFailed", () => {
-  it("of a step's validate is tried as often as max_attempts says", async () => {
+  it("of a step's validate is tried max_attempts times", async () => {
     const project = openFolder(itemsJson("a"));
     const validate = { shell: "echo checked >> $L; exit 1" };
     const steps = [{ shell: "echo work >> $L", validate }];
@@ -32,7 +32,7 @@ describe("ValidationFailed", () => {
     });
   });
 
-  it("that a command reports is tried again, unless it reports the class permanent", async () => {
+  it("that a command reports is retried, unless it reports the class permanent", async () => {
     const shop = openWorkshop();
     const report = `[ "$1" = 2 ] && c=permanent || c=unknown
       printf '{"type":"ValidationFailed","class":"%s"}' $c > "$REDRIVE_FAILURE_FILE"; exit 1`;
@@ -41,7 +41,7 @@ describe("ValidationFailed", () => {
     expect(Object.fromEntries(counts)).toEqual({ "1": 3, "2": 1 });
   });
 
-  it("of an item that lacks a field of the command is not tried again", async () => {
+  it("of an item that lacks a field of the command is not retried", async () => {
     const shop = openWorkshop();
     shop.write("items.jsonl", '{"b": 1}\n{"a": 1}\n');
     await shop.run(["map", "--input", "items.jsonl", ...NO_WAIT, "--", "echo", "${item.a}"]);
@@ -68,7 +68,7 @@ describe("a custom handler that fails", () => {
 });
 
 describe("--on-failure-command of a map", () => {
-  it("is given the item and the failure; exit code 0 means handled, without a letter", async () => {
+  it("gets the item and the failure; exit code 0 means handled, without a letter", async () => {
     const shop = openWorkshop();
     const told = '"$REDRIVE_ITEM $REDRIVE_ERROR_TYPE $REDRIVE_ERROR_EXIT_CODE"';
     const handler = `cat > failure.json; echo ${told} >> ${shop.ledgerPath}`;
@@ -84,7 +84,7 @@ describe("--on-failure-command of a map", () => {
     expect(JSON.parse(shop.read("failure.json"))).toMatchObject({ exit_code: 9, attempt_number: 1 });
   });
 
-  it("exit code 75 tries again; any other code is a letter with the handler's output", async () => {
+  it("exit code 75 retries; any other code is a letter with the handler's output", async () => {
     const shop = openWorkshop();
     const work = "[ $1 = 1 ] && [ -e mended ]";
     const handler = '[ "$REDRIVE_ITEM" = 1 ] && { touch mended; exit 75; }; echo cannot mend >&2; exit 3';
@@ -181,7 +181,7 @@ describe("the type of a command's failure", () => {
   });
 });
 
-it("the stack trace that a command prints is in its failure", async () => {
+it("the stack trace in a command's output is in its failure", async () => {
   const shop = openWorkshop();
   shop.write(
     "load.mjs",

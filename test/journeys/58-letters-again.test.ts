@@ -1,9 +1,9 @@
-/** Letters that are run again with another priority, or that came from elsewhere and find their work later. */
+/** Letters that are retried with another priority, and imported letters that get their work later. */
 import { describe, expect, it } from "vitest";
 import { itemsJson, openFolder, plainMap } from "./project.ts";
 import { openWorkshop, SOUND, type Workshop } from "./workshop.ts";
 
-it("--priority of a retry puts its items before what waits in the queue", async () => {
+it("--priority of a retry puts its items before those that wait in the queue", async () => {
   const shop = openWorkshop();
   await shop.run(["queue", "create", "orders", "--max-retries", "0"]);
   await shop.run(["queue", "add", "orders", "--key", "first", "--data", "1"]);
@@ -23,7 +23,7 @@ it("--priority of a retry puts its items before what waits in the queue", async 
 describe("imported letters", () => {
   const LETTER = { item_id: "a", item_data: { id: "a" }, failure_count: 1, failure_history: [] };
 
-  /** A letter of a job from elsewhere. */
+  /** A letter of a job that was imported. */
   async function importInto(project: Workshop, job: string): Promise<void> {
     const path = project.write("letters.json", JSON.stringify([{ ...LETTER, job_id: job }]));
     expect((await project.run(["dlq", "import", path, "--job", job])).code).toBe(0);
@@ -42,7 +42,7 @@ describe("imported letters", () => {
     expect(await project.check()).toBe(SOUND);
   });
 
-  it("go back to the workers of a queue that is made under their job's name", async () => {
+  it("go to the workers of a queue that is created under their job's name", async () => {
     const shop = openWorkshop();
     await importInto(shop, "orders");
     expect((await shop.run(["queue", "create", "orders"])).code).toBe(0);

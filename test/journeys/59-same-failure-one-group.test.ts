@@ -1,4 +1,4 @@
-/** The same failure is one group whatever data the items have; different failures are different groups. */
+/** The same failure is one group whatever the items' data; different failures are different groups. */
 import { describe, expect, it } from "vitest";
 import { openWorkshop, type Summary, type Workshop } from "./workshop.ts";
 
@@ -7,7 +7,7 @@ const ONCE = ["--name", "n", "--retries", "0"];
 const patternsOf = async (shop: Workshop) =>
   (await shop.letters()).map(({ error_pattern }) => error_pattern).sort();
 
-describe("items whose data has the words of the message", () => {
+describe("items whose data has words of the message", () => {
   it("are one group: common words, and the words of Redrive's own sentence", async () => {
     const shop = openWorkshop();
     const items = [
@@ -24,7 +24,7 @@ describe("items whose data has the words of the message", () => {
     ]);
   });
 
-  it("stop a canary when they fail as before, also after an edit put such a word into the data", async () => {
+  it("stop a canary if they fail as before, even after an edit put such a word into the data", async () => {
     const shop = openWorkshop();
     await shop.map([{ kind: "a" }, { kind: "b" }, { kind: "c" }], 'echo "request timeout" >&2; exit 1', ONCE);
     await shop.run(["dlq", "edit", "--job", "n", "--set", 'kind="timeout"', "--yes"]);
@@ -39,7 +39,7 @@ describe("items whose data has the words of the message", () => {
     expect((await shop.letters()).filter(({ redrive_count }) => redrive_count > 0)).toHaveLength(1);
   });
 
-  it("are one group when an id or a path is all that differs, with the mask that its form has", async () => {
+  it("are one group if only an id or a path differs, with the mask of its form", async () => {
     const shop = openWorkshop();
     const items = ["ORD-1042", "ORD-2077"].flatMap((order) => [
       { order, say: `order ${order} was not found` },

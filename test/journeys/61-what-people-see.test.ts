@@ -1,6 +1,6 @@
 /**
- * What people see of failures, in terminals of several widths and in a file: one golden file for each command. Failures
- * that differ must look different at every width, and nothing is cut where stdout is no terminal.
+ * The output about failures, in terminals of several widths and in a file: one golden file for each command.
+ * Failures that differ must look different at every width, and nothing is cut if stdout is not a terminal.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { runCli } from "../../src/cli/program.ts";
 
 const WIDTHS = [60, 80, 100, 140] as const;
 
-/** Fails as curl, node, a compiler and an agent do. */
+/** Fails like curl, node, a compiler and an agent. */
 const SHOP = `case "$1" in
   ord-1001|ord-1004|ord-1007) echo "curl: (22) The requested URL returned error: 422" >&2; exit 22;;
   ord-1002|ord-1005) echo "curl: (22) The requested URL returned error: 500" >&2; exit 22;;
@@ -40,18 +40,18 @@ function collect(columns: number | undefined) {
   return Object.assign(stream, size, { text: () => chunks.join("") });
 }
 
-describe("what people see of failures", () => {
+describe("the output about failures", () => {
   const home = mkdtempSync(join(tmpdir(), "redrive-seen-"));
   const env = { ...process.env, REDRIVE_HOME: home, NO_COLOR: "1", USER: "ann" };
 
-  /** Runs a command in a terminal of so many columns, or with its output going to a file. */
+  /** Runs a command in a terminal of this width, or with its output going to a file. */
   async function run(columns: number | undefined, ...argv: string[]): Promise<string> {
     const [stdout, stderr] = [collect(columns), collect(columns)];
     await runCli(argv, { version: "0", env, cwd: home, stdin: Readable.from([]), ...{ stdout, stderr } });
     return masked(stdout.text() || stderr.text());
   }
 
-  /** Names that are made at random, and signatures, which change with the algorithm, in the same width. */
+  /** Replaces random names, and signatures, which change with the algorithm, with texts of the same width. */
   function masked(text: string): string {
     return text
       .replaceAll(home, "HOME")
@@ -113,7 +113,7 @@ describe("what people see of failures", () => {
   });
 
   it.each(WIDTHS)(
-    "failures that differ look different at %i columns, and every line fits",
+    "shows different failures differently at %i columns, and every line fits",
     async (columns) => {
       for (const argv of [
         ["status", "orders"],
@@ -132,7 +132,7 @@ describe("what people see of failures", () => {
     },
   );
 
-  it("where stdout is no terminal, nothing is cut", async () => {
+  it("cuts nothing if stdout is not a terminal", async () => {
     for (const argv of [
       ["groups", "list"],
       ["dlq", "analyze"],
@@ -148,7 +148,7 @@ describe("what people see of failures", () => {
     );
   });
 
-  it("an id that a list shows is accepted by the commands that take an item", async () => {
+  it("has ids that are accepted by the commands that take an item", async () => {
     const list = await run(100, "dlq", "list", "orders");
     const [, id = ""] = /order=ord-1003 .* ([0-9a-z]{8}) /.exec(list) ?? [];
     expect(id).toHaveLength(8);
@@ -159,7 +159,7 @@ describe("what people see of failures", () => {
     expect(await run(100, "logs", "orders", id)).toContain("error: 400");
   });
 
-  it("the groups of JSON documents have a title and a location beside pattern and signature", async () => {
+  it("has a title and a location beside pattern and signature in JSON documents", async () => {
     const group = {
       title: "The requested URL returned error: 422",
       location: "curl · exit 22",

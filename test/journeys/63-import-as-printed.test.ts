@@ -1,9 +1,9 @@
-/** The letters, receipts and error bodies that the documents of the predecessors print, imported just as they stand there. */
+/** Imports the letters, receipts and error bodies that the documents of the predecessors print, unchanged. */
 import { describe, expect, it } from "vitest";
 import { openGate, recover } from "./gate.ts";
 import { type LetterPageJson, type OperationJson, openWorkshop, SOUND } from "./workshop.ts";
 
-/** With the marks that point at the explanations below it. */
+/** With the marks that refer to the explanations below it. */
 const PRODIGY = `{
   "item_id": "item-123",                    // (1)!
   "item_data": { "file": "src/main.rs", "url": "https://example.test/a//b" },  // (2)!
@@ -68,8 +68,8 @@ interface ImportJson {
   readonly jobs: readonly { readonly job_id: string }[];
 }
 
-describe("letters as documents print them", () => {
-  it("come in with comments, their own times, all that they count, and the signature that they had", async () => {
+describe("letters as the documents print them", () => {
+  it("are imported with comments, their own times, all their counts, and their signature", async () => {
     const shop = openWorkshop();
     shop.write("item-123.json", PRODIGY);
     const imported = await shop.run(["dlq", "import", "item-123.json", "--json"]);
@@ -102,7 +102,7 @@ describe("letters as documents print them", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("an error body and the failures of letters are in the error log", async () => {
+  it("are in the error log, as error bodies and failures", async () => {
     const shop = openWorkshop();
     shop.write("bodies.json", JSON.stringify([ERROR_BODY]));
     shop.write("item-123.json", PRODIGY);
@@ -120,7 +120,7 @@ describe("letters as documents print them", () => {
     expect(await errors("--since", "1h")).toEqual([]);
   });
 
-  it("an empty history stays empty, and a letter that only has a count can be looked at", async () => {
+  it("an empty history stays empty, and a letter that only has a count can be inspected", async () => {
     const shop = openWorkshop();
     const letter = {
       item_id: "a",
@@ -139,7 +139,7 @@ describe("letters as documents print them", () => {
   });
 });
 
-describe("what is no letter", () => {
+describe("a record that is not a letter", () => {
   it("is refused: results of successes, a single failure, and other records", async () => {
     const shop = openWorkshop();
     const results = ["a", "b"].map((id) => ({ item_id: id, item_data: { id }, status: "Success" }));
@@ -159,7 +159,7 @@ describe("what is no letter", () => {
 });
 
 describe("a receipts.json", () => {
-  it("goes to the only target, and `receipts recover` sends it right after", async () => {
+  it("is imported to the only target, and `receipts recover` sends it right after", async () => {
     const { shop, server } = await openGate();
     shop.write("receipts.json", RECEIPTS);
     const imported = await shop.run(["dlq", "import", "receipts.json", "--json"]);

@@ -1,4 +1,4 @@
-/** How old a letter is: counted from its first failure or from its last one, in every command that selects letters. */
+/** The age of a letter: from its first failure or from its last one, in every command that selects letters. */
 import { describe, expect, it } from "vitest";
 import { openWorkshop, type Workshop } from "./workshop.ts";
 

@@ -1,8 +1,8 @@
-/** Words around retrying letters: an id that is not there, one letter of a named job, and copies with a name and a priority. */
+/** Options around retries: an unknown id, one letter of a named job, and copies with a name and a priority. */
 import { describe, expect, it } from "vitest";
 import { type OperationJson, openWorkshop, type Workshop } from "./workshop.ts";
 
-/** Items a and b failed once and succeed when they are run again. */
+/** Items a and b failed once and succeed when they are retried. */
 async function withLetters(): Promise<Workshop> {
   const shop = openWorkshop();
   const script = `test -e "mark-$1" && exit 0; touch "mark-$1"; echo "not yet" >&2; exit 1`;
@@ -12,7 +12,7 @@ async function withLetters(): Promise<Workshop> {
 }
 
 describe("redrive dlq reprocess", () => {
-  it("with an id that is not there does the others and reports it", async () => {
+  it("with an unknown id retries the others and reports it", async () => {
     const shop = await withLetters();
     const all = await shop.run(["dlq", "reprocess", "twice", "a", "nobody", "b", "--json"]);
     expect(all.code).toBe(4);
@@ -23,7 +23,7 @@ describe("redrive dlq reprocess", () => {
     expect(await shop.letters()).toEqual([]);
   });
 
-  it("with nothing but ids that are not there does nothing", async () => {
+  it("with only unknown ids does nothing", async () => {
     const shop = await withLetters();
     const none = await shop.run(["dlq", "reprocess", "twice", "nobody"]);
     expect(none.code).toBe(4);

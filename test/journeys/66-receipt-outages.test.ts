@@ -1,4 +1,7 @@
-/** Receipts to a service that is away: every try counts, then they are letters, which are sent again when it is back. */
+/**
+ * Receipts to an unavailable service: every attempt counts, then they are letters, which are sent again when it is
+ * back.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -19,7 +22,7 @@ import type { Workshop } from "./workshop.ts";
 
 const fileOf = (shop: Workshop) => join(shop.path("redrive"), "receipts", "gate", "receipts.json");
 
-describe("a receipt to a target that is away", () => {
+describe("a receipt to an unavailable target", () => {
   it.each([
     ["answers 503", 503],
     ["answers 429", { status: 429, headers: { "retry-after": "0" } }],
@@ -42,7 +45,7 @@ describe("a receipt to a target that is away", () => {
     },
   );
 
-  it("that nobody answers for is a letter, too; the note says that it is tried again", async () => {
+  it("without a running delivery is a letter too; the note says that it is tried again", async () => {
     const { shop } = await openGate("--url", NOWHERE);
     const { code, stdout, stderr } = await sendOne(shop, 1, "--key", "k");
     expect([code, stdout]).toEqual([3, expect.stringMatching(/^dead {7}k .*ECONNREFUSED/)]);
@@ -50,7 +53,7 @@ describe("a receipt to a target that is away", () => {
     expect(stderr).toContain("receipts are retried");
   });
 
-  it("that comes back delivers the next receipt at once", async () => {
+  it("that is available again delivers the next receipt at once", async () => {
     const { shop, server } = await openGate();
     server.otherwise = 503;
     expect((await sendMany(shop, 8)).code).toBe(3);
@@ -109,7 +112,7 @@ describe("redrive receipts deliver", () => {
 });
 
 describe("receipts.json in the home", () => {
-  it("follows every command that changes letters, and is not made before the first one", async () => {
+  it("follows every command that changes letters, and is not created before the first one", async () => {
     const { shop, server } = await openGate();
     await sendOne(shop, 1, "--key", "k1");
     expect(existsSync(fileOf(shop))).toBe(false);

@@ -1,9 +1,12 @@
-/** A service that the work needs is away: by default its failures count, and with --on-outage wait they are waited for. */
+/**
+ * An outage of a service that the work needs: by default its failures count, and --on-outage wait waits for its
+ * end.
+ */
 import { describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
 import { openWorkshop, type Workshop } from "./workshop.ts";
 
-/** Fails as a service does that is away, until the file `up` is there. */
+/** Fails like an unavailable service until the file `up` exists. */
 const needsService = (shop: Workshop, extra = {}) =>
   `echo "$REDRIVE_ITEM_ID" >> $L; [ -e ${shop.path("up")} ] || { ${report({
     class: "outage",
@@ -40,7 +43,7 @@ describe("redrive map", () => {
     expect(await shop.letters()).toEqual([]);
   });
 
-  it("with --max-outage counts attempts again when the outage lasts longer", async () => {
+  it("with --max-outage counts attempts again if the outage lasts longer", async () => {
     const shop = openWorkshop();
     const flags = [...QUICK, "--on-outage", "wait", "--max-outage", "2s"];
     const summary = await shop.mapJson([1, 2, 3], needsService(shop), flags);
@@ -56,7 +59,7 @@ describe("redrive map", () => {
 });
 
 describe("a queue", () => {
-  it("waits through an outage when it is set to, and shows why and until when", async () => {
+  it("waits through an outage if configured, and shows why and until when", async () => {
     const shop = openWorkshop();
     const made = await shop.json<{ settings: object }>("queue", "create", "orders", "--on-outage", "wait");
     expect(made.settings).toMatchObject({ on_outage: "wait", max_outage_ms: 86_400_000 });

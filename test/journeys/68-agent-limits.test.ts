@@ -1,4 +1,4 @@
-/** Agents that are turned away by a limit: the job waits by default and shows it, and the policy can say otherwise. */
+/** Agents that are throttled: the job waits by default and shows it, and the policy can change that. */
 import { describe, expect, it } from "vitest";
 import { itemsJson, mapOver, ONE_TRY, openProject } from "./project.ts";
 
@@ -23,13 +23,13 @@ describe("an agent whose usage limit is reached", () => {
     expect(await project.letters()).toEqual([]);
   });
 
-  it("spends the attempt with on_outage: retry", async () => {
+  it("counts the attempt with on_outage: retry", async () => {
     const project = openProject(itemsJson({ id: "i1" }));
     const summary = await project.runJson(flow({ on_outage: "retry" }, inSeconds(1)));
     expect(summary).toMatchObject({ dead: 1 });
   });
 
-  it("a limit without on_outage: wait is refused by validate", async () => {
+  it("refuses a limit without on_outage: wait in validate", async () => {
     const project = openProject(itemsJson({ id: "i1" }));
     const { code, stdout, stderr } = await project.do(
       "validate",
@@ -55,7 +55,7 @@ describe.each(["setup", "reduce", "merge"])("an agent of %s that is turned away"
     error_policy: { retry_config: { max_attempts: 1, backoff: "fixed", initial_delay: "1s" }, ...policy },
   });
 
-  it("waits through overload, shows it, and goes on at its step", async () => {
+  it("waits through overload, shows it, and continues at its step", async () => {
     const project = openProject(itemsJson({ id: "i1" }));
     const env = { OVERLOADS: project.path("overloads") };
     const { code, stderr } = await project.runWorkflow(phaseFlow("overloaded-times:2", {}, env));

@@ -1,9 +1,9 @@
-/** Commands that only look: without a store they print an empty answer and create nothing. */
+/** Read-only commands: without a store they print an empty result and create nothing. */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type ErrorJson, openWorkshop } from "./workshop.ts";
 
-/** Commands that only look, or that cannot find what they were given, with the exit code of each. */
+/** Read-only commands, and commands that cannot find their arguments, with the exit code of each. */
 const COMMANDS: readonly (readonly [code: number, ...words: string[]])[] = [
   [0, "jobs"],
   [0, "events"],
@@ -29,7 +29,7 @@ const COMMANDS: readonly (readonly [code: number, ...words: string[]])[] = [
   [4, "worktrees", "list", "--job", "nowhere"],
 ];
 
-describe("a command that only looks", () => {
+describe("a read-only command", () => {
   it("creates neither a store nor a folder", async () => {
     const shop = openWorkshop();
     const results = await Promise.all(

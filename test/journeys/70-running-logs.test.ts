@@ -1,4 +1,4 @@
-/** The output of attempts that still run: shown so far, and followed to its end, of one item and of a whole job. */
+/** The output of running attempts: shown so far, and followed to its end, of one item and of a whole job. */
 import { describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
 import { mapOver, openFolder } from "./project.ts";
@@ -18,7 +18,7 @@ async function startJob(shop: Workshop, ...items: string[]) {
 }
 
 describe("logs of a running attempt", () => {
-  it("shows what it has printed so far, and --follow prints the rest until it ends", async () => {
+  it("has the output so far, and --follow prints the rest until it ends", async () => {
     const shop = openWorkshop();
     const job = await startJob(shop, "a");
     const now = await shop.run(["logs", "n", "a"]);
@@ -43,9 +43,16 @@ describe("logs of a running attempt", () => {
     const shop = openWorkshop();
     const job = await startJob(shop, "a", "b");
     const following = shop.start(["logs", "n", "--follow", "--json"], { stdin: "" });
-    await until("both have been seen", () => following.stdout.split("begun").length === 3);
+    const reading = shop.start(["logs", "n", "--follow"], { stdin: "" });
+    await until("both have been seen", () =>
+      [following, reading].every((one) => one.stdout.split("begun").length === 3),
+    );
     shop.write("gate", "");
     const { code, stdout } = await following.ended;
+    expect((await reading.ended).stdout.split("\n").sort()).toEqual([
+      "",
+      ...["a | begun a", "a | ended a", "b | begun b", "b | ended b"],
+    ]);
     expect(code).toBe(0);
     expect((await job.ended).code).toBe(0);
     const lines = stdout
@@ -60,7 +67,7 @@ describe("logs of a running attempt", () => {
     expect((await shop.run(["logs", "n"])).code).toBe(2);
   });
 
-  it("of a workflow shows its finished steps and the running one once each", async () => {
+  it("of a workflow has its finished steps and the running one once each", async () => {
     const project = openFolder({ "items.json": '[{"id":"a"}]' });
     const wait = `echo second; echo x >> ${project.ledgerPath}; while [ ! -e ${project.path("gate")} ]; do sleep 0.05; done; echo third`;
     const map = {

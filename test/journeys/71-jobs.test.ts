@@ -1,4 +1,4 @@
-/** Jobs that are resumed, dismissed, deleted and forgotten after a while. */
+/** Jobs that are resumed, dismissed, deleted and removed by the retention. */
 import { existsSync, mkdirSync, readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ type JobJson = Summary & { readonly dismissed: boolean; readonly command: string
 
 const jobsOf = async (shop: Workshop) => (await shop.json<{ jobs: JobJson[] }>("jobs")).jobs;
 
-/** A job of the folder that is stopped after its first item, because that one dies. */
+/** A job of the folder that is stopped after its first item, because that item dies. */
 async function stoppedIn(shop: Workshop, folder: string, name: string): Promise<void> {
   mkdirSync(shop.path(folder), { recursive: true });
   const script = `[ -e ${shop.path("mended")} ] || exit 1`;
@@ -20,7 +20,7 @@ async function stoppedIn(shop: Workshop, folder: string, name: string): Promise<
 }
 
 describe("a bare resume", () => {
-  it("takes only a job of this folder that was not dismissed, and says which one", async () => {
+  it("takes only a job of this folder that was not dismissed, and names it", async () => {
     const shop = openWorkshop();
     await stoppedIn(shop, "here", "older");
     await stoppedIn(shop, "here", "mine");
@@ -45,7 +45,7 @@ describe("a bare resume", () => {
 });
 
 describe("jobs", () => {
-  it("shows what each runs and where, within the width of the screen", async () => {
+  it("shows command and folder of each, within the width of the screen", async () => {
     const shop = openWorkshop();
     await shop.map([1], "true # a long command that does not fit into one line of a narrow screen", [
       "--name",
@@ -59,7 +59,7 @@ describe("jobs", () => {
     for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(120);
   });
 
-  it("delete removes a job with its logs, but not letters that wait, unless it is forced and they are archived", async () => {
+  it("delete removes a job with its logs, but not waiting letters, unless it is forced and they are archived", async () => {
     const shop = openWorkshop();
     const { job_id } = await shop.mapJson([1, 2], "echo $1; [ $1 = 1 ]", ["--name", "n", "--retries", "0"]);
     await shop.map([1], "echo fine", ["--name", "m"]);
@@ -83,7 +83,7 @@ describe("jobs", () => {
     expect(await shop.letters()).toHaveLength(1);
   });
 
-  it("delete refuses a job that runs, and a worktree whose work is nowhere else", async () => {
+  it("delete refuses a running job, and a worktree whose work is nowhere else", async () => {
     const project = openProject(itemsJson("a"));
     const work = "echo x > x; git add -A; git commit -qm x; exit 3";
     const { job_id } = await project.runJson({ map: mapOver(work), error_policy: ONE_TRY });
@@ -106,7 +106,7 @@ describe("jobs", () => {
 });
 
 describe("retention", () => {
-  it("of logs deletes those that are old, but for those of letters; a run and `dlq maintain` apply it", async () => {
+  it("of logs deletes old ones, except those of letters; a run and `dlq maintain` apply it", async () => {
     const shop = openWorkshop();
     shop.write("redrive.yml", "jobs: {log_retention_days: 7}\n");
     const first = await shop.mapJson(["good", "bad"], "echo $1; [ $1 = good ]", ["--retries", "0"]);
@@ -128,7 +128,7 @@ function isLog(file: string): boolean {
 }
 
 describe("an input that cannot be read to its end", () => {
-  it("names the job, what it has done, and how to resume it", async () => {
+  it("names the job, what was done, and the command that resumes it", async () => {
     const shop = openWorkshop();
     const input = shop.write("in.jsonl", "1\n2\n{broken\n");
     const args = ["map", "--json", "-i", input, "--", "sh", "-c", "echo $1", "sh", "{}"];

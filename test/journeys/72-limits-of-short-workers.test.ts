@@ -1,8 +1,8 @@
-/** A worker that ends as soon as its queue is empty keeps `max_items` and the retention as a long one does. */
+/** A worker that ends when its queue is empty applies `max_items` and the retention like a long-running one. */
 import { expect, test } from "vitest";
 import { openWorkshop } from "./workshop.ts";
 
-test("a worker with --drain archives the letters that are too many before it ends", async () => {
+test("a worker with --drain archives the letters beyond the limit before it ends", async () => {
   const shop = openWorkshop();
   shop.write("redrive.yml", "dlq: { max_items: 2 }");
   shop.write("items.jsonl", "1\n2\n3\n4\n5\n");

@@ -1,4 +1,7 @@
-/** How the item gets into a command: `{}` and its kin, and what a shell makes of `"${item}"` in double quotes. */
+/**
+ * How the item is inserted into a command: `{}` and its variants, and what a shell does with `"${item}"` in double
+ * quotes.
+ */
 import { describe, expect, test } from "vitest";
 import { openWorkshop } from "./workshop.ts";
 

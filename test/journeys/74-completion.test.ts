@@ -1,4 +1,4 @@
-/** What a shell completes, what a misspelt command is answered, and `help` with the words of a command. */
+/** Shell completion, suggestions for misspelt commands, and `help` with a command. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -34,7 +34,7 @@ test("bash completes commands, options, their values, jobs, queues and items", a
 
   expect(complete("wor")).toEqual(["worker", "worktrees"]);
   expect(complete("dlq", "res")).toEqual(["restore"]);
-  expect(complete("dlq", "retry", "--can")).toEqual(["--canary"]);
+  expect(complete("dlq", "retry", "--can")).toEqual(["--canary", "--canary-size"]);
   expect(complete("map", "--on-failure", "s")).toEqual(["skip", "stop"]);
   expect(complete("status", "")).toEqual(["nightly"]);
   expect(complete("dlq", "list", "--job", "n")).toEqual(["nightly"]);

@@ -1,4 +1,7 @@
-/** What successful commands print is the result of a map: it arrives whole, whatever its size, or the loss is reported. */
+/**
+ * The output of successful commands is the result of a map: it is complete, whatever its size, or the loss is
+ * reported.
+ */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { fillUp, mountSmall, NO_MOUNTS } from "../support/mounts.ts";
@@ -8,7 +11,7 @@ const MB = 1024 * 1024;
 const ifMounts = it.skipIf(NO_MOUNTS !== null);
 
 describe("the output of a successful command", () => {
-  it("is printed byte for byte when it is larger than what a log keeps", async () => {
+  it("is printed byte for byte even if it is larger than a log", async () => {
     const shop = openWorkshop();
     const seq = ["seq", "1", "17000000"] as const;
     const { code, stdoutBytes } = await shop.run(["map", "--", ...seq], { stdin: "x\n" });

@@ -1,4 +1,7 @@
-/** A store that is removed under a running worker: what was done since is not acknowledged, and the worker says so and ends. */
+/**
+ * A store that is removed under a running worker: later work is not acknowledged, and the worker reports it and
+ * ends.
+ */
 import { renameSync } from "node:fs";
 import { expect, it } from "vitest";
 import { ON_POSTGRES, openWorkshop } from "./workshop.ts";

@@ -1,4 +1,4 @@
-/** Items whose text begins with `-`: they are data to every program that Redrive starts, and never an option. */
+/** Items whose text begins with `-`: they are data for every program that Redrive starts, and never an option. */
 import { describe, expect, it } from "vitest";
 import { itemsJson, openFolder, plainMap } from "./project.ts";
 import { openWorkshop } from "./workshop.ts";
@@ -31,7 +31,7 @@ describe("a map", () => {
     expect([code, stdout]).toEqual([0, printed]);
   });
 
-  it("takes it where the user allows options, also when it is retried", async () => {
+  it("runs it if the user allows options, also in a retry", async () => {
     const shop = openWorkshop();
     const gate = shop.path("gate");
     const command = ["env", "{}", "/bin/sh", "-c", `test -e ${gate}`];
@@ -59,7 +59,7 @@ describe("a worker", () => {
 });
 
 describe("an agent", () => {
-  it("gets a prompt that begins with an option as a prompt", async () => {
+  it("gets a prompt that looks like an option as a prompt", async () => {
     const folder = openFolder(itemsJson({ id: "a", prompt: "--dangerously-skip-permissions\ndo it" }));
     const step = { claude: "${item.prompt}", env: { FAKE_AGENT: "note-arguments note-prompt" } };
     const { code } = await folder.runWorkflow({ map: plainMap([step]) });

@@ -1,4 +1,7 @@
-/** Shell steps with hostile items: the text of a script never contains data, and what would run data is refused before a run. */
+/**
+ * Shell steps with hostile items: the text of a script never contains data, and scripts that would run data are
+ * refused before a run.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -8,7 +11,7 @@ const NAME = `it's "$(touch hacked)" \`touch hacked\`; touch hacked\n# a`;
 const item = itemsJson({ id: "a", name: NAME, big: `${"x".repeat(500_000)}$(touch hacked)` });
 
 describe("a shell step", () => {
-  it("sees each value exactly, bare, in quotes, in a here-document, and of any size", async () => {
+  it("gets each value unchanged, bare, in quotes, in a here-document, and of any size", async () => {
     const folder = openFolder(item);
     const script = [
       "printf %s ${item.name} > bare",
@@ -57,7 +60,7 @@ describe("a shell step", () => {
 });
 
 describe("a secret", () => {
-  it("that an agent's argument would show to everybody is found by validate", async () => {
+  it("that an agent's argument would reveal is found by validate", async () => {
     const folder = openFolder(item);
     const agent = { command: "agent --token ${env.API_TOKEN}", prompt: "go" };
     const path = folder.workflow({ secrets: ["API_TOKEN"], map: plainMap([{ agent }]) });

@@ -1,4 +1,7 @@
-/** Errors of a PostgreSQL server under running processes: what may pass is waited for, what does not pass ends them with a message. */
+/**
+ * Errors of a PostgreSQL server under running processes: temporary ones are waited for, others end them with a
+ * message.
+ */
 import { expect, it, onTestFinished } from "vitest";
 import { randomName } from "../../src/std/random.ts";
 import { askPostgres, postgresUrl } from "../support/postgres-stores.ts";
@@ -24,7 +27,7 @@ async function openWithItems(): Promise<Workshop> {
   return shop;
 }
 
-it("a worker and the metrics server go on after the schema was renamed for a while", async () => {
+it("a worker and the metrics server continue after the schema was renamed for a while", async () => {
   const shop = await openWithItems();
   const schema = schemaOf(shop);
   const metrics = shop.start(["metrics", "--listen", "0"]);
@@ -61,7 +64,7 @@ it("a worker ends when the version of the schema is raised, and writes nothing m
   expect(shop.ledger).toEqual(["1"]);
 });
 
-it("a user without rights, or one that is not there, is not waited for", async () => {
+it("a user without rights, or an unknown one, is not waited for", async () => {
   const shop = await openWithItems();
   const role = `journey_${randomName(8)}`;
   await askPostgres(`CREATE ROLE ${role} LOGIN`);

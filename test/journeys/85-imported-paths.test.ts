@@ -1,4 +1,4 @@
-/** A letter from somebody else names files and folders of this machine: they are shown, and never opened. */
+/** An imported letter names files and folders of this machine: they are shown, and never opened. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
@@ -7,7 +7,7 @@ import { openWorkshop } from "./workshop.ts";
 
 const SECRET = "the-private-key";
 
-it("no command reads what an imported letter names, or runs git there", async () => {
+it("no command reads the paths of an imported letter, or runs git there", async () => {
   const theirs = openWorkshop();
   await theirs.mapJson(["a"], "echo no >&2; exit 3", ["--retries", "0"]);
   const exported = await theirs.run(["dlq", "export", "-", "--format", "jsonl"]);

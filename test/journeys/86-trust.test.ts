@@ -1,4 +1,4 @@
-/** Settings of a cloned folder that run commands by themselves: not before somebody trusts them. */
+/** Settings of a cloned folder that run commands automatically: not before the user trusts them. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { asPerson } from "../support/person.ts";

@@ -1,4 +1,4 @@
-/** A store file of 0 bytes was truncated: no command takes it for a new store, and none writes into it. */
+/** A store file of 0 bytes was truncated: no command takes it for a new store or writes into it. */
 import { existsSync, statSync } from "node:fs";
 import { expect, it } from "vitest";
 import { openStore } from "../../src/engines/open.ts";

@@ -1,9 +1,12 @@
-/** A store whose rows break the rules of its own schema: the command names it and what to do, without a stack trace. */
+/**
+ * A store whose rows violate the rules of its own schema: the command names the problem and a hint, without a stack
+ * trace.
+ */
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, it } from "vitest";
 import { ON_POSTGRES, openWorkshop } from "./workshop.ts";
 
-it.skipIf(ON_POSTGRES)("wrong counters end a retry with a sentence, and the check lists them", async () => {
+it.skipIf(ON_POSTGRES)("wrong counters end a retry with a message, and the check lists them", async () => {
   const shop = openWorkshop();
   await shop.map(["a"], "exit 1", ["--name", "t", "--retries", "0"]);
   const store = new DatabaseSync(shop.storePath);

@@ -72,7 +72,7 @@ describe.runIf(process.platform === "linux")("a runner that is killed with -9 to
     await expectResumed(shop);
   });
 
-  it("its launcher leaves nothing beside a runner that works on something else in another store", async () => {
+  it("its launcher leaves nothing beside a runner that works in another store", async () => {
     const [shop, other] = [openWorkshop(), openWorkshop()];
     const { running, guard, server } = await startHanging(shop, "native");
     const { running: living } = await startHanging(other, "native");

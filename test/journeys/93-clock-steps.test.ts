@@ -1,4 +1,7 @@
-/** The clock of the machine is set while workers run, and one process has another clock than the rest. Moved with libfaketime. */
+/**
+ * The clock of the machine changes while workers run, and one process has another clock than the rest. Uses
+ * libfaketime.
+ */
 import { existsSync, readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ON_POSTGRES, openWorkshop, type Workshop } from "./workshop.ts";
@@ -50,7 +53,7 @@ describe.skipIf(LIBRARY === undefined || ON_POSTGRES)("the clock of the machine"
   );
 
   it(
-    "a worker whose clock is an hour ahead leaves the items of a living one alone",
+    "a worker whose clock is an hour ahead does not take the items of a living one",
     async () => {
       const shop = openWorkshop();
       await shop.run(["queue", "create", "q"]);
@@ -71,7 +74,7 @@ describe.skipIf(LIBRARY === undefined || ON_POSTGRES)("the clock of the machine"
   );
 
   it(
-    "a frozen worker loses its items also to one whose clock is an hour ahead",
+    "a frozen worker loses its items even to one whose clock is an hour ahead",
     async () => {
       const shop = openWorkshop();
       await shop.run(["queue", "create", "q"]);

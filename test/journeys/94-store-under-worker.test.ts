@@ -21,7 +21,7 @@ async function fill(shop: Workshop, env: Env): Promise<void> {
   for (const data of ITEMS) await shop.run(["queue", "add", "q", "--key", data, "--data", data], { env });
 }
 
-/** Works items one by one; the first one waits for the gate. */
+/** Runs items one by one; the first one waits for the gate. */
 function workerArgs(shop: Workshop): string[] {
   const script = `echo "$1" >> ${shop.ledgerPath}; while [ ! -e ${shop.path("gate")} ]; do sleep 0.02; done`;
   return ["worker", "--queue", "q", "-j", "1", "--until-empty", "--", "sh", "-c", script, "sh", "{}"];
@@ -149,7 +149,7 @@ describe("a store on PostgreSQL", () => {
   });
 });
 
-describe("a store that may not be used", () => {
+describe("a store without access", () => {
   const asUser = (url: string, user: string) => {
     const changed = new URL(url);
     changed.username = user;
@@ -180,7 +180,7 @@ describe("a store that may not be used", () => {
     }
   });
 
-  it("because nobody names a user is reported at once, with the name that was tried", async () => {
+  it("because no user is named is reported at once, with the name that was tried", async () => {
     const shop = openWorkshop({ onPostgres: false });
     const { url } = newPostgresStore();
     const env = { REDRIVE_STORE: asUser(url, "") };

@@ -18,8 +18,8 @@ interface Served {
   readonly client: RedriveClient;
 }
 
-async function serve(shop: Workshop, token: string): Promise<Served> {
-  const process = shop.start(["serve", "--port", "0", "--json"]);
+async function serve(shop: Workshop, token: string, more: readonly string[] = []): Promise<Served> {
+  const process = shop.start(["serve", "--port", "0", "--json", ...more]);
   await process.until("it listens", () => process.stdout.includes("login_url"));
   const { url } = JSON.parse(process.stdout) as { readonly url: string };
   return { process, client: new RedriveClient({ url: `${url}/api/v1`, token }) };
@@ -109,7 +109,7 @@ describe("redrive serve", () => {
     expect((await shop.run(["store", "check"])).stdout).toBe(SOUND);
   });
 
-  it("one store is changed by command, HTTP and library, and the audit names who and how", async () => {
+  it("one store is changed by command, HTTP and library, and the audit has author and interface", async () => {
     const shop = openWorkshop();
     await importLetters(shop, 4);
     const { process, client } = await serve(shop, await newToken(shop, "olga"));
@@ -131,6 +131,19 @@ describe("redrive serve", () => {
     ]);
     const printed = await shop.run(["audit", "--json"]);
     expect(JSON.parse(printed.stdout).entries.slice(0, 3)).toEqual(entries.slice(0, 3));
+    process.signal("SIGTERM");
+    expect((await process.ended).code).toBe(0);
+  });
+
+  it("refuses the requests of a token that sends too many", async () => {
+    const shop = openWorkshop();
+    const { process, client } = await serve(shop, await newToken(shop, "olga"), ["--rate-limit", "1"]);
+    const answers = await Promise.allSettled(Array.from({ length: 40 }, () => client.call("GET /overview")));
+    expect(answers[0]?.status).toBe("fulfilled");
+    expect(answers.filter(({ status }) => status === "rejected")).toContainEqual({
+      status: "rejected",
+      reason: expect.objectContaining({ code: "rate_limited", status: 429 }),
+    });
     process.signal("SIGTERM");
     expect((await process.ended).code).toBe(0);
   });

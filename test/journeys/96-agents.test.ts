@@ -56,7 +56,7 @@ async function fail(shop: Workshop, queue: string): Promise<void> {
 }
 
 describe("redrive mcp", () => {
-  it("reads by default: tools that change are absent, and the store stays as it is", async () => {
+  it("is read-only by default: tools that change are absent, and the store is unchanged", async () => {
     const shop = openWorkshop();
     await fail(shop, "orders");
     const before = await shop.events();
@@ -224,8 +224,8 @@ async function travel(shop: Workshop, queue: string, way: Way): Promise<void> {
   );
 }
 
-describe("one journey, four ways, one store", () => {
-  it("ends alike for command line, HTTP, library and agent, and the audit names all four", async () => {
+describe("one journey, four interfaces, one store", () => {
+  it("has the same end for command line, HTTP, library and agent, and the audit names all four", async () => {
     const shop = openWorkshop();
     await travel(shop, "orders-cli", byCommand(shop));
     const { stdout: token } = await shop.run(["token", "create", "--name", "olga", "--role", "operator"]);

@@ -1,50 +1,16 @@
 /** A workflow job on two machines: each has a clone of its own and a store in common, and the job's branch is on a git remote. */
-import { spawn } from "node:child_process";
-import { createServer } from "node:net";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 
 import { TcpProxy } from "../support/tcp-proxy.ts";
-import { until } from "../support/until.ts";
 import { itemsJson, openProject, type Project } from "./project.ts";
+import { EACH_ONCE, merges, serveGit, urlOf } from "./shared-git.ts";
 import { newPostgresStore, type Summary } from "./workshop.ts";
-
-/** A free port of this machine. */
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(address !== null && typeof address === "object" ? address.port : 0));
-    });
-  });
-}
-
-/** A git server with one repository, to which both clones push. */
-async function serveGit(project: Project): Promise<string> {
-  project.git("clone", "-q", "--bare", project.top, project.path("served/shared.git"));
-  const port = await freePort();
-  const args = [
-    ...["daemon", "--reuseaddr", "--export-all", "--enable=receive-pack", "--listen=127.0.0.1"],
-    ...[`--port=${port}`, `--base-path=${project.path("served")}`],
-  ];
-  const daemon = spawn("git", args, { stdio: "ignore", detached: true });
-  onTestFinished(() => void process.kill(-(daemon.pid ?? 0), "SIGKILL"));
-  const url = `git://127.0.0.1:${port}/shared.git`;
-  await until("the git server answers", () => {
-    try {
-      project.git("ls-remote", url);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  return url;
-}
 
 interface Hosts {
   readonly project: Project;
-  /** The options of commands on the second machine, which has a clone and a home of its own. */
+  /** The options of commands on the second machine, which has its own clone and home. */
   readonly second: { readonly cwd: string; readonly env: Record<string, string> };
   readonly file: string;
   cutOff(): void;
@@ -54,7 +20,7 @@ interface Hosts {
 /** Two machines. The connections of the second one to the store and to git can be cut. */
 async function openHosts(workflow: (project: Project) => object): Promise<Hosts> {
   const project = openProject(itemsJson("a", "b", "c", "d"));
-  const gitUrl = await serveGit(project);
+  const gitUrl = urlOf(await serveGit(project));
   const { url } = newPostgresStore();
   const proxies = [await TcpProxy.before(url), await TcpProxy.before(gitUrl)] as const;
   onTestFinished(async () => void (await Promise.all(proxies.map((proxy) => proxy.close()))));
@@ -93,16 +59,6 @@ const gate = (project: Project, name: string) =>
   `while [ ! -e ${project.path(`open-${name}`)} ]; do sleep 0.02; done`;
 const open = (project: Project, name: string) => project.write(`open-${name}`, "");
 
-/** How often each item was merged: the trailers of merge commits, in the whole history of the user's branch. */
-function merges(project: Project): Record<string, number> {
-  const log = project.git("log", "--merges", "--format=%(trailers:key=Redrive-Item,valueonly)", "main");
-  const items = log.split("\n").filter(Boolean);
-  return Object.fromEntries(
-    [...new Set(items)].sort().map((item) => [JSON.parse(item), items.filter((one) => one === item).length]),
-  );
-}
-
-const EACH_ONCE = { a: 1, b: 1, c: 1, d: 1 };
 const work =
   'echo "$HOST ${item.id}" >> $L; echo "by $HOST" > ${item.id}.txt; git add -A; git commit -qm "by ${item.id}"'.replaceAll(
     "\\",
@@ -197,6 +153,94 @@ describe("two clones work one job", () => {
     expect(merges(project)).toEqual(EACH_ONCE);
     expect(project.get(`${lost}.txt`)).toBe("by first\n");
   }, 120_000);
+});
+
+/** Two clones on one machine with one store; the remote is a folder, whose hooks the test writes. */
+function openClones(template: (project: Project) => readonly object[]) {
+  const project = openProject(itemsJson("a", "b", "c", "d"));
+  const shared = project.path("shared.git");
+  project.git("clone", "-q", "--bare", project.top, shared);
+  project.git("remote", "add", "origin", shared);
+  const clone = (name: string, from: string) => {
+    project.git("clone", "-q", from, project.path(name));
+    for (const key of ["user.name", "user.email"])
+      project.gitIn(project.path(name), "config", key, project.git("config", key));
+    return { cwd: project.path(name), env: { ...project.here.env, HOST: name }, stdin: "" };
+  };
+  const map = {
+    ...{ input: "items.json", id_field: "id", json_path: "$", remote: "origin", max_parallel: 1 },
+    agent_template: template(project),
+  };
+  const hook = (name: string, script: string) => {
+    project.write(`shared.git/hooks/${name}`, `#!/bin/sh\n${script}\n`);
+    project.sh(`chmod +x ${project.path(`shared.git/hooks/${name}`)}`);
+  };
+  const first = { ...project.here, env: { ...project.here.env, HOST: "first" }, stdin: "" };
+  return { project, shared, clone, hook, first, file: project.workflow({ map }) };
+}
+
+const gatedOnFirst = (project: Project) => [
+  { shell: `echo "begin $HOST" >> $L; [ $HOST != first ] || { ${gate(project, "first")}; }` },
+  { shell: work },
+];
+
+describe("a remote that makes trouble", () => {
+  it("may reject a push of another clone: the item is merged by a later attempt", async () => {
+    const { project, shared, clone, hook, first, file } = openClones(gatedOnFirst);
+    const running = project.start(["run", file, "--json"], first);
+    await running.until("the first machine works", () => project.ledger.includes("begin first"));
+    hook(
+      "pre-receive",
+      `[ -e ${project.path("was-rejected")} ] || { touch ${project.path("was-rejected")}; exit 1; }`,
+    );
+    const helper = project.start(["worker", "--job", "workflow", "-j", "1"], clone("second", shared));
+    await helper.until("its push was rejected", () => existsSync(project.path("was-rejected")));
+    open(project, "first");
+    const [ended, helped] = await Promise.all([running.ended, helper.ended]);
+    expect([ended.code, helped.code]).toEqual([0, 0]);
+    expect(merges(project)).toEqual(EACH_ONCE);
+  }, 60_000);
+
+  it("has the work of a worker that was killed before it could record it: each item is merged once", async () => {
+    const { project, shared, clone, hook, first, file } = openClones(gatedOnFirst);
+    const running = project.start(["run", file, "--json"], first);
+    await running.until("the first machine works", () => project.ledger.includes("begin first"));
+    hook(
+      "post-receive",
+      `[ -e ${project.path("pushed")} ] || { touch ${project.path("pushed")}; ${gate(project, "hook")}; }`,
+    );
+    const helper = project.start(["worker", "--job", "workflow", "-j", "1"], clone("second", shared));
+    await helper.until("it has pushed", () => existsSync(project.path("pushed")));
+    helper.signal("SIGKILL");
+    await helper.ended;
+    open(project, "hook");
+    open(project, "first");
+    const ended = await running.ended;
+    expect(ended.code).toBe(0);
+    expect(JSON.parse(ended.stdout)).toMatchObject({ succeeded: 4, dead: 0 } satisfies Partial<Summary>);
+    expect(merges(project)).toEqual(EACH_ONCE);
+  }, 120_000);
+
+  it("of another repository is refused, because the work would never reach the job", async () => {
+    const { project, clone, first, file } = openClones(gatedOnFirst);
+    project.git("clone", "-q", "--bare", project.top, project.path("fork.git"));
+    const running = project.start(["run", file, "--json"], first);
+    await running.until("the first machine works", () => project.ledger.includes("begin first"));
+    const other = await project.start(
+      ["worker", "--job", "workflow"],
+      clone("other", project.path("fork.git")),
+    ).ended;
+    expect([other.code, other.stderr]).toEqual([
+      2,
+      expect.stringContaining("does not have the branch redrive/"),
+    ]);
+    const outside = { ...project.here, cwd: project.path(""), stdin: "" };
+    const nowhere = await project.start(["worker", "--job", "workflow"], outside).ended;
+    expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining("Run the worker in a clone")]);
+    open(project, "first");
+    expect((await running.ended).code).toBe(0);
+    expect(merges(project)).toEqual(EACH_ONCE);
+  }, 60_000);
 });
 
 describe("a remote", () => {

@@ -1,4 +1,4 @@
-/** What the journeys of receipts share: a shop with a server of its own and the target `gate` that leads to it. */
+/** The fixture of the journeys of receipts: a shop with its own server and the target `gate`. */
 import { readFileSync } from "node:fs";
 import { expect, onTestFinished } from "vitest";
 import { type Answer, ReceiptServer } from "../delivery/receipt-server.ts";
@@ -22,7 +22,7 @@ export type TargetJson = {
 };
 export type EntryJson = { readonly receipt: unknown; readonly failed_at: string; readonly attempts: number };
 
-/** A shop with a server, and the target `gate` that leads to it. */
+/** A shop with a server, and the target `gate` at its address. */
 export async function openGate(...settings: string[]): Promise<{ shop: Workshop; server: ReceiptServer }> {
   const shop = openWorkshop();
   const server = await openServer();
@@ -58,7 +58,7 @@ export const recover = (shop: Workshop, ...flags: string[]) =>
   shop.run(["receipts", "recover", "gate", ...flags]);
 export const entriesIn = (path: string) => JSON.parse(readFileSync(path, "utf8")) as readonly EntryJson[];
 export const REFUSED: Answer = { status: 422, body: { error: "no such task" } };
-/** Nobody listens there. */
+/** An address without a server. */
 export const NOWHERE = "http://127.0.0.1:9/complete";
 
 export async function metrics(shop: Workshop, prefix = "cognigate"): Promise<Record<string, number>> {

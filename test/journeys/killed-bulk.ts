@@ -1,4 +1,6 @@
-/** Bulk commands that are killed or interrupted in the middle: their steps are made slow, so that there is one. */
+/**
+ * Bulk commands that are killed or interrupted in the middle: their steps are slowed down, so that there is one.
+ */
 import { openStore } from "../../src/engines/open.ts";
 import type { Operation } from "../../src/item/operation.ts";
 import { QUEUE, sampleLetter } from "../redrive/sample-letters.ts";
@@ -21,7 +23,10 @@ export async function importLetters(shop: Workshop, count: number): Promise<void
   await engine.close();
 }
 
-/** Starts the command, and kills it when the operation has done at least so many letters, but not all. */
+/**
+ * Starts the command, and kills it when the operation has processed at least the given number of letters, but not
+ * all.
+ */
 export async function killedInBetween(
   shop: Workshop,
   args: readonly string[],
@@ -31,7 +36,7 @@ export async function killedInBetween(
   return onlyOpen(shop);
 }
 
-/** Starts the command, and presses Ctrl-C when the operation has done some of its letters, but not all. */
+/** Starts the command, and presses Ctrl-C when the operation has processed some of its letters, but not all. */
 export function interruptedInBetween(shop: Workshop, args: readonly string[]): Promise<CliResult> {
   return signalledInBetween(shop, args, { atLeast: 1, signal: "SIGINT" });
 }
@@ -60,7 +65,7 @@ async function signalledInBetween(
   return ended;
 }
 
-/** The operation that has not ended. */
+/** The unfinished operation. */
 export async function onlyOpen(shop: Workshop): Promise<Operation> {
   const engine = await openStore(shop.storeUrl);
   const [operation, ...more] = await engine.listOperations({ open: true });

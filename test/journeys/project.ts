@@ -1,6 +1,6 @@
 /**
- * Where a workflow's journey takes place: a workshop with a real repository in it (or a plain folder), the workflow beside
- * it so that the checkout stays clean, and what an onlooker can see of branches, worktrees and letters.
+ * The fixture of a workflow's journey: a workshop with a real repository (or a plain folder), the workflow beside
+ * it so that the checkout stays clean, and helpers to read branches, worktrees and letters.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import type { CliResult, RunningCli } from "../support/cli.ts";
 import { type FailureJson, type LetterJson, newHome, type Summary, Workshop } from "./workshop.ts";
 
-/** A workflow as it would be written in YAML; JSON is YAML. */
+/** Formats a workflow as YAML; JSON is YAML. */
 export type WorkflowYaml = Readonly<Record<string, unknown>>;
 
 export type AgentFailureJson = FailureJson & { readonly json_log_location?: string };
@@ -53,7 +53,7 @@ export function openFolder(files: Readonly<Record<string, string>> = {}): Projec
 }
 
 export class Project extends Workshop {
-  /** Where the user is. */
+  /** The user's current folder. */
   get top(): string {
     return this.path("project");
   }
@@ -74,13 +74,13 @@ export class Project extends Workshop {
     return path;
   }
 
-  /** A file of the project; empty when it is not there. */
+  /** Reads a file of the project; empty if it does not exist. */
   get(name: string): string {
     const path = join(this.top, name);
     return existsSync(path) ? readFileSync(path, "utf8") : "";
   }
 
-  /** Runs git in the checkout, or in another one; throws with its words when it fails. */
+  /** Runs git in the checkout, or in another one; throws with its message if it fails. */
   git(...args: string[]): string {
     return this.gitIn(this.top, ...args);
   }
@@ -90,7 +90,7 @@ export class Project extends Workshop {
     return execFileSync("git", args, { cwd, env, encoding: "utf8", stdio: "pipe" }).trimEnd();
   }
 
-  /** What a user would type in the checkout. */
+  /** Runs a command line in the checkout. */
   sh(command: string): string {
     const env = { PATH: process.env.PATH, HOME: this.home };
     return execFileSync("sh", ["-c", command], { cwd: this.top, env, encoding: "utf8", stdio: "pipe" });
@@ -102,13 +102,13 @@ export class Project extends Workshop {
     return this.git("rev-parse", "HEAD");
   }
 
-  /** A hook of the repository, for all of its worktrees. */
+  /** Installs a hook of the repository, for all its worktrees. */
   hook(name: string, script: string): void {
     const path = this.put(`.git/hooks/${name}`, `#!/bin/sh\n${script}\n`);
     chmodSync(path, 0o755);
   }
 
-  /** Writes the workflow beside the project and says where. */
+  /** Writes the workflow beside the project and returns its path. */
   workflow(workflow: WorkflowYaml | string): string {
     const text = typeof workflow === "string" ? workflow : JSON.stringify(workflow, null, 2);
     return this.write("workflow.yml", text);
@@ -127,12 +127,12 @@ export class Project extends Workshop {
     return this.start(["run", this.workflow(workflow), ...flags], { ...this.here, stdin: "" });
   }
 
-  /** A command in the project. */
+  /** Runs a command in the project. */
   do(...args: string[]): Promise<CliResult> {
     return this.run(args, this.here);
   }
 
-  /** A PATH on which there are these programs and no others. */
+  /** A PATH with only these programs. */
   onlyPrograms(...names: string[]): string {
     const folder = this.path("only");
     mkdirSync(folder);
@@ -143,7 +143,7 @@ export class Project extends Workshop {
     return folder;
   }
 
-  /** In the project, with the scripted agent as `claude` and the ledger as `$L`. */
+  /** Runs in the project, with the scripted agent as `claude` and the ledger as `$L`. */
   get here(): { cwd: string; env: Record<string, string> } {
     const bin = this.path("bin");
     if (!existsSync(bin)) {
@@ -170,13 +170,13 @@ export class Project extends Workshop {
     return (await this.json<{ worktrees: readonly WorktreeJson[] }>("worktrees", "list")).worktrees;
   }
 
-  /** Branches besides those of the user. */
+  /** Branches other than the user's. */
   get jobBranches(): string[] {
     const all = lines(this.git("for-each-ref", "--format=%(refname:short)", "refs/heads"));
     return all.filter((name) => name.startsWith("redrive"));
   }
 
-  /** What must not change before the merge: HEAD, the branches of the user, the index and the files. */
+  /** The state that must not change before the merge: HEAD, the user's branches, the index and the files. */
   get userSide(): unknown {
     return {
       head: this.git("rev-parse", "HEAD"),
@@ -197,7 +197,7 @@ export function lines(text: string): string[] {
   return text.split("\n").filter(Boolean);
 }
 
-/** Items with an id and anything else. */
+/** Items with an id and other fields. */
 export function itemsJson(...items: unknown[]): Record<string, string> {
   return {
     "items.json": JSON.stringify(items.map((item) => (typeof item === "string" ? { id: item } : item))),
@@ -210,10 +210,10 @@ export function mapOver(steps: readonly unknown[] | string, more: WorkflowYaml =
   return { input: "items.json", id_field: "id", agent_template, ...more };
 }
 
-/** As `mapOver`, in the folder itself. */
+/** Like `mapOver`, in the folder itself. */
 export function plainMap(steps: readonly unknown[] | string, more: WorkflowYaml = {}): WorkflowYaml {
   return mapOver(steps, { isolation: "none", ...more });
 }
 
-/** One try for each item. */
+/** One attempt for each item. */
 export const ONE_TRY = { retry_config: { max_attempts: 1 } };

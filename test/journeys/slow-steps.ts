@@ -1,14 +1,14 @@
 /**
- * Makes the steps of bulk commands take their time, by a trigger in the store itself: however slow or busy the machine
- * is, a test has seconds to see that a command is in the middle of its work.
+ * Slows the steps of bulk commands down by a trigger in the store: however slow or busy the machine is, a test has
+ * seconds to see that a command is in the middle of its work.
  */
 import { DatabaseSync } from "@photostructure/sqlite";
 import pg from "pg";
 import type { Workshop } from "./workshop.ts";
 
 /**
- * Each step of an operation that has done so many letters takes about a second more. The store has to be there already;
- * the answer makes it quick again.
+ * Each step of an operation that has processed this many letters takes about a second longer. The store must exist;
+ * the returned function removes the trigger.
  */
 export function slowStepsAfter(shop: Workshop, done: number): Promise<() => Promise<void>> {
   return shop.isOnPostgres ? slowOnServer(shop.storeUrl, done) : slowInFile(shop.storePath, done);

@@ -1,6 +1,6 @@
 /**
- * Where a journey takes place: a fresh folder with a home for the command line, a ledger that the commands themselves
- * keep, and the few ways to look at both that every journey needs. It is removed when its test is over.
+ * The fixture of a journey: a new folder with a home for the command line, a ledger that the commands write, and
+ * helpers to read both. It is removed at the end of its test.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -103,22 +103,22 @@ export type ErrorJson = {
   readonly error: { readonly code: string; readonly message: string; readonly hint?: string };
 };
 
-/** With `REDRIVE_TEST_STORE=postgres` every journey takes place on PostgreSQL; those of the store's file are skipped. */
+/** With `REDRIVE_TEST_STORE=postgres` every journey runs on PostgreSQL; those of the store's file are skipped. */
 export const ON_POSTGRES = process.env.REDRIVE_TEST_STORE === "postgres";
 
-/** A workshop for the test that calls it. Its store is a file, unless it is said otherwise. */
+/** A workshop for the calling test. Its store is a file by default. */
 export function openWorkshop({ onPostgres = ON_POSTGRES } = {}): Workshop {
   return new Workshop(newHome(), { onPostgres });
 }
 
-/** A folder that is removed when the test is over. */
+/** A folder that is removed at the end of the test. */
 export function newHome(): string {
   const home = mkdtempSync(join(tmpdir(), "redrive-journey-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   return home;
 }
 
-/** A place for a store on the server, which is removed when the test is over. */
+/** A schema on the server that is removed at the end of the test. */
 export function newPostgresStore(): { readonly schema: string; readonly url: string } {
   const schema = `journey_${randomName(10)}`;
   onTestFinished(() => dropSchema(schema));
@@ -130,7 +130,7 @@ type Options = Partial<CliOptions>;
 export class Workshop {
   readonly home: string;
   readonly ledgerPath: string;
-  /** What `--store` would be told. */
+  /** The value for `--store`. */
   readonly storeUrl: string;
   readonly isOnPostgres: boolean;
 
@@ -141,12 +141,12 @@ export class Workshop {
     this.storeUrl = onPostgres ? newPostgresStore().url : `sqlite:${this.storePath}`;
   }
 
-  /** The file of a store that is one. */
+  /** The store's file, if it is one. */
   get storePath(): string {
     return join(this.home, "redrive", "redrive.db");
   }
 
-  /** What the command line finds in its environment. */
+  /** The environment of the command line. */
   get env(): Readonly<Record<string, string>> {
     return {
       PATH: process.env.PATH ?? "",
@@ -173,7 +173,7 @@ export class Workshop {
     return this.read(name).split("\n").slice(0, -1);
   }
 
-  /** What the commands wrote down, a line each. */
+  /** The lines that the commands wrote to the ledger. */
   get ledger(): string[] {
     return this.lines("ledger");
   }
@@ -192,7 +192,7 @@ export class Workshop {
     return { home: this.home, ...options, env: { ...this.env, ...options.env } };
   }
 
-  /** `map` over lines with a shell script whose `$1` is the item and `$L` the ledger. */
+  /** Runs `map` over lines with a shell script whose `$1` is the item and `$L` the ledger. */
   map(items: readonly unknown[], script: string, flags: readonly string[] = []): Promise<CliResult> {
     return this.run(this.mapArgs(script, flags), { stdin: asJsonLines(items) });
   }
@@ -213,7 +213,7 @@ export class Workshop {
     ];
   }
 
-  /** As `map`, with `--json`. */
+  /** Like `map`, with `--json`. */
   async mapJson(items: readonly unknown[], script: string, flags: readonly string[] = []): Promise<Summary> {
     return (await this.map(items, script, ["--json", ...flags])).json<Summary>();
   }
@@ -230,7 +230,7 @@ export class Workshop {
     return (await this.json<{ events: readonly EventJson[] }>("events", ...flags)).events;
   }
 
-  /** The store's own verdict; every journey that hurts it ends with this. */
+  /** Runs `store check`; every journey that damages or kills ends with it. */
   async check(): Promise<string> {
     return (await this.run(["store", "check"])).stdout;
   }
@@ -240,7 +240,7 @@ export class Workshop {
   }
 }
 
-/** What `store check` says about a store in order. */
+/** The output of `store check` for a sound store. */
 export const SOUND = "The store is sound: nothing is damaged, and every invariant holds.\n";
 
 export function asJsonLines(items: readonly unknown[]): string {
@@ -252,7 +252,7 @@ export function upTo(n: number): number[] {
   return Array.from({ length: n }, (_, index) => index + 1);
 }
 
-/** True while a process with this pid is there and has not ended. */
+/** Whether a process with this pid exists and has not ended. */
 export function isAlive(pid: number): boolean {
   try {
     const state = execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });

@@ -1,6 +1,6 @@
 /**
- * The write lock of a journey's store, as another program would hold it: while it is taken nobody writes and everybody
- * reads. It lets a test say for certain that a command is in the middle of something.
+ * The write lock of a journey's store, as another program would hold it: meanwhile nobody can write and everybody
+ * can read. It ensures that a command is in the middle of its work.
  */
 import { DatabaseSync } from "@photostructure/sqlite";
 import pg from "pg";
@@ -8,12 +8,12 @@ import type { Workshop } from "./workshop.ts";
 
 export interface WriteLock {
   take(): Promise<void>;
-  /** Gives it to whoever waits for it. */
+  /** Releases the lock to the next one that waits for it. */
   giveBack(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The store has to be there already. */
+/** The store must exist. */
 export function openWriteLock(shop: Workshop): Promise<WriteLock> {
   return shop.isOnPostgres ? lockOnServer(shop.storeUrl) : Promise.resolve(lockOfFile(shop.storePath));
 }
@@ -31,7 +31,7 @@ function lockOfFile(path: string): WriteLock {
   };
 }
 
-/** Tries without a pause: who waits politely sees the whole command go by between two looks. */
+/** Tries without a pause: otherwise the whole command could run between two tries. */
 function takeAtOnce(db: InstanceType<typeof DatabaseSync>): void {
   const deadline = performance.now() + LOCK_MS_MAX;
   for (;;) {
@@ -47,7 +47,9 @@ function takeAtOnce(db: InstanceType<typeof DatabaseSync>): void {
 const LOCK_MS_MAX = 10_000;
 
 /**
- * Of the store at this URL, which has to be there. Every change writes an event, and a copy writes the events last. The server gives a table to those who wait in the order in which they came. */
+ * The lock for the store at this URL, which must exist. Every change writes an event, and a copy writes the events
+ * last. The server grants a table lock in the order of the requests.
+ */
 export async function lockOnServer(url: string): Promise<WriteLock> {
   const schema = new URL(url).searchParams.get("schema") ?? "redrive";
   const server = new URL(url);

@@ -16,11 +16,11 @@ describe("this process as a holder", () => {
     expect(describeSelf("queue-1").processStart).toBe(startOf(process.pid));
   });
 
-  it("has a new id each time, for a holder that was taken for lost never comes back", () => {
+  it("has a new id each time, because a holder that was taken for lost never returns", () => {
     expect(describeSelf("queue-1").id).not.toBe(describeSelf("queue-1").id);
   });
 
-  it("can be told another time to live", () => {
+  it("can have another time to live", () => {
     expect(describeSelf("queue-1", 250).ttlMs).toBe(250);
   });
 });
@@ -31,7 +31,7 @@ describe("whether a holder is gone", () => {
     for (const process of processes.splice(0)) await process.end();
   });
 
-  it("we ourselves are not", () => {
+  it("this process is not", () => {
     expect(isGone(seen())).toBe(false);
   });
 
@@ -48,18 +48,18 @@ describe("whether a holder is gone", () => {
     expect(isGone(seen({ pid: await deadPid() }))).toBe(true);
   });
 
-  it("another process that has got the same pid does not stand in for it", async () => {
+  it("another process with the same pid does not stand in for it", async () => {
     const other = await startProcess();
     processes.push(other);
     expect(isGone(seen({ pid: other.pid, processStart: "1" }))).toBe(true);
   });
 
-  it("one whose heartbeats have stopped is, wherever it is", () => {
+  it("one whose heartbeats have stopped is, on any machine", () => {
     expect(isGone(seen({ expired: true }))).toBe(true);
     expect(isGone(seen({ expired: true, host: "elsewhere" }))).toBe(true);
   });
 
-  it("one of another machine is not for its pid's sake", async () => {
+  it("one of another machine is not because of its pid", async () => {
     expect(isGone(seen({ host: "elsewhere", pid: await deadPid() }))).toBe(false);
   });
 });

@@ -28,7 +28,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     await kit.close();
   });
 
-  it("the leases of a dead process of this machine come back at once", async () => {
+  it("the leases of a dead process of this machine are returned at once", async () => {
     await make("a", "b", "c");
     await hold({ pid: await deadPid() }, 2);
     expect(await reapAs()).toBe(2);
@@ -38,7 +38,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
-  it("an item that was leased ahead and never started is released, and has lost nothing", async () => {
+  it("an item that was leased ahead and never started is released, and counts no attempt", async () => {
     await make("a", "b");
     const folder = directory.file("marks");
     mkdirSync(folder, { recursive: true });
@@ -55,7 +55,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it("marks of another machine or another boot say nothing, so all items count as started", async () => {
+  it("marks of another machine or another boot mean nothing, so all items count as started", async () => {
     await make("a");
     const folder = directory.file("marks");
     mkdirSync(folder, { recursive: true });
@@ -66,7 +66,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await kit.outcomes("a")).toEqual(["lost"]);
   });
 
-  it("a living process of this machine is left alone until its heartbeats stop", async () => {
+  it("a living process of this machine keeps its leases until its heartbeats stop", async () => {
     await make("a");
     const other = await startProcess();
     processes.push(other);
@@ -86,7 +86,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await reapAs()).toBe(1);
   });
 
-  it("a holder of another machine loses its leases when it has not been heard of for its time to live", async () => {
+  it("a holder of another machine loses its leases after its time to live without a heartbeat", async () => {
     await make("a");
     await hold({ host: "elsewhere", pid: await deadPid() }, 1);
     expect(await reapAs()).toBe(0);
@@ -110,14 +110,14 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect((await kit.engine.listHolders()).map(({ id }) => id)).toEqual(["holder-2"]);
   });
 
-  it("a holder that has vanished with empty hands is taken away too", async () => {
+  it("a vanished holder without leases is removed too", async () => {
     await make();
     await hold({ pid: await deadPid() }, 0);
     expect(await reapAs()).toBe(0);
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
-  it("an item that takes its worker with it every time becomes a WorkerLost letter with its whole history", async () => {
+  it("an item that kills its worker every time becomes a WorkerLost letter with its whole history", async () => {
     await make("killer");
     const policy = policyOf({ lossesMax: 3 });
     for (let times = 1; times <= 3; times += 1) {
@@ -139,7 +139,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ dead: 1, letters: 1, attempts: 3 });
   });
 
-  it("an item that takes its worker with it after every redrive is poison in the end", async () => {
+  it("an item that kills its worker after every redrive is poison in the end", async () => {
     await make("killer");
     const options = { policy: policyOf({ lossesMax: 1 }), poisonAfter: 1 };
     await hold({ id: "holder-1", pid: await deadPid() }, 1);
@@ -154,14 +154,14 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await kit.engine.readLetter(ref)).toMatchObject({ poison: true, reprocessEligible: false });
   });
 
-  it("a lost item waits before it is tried again, for its worker may have died of it", async () => {
+  it("a lost item waits before its next attempt, because its worker may have died of it", async () => {
     await make("a");
     await hold({ pid: await deadPid() }, 1);
     await reapAs();
     expect((await kit.item("a")).dueAt).toBe(kit.clock.now() + 1000);
   });
 
-  it("two reapers that meet take each lease back once", async () => {
+  it("two concurrent reapers return each lease once", async () => {
     await make("a", "b", "c");
     await hold({ pid: await deadPid() }, 3);
     const reaped = await Promise.all([reapAs(), reapAs()]);
@@ -170,7 +170,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await kit.engine.listEvents({ after: 0, types: ["late_result"], limit: 10 })).toEqual([]);
   });
 
-  it("a holder that is being reaped is refused a further lease", async () => {
+  it("a holder that is being reaped gets no further lease", async () => {
     await make("a", "b");
     await hold({ pid: await deadPid() }, 1);
     const engine = {

@@ -16,7 +16,7 @@ async function openJob(): Promise<Engine> {
 const holders = async (engine: Engine) => (await engine.listHolders()).filter(({ queue }) => queue === JOB);
 
 describe("runExclusively", () => {
-  it("is seen while it works, and gone afterwards, also after a failure", async () => {
+  it("is visible while it works, and not afterwards, even after a failure", async () => {
     const engine = await openJob();
     const deps = { engine, clock: systemClock };
     expect(await runExclusively(deps, JOB, async () => (await holders(engine)).length)).toBe(1);
@@ -26,7 +26,7 @@ describe("runExclusively", () => {
     expect(await holders(engine)).toEqual([]);
   });
 
-  it("turns a second one away and lets nobody see it come", async () => {
+  it("refuses a second process, which never becomes visible", async () => {
     const engine = await openJob();
     const deps = { engine, clock: systemClock };
     await runExclusively(deps, JOB, async () => {
@@ -40,7 +40,7 @@ describe("runExclusively", () => {
     });
   });
 
-  it("of many at the same moment, one gets it", async () => {
+  it("of many at the same moment, one succeeds", async () => {
     const engine = await openJob();
     const deps = { engine, clock: systemClock };
     let letGo = () => {};
@@ -55,13 +55,13 @@ describe("runExclusively", () => {
     expect(await holders(engine)).toEqual([]);
   });
 
-  it("is not kept out by one whose process is gone", async () => {
+  it("is not blocked by a process that is gone", async () => {
     const engine = await openJob();
     await engine.registerHolder({ ...describeSelf(JOB), id: "gone", processStart: "another time" });
     expect(await runExclusively({ engine, clock: systemClock }, JOB, async () => "mine")).toBe("mine");
   });
 
-  it("comes back when others took it for gone", async () => {
+  it("returns when other processes took it for gone", async () => {
     const engine = await openJob();
     let tick = () => {};
     const clock = {

@@ -71,7 +71,7 @@ onEveryStore("an item", (store) => {
     }
   });
 
-  it("refuses what is no connection, and a transaction for single items of addMany", async () => {
+  it("refuses a value that is not a connection, and a transaction for single items of addMany", async () => {
     const redrive = await store.open();
     const queue = redrive.queue<number>("orders");
     // @ts-expect-error not a connection

@@ -108,7 +108,7 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
     expect(Object.keys(item?.data as object)).toEqual(["at"]);
   });
 
-  it("a failure that a program reports is checked", async () => {
+  it("a failure that a program reports is validated", async () => {
     const manager = await DlqManager.open(store, { job: `job-${names}`, home: directory.path });
     const report = manager.addFailedItem.bind(manager) as (...given: unknown[]) => Promise<unknown>;
     const item = { itemId: "a", data: 1 };
@@ -131,7 +131,7 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
     expect((await refusal(() => purge("2020-01-01"))).message).toMatch(/olderThan: expected a Date/);
   });
 
-  it("the methods of the store are checked", async () => {
+  it("the methods of the store validate their arguments", async () => {
     const calls: readonly [name: string, ...given: unknown[]][] = [
       ["add", queueName(), [{ itemId: 5, data: 1 }]],
       ["add", queueName(), { itemId: "a", data: 1 }],
@@ -140,6 +140,7 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
       ["listLetters", { limit: "10" }],
       ["listItems", { queue: 5, limit: 1 }],
       ["listEvents", { after: "0", limit: 1 }],
+      ["listItemEvents", { queue: queueName(), itemId: "a", times: "0" }],
       ["hold", queueName(), "a", { author: "me" }],
       ["importLetters", queueName(), [{ itemId: "a" }]],
       ["addNote", "1", { author: "me", text: "x" }],
@@ -150,7 +151,7 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
     }
   });
 
-  it("a handler that does not return an outcome fails its attempt, and says why", async () => {
+  it("a handler that does not return an outcome fails its attempt, with the reason", async () => {
     await addItems(store, queueName(), [{ key: "a", data: 1 }]);
     const result = await runQueue({
       engine: store,
@@ -195,7 +196,7 @@ describe("every function of the library that takes input", () => {
     .filter(([name, value]) => typeof value === "function" && !UNCHECKED.has(name))
     .map(([name]) => name);
 
-  it.each(functions)("%s refuses what cannot be meant", async (name) => {
+  it.each(functions)("%s refuses invalid arguments", async (name) => {
     const call = loose[name] as ((...given: unknown[]) => unknown) & { open?: unknown };
     const isClass = /^class/.test(Function.prototype.toString.call(call));
     const attempt = () => {

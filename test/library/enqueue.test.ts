@@ -62,7 +62,7 @@ onEveryStore("an item", (store) => {
     await caller.close();
   });
 
-  it("refuses a transaction that is no connection, and stores nothing", async () => {
+  it("refuses a transaction that is not a connection, and stores nothing", async () => {
     const redrive = await store.open();
     const orders = redrive.queue("orders");
     // @ts-expect-error a number is no connection
@@ -73,7 +73,7 @@ onEveryStore("an item", (store) => {
     expect((await orders.counts()).total).toBe(0);
   });
 
-  it("is retried as often and as soon as it says, not as its queue", async () => {
+  it("is retried by its own settings, not by those of its queue", async () => {
     const redrive = await store.open();
     const orders = redrive.queue<string>("orders", { retries: 5, backoff: "fixed:1h" });
     const tries: string[] = [];

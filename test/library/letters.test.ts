@@ -1,5 +1,6 @@
 /** Letters of a queue: they are read lazily, and changed in bulk by operations. */
 import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
 import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { PermanentError, type Queue, type Redrive, type Task } from "../../src/index.ts";
@@ -37,6 +38,29 @@ onEveryStore("letters", (store) => {
     throw Object.assign(new Error("the bank is closed"), { status: 503 });
   };
   const work = () => orders.work(pay, { untilEmpty: true });
+
+  it("can be copied, printed and written as JSON with all fields, and keeps what it read", async () => {
+    const letter = await orders.letters({ ids: ["o3"] }).first();
+    await orders.letters({ ids: ["o3"] }).edit(() => ({ total: 30 }));
+    const copy = { ...letter };
+    expect(copy).toMatchObject({
+      ...{
+        id: "o3",
+        queue: "orders",
+        data: { total: 3 },
+        state: "dead",
+        type: "ServerError",
+        class: "outage",
+      },
+      ...{ group: { title: expect.stringContaining("bank is closed") }, failureCount: 1, revision: 1 },
+      failures: [{ message: "the bank is closed", attempt: 1, at: expect.any(Date) }],
+      ...{ eligible: true, needsReview: false, poison: false, notes: [], amendments: [] },
+    });
+    expect(JSON.parse(JSON.stringify(letter))).toEqual(JSON.parse(JSON.stringify(copy)));
+    expect(inspect(letter)).toBe(inspect(copy));
+    expect(letter?.failures).toBe(letter?.failures);
+    expect(letter?.group).toBe(letter?.group);
+  });
 
   describe("a filter", () => {
     it("by group and order", async () => {

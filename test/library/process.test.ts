@@ -60,7 +60,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
   const failuresOf = async (key: string) =>
     (await store.readLetter((await itemOf(key)).ref))?.failureHistory ?? [];
 
-  it("works every item once, and keeps what the function returns", async () => {
+  it("runs every item once, and keeps what the function returns", async () => {
     expect((await add("a", "b")).map(({ outcome }) => outcome)).toEqual(["added", "added"]);
     expect(await queue().add(3, { key: "c" })).toMatchObject({ outcome: "added", id: "c" });
     const seen: [unknown, number][] = [];
@@ -97,7 +97,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     expect(await queue().counts()).toMatchObject({ dead: 3 });
   });
 
-  it("what an exception says of where, why and with which evidence is in the record", async () => {
+  it("source, reason and evidence of an exception are recorded", async () => {
     await add("a");
     const shot = join(directory.path, "shot.png");
     writeFileSync(shot, "not really a picture");
@@ -130,7 +130,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     ]);
   });
 
-  it("an exception may say when to come back", async () => {
+  it("an exception may set the time of the retry", async () => {
     await add("a");
     const zero = await store.now();
     const worker = process(() => {
@@ -141,7 +141,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     await worker.stop();
   });
 
-  it("notes have the worker's name, and are there whatever the outcome", async () => {
+  it("notes have the worker's name, and are kept whatever the outcome", async () => {
     await add("a", "b");
     await drained(
       ({ id, note }) => {
@@ -171,7 +171,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     },
   );
 
-  it("a function that takes longer than its time has failed, its signal is aborted, and what it says later is not heard", async () => {
+  it("a function that takes longer than its timeout has failed, its signal is aborted, and its later result is ignored", async () => {
     await queue().change({ retries: 0 });
     await add("a", "deaf");
     const reasons: unknown[] = [];
@@ -219,7 +219,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     expect(await store.listHolders()).toEqual([]);
   });
 
-  it("a drain that takes too long, and a stop, give back what runs, unspent", async () => {
+  it("a drain that takes too long, and a stop, release what runs without an attempt", async () => {
     await add("a");
     const handler: Handler = ({ signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -236,7 +236,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     expect(await store.listErrors({ limit: 10 })).toEqual([]);
   });
 
-  it("what it throws about the item itself is heard even while it stops", async () => {
+  it("what it throws about the item itself counts even while it stops", async () => {
     await add("a");
     const worker = process(
       ({ signal }) =>
@@ -249,7 +249,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     expect(await itemOf("a")).toMatchObject({ state: "dead" });
   });
 
-  it("a pause and a hold are obeyed by a worker that is there", async () => {
+  it("a running worker obeys a pause and a hold", async () => {
     const done: string[] = [];
     process(({ id }) => {
       done.push(id);
@@ -270,7 +270,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     expect((await queue().settings()).policy.maxAttempts).toBe(1);
   });
 
-  it("a function decides about items whose attempts are used up; what it throws or cannot mean is a letter", async () => {
+  it("a function decides about items that are out of retries; an exception or an invalid answer is a letter", async () => {
     await add("handled", "again", "letter", "thrown", "wrong");
     const asked: string[] = [];
     const answers: Record<string, string> = {
@@ -313,7 +313,7 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     );
   });
 
-  it("no more run at a time than was asked for", async () => {
+  it("no more than the given number run at a time", async () => {
     await add("a", "b", "c", "d", "e");
     let [running, most] = [0, 0];
     await drained(

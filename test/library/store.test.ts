@@ -156,7 +156,27 @@ onEveryStore("a store", (store) => {
     expect([slow?.count, missing?.count]).toEqual([2, 1]);
     expect(slow?.title).toContain("the disk is slow");
     const signature = slow?.signature ?? "";
-    expect(await redrive.groups.get(signature.slice(0, 9))).toMatchObject({ signature, queues: ["q"] });
+    const [letter] = await redrive.engine.findItems("k1", { limit: 1 });
+    const [lease, usage] = [
+      { ref: letter?.ref ?? 0, attempt: 1 },
+      { costUsd: 0.5, turns: 3 },
+    ];
+    const run = {
+      id: "r",
+      lease,
+      step: "step 1",
+      agent: "codex",
+      usage,
+      isFinal: true,
+      startedAt: 1,
+      updatedAt: 1,
+    };
+    await redrive.engine.writeAgentRuns("q", [run]);
+    expect(await redrive.groups.get(signature.slice(0, 9))).toMatchObject({
+      signature,
+      queues: ["q"],
+      usage,
+    });
     expect(await redrive.groups.ignore(signature, { during: "1h", count: 5, note: "known" })).toMatchObject({
       state: "ignored",
     });
@@ -164,6 +184,8 @@ onEveryStore("a store", (store) => {
     expect(await redrive.groups.list({ states: ["ignored"] })).toHaveLength(1);
     expect(await redrive.groups.reopen(signature)).toMatchObject({ state: "open" });
     expect(await redrive.groups.resolve(signature, { note: "fixed" })).toMatchObject({ state: "resolved" });
+    expect(await redrive.groups.assign(signature, "ann")).toMatchObject({ assignee: "ann" });
+    expect((await redrive.groups.assign(signature, null)).assignee).toBeUndefined();
     await redrive.groups.note(signature, "a note");
     expect((await redrive.engine.readGroup(signature))?.notes.map(({ text }) => text)).toEqual([
       "known",

@@ -33,7 +33,7 @@ function keepOnly(...names: readonly string[]): void {
   for (const name of FILES) if (!["main.cjs", ...names].includes(name)) writeFileSync(join(folder, name), "");
 }
 
-it("a list of letters is read from the first bundle alone", () => {
+it("a list of letters needs the first bundle only", () => {
   expect(redrive(["map", "--retries", "0", "--", "false"], "first\n").status).toBe(3);
   keepOnly("program.cjs");
   const { stdout, stderr, status } = redrive(["dlq", "list"]);
@@ -41,7 +41,7 @@ it("a list of letters is read from the first bundle alone", () => {
   expect(status).toBe(0);
 });
 
-it("a map is run by two bundles, also when an item dies", () => {
+it("a map needs two bundles, even if an item dies", () => {
   keepOnly("program.cjs", "running.cjs");
   const command = ["map", "--retries", "0", "--", "sh", "-c", 'test "$1" != bad', "-", "${item}"];
   const { stderr, status } = redrive(command, "good\nbad\n");
@@ -49,7 +49,7 @@ it("a map is run by two bundles, also when an item dies", () => {
   expect(status, stderr).toBe(3);
 });
 
-it("a run ends with the build that it began with, though another one was installed meanwhile", () => {
+it("a run ends with the build that it began with, even if another one was installed meanwhile", () => {
   const fixes = [
     { name: "mend", match: { type: "CommandFailed" }, set: { whole: "true" }, max_uses: 1, auto: true },
   ];

@@ -23,7 +23,7 @@ afterEach(() => directory.remove());
 const help = () => execFileSync("node", [join(folder, "main.cjs"), "--help"], { encoding: "utf8" });
 const kept = () => readdirSync(join(folder, "cache"));
 
-it("the first start keeps one file for the next, which prints the same", () => {
+it("the first start stores one file for the next, which prints the same", () => {
   const first = help();
   expect(first).toContain("redrive dlq list");
   expect(kept()).toHaveLength(1);
@@ -31,7 +31,7 @@ it("the first start keeps one file for the next, which prints the same", () => {
   expect(kept()).toHaveLength(1);
 });
 
-it("a damaged file is noticed and replaced", () => {
+it("a damaged file is detected and replaced", () => {
   const first = help();
   const [name = ""] = kept();
   const path = join(folder, "cache", name);
@@ -41,12 +41,12 @@ it("a damaged file is noticed and replaced", () => {
   expect(readFileSync(path).equals(Buffer.alloc(whole.length, 7))).toBe(false);
 });
 
-it("a folder that cannot be written is no reason to fail", () => {
+it("a folder that cannot be written is no error", () => {
   writeFileSync(join(folder, "cache"), "in the way");
   expect(help()).toContain("redrive dlq list");
 });
 
-it("another bundle of the same length is not taken for this one", () => {
+it("another bundle of the same length has another cache", () => {
   help();
   const program = readFileSync(join(folder, "program.cjs"), "utf8");
   const changed = program.replace(

@@ -50,7 +50,7 @@ beforeAll(() => {
 afterAll(() => directory.remove());
 
 describe("the packed package", () => {
-  it("holds what it needs, and nothing of the workshop", () => {
+  it("has what it needs, and no files of the development", () => {
     const tops = new Set(packed.map((path) => path.split("/")[0]));
     expect([...tops].sort()).toEqual([
       "ARCHITECTURE.md",
@@ -78,7 +78,7 @@ describe("the packed package", () => {
     expect(foreign).toEqual([]);
   });
 
-  it("carries the launcher of the machine that it was built on", () => {
+  it("has the launcher of the machine that it was built on", () => {
     const launcher = `dist/launcher/${process.platform}-${process.arch}/redrive-launcher`;
     expect(packed.includes(launcher)).toBe(existsSync(join(ROOT, launcher)));
     const installed = join(folder, "node_modules/redrive", launcher);

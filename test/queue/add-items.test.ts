@@ -7,8 +7,8 @@ import { openQueueBench, QUEUE } from "./queue-kit.ts";
 
 const outcomes = (answers: readonly { readonly outcome: string }[]) => answers.map(({ outcome }) => outcome);
 
-describe("an item that is added", () => {
-  it("is ready under its key, or under a name of its own", async () => {
+describe("an added item", () => {
+  it("is ready under its key, or under a generated id", async () => {
     const { engine, add, item } = await openQueueBench();
     const [keyed, free] = await add({ data: 1, key: "k" }, { data: 1 });
     expect(keyed).toEqual({ outcome: "added", itemId: "k" });
@@ -17,7 +17,7 @@ describe("an item that is added", () => {
     expect(await engine.count(QUEUE)).toMatchObject({ ready: 2 });
   });
 
-  it("has the priority and the expiry of its queue unless it brings its own", async () => {
+  it("has the priority and the expiry of its queue unless it has its own", async () => {
     const { add, item, engine } = await openQueueBench({ priority: "low", expiresAfterMs: 60_000 });
     const now = await engine.now();
     const dueAt = now + 3_600_000;
@@ -49,7 +49,7 @@ describe("an item that is added", () => {
     expect(await engine.count(QUEUE)).toMatchObject({ total: 1 });
   });
 
-  it("is refused when the schema does, with the place", async () => {
+  it("is refused if the schema refuses it, with the position", async () => {
     const schema = { type: "object", required: ["amount"], properties: { amount: { type: "number" } } };
     const { add } = await openQueueBench({ schema });
     const answers = await add({ data: { amount: 1 } }, { data: { amount: "1" } }, { data: {} });
@@ -63,8 +63,8 @@ describe("an item that is added", () => {
   });
 });
 
-describe("a key that the queue knows", () => {
-  it("is refused by the rule reject, in whatever state its item is", async () => {
+describe("a key that exists in the queue", () => {
+  it("is refused by the rule reject, whatever the state of its item", async () => {
     const { add, work } = await openQueueBench();
     await add({ data: 1, key: "k" });
     expect(await add({ data: 1, key: "k" })).toEqual([
@@ -81,14 +81,14 @@ describe("a key that the queue knows", () => {
     );
   });
 
-  it("is answered with the item that is there by the rule return", async () => {
+  it("returns the existing item by the rule return", async () => {
     const { add, item } = await openQueueBench({ unique: "return" });
     await add({ data: 1, key: "k" });
     expect(await add({ data: 2, key: "k" })).toEqual([{ outcome: "existing", itemId: "k" }]);
     expect((await item("k")).data).toBe(1);
   });
 
-  it("gets the new data by the rule replace while it waits, and not after", async () => {
+  it("gets the new data by the rule replace while it waits, and not later", async () => {
     const { engine, add, item, work } = await openQueueBench({ unique: "replace" });
     await add({ data: 1, key: "k" });
     expect(await add({ data: 2, key: "k", priority: "high" })).toEqual([
@@ -105,7 +105,7 @@ describe("a key that the queue knows", () => {
     expect((await item("k")).data).toBe(2);
   });
 
-  it("is known from the first item of the same call", async () => {
+  it("includes the first item of the same call", async () => {
     const reject = await openQueueBench();
     expect(outcomes(await reject.add({ data: 1, key: "k" }, { data: 2, key: "k" }, { data: 3 }))).toEqual([
       "added",
@@ -120,7 +120,7 @@ describe("a key that the queue knows", () => {
     expect((await replace.item("k")).data).toBe(2);
   });
 
-  it("of two that come at the same time goes in once, and both are told the truth", async () => {
+  it("of two concurrent additions is added once, and both get the right answer", async () => {
     const { engine, add } = await openQueueBench();
     const answers = await Promise.all([
       add({ data: 1, key: "k" }),
@@ -132,11 +132,11 @@ describe("a key that the queue knows", () => {
   });
 });
 
-describe("who keeps a queue to add to", () => {
+describe("a kept queue object", () => {
   const number = { type: "number" };
   const text = { type: "string" };
 
-  it("obeys settings that somebody else has made stricter meanwhile", async () => {
+  it("obeys settings that another process has made stricter", async () => {
     const { engine } = await openQueueBench();
     const kept = await openQueueIntake(engine, await requireQueue(engine, QUEUE));
     expect(outcomes(await kept.add([{ data: "x" }]))).toEqual(["added"]);
@@ -148,7 +148,7 @@ describe("who keeps a queue to add to", () => {
     expect(await engine.count(QUEUE)).toMatchObject({ total: 2 });
   });
 
-  it("obeys settings that somebody else has made laxer meanwhile", async () => {
+  it("obeys settings that another process has made laxer", async () => {
     const { engine } = await openQueueBench({ schema: number });
     const kept = await openQueueIntake(engine, await requireQueue(engine, QUEUE));
     expect(outcomes(await kept.add([{ data: "x", key: "k" }]))).toEqual(["refused"]);

@@ -53,14 +53,14 @@ describe("a page of the error log", () => {
       await fail(queue, { errorMessage: `error ${index}` });
   });
 
-  it("has every failure of every queue, also those that were retried, newest first", async () => {
+  it("has every failure of every queue, even those that were retried, newest first", async () => {
     const { errors, next } = await readErrors(engine, { limit: 10 });
     expect(messages(errors)).toEqual(["error 4", "error 3", "error 2", "error 1", "error 0"]);
     expect(errors.map(({ attempt }) => attempt)).toEqual([2, 3, 2, 1, 1]);
     expect(next).toBeNull();
   });
 
-  it("goes on where the page before ended, until nothing is left", async () => {
+  it("continues after the previous page until nothing is left", async () => {
     const seen: string[] = [];
     let before: number | null = Number.MAX_SAFE_INTEGER;
     while (before !== null) {
@@ -71,7 +71,7 @@ describe("a page of the error log", () => {
     expect(seen).toEqual(["error 4", "error 3", "error 2", "error 1", "error 0"]);
   });
 
-  it("of several queues is one list, and each is counted once", async () => {
+  it("of several queues is one list, and counts each entry once", async () => {
     const both = { queues: ["guides", "orders", "guides"], limit: 3 };
     const { errors, next } = await readErrors(engine, both);
     expect(messages(errors)).toEqual(["error 4", "error 3", "error 2"]);
@@ -83,7 +83,7 @@ describe("a page of the error log", () => {
     ]);
   });
 
-  it("is of one item, or of a time, when that is asked for", async () => {
+  it("can be limited to one item or a period", async () => {
     const ofItem = await readErrors(engine, { itemId: "item of guides", limit: 9 });
     expect(messages(ofItem.errors)).toEqual(["error 4", "error 1"]);
     const since = await readErrors(engine, { since: clock.now() - 2500, limit: 9 });
@@ -98,7 +98,7 @@ describe("an entry for programs", () => {
     return entry;
   };
 
-  it("names the place that the work said, from large to small", async () => {
+  it("names the source that the work reported, from large to small", async () => {
     await fail("guides", {
       errorMessage: "Element not found on screen within timeout",
       evidence: [
@@ -138,7 +138,7 @@ describe("an entry for programs", () => {
     });
   });
 
-  it("has the attempt, the queue and the step where the work said nothing", async () => {
+  it("has the attempt, the queue and the step if the work reported nothing", async () => {
     await fail("orders");
     expect(errorToJson(await newest())).toMatchObject({
       name: `Error-${HOLDER}-orders/1#1-orders`,
@@ -151,7 +151,7 @@ describe("an entry for programs", () => {
     });
   });
 
-  it("pitfall 48: is told by the record's fields, whatever lines or words its message has", async () => {
+  it("pitfall 48: has the record's fields, whatever lines or words its message has", async () => {
     const misleading = "Failed to run flow\nDesktopFlow: other\nSubflow: other\nAction: 99\nTimeout";
     await fail("orders", { errorMessage: misleading, errorType: { name: "BusinessException" } });
     expect(errorToJson(await newest())).toMatchObject({
@@ -163,7 +163,7 @@ describe("an entry for programs", () => {
     });
   });
 
-  it("has the seven fields of an error body first, as texts, and then those of ours", async () => {
+  it("has the seven fields of an error body first, as texts, then ours", async () => {
     await fail("guides", { source: { flow: "DF0001" }, log: "/logs/1.log" });
     const body = errorToBody(await newest());
     expect(Object.entries(body).slice(0, 7)).toEqual([
@@ -183,7 +183,7 @@ describe("an entry for programs", () => {
     });
   });
 
-  it("tells a lost worker as the work's, with the machine that it vanished on", async () => {
+  it("attributes a lost worker to the work, with the machine on which it vanished", async () => {
     await engine.add("orders", [{ itemId: "a", data: 1 }]);
     await engine.settleAndLease(null, { settle: [lost(await lease("orders"))] });
     expect(errorToJson(await newest())).toMatchObject({
@@ -194,7 +194,7 @@ describe("an entry for programs", () => {
     });
   });
 
-  it("pitfall 44: tells a fault of the runner as the runner's, and its item is ready again", async () => {
+  it("pitfall 44: attributes a failure of the runner to the runner, and its item is ready again", async () => {
     await engine.add("orders", [{ itemId: "a", data: 1 }]);
     const held = await lease("orders");
     const fault = "no process could be started (EAGAIN)";
@@ -224,7 +224,7 @@ describe("an entry for programs", () => {
     expect((await readErrors(engine, { origin: "work", limit: 9 })).errors).toEqual([]);
   });
 
-  it("of an item that was purged still says when, where, of which type and with which words it failed", async () => {
+  it("of a purged item still has its time, source, type and message", async () => {
     await engine.add("orders", [{ itemId: "a", data: 1 }]);
     await engine.settleAndLease(null, { settle: [buried(await lease("orders"))] });
     const all = { queue: "orders", filter: {}, force: true, author: "ana", plan: {} };
@@ -242,7 +242,7 @@ describe("an entry for programs", () => {
     });
   });
 
-  it("tells that the store could not be written, though no item was concerned", async () => {
+  it("reports a failed write of the store even if no item was affected", async () => {
     const data = { message: "disk full", machine: "robot-3" };
     const event = { type: "store_write_failed", data } as const;
     await engine.changeJob("orders", { event });
@@ -259,7 +259,7 @@ describe("an entry for programs", () => {
 });
 
 describe("following the log", () => {
-  it("begins with the latest, oldest first, and goes on with each that comes, once", async () => {
+  it("starts with the latest entries, oldest first, and continues with each new one, once", async () => {
     for (const index of [0, 1, 2]) await fail("orders", { errorMessage: `old ${index}` });
     const stop = new AbortController();
     const seen: string[] = [];
@@ -294,7 +294,7 @@ describe("the log for people", () => {
         expect(line.length).toBeLessThanOrEqual(columns);
   });
 
-  it("leaves a queue out that is the same everywhere, and says of a fault that it is the runner's", async () => {
+  it("omits a queue that all entries share, and marks failures of the runner", async () => {
     await engine.add("orders", [{ itemId: "a", data: 1 }]);
     await engine.settleAndLease(null, {
       settle: [{ ...released(await lease("orders")), fault: "the disk is full" }],

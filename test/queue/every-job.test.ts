@@ -3,7 +3,7 @@ import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { everyJob } from "../../src/queue/find-job.ts";
 import { TestClock } from "../support/test-clock.ts";
 
-test("every job comes once, also when many are of the same time", async () => {
+test("every job is listed once, even if many have the same time", async () => {
   const clock = new TestClock();
   const engine = openMemoryEngine({ clock });
   for (let n = 0; n < 650; n++) {

@@ -18,7 +18,7 @@ async function importText(bench: QueueBench, text: string | Uint8Array, options:
 const KEYED = { fields: { key: "id", priority: "p", due: "due" } } as const;
 
 describe("JSON Lines", () => {
-  it("become items, and each bad row is told with its line and reason", async () => {
+  it("become items, and each bad row is reported with its line and reason", async () => {
     const bench = await openQueueBench({ schema: { type: "object", required: ["id"] } });
     const lines = [
       '{"id":"a"}',
@@ -44,14 +44,14 @@ describe("JSON Lines", () => {
     expect(d.dueAt - (await bench.engine.now())).toBeGreaterThan(590_000);
   });
 
-  it("tell what the schema refuses", async () => {
+  it("report what the schema refuses", async () => {
     const bench = await openQueueBench({ schema: { type: "object", required: ["amount"] } });
     const { report, refused } = await importText(bench, '{"amount":1}\n{"n":2}\n');
     expect(report).toMatchObject({ added: 1, refused: 1 });
     expect(refused).toMatchObject([{ line: 2, reason: expect.stringMatching(/schema/) }]);
   });
 
-  it("may be envelopes, in which nothing is lost", async () => {
+  it("may be envelopes, which lose nothing", async () => {
     const bench = await openQueueBench();
     const envelopes = [
       '{"data":{"n":1},"key":"a","name":"first","priority":"low","ordering_key":"x"}',
@@ -72,7 +72,7 @@ describe("JSON Lines", () => {
     expect(await bench.item("old")).toMatchObject({ orderingKey: "y" }); // its former name
   });
 
-  it("that are not UTF-8 end the reading there, and what came before is in", async () => {
+  it("that are not UTF-8 end the reading there, and earlier rows are added", async () => {
     const bench = await openQueueBench();
     const bytes = Buffer.concat([
       Buffer.from('{"id":"a"}\n{"id":"'),
@@ -88,7 +88,7 @@ describe("JSON Lines", () => {
     expect(refused).toMatchObject([{ line: 2 }]);
   });
 
-  it("of thousands go in by batches, and a dry run writes nothing but sees what would be refused", async () => {
+  it("are added in batches, and a dry run writes nothing but finds what would be refused", async () => {
     const bench = await openQueueBench();
     const lines = Array.from({ length: 1201 }, (_, n) => JSON.stringify({ id: `k${n % 1200}` })).join("\n");
     const dry = await importText(bench, lines, { ...KEYED, isDry: true });
@@ -102,7 +102,7 @@ describe("JSON Lines", () => {
 });
 
 describe("CSV", () => {
-  it("rows become objects of texts; one of another length is told with its line", async () => {
+  it("rows become objects of strings; a row of another length is reported with its line", async () => {
     const bench = await openQueueBench();
     const text = 'id,amount\na,007\nb\nc,"1\n2"\nd,4,5\ne,6\n';
     const { report, refused } = await importText(bench, text, { format: "csv", ...KEYED });
@@ -115,7 +115,7 @@ describe("CSV", () => {
     expect((await bench.item("c")).data).toEqual({ id: "c", amount: "1\n2" });
   });
 
-  it("has numbers and flags when it is said to be typed", async () => {
+  it("has numbers and flags with --typed", async () => {
     const bench = await openQueueBench();
     await importText(bench, "id,n,f,z,code\na,12.5,true,null,007\n", {
       format: "csv",
@@ -125,14 +125,14 @@ describe("CSV", () => {
     expect((await bench.item("a")).data).toEqual({ id: "a", n: 12.5, f: true, z: null, code: "007" });
   });
 
-  it("with a quote that is never closed ends there", async () => {
+  it("with an unclosed quote ends there", async () => {
     const bench = await openQueueBench();
     const { report } = await importText(bench, 'id\na\n"b\n', { format: "csv", ...KEYED });
     expect(report).toMatchObject({ added: 1, refused: 1, brokenOff: expect.stringMatching(/quote/) });
   });
 });
 
-describe("a time that a person gives", () => {
+describe("a time from the command line", () => {
   const now = Date.UTC(2026, 0, 1);
   it.each([
     ["10m", now + 600_000],

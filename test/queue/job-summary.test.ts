@@ -32,7 +32,7 @@ it("every item is counted in exactly one place", async () => {
   expect(summary.succeeded + summary.dead + summary.skipped + summary.remaining).toBe(summary.total);
 });
 
-it("the groups of the letters come with it, largest first", async () => {
+it("the groups of the letters are included, largest first", async () => {
   const [a, b, c] = await leaseAll("a", "b", "c");
   if (!a || !b || !c) throw new Error("three items were added");
   const rare = { signature: "00000000000000cc", pattern: "rare" };
@@ -42,7 +42,7 @@ it("the groups of the letters come with it, largest first", async () => {
   expect(groups[1]).toEqual({ ...rare, count: 1 });
 });
 
-it("the numbers of the dead letter queue come with it", async () => {
+it("the totals of the dead letter queue are included", async () => {
   const [a, b] = await leaseAll("a", "b");
   if (!a || !b) throw new Error("two items were added");
   await engine.settleAndLease(null, { settle: [buried(a), buried(b)] });
@@ -73,7 +73,7 @@ it("the duration is that of the latest run: until now while it runs, then until 
   expect((await summarise(engine, job)).durationMs).toBe(300);
 });
 
-it("a clock that was put back makes no negative duration", async () => {
+it("a clock that was set back makes no negative duration", async () => {
   clock.advance(-10_000);
   expect((await summarise(engine, job)).durationMs).toBe(0);
 });
@@ -97,13 +97,13 @@ it("its JSON has the names of the contract", async () => {
   ]);
 });
 
-it("a job that says it runs while nobody is at it was interrupted", async () => {
+it("a running job without a runner was interrupted", async () => {
   expect(await statusOf(engine, job)).toBe("interrupted");
   await engine.registerHolder(describeSelf(QUEUE));
   expect(await statusOf(engine, job)).toBe("running");
 });
 
-it("a runner that has died or is at another job does not make it run", async () => {
+it("a runner that has died or works on another job does not make it running", async () => {
   await engine.createJob({ id: "job-2", name: "other", kind: "map", spec: {} });
   await engine.registerHolder(describeSelf("job-2"));
   await engine.registerHolder({ ...describeSelf(QUEUE), pid: await deadPid() });

@@ -29,7 +29,7 @@ async function setUp(change: (engine: Engine) => Partial<Engine> = () => ({})) {
   return { engine, clock, attempts, looks: () => looks };
 }
 
-it("what is changed is obeyed after the next look, and the store is not asked more often than every two seconds", async () => {
+it("changed settings are obeyed after the next read, and the store is read at most every two seconds", async () => {
   const { engine, clock, attempts, looks } = await setUp();
   await changeQueue(engine, "q", { maxRetries: 0 });
   expect(await attempts()).toBe(3);
@@ -40,7 +40,7 @@ it("what is changed is obeyed after the next look, and the store is not asked mo
   expect(looks()).toBe(1);
 });
 
-it("a store that does not answer leaves the settings as they are", async () => {
+it("an unavailable store leaves the settings unchanged", async () => {
   const { clock, attempts } = await setUp(() => ({
     findJob: () => Promise.reject(new RedriveError("store_unavailable", "no answer")),
   }));

@@ -5,8 +5,8 @@ import { changeQueue, createQueue } from "../../src/queue/queue-settings.ts";
 import { backoffToText, durationToText, queueSpecOf, rateToText } from "../../src/queue/queue-spec.ts";
 import { parseBackoff } from "../../src/retry/backoff.ts";
 
-describe("a queue that is made", () => {
-  it("has the settings that were given and the defaults of the rest", async () => {
+describe("a new queue", () => {
+  it("has the given settings and defaults for the others", async () => {
     const engine = await openStore("memory:");
     const job = await createQueue(engine, "invoices", {
       maxRetries: 5,
@@ -24,14 +24,14 @@ describe("a queue that is made", () => {
     });
   });
 
-  it("is the one that is there when it is made again alike, and refused when it is made otherwise", async () => {
+  it("is the existing one if it is created with the same settings, and refused otherwise", async () => {
     const engine = await openStore("memory:");
     const first = await createQueue(engine, "invoices", { maxRetries: 1 });
     expect(await createQueue(engine, "invoices", { maxRetries: 1 })).toEqual(first);
     await expect(createQueue(engine, "invoices")).rejects.toMatchObject({ code: "job_changed" });
   });
 
-  it("takes letters over that were imported under its name", async () => {
+  it("takes over letters that were imported under its name", async () => {
     const engine = await openStore("memory:");
     await engine.createJob({ id: "invoices", name: "invoices", kind: "imported", spec: {} });
     await engine.changeJob("invoices", { status: "completed" });
@@ -79,8 +79,8 @@ describe("a queue that is made", () => {
   });
 });
 
-describe("a queue that is changed", () => {
-  it("keeps what is not named, loses what is null, and tells which settings changed", async () => {
+describe("a changed queue", () => {
+  it("keeps settings that are not named, loses those that are null, and names the changed ones in its event", async () => {
     const engine = await openStore("memory:");
     await createQueue(engine, "q", { maxRetries: 1, rate: { perSecond: 1 }, schema: { type: "object" } });
     const job = await changeQueue(engine, "q", { rate: null, schema: null, breaker: { timeoutMs: 500 } });
@@ -93,14 +93,14 @@ describe("a queue that is changed", () => {
     expect(event?.data).toEqual({ settings: ["breaker", "rate", "schema"] });
   });
 
-  it("tells nothing when nothing changes", async () => {
+  it("writes no event if nothing changes", async () => {
     const engine = await openStore("memory:");
     await createQueue(engine, "q");
     await changeQueue(engine, "q", { maxRetries: 2 });
     expect(await engine.listEvents({ types: ["queue_changed"], after: 0, limit: 10 })).toEqual([]);
   });
 
-  it("has to be there; the error names those that are", async () => {
+  it("must exist; the error names the existing ones", async () => {
     const engine = await openStore("memory:");
     await createQueue(engine, "invoices");
     await createQueue(engine, "orders");

@@ -18,8 +18,8 @@ async function open(): Promise<{ engine: Engine; clock: TestClock }> {
 
 const look = async (engine: Engine) => summariseQueue(engine, await requireQueue(engine, "q"));
 
-describe("a queue that is looked at", () => {
-  it("tells how long the item that waits longest has been due; one that is not due yet does not count", async () => {
+describe("the status of a queue", () => {
+  it("has how long the oldest due item has waited; one that is not due does not count", async () => {
     const { engine, clock } = await open();
     await addItems(engine, "q", [{ data: 1, dueAt: clock.now() + 60_000 }]);
     expect(await look(engine)).not.toHaveProperty("oldestReadyMs");
@@ -28,7 +28,7 @@ describe("a queue that is looked at", () => {
     expect((await look(engine)).oldestReadyMs).toBe(5000);
   });
 
-  it("tells who works it, and with how many items", async () => {
+  it("has its workers, with their numbers of items", async () => {
     const { engine } = await open();
     await addItems(engine, "q", [{ data: 1 }, { data: 2 }]);
     const holder = await engine.registerHolder(describeSelf("q"));
@@ -38,7 +38,7 @@ describe("a queue that is looked at", () => {
     expect((await look(engine)).workers).toHaveLength(1);
   });
 
-  it("tells the state of its breaker and until when all wait, as the workers wrote it", async () => {
+  it("has the state of its breaker and the end of a common wait, as the workers wrote them", async () => {
     const { engine, clock } = await open();
     expect((await look(engine)).breaker).toEqual({ state: "closed" });
     const until = clock.now() + 30_000;
@@ -54,7 +54,7 @@ describe("a queue that is looked at", () => {
     expect(await look(engine)).not.toHaveProperty("parkedUntil");
   });
 
-  it("is listed with the others by name, and jobs are not", async () => {
+  it("is listed by name with the others, and without jobs", async () => {
     const { engine } = await open();
     await createQueue(engine, "a");
     await engine.createJob({ id: "job-1", name: "job-1", kind: "map", spec: {} });

@@ -73,7 +73,7 @@ describe("a schedule", () => {
     });
   });
 
-  it("leaves out, keeps the last of, or adds all runs that were missed", async () => {
+  it("skips, adds the last of, or adds all missed runs", async () => {
     for (const [missed, count] of [
       ["skip", 0],
       ["last", 1],
@@ -91,7 +91,7 @@ describe("a schedule", () => {
     }
   });
 
-  it("adds a bounded number of missed runs, the newest", async () => {
+  it("adds a limited number of missed runs, the newest", async () => {
     const { clock, put: make } = await openQueue();
     const schedule = await make({ cron: "* * * * *", missed: "all" });
     clock.advance(5 * DAY);
@@ -138,7 +138,7 @@ describe("a schedule", () => {
     expect(await listSchedules(engine)).toEqual([]);
   });
 
-  it("records why a run could not be added, and goes on with the next one", async () => {
+  it("records why a run could not be added, and continues with the next one", async () => {
     const { clock, engine, put: make } = await openQueue();
     const { changeQueue } = await import("../../src/queue/queue-settings.ts");
     await make({ data: 1 });

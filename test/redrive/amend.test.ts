@@ -34,7 +34,7 @@ async function undo(engine: Engine, operation: Operation): Promise<Operation> {
   return undone.operation;
 }
 
-describe("the words of an edit", () => {
+describe("the recipe of an edit", () => {
   it.each([
     ["a=1", "a", "1"],
     ['.=item + "!"', ".", 'item + "!"'],
@@ -59,7 +59,7 @@ describe("the words of an edit", () => {
     expect(await engine.listOperations({})).toEqual([]);
   });
 
-  it("go through the operation's plan and back", () => {
+  it("is stored in the operation's plan and read back", () => {
     const recipe: Recipe = {
       set: [{ path: "a", value: "1" }],
       patch: null,
@@ -69,7 +69,7 @@ describe("the words of an edit", () => {
     expect(recipeFromJson(JSON.parse(JSON.stringify(recipeToJson(recipe))))).toEqual(recipe);
   });
 
-  it("see the data as it was, whatever was set before", async () => {
+  it("sees the data before the edit, whatever was set before", async () => {
     const amend = await compileRecipe({
       ...sets("a=item.b", "b=item.a", "c=letter.item_id + failure.step_failed"),
       patch: { p: 1 },
@@ -100,7 +100,7 @@ describe("edit", () => {
     });
   });
 
-  it("counts what had the data already, and refuses what cannot be computed or does not fit, with the reason", async () => {
+  it("counts unchanged data, and refuses what cannot be computed or violates the schema, with the reason", async () => {
     const { engine } = await storeWithLetters([{ n: 1 }, { n: 5 }, { m: 1 }, { n: 100 }]);
     const recipe = { ...sets("n=item.n > 4 ? item.n : 5"), schemas: [{ properties: { n: { maximum: 9 } } }] };
     const preview = await previewEdit(engine, { selection: ALL, recipe, showMax: 1 });
@@ -135,7 +135,7 @@ describe("edit", () => {
     expect(await dataOf(engine)).toEqual({ o1: { n: 1 }, o2: { n: 2, done: true }, o3: { n: 3 } });
   });
 
-  it("a change by somebody else between reading and writing is never overwritten", async () => {
+  it("never overwrites a concurrent change", async () => {
     const { engine } = await storeWithLetters([{ n: 1 }]);
     const racing: Engine = Object.create(engine, {
       advance: {
@@ -150,7 +150,7 @@ describe("edit", () => {
     expect(await dataOf(engine)).toEqual({ o1: { n: 1, by: "somebody else" } });
   });
 
-  it("data written by hand is refused when it was made from an older revision", async () => {
+  it("refuses data from an editor that was based on an older revision", async () => {
     const { engine } = await storeWithLetters([{ n: 1 }]);
     await edit(engine, { patch: { n: 2 } });
     const operation = await edit(engine, { replace: { data: { n: 9 }, revision: 1 } });
@@ -159,7 +159,7 @@ describe("edit", () => {
     expect(await dataOf(engine)).toEqual({ o1: { n: 9 } });
   });
 
-  it("goes on where it was killed, from its plan alone, and does nothing twice", async () => {
+  it("continues from its plan alone after a kill, and does nothing twice", async () => {
     const { engine } = await storeWithLetters(Array.from({ length: 450 }, (_, n) => ({ n })));
     let steps = 0;
     const dying: Engine = Object.create(engine, {
@@ -180,7 +180,7 @@ describe("edit", () => {
     expect(data).toEqual(Array.from({ length: 450 }, (_, n) => ({ n: n + 1 })));
   });
 
-  it("is left alone while it is paused", async () => {
+  it("does nothing while it is paused", async () => {
     const { engine } = await storeWithLetters([{ n: 1 }]);
     const begun = await engine.beginOperation({
       ...{ id: "op-1", kind: "edit", queue: QUEUE, author: AUTHOR, force: false },
@@ -193,7 +193,7 @@ describe("edit", () => {
     expect(await continueEdit(engine, open)).toMatchObject({ status: "ended", done: 1 });
   });
 
-  it("takes the schema of the queue from its job", () => {
+  it("uses the schema of the job's queue", () => {
     expect(schemasOf({ schema: { type: "object" } })).toEqual([{ type: "object" }]);
     expect(schemasOf({ schema: false })).toEqual([false]);
     expect(schemasOf({ command: ["x"] })).toEqual([]);
@@ -201,7 +201,7 @@ describe("edit", () => {
 });
 
 describe("undo of an edit", () => {
-  it("brings the former data back as a new revision, and can itself be undone", async () => {
+  it("brings the previous data back as a new revision, and can itself be undone", async () => {
     const { engine } = await storeWithLetters([{ n: 1 }, { n: 2 }]);
     const first = await edit(engine, sets("n=item.n + 10"));
     const back = await undo(engine, first);
@@ -213,7 +213,7 @@ describe("undo of an edit", () => {
     expect(await dataOf(engine)).toEqual({ o1: { n: 11 }, o2: { n: 12 } });
   });
 
-  it("refuses letters whose data was changed since, with the reason, and leaves those that had no change", async () => {
+  it("refuses letters whose data was changed since, with the reason, and skips unchanged ones", async () => {
     const { engine } = await storeWithLetters([{ n: 1 }, { n: 2 }, { n: 5 }]);
     const first = await edit(engine, sets("n=5"));
     await editLetters(engine, {

@@ -46,7 +46,7 @@ it("sends one of each group, then 1 %, then 10 %, then all, and waits for each s
   expect(await kit.engine.closeOperation(operation.id)).toMatchObject({ status: "ended", succeeded: 100 });
 });
 
-it("stops when a letter comes back with the failure that it had; the rest stay dead, and it says which", async () => {
+it("stops when a letter fails again with the same failure; the rest stays dead, and the letter is named", async () => {
   const kit = new RedriveKit();
   await kit.bury({ ...many("a", 20, A), ...many("b", 20, B) });
   const begun = await kit.begin({ canary: true });
@@ -62,7 +62,7 @@ it("stops when a letter comes back with the failure that it had; the rest stay d
   expect(await kit.engine.count(QUEUE)).toMatchObject({ dead: 39, done: 1, ready: 0 });
 });
 
-it("goes on when a letter fails in another way than before", async () => {
+it("continues when a letter fails in another way than before", async () => {
   const kit = new RedriveKit();
   await kit.bury({ a1: A, a2: A, a3: A });
   const begun = await kit.begin({ canary: true });
@@ -76,7 +76,7 @@ it("goes on when a letter fails in another way than before", async () => {
   expect(stageOf((await kit.engine.findOperation(begun.id)) ?? begun).stage).toBe(2);
 });
 
-it("stops at the failure that a letter had, also when an older algorithm named its group", async () => {
+it("stops at the same failure even if an older algorithm named its group", async () => {
   const kit = new RedriveKit();
   const old = { ...A, algorithm: "redrive-0" };
   await kit.bury({ a1: old, a2: old, a3: old });
@@ -93,7 +93,7 @@ it("stops at the failure that a letter had, also when an older algorithm named i
   expect(returnedOf(operation)).toMatchObject({ itemId: "a1", signature: B.signature });
 });
 
-it("passes over letters that would be refused when it looks for the first of a group", async () => {
+it("skips letters that would be refused when it chooses the first of a group", async () => {
   const kit = new RedriveKit();
   const unfit = { ...A, reprocessEligible: false };
   await kit.bury({ ...many("x", 5, unfit), a1: A, ...many("y", 3, { ...B, reprocessEligible: false }) });
@@ -103,7 +103,7 @@ it("passes over letters that would be refused when it looks for the first of a g
   expect(await kit.engine.closeOperation(begun.id)).toMatchObject({ succeeded: 1, refused: 8, selected: 9 });
 });
 
-it("killed in any stage, another process goes on in that stage", async () => {
+it("after a kill in any stage, another process continues in that stage", async () => {
   const kit = new RedriveKit();
   await kit.bury({ ...many("a", 30, A), ...many("b", 30, B) });
   const begun = await kit.begin({ canary: true });

@@ -26,7 +26,7 @@ it.each([
   home.remove();
 });
 
-it("what is over is neither paused nor opened again", async () => {
+it("an ended operation is neither paused nor opened again", async () => {
   const kit = new RedriveKit();
   await kit.bury({ a: {} });
   const operation = await kit.engine.changeOperation((await kit.begin()).id, { status: "cancelled" });

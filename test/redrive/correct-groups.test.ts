@@ -25,7 +25,7 @@ const correction = (from: string, to: string, text?: string): Correction => ({
 });
 
 describe("the plan of a merge", () => {
-  test("leads what led to the group to its target at once", () => {
+  test("redirects what led to the group to its target", () => {
     const plan = planMerge(group(B), group(C), [correction(A, B), correction(A, B, "x")]);
     expect(plan).toEqual({
       remove: [],
@@ -37,24 +37,24 @@ describe("the plan of a merge", () => {
     });
   });
 
-  test("of what was split off takes the split back", () => {
+  test("of a group that was split off removes the split", () => {
     const plan = planMerge(group(C), group(B), [correction(B, C, "x")]);
     expect(plan.remove).toEqual([{ from: B, text: "x" }]);
     expect(plan.add).toEqual([{ from: C, to: B, pattern: `pattern of ${B}` }]);
   });
 
-  test("of a group with itself is nothing", () => {
+  test("of a group with itself is empty", () => {
     expect(planMerge(group(A), group(A), [correction(B, A)])).toEqual({ remove: [], add: [] });
   });
 });
 
-test("chains of merges are followed to their end, and a circle ends", () => {
+test("chains of merges are followed to their end, and a cycle ends", () => {
   expect(mergedInto(A, [correction(A, B), correction(B, C)])).toBe(C);
   expect(mergedInto(A, [correction(A, B, "only some")])).toBe(A);
   expect([B, A]).toContain(mergedInto(A, [correction(A, B), correction(B, A)]));
 });
 
-test("a split gets its name from the group and the text, unless one is given", () => {
+test("a split is named after the group and the text, unless a name is given", () => {
   const to = splitSignature(A, "Full");
   expect(planSplit(group(A), { text: "Full" }, []).target).toEqual({
     signature: to,
@@ -68,7 +68,7 @@ test("a split gets its name from the group and the text, unless one is given", (
 });
 
 describe("a merge", () => {
-  test("moves the letters that are there, closed ones too, and later failures follow", async () => {
+  test("moves existing letters, even resolved ones, and later failures follow", async () => {
     const kit = new GroupKit();
     await kit.bury({ a1: { signature: A }, a2: { signature: A, queue: "job-2" }, b1: { signature: B } });
     await discard(kit, "a1");
@@ -79,7 +79,7 @@ describe("a merge", () => {
     expect(await kit.engine.check()).toEqual([]);
   });
 
-  test("of several into one that is merged goes to where that one is, and all that led there follows", async () => {
+  test("of several into a merged one goes to that one's target, with everything that led to them", async () => {
     const kit = new GroupKit();
     await kit.bury({ a1: { signature: A }, b1: { signature: B }, c1: { signature: C } });
     await mergeGroups(kit.engine, { groups: [group(A)], into: group(B) }, AUTHOR);
@@ -96,7 +96,7 @@ describe("a merge", () => {
     expect(new Set(Object.values(await kit.groups()))).toEqual(new Set(["dddd000000000004"]));
   });
 
-  test("that was broken off goes on when it is asked for again, and once more changes nothing", async () => {
+  test("that was interrupted continues when it is requested again, and changes nothing once it is complete", async () => {
     const kit = new GroupKit();
     await kit.bury({ a1: { signature: A }, a2: { signature: A }, b1: { signature: B } });
     await kit.engine.correct({ from: A, to: B, pattern: "b", author: "ann" }); // and then it crashed
@@ -106,7 +106,7 @@ describe("a merge", () => {
     expect(await kit.engine.listCorrections()).toHaveLength(1);
   });
 
-  test("into a resolved group opens it: letters wait there", async () => {
+  test("into a resolved group opens it, because letters wait there", async () => {
     const kit = new GroupKit();
     await kit.bury({ a1: { signature: A }, b1: { signature: B } });
     await kit.engine.changeGroup(B, { author: "ann", state: "resolved" });
@@ -114,7 +114,7 @@ describe("a merge", () => {
     expect(await kit.record(B)).toMatchObject({ state: "open", isRegression: false });
   });
 
-  test("of many letters goes page by page, and says how far it is", async () => {
+  test("of many letters goes page by page, and reports its progress", async () => {
     const kit = new GroupKit();
     const many = Array.from({ length: 450 }, (_, index): [string, Death] => [`a${index}`, { signature: A }]);
     await kit.bury({ ...Object.fromEntries(many), b1: { signature: B } });
@@ -129,7 +129,7 @@ describe("a merge", () => {
     expect(seen).toEqual([200, 400, 450]);
   });
 
-  test("groups nothing anew: what an older algorithm grouped stays known as that", async () => {
+  test("regroups nothing: letters grouped by an older algorithm stay marked", async () => {
     const kit = new GroupKit();
     await kit.bury({
       a1: { signature: A, algorithm: ALGORITHM },
@@ -144,7 +144,7 @@ describe("a merge", () => {
 describe("a split", () => {
   const DISK = { signature: A, message: "the Disk is full" };
 
-  test("takes the letters that have the text in their message, and later ones", async () => {
+  test("takes the existing and later letters that have the text in their message", async () => {
     const kit = new GroupKit();
     await kit.bury({ a1: DISK, a2: { signature: A, message: "no memory" } });
     const { target, moved } = await splitGroup(kit.engine, group(A), {
@@ -183,7 +183,7 @@ describe("a split", () => {
   });
 });
 
-test("a correction is known by its number", async () => {
+test("a correction is identified by its number", async () => {
   const kit = new GroupKit();
   await expect(requireCorrection(kit.engine, 1)).rejects.toMatchObject({
     code: "usage",

@@ -109,7 +109,7 @@ describe("data and its schema", () => {
     expect(() => compileSchema(schema)).toThrow(expect.objectContaining({ code: "usage" }));
   });
 
-  it("a schema that refers to itself without an end is refused", () => {
+  it("a schema with an endless reference is refused", () => {
     const check = compileSchema({
       $ref: "#/$defs/a",
       $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } },

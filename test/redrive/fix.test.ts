@@ -31,7 +31,7 @@ async function planOf(bench: Workbench, ...rules: readonly FixRule[]): Promise<F
   return matches;
 }
 
-describe("what a rule makes of the data", () => {
+describe("the data that a rule produces", () => {
   test.each<[string, FixChange, unknown]>([
     [
       "set",
@@ -69,14 +69,14 @@ describe("what a rule makes of the data", () => {
   });
 });
 
-describe("which letters a rule is for", () => {
+describe("the letters of a rule", () => {
   const patch: FixChange = { kind: "patch", patch: { fixed: true } };
 
   async function idsFor(bench: Workbench, match: FixRule["match"]): Promise<string[]> {
     return (await planOf(bench, ruleOf(patch, { match }))).map(({ letter }) => letter.itemId);
   }
 
-  test("type, class, group and CEL must all hold; the oldest come first", async () => {
+  test("must match type, class, group and CEL; the oldest come first", async () => {
     const bench = await openBench();
     await buryData(bench, { a: { n: 1 }, b: { n: 2 } });
     await buryData(
@@ -92,7 +92,7 @@ describe("which letters a rule is for", () => {
     expect(await idsFor(bench, { filter: { types: ["Timeout"] }, where: "item.n < 3" })).toEqual([]);
   });
 
-  test("the selection of a person narrows what a rule is for", async () => {
+  test("are narrowed by the user's selection", async () => {
     const bench = await openBench();
     await buryData(bench, { a: { n: 1 }, b: { n: 2 }, c: { n: 3 } });
     const rule = ruleOf(patch, { match: { filter: { types: ["CommandFailed"] }, where: "item.n > 1" } });
@@ -112,7 +112,7 @@ describe("which letters a rule is for", () => {
     expect(await ids({ filter: { types: ["Timeout"] } })).toEqual([]); // nothing in common is nothing, not everything
   });
 
-  test("letters that are closed, on their way or poison are left alone", async () => {
+  test("exclude letters that are resolved, in retry or poison", async () => {
     const bench = await openBench();
     await buryData(bench, { gone: {}, sent: {}, meant: {} });
     await buryData(bench, { poison: {} }, { poison: true });
@@ -121,14 +121,14 @@ describe("which letters a rule is for", () => {
     expect(await idsFor(bench, { filter: { types: ["CommandFailed"] } })).toEqual(["meant"]);
   });
 
-  test("letters that a person would have to look at are sent, for a person wrote the rule", async () => {
+  test("include letters that need manual review, because a person wrote the rule", async () => {
     const bench = await openBench();
     await buryData(bench, { a: {} }, { reprocessEligible: false, manualReviewRequired: true });
     const [applied] = await applyFixes(bench.engine, request(ruleOf(patch)));
     expect(await workOff(bench, applied?.redrive)).toMatchObject({ refused: 0, succeeded: 1 });
   });
 
-  test("the first rule that matches has the letter; another gets its chance when it comes back", async () => {
+  test("are taken by the first matching rule; another one may follow when they fail again", async () => {
     const bench = await openBench();
     await buryData(bench, { a: {}, b: {} });
     const first = ruleOf({ kind: "patch", patch: { by: "first" } }, { name: "first" });
@@ -142,7 +142,7 @@ describe("which letters a rule is for", () => {
     expect(await dataOf(bench, "a")).toEqual({ by: "second" });
   });
 
-  test("a letter that the first rule refuses is tried with the next", async () => {
+  test("that the first rule refuses are tried with the next", async () => {
     const bench = await openBench();
     await buryData(bench, { a: {} });
     const first = ruleOf(program("process.exit(3)"), { name: "first" });
@@ -156,8 +156,8 @@ describe("which letters a rule is for", () => {
   });
 });
 
-describe("how often", () => {
-  test("a rule is used max_uses times on a letter, however often that comes back", async () => {
+describe("max_uses", () => {
+  test("limits the uses of a rule on a letter, however often it fails again", async () => {
     const bench = await openBench();
     await buryData(bench, { a: { n: 0 } });
     const rule = ruleOf({ kind: "set", set: { n: "item.n + 1" } }, { usesMax: 2 });
@@ -170,7 +170,7 @@ describe("how often", () => {
     expect(await planOf(bench, rule)).toEqual([]);
   });
 
-  test("a use that changes nothing counts too", async () => {
+  test("counts a use without a change too", async () => {
     const bench = await openBench();
     await buryData(bench, { a: { n: 0 } });
     const rule = ruleOf({ kind: "patch", patch: { n: 0 } });
@@ -182,7 +182,7 @@ describe("how often", () => {
   });
 });
 
-describe("a command that does not do its part", () => {
+describe("a failing command of a rule", () => {
   test.each<[string, FixChange, RegExp]>([
     [
       "an exit code",
@@ -209,7 +209,7 @@ describe("a command that does not do its part", () => {
     expect(await bench.told("dlq_rule_applied")).toEqual([]);
   });
 
-  test("a command that refuses one letter fixes the others", async () => {
+  test("refuses one letter and fixes the others", async () => {
     const bench = await openBench();
     await buryData(bench, { a: { n: 1 }, b: { n: 2 }, c: { n: 3 } });
     const change = program(
@@ -226,7 +226,7 @@ describe("a command that does not do its part", () => {
 });
 
 describe("a preview", () => {
-  test("shows what would be made of each letter, and touches nothing", async () => {
+  test("shows the result for each letter, and changes nothing", async () => {
     const bench = await openBench();
     await buryData(bench, { a: { n: 1 } });
     const before = await bench.lastEvent();
@@ -241,7 +241,7 @@ describe("a preview", () => {
 });
 
 describe("after a crash", () => {
-  test("what was selected and not changed is changed by the next use as it was begun, and sent", async () => {
+  test("the next use changes and sends what was selected and not yet changed", async () => {
     const bench = await openBench();
     await buryData(bench, { a: { n: 1 }, b: { n: 2 } });
     const [started, free] = [temporary.file("started"), temporary.file("free")];
@@ -264,7 +264,7 @@ describe("after a crash", () => {
     expect(await dataOf(bench, "b")).toEqual({ ok: true });
   });
 
-  test("changed letters whose redrive was not begun are sent by the next use", async () => {
+  test("the next use sends changed letters whose redrive had not begun", async () => {
     const bench = await openBench();
     await buryData(bench, { a: { n: 1 } });
     const rule = ruleOf({ kind: "patch", patch: { ok: true } });

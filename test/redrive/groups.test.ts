@@ -28,7 +28,7 @@ const PART: LetterGroup = {
 };
 
 describe("parts of a group", () => {
-  test("are one: counts add up, times span all, the largest part names it", () => {
+  test("are one group: counts add up, times span all, the largest part names it", () => {
     const large = {
       ...PART,
       queue: "job-2",
@@ -55,7 +55,7 @@ describe("parts of a group", () => {
     ]);
   });
 
-  test("of several signatures stay apart, the largest group first", () => {
+  test("of several signatures stay separate, the largest group first", () => {
     const parts = [
       PART,
       { ...PART, signature: B, count: 1 },
@@ -71,7 +71,7 @@ describe("parts of a group", () => {
 });
 
 describe("a list", () => {
-  test("has the states that are asked for, and counts the others", async () => {
+  test("has the requested states, and counts the others", async () => {
     const kit = new GroupKit();
     await kit.bury({
       a1: { signature: A },
@@ -93,7 +93,7 @@ describe("a list", () => {
     expect(ofJob.groups).toMatchObject([{ signature: A, count: 1, jobs: ["job-2"] }]);
   });
 
-  test("says which letters an older algorithm grouped", async () => {
+  test("reports which letters an older algorithm grouped", async () => {
     const kit = new GroupKit();
     await kit.bury({
       a1: { signature: A, algorithm: "redrive-0" },
@@ -142,7 +142,7 @@ describe("a list", () => {
 });
 
 describe("a group is found", () => {
-  test("by its signature, the beginning of it, or its name", async () => {
+  test("by its signature, a prefix of it, or its name", async () => {
     const kit = new GroupKit();
     await kit.bury({ a1: { signature: A, pattern: "bbbb" }, b1: { signature: B, pattern: "a long name" } });
     expect((await requireGroup(kit.engine, A)).signature).toBe(A);
@@ -163,7 +163,7 @@ describe("a group is found", () => {
     await expect(asking).rejects.toThrow(`2 groups:\n  ${A}  pattern of ${A}\n  aaaa000000000009`);
   });
 
-  test("where its letters are, when it was merged", async () => {
+  test("where its letters are if it was merged", async () => {
     const kit = new GroupKit();
     await kit.bury({ a1: { signature: A }, b1: { signature: B } });
     await kit.engine.correct({ from: A, to: B, pattern: "b", author: "ann" });

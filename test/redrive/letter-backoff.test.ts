@@ -2,11 +2,11 @@ import { expect, it } from "vitest";
 import { SINCE_BURIAL_MS } from "../../src/redrive/send.ts";
 import { RedriveKit } from "./redrive-kit.ts";
 
-it("the first redrive waits for nothing, each one after it twice as long, and none longer than five minutes", () => {
+it("the first redrive does not wait, each later one waits twice as long, at most five minutes", () => {
   expect(SINCE_BURIAL_MS.map((ms) => ms / 1000)).toEqual([0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
 });
 
-it("a letter that came back rests before it runs again; a forced one does not", async () => {
+it("a letter that failed again waits before its next attempt; a forced one does not", async () => {
   const kit = new RedriveKit();
   await kit.bury({ a: {} });
   const failAgain = async (force = false) => {
@@ -25,7 +25,7 @@ it("a letter that came back rests before it runs again; a forced one does not", 
   expect(await failAgain(true)).toEqual(["a"]);
 });
 
-it("the rest counts from the burial, not from the redrive", async () => {
+it("the wait counts from the burial, not from the redrive", async () => {
   const kit = new RedriveKit();
   await kit.bury({ a: {} });
   for await (const _ of kit.send(await kit.begin()));

@@ -35,7 +35,7 @@ async function archived(operation: Operation | undefined): Promise<string[]> {
   return found;
 }
 
-describe("how full a queue is", () => {
+describe("the limits of a queue", () => {
   test.each([
     [{ letters: 20, dead: 20 }, 20, { evict: 0, isNearlyFull: true }],
     [{ letters: 21, dead: 21 }, 20, { evict: 1, isNearlyFull: true }],
@@ -47,14 +47,14 @@ describe("how full a queue is", () => {
     expect(fullnessOf(counts, { itemsMax })).toEqual(expected);
   });
 
-  test("days of the settings become milliseconds, and no limit stays none", () => {
+  test("days in the settings become milliseconds, and no limit stays none", () => {
     expect(limitsOf({ maxItems: 5, retentionDays: 2 })).toEqual({ itemsMax: 5, retentionMs: 2 * DAY_MS });
     expect(limitsOf({ maxItems: null, retentionDays: null })).toEqual(NONE);
   });
 });
 
-describe("more letters than the queue keeps", () => {
-  test("the oldest are archived and deleted; nothing vanishes without a word", async () => {
+describe("more letters than the limit", () => {
+  test("the oldest are archived and deleted, with an event and a counter", async () => {
     const bench = await openBench();
     await bench.bury(ids(50));
     const { evicted, purged, operations } = await enforce(bench, { itemsMax: 20 });
@@ -70,7 +70,7 @@ describe("more letters than the queue keeps", () => {
     ]);
   });
 
-  test("within the limit nothing is done, and nothing is written down", async () => {
+  test("within the limit nothing is done or written", async () => {
     const bench = await openBench();
     await bench.bury(ids(20));
     expect(await enforce(bench, { itemsMax: 20 })).toEqual({ evicted: 0, purged: 0, operations: [] });
@@ -78,7 +78,7 @@ describe("more letters than the queue keeps", () => {
     expect(existsSync(archiveFolder(home, QUEUE))).toBe(false);
   });
 
-  test("letters on their way count, and are never touched", async () => {
+  test("letters in retry count, and are never touched", async () => {
     const bench = await openBench();
     await bench.bury(ids(6));
     await bench.operate("redrive", ids(3));
@@ -89,7 +89,7 @@ describe("more letters than the queue keeps", () => {
     expect((await bench.item(leased.itemId)).state).toBe("leased");
   });
 
-  test("two that make room at once remove what is too many, and no more", async () => {
+  test("two concurrent evictions remove only the excess", async () => {
     const bench = await openBench();
     await bench.bury(ids(50));
     await Promise.all([enforce(bench, { itemsMax: 20 }), enforce(bench, { itemsMax: 20 })]);
@@ -98,8 +98,8 @@ describe("more letters than the queue keeps", () => {
   });
 });
 
-describe("letters that are too old", () => {
-  test("dead, discarded and resolved ones go after the retention, and not before", async () => {
+describe("letters beyond the retention", () => {
+  test("dead, discarded and resolved ones are removed after the retention, and not before", async () => {
     const bench = await openBench();
     await bench.bury(["dead", "discarded", "sent"]);
     await bench.operate("discard", ["discarded"], { reason: "old" });
@@ -118,7 +118,7 @@ describe("letters that are too old", () => {
     expect(await bench.told("dlq_items_purged")).toHaveLength(1);
   });
 
-  test("the old go first, so that fewer are too many", async () => {
+  test("are removed first, so that fewer exceed the limit", async () => {
     const bench = await openBench();
     await bench.bury(ids(5));
     bench.clock.advance(DAY_MS);
@@ -137,7 +137,7 @@ describe("the warning", () => {
   const look = async (bench: Workbench, warning = fullnessWarning(bench.engine, QUEUE)) =>
     warning(await bench.engine.count(QUEUE), limits);
 
-  test("comes once for each time that the queue becomes nearly full", async () => {
+  test("is reported once each time that the queue becomes nearly full", async () => {
     const bench = await openBench();
     const warning = fullnessWarning(bench.engine, QUEUE);
     await bench.bury(ids(7));
@@ -156,7 +156,7 @@ describe("the warning", () => {
     ]);
   });
 
-  test("a process that comes later does not tell it again", async () => {
+  test("is not repeated by a later process", async () => {
     const bench = await openBench();
     await bench.bury(ids(9));
     expect(await look(bench)).not.toBeNull();

@@ -44,7 +44,7 @@ describe("merge patch", () => {
     );
   });
 
-  it("applied twice is the same as once, and no null of an object patch stays", () => {
+  it("applied twice is the same as once, and no null of an object patch remains", () => {
     fc.assert(
       fc.property(json, json, (data, patch) => {
         const once = mergePatch(data, patch);

@@ -33,7 +33,7 @@ it.each([
   expect([...partsNamedIn(where)].sort()).toEqual([...parts].sort());
 });
 
-it("every field of a letter is read by the parts that naming it asks for", async () => {
+it("every field of a letter is read if the parts that it needs are requested", async () => {
   const clock = new TestClock();
   const bench = new Workbench(openMemoryEngine({ clock }), clock);
   await bench.job(QUEUE);
@@ -54,7 +54,7 @@ it("every field of a letter is read by the parts that naming it asks for", async
   await bench.close();
 });
 
-it("a page that an expression chose has whole letters, whatever the expression looks at", async () => {
+it("a page selected by an expression has complete letters, whatever the expression reads", async () => {
   const clock = new TestClock();
   const bench = new Workbench(openMemoryEngine({ clock }), clock);
   await bench.job(QUEUE);

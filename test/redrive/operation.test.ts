@@ -11,7 +11,7 @@ import { many, QUEUE, RedriveKit } from "./redrive-kit.ts";
 
 const request = { kind: "redrive", queue: QUEUE, author: "ann" } as const;
 
-it("with an expression, only the letters for which it is true are selected", async () => {
+it("with an expression, only letters for which it is true are selected", async () => {
   const kit = new RedriveKit();
   await kit.bury(many("a", 12, {}));
   const selection = { filter: {}, where: 'item.endsWith("1")' };
@@ -21,7 +21,7 @@ it("with an expression, only the letters for which it is true are selected", asy
   expect(selected.map(({ itemId }) => itemId)).toEqual(["a1", "a11"]);
 });
 
-it("killed while it selects, another process completes the selection with what was there when it began", async () => {
+it("after a kill during the selection, another process completes it with the letters from its beginning", async () => {
   const kit = new RedriveKit();
   await kit.bury(many("a", 900, {}));
   const killed = killedAfter(kit.engine, 1);
@@ -34,7 +34,7 @@ it("killed while it selects, another process completes the selection with what w
   expect(complete).toMatchObject({ status: "open", selected: 899 });
 });
 
-it("an expression that cannot be read begins nothing; one without an answer leaves nothing open", async () => {
+it("an invalid expression begins nothing; one without an answer leaves nothing open", async () => {
   const kit = new RedriveKit();
   await kit.bury({ a: {} });
   const begin = (where: string) =>
@@ -45,7 +45,7 @@ it("an expression that cannot be read begins nothing; one without an answer leav
   expect(await kit.engine.listOperations({ open: true })).toEqual([]);
 });
 
-it("the plan is kept with the operation, whole", async () => {
+it("the complete plan is stored with the operation", async () => {
   const kit = new RedriveKit();
   await kit.bury({ a: {} });
   const rate = { letters: 5, perMs: 1000 };
@@ -58,7 +58,7 @@ it("the plan is kept with the operation, whole", async () => {
   expect(planToJson({})).toEqual({});
 });
 
-it("an operation is found by its id, by the beginning of it, and without the op- in front", async () => {
+it("an operation is found by its id, a prefix of it, and without the op- in front", async () => {
   const kit = new RedriveKit();
   await kit.bury({ a: {} });
   await kit.engine.beginOperation({ ...OPERATION, id: "op-abc1" });

@@ -16,7 +16,7 @@ it.each(["", "5", "0/s", "-1/s", "5/d", "1.5/s", "5/s/s", "all"])("%j is none", 
   expect(() => parseRate(text, "--rate")).toThrow(/--rate: .* is not a rate/);
 });
 
-it("gives leave for one letter after the other, evenly", () => {
+it("grants one letter after another, evenly", () => {
   const clock = new TestClock();
   const pacer = new Pacer({ letters: 5, perMs: 1000 }, clock);
   expect(pacer.take(10)).toBe(1);
@@ -27,7 +27,7 @@ it("gives leave for one letter after the other, evenly", () => {
   expect(pacer.take(10)).toBe(1);
 });
 
-it("of a high rate, several go at once", () => {
+it("grants several at once at a high rate", () => {
   const clock = new TestClock();
   const pacer = new Pacer({ letters: 1000, perMs: 1000 }, clock);
   expect(pacer.take(5000)).toBe(100);
@@ -42,7 +42,7 @@ it("does not save up time in which nothing was sent", () => {
   expect(pacer.take(10)).toBe(0);
 });
 
-it("is not held up by a clock that was put back", () => {
+it("is not delayed by a clock that was set back", () => {
   const clock = new TestClock();
   const pacer = new Pacer({ letters: 5, perMs: 1000 }, clock);
   pacer.take(1);
@@ -50,7 +50,7 @@ it("is not held up by a clock that was put back", () => {
   expect(pacer.waitMs).toBe(0);
 });
 
-it("never lets more through in a stretch of time than the rate says, whenever it is asked", () => {
+it("never grants more in a period than the rate allows, whenever it is asked", () => {
   const pauses = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 200 });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 2000 }), pauses, (letters, waits) => {

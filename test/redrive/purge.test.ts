@@ -86,7 +86,7 @@ describe("a purge whose process was killed", () => {
     expect(await idsIn(engine, "dead")).toEqual([]);
   });
 
-  it("stays open when a person interrupted it", async () => {
+  it("stays open if a person interrupted it", async () => {
     const home = folder.file("home");
     const { engine } = await storeWithLetters(many(500));
     await expect(purge(dying(engine, 2, "after"), home)).rejects.toThrow("killed");
@@ -97,7 +97,7 @@ describe("a purge whose process was killed", () => {
 });
 
 describe("purge", () => {
-  it("archives letters with all they have, deletes them, and says where they are", async () => {
+  it("archives letters with all their data, deletes them, and reports the archive", async () => {
     const home = folder.file("home");
     const { engine } = await storeWithLetters([{ n: 1 }, { n: 2 }]);
     await engine.addNote(1, { author: AUTHOR, text: "look at this" });
@@ -114,14 +114,14 @@ describe("purge", () => {
     expect(existsSync(`${archivePath(home, QUEUE, operation.id)}.lock`)).toBe(false);
   });
 
-  it("of nothing ends at once, and leaves no folder behind", async () => {
+  it("of nothing ends at once, and creates no folder", async () => {
     const home = folder.file("home");
     const { engine } = await storeWithLetters([]);
     expect(await purge(engine, home)).toMatchObject({ selected: 0, status: "ended" });
     expect(existsSync(home)).toBe(false);
   });
 
-  it("keeps no copy when that is not wanted, and makes no file", async () => {
+  it("keeps no copy if that is not wanted, and creates no file", async () => {
     const home = folder.file("home");
     const { engine } = await storeWithLetters(many(3));
     const operation = await purge(engine, home, { archive: false });
@@ -146,7 +146,7 @@ describe("purge", () => {
     expect(ids).toEqual(many(450).map(({ n }) => `o${n + 1}`));
   });
 
-  it("a letter that changes while it is archived is refused and stays", async () => {
+  it("refuses and keeps a letter that changes while it is archived", async () => {
     const { engine } = await storeWithLetters(many(3));
     const racing: Engine = Object.create(engine, {
       advance: {
@@ -166,7 +166,7 @@ describe("purge", () => {
     expect(await dataOf(engine)).toEqual({ o2: { n: 1, new: true } });
   });
 
-  it("removes the logs of what is deleted, also those that a killed process left, and no others", async () => {
+  it("removes the logs of what it deletes, even those that a killed process left, and no others", async () => {
     const home = folder.file("home");
     const { engine } = await storeWithLetters(many(4));
     const log = (item: string) => join(home, "logs", QUEUE, item, "1.log");
@@ -188,7 +188,7 @@ describe("purge", () => {
     ]);
   });
 
-  it("two processes never write one archive at the same time", async () => {
+  it("of two processes never writes one archive at the same time", async () => {
     const home = folder.file("home");
     const { engine } = await storeWithLetters(many(3));
     await expect(purge(dying(engine, 1, "before"), home)).rejects.toThrow("killed");
@@ -200,7 +200,7 @@ describe("purge", () => {
     expect(await continuePurge(engine, left, { home })).toMatchObject({ done: 3 });
   });
 
-  it("an archive that was taken away while the operation stood still stops it before anything is deleted", async () => {
+  it("stops before anything is deleted if its archive was removed meanwhile", async () => {
     const home = folder.file("home");
     const { engine } = await storeWithLetters(many(450));
     await expect(purge(dying(engine, 2, "before"), home)).rejects.toThrow("killed");
@@ -212,7 +212,7 @@ describe("purge", () => {
 });
 
 describe("clear", () => {
-  it("deletes discarded and resolved letters, and never one that waits", async () => {
+  it("deletes discarded and resolved letters, and never a waiting one", async () => {
     const { engine } = await storeWithLetters(many(3));
     await discardLetters(engine, {
       queue: QUEUE,
@@ -246,7 +246,7 @@ describe("clear", () => {
 });
 
 describe("discard and restore", () => {
-  it("close letters with a reason and open them again, in one operation however many", async () => {
+  it("resolve letters with a reason and open them again, in one operation for any number", async () => {
     const { engine } = await storeWithLetters(many(2500));
     const discarded = await discardLetters(engine, {
       queue: QUEUE,
@@ -296,7 +296,7 @@ describe("survey", () => {
 describe("undo", () => {
   const undo = (engine: Engine, operation: Operation) => undoOperation(engine, operation, { author: "bob" });
 
-  it("brings what a purge deleted back from its archive, once", async () => {
+  it("restores what a purge deleted from its archive, once", async () => {
     const home = folder.file("home");
     const { engine } = await storeWithLetters(many(250));
     const before = await dataOf(engine);
@@ -309,7 +309,7 @@ describe("undo", () => {
     expect(await undo(engine, operation)).toMatchObject({ report: { imported: 0, existing: 250 } });
   });
 
-  it("undoes a discard by a restore, and that by a discard with the reason it had", async () => {
+  it("undoes a discard by a restore, and that by a discard with the original reason", async () => {
     const { engine } = await storeWithLetters(many(2));
     const first = await discardLetters(engine, {
       queue: QUEUE,
@@ -327,7 +327,7 @@ describe("undo", () => {
     expect(await idsIn(engine, "discarded")).toHaveLength(2);
   });
 
-  it("is refused for a redrive, for one that is not over, and for what has no archive", async () => {
+  it("is refused for a redrive, for an open operation, and without an archive", async () => {
     const { engine } = await storeWithLetters(many(2));
     const base = { queue: QUEUE, author: AUTHOR, force: false, filter: { queue: QUEUE }, plan: {} };
     const redrive = await engine.beginOperation({ ...base, id: "op-r", kind: "redrive" });

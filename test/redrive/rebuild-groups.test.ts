@@ -22,7 +22,7 @@ describe("a rebuild", () => {
     i3: { signature: B, message: "disk full", ...OLD },
   };
 
-  test("gives every letter the group of now, and says how many changed", async () => {
+  test("gives every letter its current group, and counts the changed ones", async () => {
     const kit = new GroupKit();
     await kit.bury(deaths);
     const room = anew("no room");
@@ -36,7 +36,7 @@ describe("a rebuild", () => {
     expect((await rebuildGroups(kit.engine, { rules: RULES })).changed).toBe(0);
   });
 
-  test("without doing it counts the same, and changes nothing", async () => {
+  test("as a dry run counts the same, and changes nothing", async () => {
     const kit = new GroupKit();
     await kit.bury(deaths);
     const rebuilt = await rebuildGroups(kit.engine, { rules: RULES, dryRun: true });
@@ -44,7 +44,7 @@ describe("a rebuild", () => {
     expect(await kit.groups()).toEqual({ i1: A, i2: B, i3: B });
   });
 
-  test("of one queue leaves the others alone", async () => {
+  test("of one queue does not affect the others", async () => {
     const kit = new GroupKit();
     await kit.bury({ i1: deaths.i1, i2: { ...deaths.i2, queue: "job-2" } });
     expect(await rebuildGroups(kit.engine, { rules: [], queue: "job-2" })).toMatchObject({
@@ -99,7 +99,7 @@ describe("a rebuild", () => {
 });
 
 describe("an explanation", () => {
-  test("says what was read, by which rule, and what is near", async () => {
+  test("has the text that was read, the rule and similar groups", async () => {
     const kit = new GroupKit();
     await kit.bury({
       i1: { signature: A, pattern: "CommandFailed::disk full on <path>", message: "disk full on /a/b" },
@@ -117,7 +117,7 @@ describe("an explanation", () => {
     expect(explanation.nearest[0]?.distance).toBeLessThan(0.5);
   });
 
-  test("of a group without letters has its pattern and what is near", async () => {
+  test("of a group without letters has its pattern and similar groups", async () => {
     const kit = new GroupKit();
     await kit.bury({ i1: { signature: A } });
     const explanation = await explainGroup(kit.engine, { signature: B, pattern: "gone" }, []);

@@ -20,8 +20,8 @@ async function letterOf({ engine, item }: QueueBench, itemId: string) {
   return engine.readLetter((await item(itemId)).ref);
 }
 
-describe("a letter that is sent anew", () => {
-  it("is closed, and its new item waits; each names the other (pitfall 46)", async () => {
+describe("a letter that is requeued as new", () => {
+  it("is resolved, and its new item waits; each names the other (pitfall 46)", async () => {
     const bench = await openQueueBench();
     await bench.add({ key: "a", data: { n: 1 }, name: "Anna", priority: "high", orderingKey: "x" });
     await bench.work(fail);
@@ -47,7 +47,7 @@ describe("a letter that is sent anew", () => {
     expect(await bench.engine.check()).toEqual([]);
   });
 
-  it("has its history still, and its new item has its own", async () => {
+  it("keeps its history, and its new item has its own", async () => {
     const bench = await openQueueBench();
     await letters(bench, "a");
     await requeueLetters(bench.engine, ALL);
@@ -66,7 +66,7 @@ describe("a letter that is sent anew", () => {
     expect((await bench.item("a")).data).toEqual({ key: "a", n: 1 });
   });
 
-  it("never collides with the key of an item that is there (pitfall 53)", async () => {
+  it("never collides with the key of an existing item (pitfall 53)", async () => {
     const bench = await openQueueBench();
     await letters(bench, "a");
     await bench.add({ key: "a~2", data: "live" });
@@ -76,7 +76,7 @@ describe("a letter that is sent anew", () => {
     expect(await bench.item("a")).toMatchObject({ requeuedAs: ["a~3"] });
   });
 
-  it("obeys the schema of its queue, and stays when that refuses it: selected = done + refused", async () => {
+  it("obeys the schema of its queue, and stays if that refuses it: selected = done + refused", async () => {
     const bench = await openQueueBench({ schema: { properties: { n: { maximum: 5 } } } });
     await letters(bench, "a", "b");
     const recipe = { set: [{ path: "n", value: 'item.key == "a" ? 9 : 2' }] };
@@ -87,7 +87,7 @@ describe("a letter that is sent anew", () => {
     expect((await bench.item("a")).state).toBe("dead");
   });
 
-  it("that needs a person goes when its data is other, or by force", async () => {
+  it("that needs manual review is requeued with other data, or with force", async () => {
     const bench = await openQueueBench();
     await letters(bench, "a");
     const ref = (await bench.item("a")).ref;
@@ -104,7 +104,7 @@ describe("a letter that is sent anew", () => {
     });
   });
 
-  it("cannot be taken back as one, and says what can be done", async () => {
+  it("cannot be undone as one, and reports what can be done", async () => {
     const bench = await openQueueBench();
     await letters(bench, "a");
     const operation = await requeueLetters(bench.engine, ALL);

@@ -70,7 +70,7 @@ describe.each([
 
   afterAll(() => engine.close());
 
-  it.each(EXPRESSIONS)("%s finds what asking every letter finds", async (where) => {
+  it.each(EXPRESSIONS)("%s finds what a check of every letter finds", async (where) => {
     const matches = compileMatcher(where);
     for (const filter of FILTERS) {
       const all = (await engine.listLetters({ ...filter, limit: 100 })).letters.filter(matches);
@@ -83,7 +83,7 @@ describe.each([
     }
   });
 
-  it("a page that nobody counts is found without a look at the rest", async () => {
+  it("a page without a count is found without reading the rest", async () => {
     const asked: LetterQuery[] = [];
     const watched: Engine = {
       ...engine,

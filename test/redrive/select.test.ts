@@ -112,7 +112,7 @@ describe("a page of matches", () => {
   });
 });
 
-describe("invariant 10: an expression that has no answer matches nothing and is an error", () => {
+describe("invariant 10: an expression without an answer matches nothing and is an error", () => {
   test.each([
     ["item.n >", "nexpected"],
     ["itm.n > 3", "did you mean item"],
@@ -131,7 +131,7 @@ describe("invariant 10: an expression that has no answer matches nothing and is 
     });
   });
 
-  it("a field that one letter lacks names the letter and how to guard", async () => {
+  it("a field that one letter lacks is reported with the letter and a guard", async () => {
     await bury(3);
     await expect(ids({ filter: {}, where: "item.gone > 1" })).rejects.toMatchObject({
       code: "filter_invalid",
@@ -157,7 +157,7 @@ describe("invariant 10: an expression that has no answer matches nothing and is 
 });
 
 describe("the analysis of a selection", () => {
-  it("is the same whether the store has counted or every letter is looked at", async () => {
+  it("is the same from the store's counters and from every letter", async () => {
     await bury(60);
     const counted = analysisToJson(await analyseSelected(bench.engine, { filter: { queue: QUEUE } }));
     const looked = analysisToJson(
@@ -174,7 +174,7 @@ describe("the analysis of a selection", () => {
     );
   });
 
-  it("reads no letters but samples where the store has counted", async () => {
+  it("reads no letters but samples if the store has counters", async () => {
     await bury(40);
     const asked: LetterQuery[] = [];
     const engine = {
@@ -188,7 +188,7 @@ describe("the analysis of a selection", () => {
     expect(asked.map(({ limit }) => limit).filter((limit) => limit > 0)).toEqual([3]);
   });
 
-  it("leaves an event, and is worth having where none can be written", async () => {
+  it("leaves an event, and is useful even where none can be written", async () => {
     await bury(2);
     const analysis = await analyseSelected(bench.engine, { filter: {} });
     expect(await recordAnalysis(bench.engine, QUEUE, analysis)).toBeNull();

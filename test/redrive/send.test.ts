@@ -3,7 +3,7 @@ import { sendAhead } from "../../src/redrive/send.ts";
 import { StoreRetry } from "../../src/runner/store-retry.ts";
 import { many, QUEUE, RedriveKit } from "./redrive-kit.ts";
 
-it("sends all, refuses what is not eligible, and touches nothing that died after it began", async () => {
+it("sends all, refuses letters that are not eligible, and ignores those that died after it began", async () => {
   const kit = new RedriveKit();
   await kit.bury({ a: {}, b: { reprocessEligible: false }, c: {} });
   const operation = await kit.begin();
@@ -20,7 +20,7 @@ it("sends all, refuses what is not eligible, and touches nothing that died after
   expect(await kit.engine.count(QUEUE)).toMatchObject({ dead: 2, done: 2 });
 });
 
-it("a rate lets one through after the other, and no more", async () => {
+it("a rate admits one after the other, and no more", async () => {
   const kit = new RedriveKit();
   await kit.bury(many("a", 4, {}));
   const sending = kit.send(await kit.begin({ rate: { letters: 2, perMs: 1000 } }));
@@ -39,7 +39,7 @@ it("a rate lets one through after the other, and no more", async () => {
   expect(times).toEqual([0, 500, 1000, 1500]);
 });
 
-it("a delay is waited for before the first, and only once however often it is gone on with", async () => {
+it("a delay is waited for before the first letter, and only once however often it is continued", async () => {
   const kit = new RedriveKit();
   await kit.bury({ a: {}, b: {} });
   const operation = await kit.begin({ delayMs: 1000 });
@@ -55,7 +55,7 @@ it("a delay is waited for before the first, and only once however often it is go
   expect(await sending).toBe(2);
 });
 
-it("while it is paused nothing is sent; opened again, it goes on", async () => {
+it("while it is paused nothing is sent; opened again, it continues", async () => {
   const kit = new RedriveKit();
   await kit.bury(many("a", 3, {}));
   const operation = await kit.begin();
@@ -68,7 +68,7 @@ it("while it is paused nothing is sent; opened again, it goes on", async () => {
   expect(await sending).toBe(3);
 });
 
-it("one that was cancelled, or is told to stop, sends nothing more", async () => {
+it("a cancelled or stopped redrive sends nothing more", async () => {
   const kit = new RedriveKit();
   await kit.bury(many("a", 3, {}));
   const cancelled = await kit.engine.changeOperation((await kit.begin()).id, { status: "cancelled" });
@@ -79,7 +79,7 @@ it("one that was cancelled, or is told to stop, sends nothing more", async () =>
   expect(await kit.engine.count(QUEUE)).toMatchObject({ dead: 3 });
 });
 
-it("sent ahead, delay and rate become the times at which the letters are due", async () => {
+it("sent ahead, delay and rate become the due times of the letters", async () => {
   const kit = new RedriveKit();
   await kit.bury(many("a", 5, {}));
   const plan = { delayMs: 10_000, rate: { letters: 2, perMs: 1000 } };

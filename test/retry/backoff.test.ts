@@ -10,21 +10,21 @@ const firstSix = (backoff: Backoff) =>
   [1, 2, 3, 4, 5, 6].map((number) => backoffMs(backoff, number, () => 0.5));
 
 describe("the curves without jitter", () => {
-  test("exponential doubles up to its cap", () => {
+  test("exponential doubles up to its maximum", () => {
     expect(firstSix({ ...DEFAULT_BACKOFF, jitter: false })).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000]);
   });
 
-  test("linear adds a step up to its cap", () => {
+  test("linear adds a step up to its maximum", () => {
     const linear = { kind: "linear", initialMs: 10, stepMs: 5, maxMs: 28, jitter: false } as const;
     expect(firstSix(linear)).toEqual([10, 15, 20, 25, 28, 28]);
   });
 
-  test("fibonacci adds the two before up to its cap", () => {
+  test("fibonacci adds the two before up to its maximum", () => {
     const fibonacci = { kind: "fibonacci", initialMs: 10, maxMs: 70, jitter: false } as const;
     expect(firstSix(fibonacci)).toEqual([10, 10, 20, 30, 50, 70]);
   });
 
-  test("fixed stays, and a list goes on with its last delay", () => {
+  test("fixed stays, and a list repeats its last delay", () => {
     expect(firstSix({ kind: "fixed", delayMs: 7, jitter: false })).toEqual([7, 7, 7, 7, 7, 7]);
     expect(firstSix({ kind: "list", delaysMs: [1, 5, 30], jitter: false })).toEqual([1, 5, 30, 30, 30, 30]);
     expect(firstSix({ kind: "list", delaysMs: [], jitter: false })).toEqual([0, 0, 0, 0, 0, 0]);
@@ -32,7 +32,7 @@ describe("the curves without jitter", () => {
 });
 
 describe("jitter", () => {
-  test("it spreads over the whole of [0, wait]", () => {
+  test("it is spread over [0, wait]", () => {
     const random = seededRandom(3);
     const delays = Array.from({ length: 500 }, () => backoffMs(DEFAULT_BACKOFF, 3, random));
     expect(Math.min(...delays)).toBeLessThan(200);
@@ -41,7 +41,7 @@ describe("jitter", () => {
   });
 });
 
-test("no delay is negative, NaN, fractional or above its cap, whatever the numbers are", () => {
+test("no delay is negative, NaN, fractional or above its maximum, whatever the numbers are", () => {
   fc.assert(
     fc.property(backoffs, fc.oneof(fc.nat(20), fc.constant(10_000)), fc.nat(), (backoff, number, seed) => {
       const delay = backoffMs(backoff, number, seededRandom(seed));
@@ -53,7 +53,7 @@ test("no delay is negative, NaN, fractional or above its cap, whatever the numbe
   );
 });
 
-test("a delay that is no number is none, and one without end is a year", () => {
+test("a delay that is not a number is 0, and an infinite one is a year", () => {
   expect([Number.NaN, -1, Number.POSITIVE_INFINITY].map((ms) => clampDelayMs(ms))).toEqual([
     0,
     0,
@@ -81,7 +81,7 @@ describe("a backoff on the command line", () => {
     expect(parseBackoff(text)).toEqual(backoff);
   });
 
-  test("the default is what `exponential` means", () => {
+  test("the default is that of `exponential`", () => {
     expect(parseBackoff("exponential")).toEqual(DEFAULT_BACKOFF);
   });
 

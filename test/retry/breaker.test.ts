@@ -60,7 +60,7 @@ describe("closed", () => {
     expect(driver.kind).toBe("open");
   });
 
-  test("a success starts the count anew, a cancelled request does not", () => {
+  test("a success resets the count, a cancelled request does not", () => {
     const driver = new Driver();
     const results = ["failure", "failure", "success", "failure", "failure", "failure", "failure"] as const;
     for (const result of results) driver.run(result);
@@ -72,7 +72,7 @@ describe("closed", () => {
 });
 
 describe("open", () => {
-  test("it lets nobody through, and says when it will", () => {
+  test("it admits nobody, and returns when it will", () => {
     const driver = opened();
     driver.nowMs = 29_999;
     expect(admit(driver.state, driver.nowMs)).toMatchObject({ admitted: false, retryAtMs: 30_000 });
@@ -82,7 +82,7 @@ describe("open", () => {
 });
 
 describe("half open", () => {
-  test("three probes are let through, and no fourth", () => {
+  test("three probes are admitted, and no fourth", () => {
     const { driver, tickets } = halfOpened(3);
     expect(tickets).not.toContain(-1);
     expect(driver.kind).toBe("half_open");
@@ -111,7 +111,7 @@ describe("half open", () => {
     expect(driver.kind).toBe("closed");
   });
 
-  test("pitfall 41: probes that never report, for their worker was killed, give their slots back after the timeout", () => {
+  test("pitfall 41: probes that never report, because their worker was killed, give their slots back after the timeout", () => {
     const { driver } = halfOpened(3);
     driver.nowMs = 59_999;
     expect(driver.admit()).toBeUndefined();
@@ -122,7 +122,7 @@ describe("half open", () => {
     expect(driver.kind).toBe("closed");
   });
 
-  test("a probe that takes longer than the timeout still says what it found out", () => {
+  test("a probe that takes longer than the timeout still counts", () => {
     const { driver, tickets } = halfOpened(3);
     driver.nowMs = 100_000;
     driver.admit();
@@ -132,7 +132,7 @@ describe("half open", () => {
 });
 
 describe("late results", () => {
-  test("of requests from before it opened, they neither close it nor take a slot", () => {
+  test("of requests from before it opened neither close it nor take a slot", () => {
     const driver = new Driver();
     const late = Array.from({ length: 5 }, () => driver.admit() ?? -1);
     for (let failures = 0; failures < 5; failures++) driver.run("failure");
@@ -144,7 +144,7 @@ describe("late results", () => {
     expect(driver.state).toEqual(before);
   });
 
-  test("of a probe of an earlier round, they do not count in the next", () => {
+  test("of a probe of an earlier round do not count in the next", () => {
     const { driver, tickets } = halfOpened(2);
     driver.report(tickets[0] ?? -1, "failure");
     driver.nowMs = 60_000;
@@ -154,7 +154,7 @@ describe("late results", () => {
   });
 });
 
-test("it never sticks: whatever happened, once every ticket is back and time has passed, it lets somebody through", () => {
+test("it never sticks: whatever happened, once every ticket is back and time has passed, it admits somebody", () => {
   const steps = fc.array(
     fc.record({
       waitMs: fc.nat(40_000),

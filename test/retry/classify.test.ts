@@ -43,19 +43,19 @@ describe("a command that cannot be started", () => {
     ]);
   });
 
-  test("EACCES is a matter of permission", () => {
+  test("EACCES is a permission failure", () => {
     expect(kindOf({ startError: "EACCES", command })).toEqual([
       { PermissionError: { errno: "EACCES" } },
       "permanent",
     ]);
   });
 
-  test("an errno that is not known is no reason to give up", () => {
+  test("an unknown errno is not permanent", () => {
     expect(kindOf({ startError: "EWHAT" })).toEqual([{ CommandFailed: { errno: "EWHAT" } }, "unknown"]);
     expect(kindOf({ startError: "constructor" })[1]).toBe("unknown");
   });
 
-  test("the message says what to do", () => {
+  test("the message has a hint", () => {
     expect(classify({ startError: "E2BIG", command }).message).toContain("read it from stdin");
     expect(classify({ startError: "ENOENT", command: "crago" }).message).toMatch(
       /^crago cannot be started.*PATH/,
@@ -85,7 +85,7 @@ describe("the error line of a command", () => {
     expect(kindOf({ exitCode: 1, stderrTail })).toEqual([{ CommandFailed: { exit_code: 1 } }, "unknown"]);
   });
 
-  test("does not beat the command's own report, nor the exit codes 75 and 77", () => {
+  test("does not take precedence over the command's own report, nor over the exit codes 75 and 77", () => {
     const stderrTail = "Permission denied";
     const said = { exitCode: 1, stderrTail, reported: reported({ type: "ITException" }) };
     expect(kindOf(said)).toEqual(["ITException", "transient"]);
@@ -94,13 +94,13 @@ describe("the error line of a command", () => {
 });
 
 describe("SIGKILL", () => {
-  test("that is not Redrive's own is the kernel, out of memory", () => {
+  test("that Redrive did not send is the kernel's, out of memory", () => {
     expect(kindOf({ signal: "SIGKILL", command })).toEqual(["ResourceExhausted", "transient"]);
     expect(kindOf({ signal: "SIGKILL", timedOutMs: 5 })).toEqual(["Timeout", "transient"]);
     expect(kindOf({ signal: "SIGTERM" })).toEqual([{ CommandFailed: { signal: "SIGTERM" } }, "unknown"]);
   });
 
-  test("that a shell passes on as 137 is known by the word that it prints", () => {
+  test("that a shell reports as 137 is recognised by the word that it prints", () => {
     const killed = { exitCode: 137, stderrTail: "sh: line 1: 4711 Killed   ./big\n" };
     expect(kindOf(killed)).toEqual(["ResourceExhausted", "transient"]);
     expect(kindOf({ exitCode: 137 })).toEqual([{ CommandFailed: { exit_code: 137 } }, "unknown"]);
@@ -139,7 +139,7 @@ describe("answers of another service", () => {
     expect(kindOf({ jsonRpcCode })).toEqual(kind);
   });
 
-  test("an HTTP error beats the JSON-RPC code in its body", () => {
+  test("an HTTP error takes precedence over the JSON-RPC code in its body", () => {
     expect(kindOf({ httpStatus: 429, jsonRpcCode: -32603 })[1]).toBe("throttled");
   });
 });
@@ -167,7 +167,7 @@ describe("what a function threw", () => {
 });
 
 describe("what the command reported", () => {
-  test("its type and class beat the exit code", () => {
+  test("its type and class take precedence over the exit code", () => {
     const facts = {
       exitCode: 1,
       reported: reported({ type: "RateLimited", class: "outage", message: "quota" }),
@@ -179,7 +179,7 @@ describe("what the command reported", () => {
     });
   });
 
-  test("a type alone brings its own class", () => {
+  test("a type alone implies its class", () => {
     const classes = [
       "BusinessException",
       "ValidationFailed",
@@ -209,7 +209,7 @@ describe("what the command reported", () => {
     );
   });
 
-  test("a report that cannot be read is said in the message, and the exit code decides", () => {
+  test("an unreadable report is mentioned in the message, and the exit code decides", () => {
     const facts = { exitCode: 2, command, reported: parseReportedFailure("{oops", 0) };
     expect(classify(facts).message).toBe(
       "cargo test failed with exit code 2 (its failure report is not valid JSON)",
@@ -236,7 +236,7 @@ describe("the message", () => {
   });
 });
 
-test("any facts at all give a known type and class and one line that is not empty", () => {
+test("any facts give a known type and class and a non-empty line", () => {
   const text = fc.string({ unit: "binary", maxLength: 200 });
   const facts = fc.record(
     {
@@ -267,7 +267,7 @@ test("any facts at all give a known type and class and one line that is not empt
   );
 });
 
-test("a message of which nothing is left when it is cleaned gives way to what was observed", () => {
+test("a message that is empty after cleaning is replaced by what was observed", () => {
   expect(classify({ message: "\u0000", exitCode: 3, command: "convert" }).message).toBe(
     "convert failed with exit code 3",
   );

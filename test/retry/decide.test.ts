@@ -35,7 +35,7 @@ function live(policy: Policy, next: (tries: number) => Outcome): { tries: number
 }
 
 describe("what an item sets for itself", () => {
-  test("its retries count instead of those of the policy, more and fewer", () => {
+  test("its retries replace those of the policy, more or fewer", () => {
     for (const [retries, tries] of [
       [0, 1],
       [1, 2],
@@ -51,13 +51,13 @@ describe("what an item sets for itself", () => {
     }
   });
 
-  test("its backoff counts, for a lost worker too", () => {
+  test("its backoff applies, also after a lost worker", () => {
     const own: ItemHistory = { ...FRESH, backoff: { kind: "fixed", delayMs: 77, jitter: false } };
     expect(decide(own, failed("transient"), exact, context)).toEqual({ kind: "retry", delayMs: 77 });
     expect(decide(own, lost, exact, context)).toEqual({ kind: "retry", delayMs: 77 });
   });
 
-  test("a permanent failure buries it at once, whatever it sets", () => {
+  test("a permanent failure buries it at once, whatever its settings", () => {
     expect(decide({ ...FRESH, retries: 9 }, failed("permanent"), exact, context)).toMatchObject({
       kind: "bury",
     });
@@ -71,7 +71,7 @@ describe("the order of the rules", () => {
     });
   });
 
-  test("the runner's own fault releases the item, even after the last attempt", () => {
+  test("a failure of the runner releases the item, even after the last attempt", () => {
     const released = { kind: "released", why: "disk full" } as const;
     expect(decide({ attemptsCounted: 99, lostCount: 99 }, released, exact, context)).toEqual({
       kind: "release",
@@ -101,7 +101,7 @@ describe("the order of the rules", () => {
     ]);
   });
 
-  test("the other side can ask for a longer wait before a retry, not for a shorter one", () => {
+  test("the other side can request a longer wait before a retry, not a shorter one", () => {
     expect(decide(FRESH, failed("transient", 7000), exact, context)).toEqual({
       kind: "retry",
       delayMs: 7000,
@@ -118,7 +118,7 @@ describe("the order of the rules", () => {
     });
   });
 
-  test("an open breaker puts off a retry and a parked item until it lets somebody through", () => {
+  test("an open breaker delays a retry and a parked item until it admits somebody", () => {
     const open = { ...context, breaker: { waitMs: 20_000 } };
     expect(decide(FRESH, failed("unknown"), exact, open)).toEqual({ kind: "retry", delayMs: 20_000 });
     expect(decide(FRESH, failed("outage"), waiting, open)).toEqual({ kind: "park", delayMs: 20_000 });
@@ -127,7 +127,7 @@ describe("the order of the rules", () => {
 });
 
 describe.each(["throttled", "outage"] as const)("an outage of the class %s", (errorClass) => {
-  test("spends attempts like any failure, and ends as a letter", () => {
+  test("counts attempts like any failure, and ends as a letter", () => {
     expect(decide(FRESH, failed(errorClass), exact, context)).toEqual({ kind: "retry", delayMs: 2000 });
     expect(live(exact, () => failed(errorClass))).toEqual({
       tries: 3,
@@ -135,7 +135,7 @@ describe.each(["throttled", "outage"] as const)("an outage of the class %s", (er
     });
   });
 
-  test("lengthens the wait before a retry when the other side asks for it", () => {
+  test("lengthens the wait before a retry if the other side requests it", () => {
     expect(decide(FRESH, failed(errorClass, 9000), exact, context)).toEqual({ kind: "retry", delayMs: 9000 });
     expect(decide(FRESH, failed(errorClass, 10), exact, context)).toEqual({ kind: "retry", delayMs: 2000 });
   });
@@ -145,7 +145,7 @@ describe.each(["throttled", "outage"] as const)("an outage of the class %s", (er
     expect(verdict).toEqual({ kind: "park", delayMs: 2000 });
   });
 
-  test("is looked at again after growing waits of at most a minute", () => {
+  test("is checked again after growing waits of at most a minute", () => {
     const delays = [1, 2, 3, 4].map((round) =>
       decide(FRESH, failed(errorClass), waiting, { ...context, outage: { waitedMs: 0, round } }),
     );
@@ -167,7 +167,7 @@ describe.each(["throttled", "outage"] as const)("an outage of the class %s", (er
     expect(waited(600_000)).toEqual({ kind: "bury", reason: "out of retries (3 of 3 attempts used)" });
   });
 
-  test("comes back when the other side said so, not within a second and not after the limit", () => {
+  test("ends when the other side said so, but not within a second and not after the limit", () => {
     const parked = (retryAfterMs: number, policy = waiting) =>
       decide(FRESH, failed(errorClass, retryAfterMs), policy, context);
     expect(parked(90_000)).toEqual({ kind: "park", delayMs: 90_000 });
@@ -178,7 +178,7 @@ describe.each(["throttled", "outage"] as const)("an outage of the class %s", (er
   });
 });
 
-describe("an agent step that is turned away", () => {
+describe("an agent step that is throttled", () => {
   const agent = (retryAfterMs?: number) =>
     ({ ...failed("throttled", retryAfterMs), isAgent: true }) as Outcome;
   const waited = (waitedMs: number) => ({ ...context, outage: { waitedMs, round: 1 } });
@@ -189,14 +189,14 @@ describe("an agent step that is turned away", () => {
     expect(decide(FRESH, agent(), exact, waited(HOUR_MS))).toMatchObject({ kind: "retry" });
   });
 
-  test("waits until the known end of its usage limit, however far away that is", () => {
+  test("waits until the known end of its usage limit, however far away", () => {
     expect(decide(FRESH, agent(5 * HOUR_MS), exact, waited(HOUR_MS))).toEqual({
       kind: "park",
       delayMs: 5 * HOUR_MS,
     });
   });
 
-  test("counts the attempt when the policy says on_outage: retry", () => {
+  test("counts the attempt if the policy has on_outage: retry", () => {
     const policy = { ...exact, onOutage: "retry" } as const;
     expect(decide(FRESH, agent(), policy, context)).toEqual({ kind: "retry", delayMs: 2000 });
   });
@@ -215,13 +215,13 @@ describe("a breaker that was not closed when the attempt ended", () => {
     },
   );
 
-  test("does not keep a permanent failure from its end", () => {
+  test("does not delay a permanent failure", () => {
     expect(decide(FRESH, failed("permanent"), exact, outage)).toMatchObject({ kind: "bury" });
   });
 });
 
 describe("attempts", () => {
-  test.each([1, 2, 3, 10])("%d attempts are just as many tries", (maxAttempts) => {
+  test.each([1, 2, 3, 10])("%d attempts are that many tries", (maxAttempts) => {
     expect(live({ ...exact, maxAttempts }, () => failed("unknown"))).toEqual({
       tries: maxAttempts,
       verdict: { kind: "bury", reason: `out of retries (${maxAttempts} of ${maxAttempts} attempts used)` },
@@ -238,7 +238,7 @@ describe("attempts", () => {
     expect([tries, verdict.kind]).toEqual([3, kind]);
   });
 
-  test("parking and releasing in between take none away", () => {
+  test("parking and releasing in between count none", () => {
     const detours = fc.array(fc.constantFrom("park", "release", "fail"), { maxLength: 30 });
     fc.assert(
       fc.property(detours, fc.integer({ min: 1, max: 6 }), (steps, maxAttempts) => {
@@ -258,7 +258,7 @@ describe("attempts", () => {
 });
 
 describe("a worker that vanishes", () => {
-  test("it brings the item back by its own count, and in the end buries it", () => {
+  test("returns the item with its own count, and buries it in the end", () => {
     const verdicts = [0, 1, 2].map((lostCount) =>
       decide({ attemptsCounted: 2, lostCount }, lost, exact, context),
     );
@@ -269,7 +269,7 @@ describe("a worker that vanishes", () => {
     ]);
   });
 
-  test("it spends no attempt", () => {
+  test("counts no attempt", () => {
     const policy = { ...exact, lossesMax: 10 };
     const { tries } = live(policy, (count) => (count <= 5 ? lost : failed("unknown")));
     expect(tries).toBe(5 + policy.maxAttempts);
@@ -298,11 +298,11 @@ test("every kind of verdict is reached", () => {
   expect([...seen].sort()).toEqual(["bury", "done", "park", "release", "retry", "skip", "stop"]);
 });
 
-describe("a policy that asks a handler", () => {
+describe("a policy with a handler", () => {
   const policy: Policy = { ...DEFAULT_POLICY, maxAttempts: 2, onItemFailure: "custom" };
   const unknown = failed("unknown");
 
-  test("asks when the item would be given up, and not before", () => {
+  test("calls it when the item would be given up, and not before", () => {
     expect(needsAnswer({ attemptsCounted: 0, lostCount: 0 }, unknown, policy)).toBe(false);
     expect(needsAnswer({ attemptsCounted: 1, lostCount: 0 }, unknown, policy)).toBe(true);
     expect(needsAnswer({ attemptsCounted: 0, lostCount: 0 }, failed("permanent"), policy)).toBe(true);
@@ -312,7 +312,7 @@ describe("a policy that asks a handler", () => {
     expect(needsAnswer({ attemptsCounted: 1, lostCount: 0 }, { kind: "succeeded" }, policy)).toBe(false);
   });
 
-  test("does what the handler says", () => {
+  test("follows its answer", () => {
     const life = { attemptsCounted: 1, lostCount: 0 };
     expect(decide(life, unknown, policy, { ...context, answer: "handled" })).toEqual({
       kind: "skip",

@@ -12,7 +12,7 @@ it.each([
   expect(readException(thrown, NOW)).toEqual({ type });
 });
 
-it("where it happened, what shows it and when to come back are read", () => {
+it("source, evidence and retry time are read", () => {
   const thrown = new ITException("the portal is down", {
     step: "log in",
     executionId: "run-7",
@@ -40,7 +40,7 @@ it("where it happened, what shows it and when to come back are read", () => {
   expect(thrown.cause).toEqual(new Error("503"));
 });
 
-it("an error of another class is known by its name, and any error may say when to come back", () => {
+it("an error of another class is recognised by its name, and any error may have a retry time", () => {
   const own = Object.assign(new Error("no"), { name: "BusinessException" });
   expect(readException(own, NOW)).toEqual({ type: "BusinessException" });
   expect(readException(Object.assign(new Error("busy"), { retryAfterMs: 1000 }), NOW)).toEqual({
@@ -67,7 +67,7 @@ it.each<[string, unknown]>([
   expect(readException(thrown, NOW)).toEqual({});
 });
 
-it("fields of the wrong kind are left out", () => {
+it("fields of the wrong type are ignored", () => {
   const options = { step: 7, flow: "", evidence: ["/a", 3], retryAfterMs: -1 };
   const thrown = Object.assign(new Error("x"), { name: "ITException", options });
   expect(readException(thrown, NOW)).toEqual({ type: "ITException", evidence: ["/a"] });

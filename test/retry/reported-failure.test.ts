@@ -6,7 +6,7 @@ import { parseReportedFailure } from "../../src/retry/reported-failure.ts";
 const NOW = Date.UTC(2025, 0, 1);
 const parse = (json: unknown) => parseReportedFailure(JSON.stringify(json), NOW);
 
-test("a full report is read in full", () => {
+test("a complete report is read", () => {
   const report = parse({
     type: { CommandFailed: { exit_code: 9 } },
     class: "transient",
@@ -27,7 +27,7 @@ test("a full report is read in full", () => {
   });
 });
 
-test("it says where in its own world it failed, a word or a number each", () => {
+test("its source may name places of the work, each a word or a number", () => {
   const said = { execution_id: "20260216143022", flow: "DF1\nGuide", subflow: "Main", action: 5 };
   expect(parse({ ...said, action_name: "Click" })).toEqual({
     source: {
@@ -43,7 +43,7 @@ test("it says where in its own world it failed, a word or a number each", () => 
   });
 });
 
-test("a path that is too long is refused, for cut short it would be another file's", () => {
+test("a path that is too long is refused, because a shortened one would be another file's", () => {
   expect(parse({ evidence: ["a.png", "b".repeat(5000)] })).toEqual({
     evidence: ["a.png"],
     problem: "parts of its failure report cannot be used: invalid evidence",
@@ -54,7 +54,7 @@ test("an empty file is no report", () => {
   expect(parseReportedFailure(" \n", NOW)).toEqual({});
 });
 
-test("a type that is not known is kept within Unknown", () => {
+test("an unknown type is kept within Unknown", () => {
   expect(parse({ type: "Quantum" })).toEqual({ type: { name: "Unknown", fields: { type: "Quantum" } } });
 });
 
@@ -77,7 +77,7 @@ describe("retry_after", () => {
   });
 });
 
-test("fields of the wrong kind are named, and the rest is used", () => {
+test("fields of the wrong type are named, and the others are used", () => {
   expect(
     parse({ type: 3, class: "purple", message: ["x"], context: "y", evidence: ["a", 1], stack_trace: "s" }),
   ).toEqual({
@@ -95,7 +95,7 @@ test.each(["null", "[]", "3", '"Timeout"'])("%s is no object, and says so", (tex
   expect(parseReportedFailure(text, NOW)).toEqual({ problem: "its failure report is not a JSON object" });
 });
 
-test("long texts and lists are bounded", () => {
+test("long texts and lists are limited", () => {
   const report = parse({
     message: "m".repeat(1e6),
     stack_trace: "s".repeat(1e6),
@@ -106,7 +106,7 @@ test("long texts and lists are bounded", () => {
   expect(report.context?.length).toBe(50);
 });
 
-test("no report throws, whatever is in it", () => {
+test("no report makes it throw, whatever it contains", () => {
   const keys = fc.constantFrom(
     "type",
     "class",

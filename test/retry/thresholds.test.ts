@@ -5,7 +5,7 @@ import { DEFAULT_POLICY, type Policy } from "../../src/retry/policy.ts";
 const stops = (change: Partial<Policy>, finished: number, dead: number) =>
   shouldStop({ ...DEFAULT_POLICY, ...change }, { finished, dead });
 
-test("without thresholds a job goes on when everything dies", () => {
+test("without thresholds a job continues even if everything dies", () => {
   expect(stops({}, 1000, 1000)).toBeNull();
 });
 
@@ -27,7 +27,7 @@ describe("failure_threshold", () => {
     expect(stops({ failureThreshold: 0.5 }, 20, 11)).toContain("11 of 20 finished items died");
   });
 
-  test("it says nothing before ten items have finished", () => {
+  test("it has no effect before ten items have finished", () => {
     expect(stops({ failureThreshold: 0.5 }, 9, 9)).toBeNull();
     expect(stops({ failureThreshold: 0.5 }, 10, 10)).not.toBeNull();
   });

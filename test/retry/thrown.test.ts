@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { describeThrown } from "../../src/retry/thrown.ts";
 
 describe("an error", () => {
-  test("it gives its message in one line and its stack", () => {
+  test("its message is one line, with its stack", () => {
     const thrown = describeThrown(new TypeError("x is\nnot a function"));
     expect(thrown.message).toBe("x is not a function");
     expect(thrown.stackTrace).toContain("TypeError: x is");
@@ -27,20 +27,20 @@ describe("an error", () => {
       expect(describeThrown(Object.assign(new Error("no"), { response })).httpStatus).toBe(404);
   });
 
-  test("a code that is no errno is not taken for one", () => {
+  test("a code that is not an errno is not taken for one", () => {
     const odd = Object.assign(new Error("x"), { code: "ERR_ASSERTION lower", status: "active" });
     expect(describeThrown(odd)).not.toHaveProperty("errno");
     expect(describeThrown(odd)).not.toHaveProperty("httpStatus");
   });
 
-  test("causes in a circle come to an end", () => {
+  test("cyclic causes end", () => {
     const a = new Error("a");
     const b = new Error("b", { cause: a });
     a.cause = b;
     expect(describeThrown(a).context).toEqual(["b"]);
   });
 
-  test("a chain of causes without end is cut", () => {
+  test("an endless chain of causes is cut", () => {
     const endless = (depth: number): object => ({
       message: `m${depth}`,
       get cause() {
@@ -50,7 +50,7 @@ describe("an error", () => {
     expect(describeThrown(endless(0)).context?.length).toBe(10);
   });
 
-  test("a message that throws when it is read is done without", () => {
+  test("a message that throws when it is read is ignored", () => {
     const hostile = new Error("x");
     Object.defineProperty(hostile, "message", {
       get: () => {
@@ -61,7 +61,7 @@ describe("an error", () => {
   });
 });
 
-describe("what is no error", () => {
+describe("a value that is not an error", () => {
   test.each([
     [null, "threw null"],
     [undefined, "threw undefined"],
@@ -78,7 +78,7 @@ describe("what is no error", () => {
     expect(describeThrown(value).message).toBe(message);
   });
 
-  test("a circle, a proxy that throws and a value that hides itself can be described", () => {
+  test("a cycle, a proxy that throws and a value that hides itself can be described", () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
     const trap = () => {

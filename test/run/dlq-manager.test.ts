@@ -46,7 +46,7 @@ describe("DlqManager", () => {
     expect(await engine.check()).toEqual([]);
   });
 
-  it("a second failure is a longer history of the same letter, never another one in its place", async () => {
+  it("a second failure extends the history of the same letter", async () => {
     const manager = await open();
     await manager.addFailedItem(item("a"), { errorMessage: "first" });
     await manager.addFailedItem(item("a"), { errorMessage: "second", errorType: { name: "Timeout" } });
@@ -65,7 +65,7 @@ describe("DlqManager", () => {
     expect(letter?.errorPattern).toMatch(/^Timeout::/);
   });
 
-  it("failures that are reported at once are all kept", async () => {
+  it("failures that are reported at the same time are all kept", async () => {
     const managers = await Promise.all([open(), open(), open()]);
     const said = ["one", "two", "three"];
     await Promise.all(
@@ -76,7 +76,7 @@ describe("DlqManager", () => {
     expect(await engine.check()).toEqual([]);
   });
 
-  it("the failure of an item that is at work is refused, not dropped", async () => {
+  it("the failure of a leased item is refused, not dropped", async () => {
     const manager = await open();
     await engine.add("orders", [{ itemId: "busy", data: 1 }]);
     await expect(manager.addFailedItem(item("busy"), refused)).rejects.toMatchObject({
@@ -84,7 +84,7 @@ describe("DlqManager", () => {
     });
   });
 
-  it("lists what matches, by the store's words and by CEL, and in an order", async () => {
+  it("lists matches, by filter and by CEL, in an order", async () => {
     const manager = await open();
     for (const id of ["a", "b", "c"]) await manager.addFailedItem(item(id), refused);
     await manager.addFailedItem(item("d"), { errorMessage: "too late", errorType: { name: "Timeout" } });
@@ -96,14 +96,14 @@ describe("DlqManager", () => {
     await expect(ids({ where: "item.order ==" })).rejects.toMatchObject({ code: "filter_invalid" });
   });
 
-  it("finds one by its whole id, and nothing by a part of it", async () => {
+  it("finds a letter by its complete id only", async () => {
     const manager = await open();
     await manager.addFailedItem(item("order-12"), refused);
     expect((await manager.getItem("order-12"))?.itemId).toBe("order-12");
     expect(await manager.getItem("order-1")).toBeNull();
   });
 
-  it("works letters again with the program's own function; what fails again stays", async () => {
+  it("retries letters with the program's own function; those that fail again stay", async () => {
     const seen: string[] = [];
     const manager = await open({
       handler: async ({ itemId }) => {
@@ -131,7 +131,7 @@ describe("DlqManager", () => {
     expect(await engine.check()).toEqual([]);
   });
 
-  it("maxRetries says how often each is tried", async () => {
+  it("maxRetries is the number of retries of each letter", async () => {
     let tries = 0;
     const manager = await open({
       policy: { ...DEFAULT_POLICY, backoff: parseBackoff("none"), maxAttempts: 5 },
@@ -145,7 +145,7 @@ describe("DlqManager", () => {
     expect(tries).toBe(2);
   });
 
-  it("delayMs is waited for before the first of them", async () => {
+  it("delayMs is the wait before the first letter", async () => {
     const clock = new TestClock();
     engine = await openStore("memory:", { clock });
     const seen: number[] = [];
@@ -170,7 +170,7 @@ describe("DlqManager", () => {
     expect((seen[0] ?? 0) - began).toBeGreaterThanOrEqual(60_000);
   });
 
-  it("slots says how many are at work at a time, and author who did it", async () => {
+  it("slots is the number of concurrent items, and author is recorded", async () => {
     let [atWork, most] = [0, 0];
     const manager = await open({
       slots: 2,
@@ -189,7 +189,7 @@ describe("DlqManager", () => {
     expect(most).toBe(2);
   });
 
-  it("what needs a person is worked again with force only", async () => {
+  it("letters that need manual review are retried with force only", async () => {
     const manager = await open({ handler: async () => ({ kind: "succeeded" }) });
     await manager.addFailedItem(item("a"), {
       errorMessage: "no such customer",
@@ -199,7 +199,7 @@ describe("DlqManager", () => {
     expect(await manager.reprocessItems({ force: true })).toMatchObject({ refused: 0, succeeded: 1 });
   });
 
-  it("an id that is no dead letter is an error, and nothing is run", async () => {
+  it("an id that is not a dead letter is an error, and nothing is run", async () => {
     const manager = await open({ handler: async () => ({ kind: "succeeded" }) });
     await manager.addFailedItem(item("a"), refused);
     await expect(manager.reprocessItems({ itemIds: ["a", "z"] })).rejects.toMatchObject({
@@ -208,13 +208,13 @@ describe("DlqManager", () => {
     expect(await manager.listItems()).toHaveLength(1);
   });
 
-  it("without a handler, letters that have no work of their own are refused with what to do", async () => {
+  it("without a handler, letters without their own work are refused with a hint", async () => {
     const manager = await open();
     await manager.addFailedItem(item("a"), refused);
     await expect(manager.reprocessItems()).rejects.toMatchObject({ code: "usage" });
   });
 
-  it("purges what is older than a date, archives it first, and says how many", async () => {
+  it("purges letters older than a date, archives them first, and returns their number", async () => {
     const manager = await open();
     await manager.addFailedItem(item("a"), refused);
     expect(await manager.purgeOldItems(new Date(Date.now() - DAY_MS))).toBe(0);
@@ -223,7 +223,7 @@ describe("DlqManager", () => {
     expect(readdirSync(join(home, "dlq", "archive", "orders"))).toHaveLength(1);
   });
 
-  it("exports what waits, in the format of the file's name", async () => {
+  it("exports waiting letters, in the format of the file's name", async () => {
     const manager = await open();
     for (const id of ["a", "b"]) await manager.addFailedItem(item(id), refused);
     const path = temporary.file("letters.jsonl");
@@ -235,7 +235,7 @@ describe("DlqManager", () => {
     expect(existsSync(join(folder, "orders", "items", "a.json"))).toBe(true);
   });
 
-  it("says why letters died", async () => {
+  it("analyzes why letters died", async () => {
     const manager = await open();
     for (const id of ["a", "b"]) await manager.addFailedItem(item(id), refused);
     await manager.addFailedItem(item("c"), { errorMessage: "too late", errorType: { name: "Timeout" } });

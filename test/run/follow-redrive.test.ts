@@ -53,8 +53,8 @@ async function retry({ engine }: QueueBench, plan: RedrivePlan = {}, stop = new 
   return { operation, notices };
 }
 
-describe("with a worker at the queue", () => {
-  it("all letters are done by it, and the operation has ended", async () => {
+describe("with a running worker", () => {
+  it("all letters are processed by it, and the operation has ended", async () => {
     const bench = await lettersIn(5);
     startWorker(bench, () => undefined);
     await until("the worker is there", async () => (await bench.engine.listHolders()).length > 0);
@@ -75,7 +75,7 @@ describe("with a worker at the queue", () => {
     expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 2, dead: 1, letters: 1 });
   });
 
-  it("a canary is decided by what the worker's attempts become: the rest stays when the failure returns", async () => {
+  it("a canary follows the worker's outcomes: the rest stays if the failure returns", async () => {
     const bench = await lettersIn(20);
     startWorker(bench, () => "the other side is down");
     await until("the worker is there", async () => (await bench.engine.listHolders()).length > 0);
@@ -84,7 +84,7 @@ describe("with a worker at the queue", () => {
     expect(operation.progress).toHaveProperty("stopped_by");
   });
 
-  it("a canary goes on to all when it goes well", async () => {
+  it("a canary continues to all if it succeeds", async () => {
     const bench = await lettersIn(20);
     startWorker(bench, () => undefined);
     await until("the worker is there", async () => (await bench.engine.listHolders()).length > 0);
@@ -93,7 +93,7 @@ describe("with a worker at the queue", () => {
     expect(notices.join("\n")).toMatch(/stage 4/);
   });
 
-  it("one that is told to stop leaves the rest, and another goes on with it", async () => {
+  it("a redrive that is stopped leaves the rest, and another process continues it", async () => {
     const bench = await lettersIn(4);
     startWorker(bench, () => undefined);
     await until("the worker is there", async () => (await bench.engine.listHolders()).length > 0);
@@ -109,8 +109,8 @@ describe("with a worker at the queue", () => {
   });
 });
 
-describe("with a worker at a queue that is paused", () => {
-  it("the person is told why nothing happens, and it goes on with the queue", async () => {
+describe("with a worker of a paused queue", () => {
+  it("the reason for the wait is reported, and the redrive continues with the queue", async () => {
     const bench = await lettersIn(1);
     startWorker(bench, () => undefined);
     await until("the worker is there", async () => (await bench.engine.listHolders()).length > 0);
@@ -128,7 +128,7 @@ describe("with a worker at a queue that is paused", () => {
 });
 
 describe("without a worker", () => {
-  it("the letters are in line, a person is told how to start one, and nobody waits", async () => {
+  it("the letters are ready, the command that starts a worker is reported, and nobody waits", async () => {
     const bench = await lettersIn(3);
     const { operation, notices } = await retry(bench);
     expect(operation).toMatchObject({ status: "open", selected: 3, done: 3, succeeded: 0 });
@@ -136,7 +136,7 @@ describe("without a worker", () => {
     expect(notices.join("\n")).toContain(`redrive worker --queue ${QUEUE} -- COMMAND`);
   });
 
-  it("a canary sends nothing, for nobody would say how it went", async () => {
+  it("a canary sends nothing, because no outcome would be reported", async () => {
     const bench = await lettersIn(3);
     const { operation, notices } = await retry(bench, { canary: true });
     expect(operation).toMatchObject({ status: "open", done: 0 });
@@ -144,7 +144,7 @@ describe("without a worker", () => {
     expect(notices.join("\n")).toContain(`redrive ops resume ${operation.id}`);
   });
 
-  it("a worker that comes later does what was sent, and closes the books", async () => {
+  it("a later worker processes what was sent, and the operation ends", async () => {
     const bench = await lettersIn(2);
     const job = await requireJob(bench.engine, QUEUE);
     const sent = await detachLetters(bench.engine, {

@@ -60,19 +60,19 @@ test("a yes merges", async () => {
   expect(existsSync(join(top, "made.txt"))).toBe(true);
 });
 
-test("a no leaves the branch, and the command that merges it is told", async () => {
+test("a no leaves the branch, and reports the command that merges it", async () => {
   const { finish } = await run("echo x > made.txt", async () => false);
   expect(finish?.note).toContain(`To merge it: git switch main && git merge --no-ff ${finish?.branch}`);
   expect(existsSync(join(top, "made.txt"))).toBe(false);
   expect(git("show", `${finish?.branch}:made.txt`)).toBe("x");
 });
 
-test("where nobody can answer, it is left", async () => {
+test("without a terminal, the branch is left", async () => {
   const { finish } = await run("echo x > made.txt");
   expect(finish?.branch).toMatch(/^redrive\/asking-/);
 });
 
-test("nobody is asked when there is nothing to merge", async () => {
+test("nobody is asked if there is nothing to merge", async () => {
   const { finish } = await run("true", () => Promise.reject(new Error("asked")));
   expect(finish).toEqual({});
 });

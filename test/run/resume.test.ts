@@ -24,7 +24,7 @@ afterEach(async () => {
   home.remove();
 });
 
-it("resume closes the redrive that it began, once its letters have come to an end", async () => {
+it("resume closes the redrive that it began, once its letters have ended", async () => {
   const job = await jobOf(["test", "${item}", "=", "good"], ["good", "bad"]);
   await resume(job);
   expect((await resume(job)).summary).toMatchObject({ succeeded: 1, dead: 1, attempts: 3 });
@@ -33,7 +33,7 @@ it("resume closes the redrive that it began, once its letters have come to an en
   expect(second).toMatchObject({ selected: 1, done: 1, failed: 1, endedAt: expect.any(Number) });
 });
 
-it("resume sends on what an interrupted redrive had only begun, and closes its books", async () => {
+it("resume sends what an interrupted redrive had only begun, and closes it", async () => {
   const job = await jobOf(["test", "-e", "mended"], ["a", "b"]);
   await resume(job);
   await engine.beginOperation({ ...REDRIVE, id: "op-left", queue: job.id });
@@ -47,13 +47,13 @@ it("resume sends on what an interrupted redrive had only begun, and closes its b
   });
 });
 
-it("resume without letters leaves them where they are", async () => {
+it("resume without letters leaves them", async () => {
   const job = await jobOf(["false"], ["a"]);
   await resume(job);
   expect((await resume(job, { withLetters: false })).summary).toMatchObject({ dead: 1, attempts: 1 });
 });
 
-it("a job runs on while another runner is at it, and is over when the last one has left", async () => {
+it("a job is running while another runner works on it, and ends when the last one unregisters", async () => {
   const job = await jobOf(["true"], ["a"]);
   const other = { id: "other", queue: job.id, host: "elsewhere", pid: 1, processStart: "", ttlMs: 60_000 };
   await engine.registerHolder(other);
@@ -63,7 +63,7 @@ it("a job runs on while another runner is at it, and is over when the last one h
   expect((await resume(job)).summary).toMatchObject({ status: "completed" });
 });
 
-it("resume without a name takes the latest job that did not come to its end", async () => {
+it("resume without a name takes the latest unfinished job", async () => {
   const left = await jobOf(["true"], ["a"], "left");
   await resume(await jobOf(["true"], ["b"], "ended"));
   const { summary } = await resumeJob(deps(), { withLetters: true });
@@ -71,7 +71,7 @@ it("resume without a name takes the latest job that did not come to its end", as
   await expect(resumeJob(deps(), { withLetters: true })).rejects.toMatchObject({ code: "job_not_found" });
 });
 
-it("a retry that is told to stop leaves its letters, and says what is still to do", async () => {
+it("a stopped retry leaves its letters, and reports what remains", async () => {
   const job = await jobOf(["false"], ["a", "b"]);
   await resume(job);
   const operation = await retryLetters(

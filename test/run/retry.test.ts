@@ -28,7 +28,7 @@ afterEach(async () => {
   home.remove();
 });
 
-it("--max-retries says how often each is tried, whatever the policy says; 0 is one try", async () => {
+it("--max-retries is the number of retries, whatever the policy; 0 is one attempt", async () => {
   const job = await deadJob(["a"]);
   const before = await attempts(job);
   await retry(job, { plan: { maxRetries: 2 } });
@@ -37,7 +37,7 @@ it("--max-retries says how often each is tried, whatever the policy says; 0 is o
   expect((await attempts(job)) - before).toBe(4);
 });
 
-it("a letter that has come back too often is poison, is refused, and goes with force", async () => {
+it("a letter that failed again too often is poison, is refused, and is retried with force", async () => {
   const job = await deadJob(["a"]);
   const poison = { ...deps(), poisonAfter: 1 };
   expect(await retryLetters(poison, optionsOf(job))).toMatchObject({ failed: 1, refused: 0 });
@@ -48,7 +48,7 @@ it("a letter that has come back too often is poison, is refused, and goes with f
   expect(await retry(job, { force: true })).toMatchObject({ succeeded: 1, refused: 0 });
 });
 
-it("paused by somebody else, it begins nothing more and says so; opened again, it ends well", async () => {
+it("paused by another process, it starts nothing more and reports that; opened again, it ends well", async () => {
   const job = await deadJob(["a", "b", "c"]);
   const notices: string[] = [];
   const begun = detached(job);
@@ -62,7 +62,7 @@ it("paused by somebody else, it begins nothing more and says so; opened again, i
   expect(await running).toMatchObject({ status: "ended", succeeded: 3 });
 });
 
-it("cancelled by somebody else, it ends, and what was not begun is a letter as before", async () => {
+it("cancelled by another process, it ends, and letters that were not started are unchanged", async () => {
   const job = await deadJob(["a", "b", "c"]);
   const operation = await pauseOperation(engine, await detached(job));
   mend();
@@ -72,7 +72,7 @@ it("cancelled by somebody else, it ends, and what was not begun is a letter as b
   expect(await engine.count(job.id)).toMatchObject({ dead: 3, ready: 0 });
 });
 
-it("stopped by the job's policy, it says why and what is left", async () => {
+it("stopped by the job's policy, it reports why and what remains", async () => {
   const job = await deadJob(["a", "b", "c"], { continueOnFailure: false });
   const notices: string[] = [];
   const onNotice = (notice: string) => notices.push(notice);
@@ -82,7 +82,7 @@ it("stopped by the job's policy, it says why and what is left", async () => {
   expect(await engine.findJob(job.id)).toMatchObject({ status: "completed" });
 });
 
-it("detached, the letters are ready for the job's own runner, which closes the books", async () => {
+it("detached, the letters are ready for the job's own runner, which ends the operation", async () => {
   const job = await deadJob(["a", "b"]);
   const operation = await detached(job);
   expect(operation).toMatchObject({ status: "open", done: 2, succeeded: 0 });
@@ -102,7 +102,7 @@ it("resume leaves a paused redrive paused", async () => {
   expect(await engine.count(job.id)).toMatchObject({ dead: 2 });
 });
 
-it("letters from elsewhere have no work of their own: nothing is begun", async () => {
+it("imported letters have no work of their own: nothing is started", async () => {
   const job = await engine.createJob({ id: "old", name: "old", kind: "imported", spec: {} });
   const refusal = { code: "usage", message: expect.stringContaining("were imported") };
   await expect(retry(job)).rejects.toMatchObject(refusal);
@@ -111,7 +111,7 @@ it("letters from elsewhere have no work of their own: nothing is begun", async (
   expect(await engine.findJob("old")).toMatchObject({ status: "running" });
 });
 
-it("those that go along are told of every settlement and stopped at the end, also after an error", async () => {
+it("services are notified of every settlement and stopped at the end, even after an error", async () => {
   const job = await deadJob(["a", "b"]);
   const heard: string[] = [];
   const service: StartService = (opened) => ({
@@ -129,7 +129,7 @@ it("those that go along are told of every settlement and stopped at the end, als
   expect(heard.slice(3)).toEqual(["stopped"]);
 });
 
-it("a fault of those that go along never fails the run: it becomes a notice", async () => {
+it("a failing service never fails the run: it causes a notice", async () => {
   const job = await deadJob(["a"]);
   mend();
   const faulty = (where: string): StartService => {

@@ -12,11 +12,11 @@ const permanent: Outcome = {
   failure: failureOf({ ref: 1, attempt: 1 }, { errorClass: "permanent" }),
 };
 
-it("without a breaker everything that is wanted is admitted", () => {
+it("without a breaker everything is admitted", () => {
   expect(gateOf().admit(3, 0)).toEqual({ count: 3, ticket: 0, retryAt: null });
 });
 
-it("a parked queue admits nothing until the longest of the waits is over", () => {
+it("a parked queue admits nothing until the longest wait is over", () => {
   const gate = gateOf();
   gate.recordVerdict({ kind: "park", delayMs: 500 }, 0);
   gate.recordVerdict({ kind: "park", delayMs: 300 }, 100);
@@ -24,7 +24,7 @@ it("a parked queue admits nothing until the longest of the waits is over", () =>
   expect(gate.admit(2, 500).count).toBe(2);
 });
 
-it("an open breaker says when to ask again, and how long nobody is let through", () => {
+it("an open breaker returns when to ask again, and how long nobody is admitted", () => {
   const gate = openGate();
   expect(gate.admit(4, 10)).toMatchObject({ count: 0, retryAt: 1000 });
   expect(gate.shared.waitMs(400)).toBe(600);
@@ -32,7 +32,7 @@ it("an open breaker says when to ask again, and how long nobody is let through",
   expect(gate.shared.waitMs(1000)).toBe(0);
 });
 
-it("while its probes are out, a half-open gate waits for them, and for no longer than the timeout", () => {
+it("while its probes run, a half-open gate waits for them, but no longer than the timeout", () => {
   const gate = openGate();
   const { ticket } = gate.admit(4, 1000);
   expect(gate.admit(4, 1001)).toMatchObject({ count: 0, retryAt: 2000 });
@@ -53,7 +53,7 @@ it.each<[string, Outcome | null]>([
   expect(gate.admit(3, 1200).count).toBe(1);
 });
 
-it("an attempt from before the breaker opened does not pass for a probe", () => {
+it("an attempt from before the breaker opened is not a probe", () => {
   const gate = gateOf({ breaker });
   const { ticket: early } = gate.admit(3, 0);
   gate.recordOutcome(early, failed, 0);
@@ -63,7 +63,7 @@ it("an attempt from before the breaker opened does not pass for a probe", () => 
   expect(gate.admit(1, 1002).count).toBe(0);
 });
 
-it("retries, parks and releases are no ends and count for no threshold", () => {
+it("retries, parks and releases are no final outcomes and count for no threshold", () => {
   const gate = gateOf({ maxFailures: 1, failureThreshold: 0.01 });
   for (const kind of ["retry", "park"] as const) gate.recordVerdict({ kind, delayMs: 0 }, 0);
   gate.recordVerdict({ kind: "release" }, 0);
@@ -73,7 +73,7 @@ it("retries, parks and releases are no ends and count for no threshold", () => {
   expect(gate.stopReason).toBe("1 item died, and max_failures is 1");
 });
 
-it("the first reason to stop is the one that is told", () => {
+it("the first reason to stop is reported", () => {
   const gate = gateOf({ maxFailures: 1 });
   gate.recordVerdict({ kind: "stop", reason: "out of retries (1 of 1 attempts used)" }, 0);
   gate.recordVerdict({ kind: "bury", reason: "spent" }, 0);
@@ -102,7 +102,7 @@ it("attempts that could not be made pause the queue longer and longer, and stop 
   );
 });
 
-it("a worker that is to go on for ever is paused by faults, and never ended", () => {
+it("a worker without an end is paused by runner failures, and never ended", () => {
   const gate = new DispatchGate(policyOf(), { queue: "q", author: "w", ignoresFaults: true });
   let now = 0;
   for (let n = 0; n < 50; n += 1) {
@@ -113,7 +113,7 @@ it("a worker that is to go on for ever is paused by faults, and never ended", ()
   expect(now).toBeGreaterThan(50_000);
 });
 
-it("one fault that takes many attempts with it is one fault", () => {
+it("one failure that affects many attempts counts once", () => {
   const gate = gateOf();
   for (let n = 0; n < 50; n += 1) gate.recordOutcome(0, fault, 0);
   expect(gate.stopReason).toBeNull();

@@ -36,14 +36,14 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 4, attempts: 5 });
   });
 
-  it("invariant 5: an outage spends attempts like any failure, and ends in letters", async () => {
+  it("invariant 5: an outage counts attempts like any failure, and ends in letters", async () => {
     await make("a", "b");
     await kit.end(kit.run(async (item) => fail("outage")(item), { policy: policyOf({ maxAttempts: 2 }) }));
     expect(await kit.item("a")).toMatchObject({ state: "dead", attempts: 2 });
     expect(await kit.counts()).toMatchObject({ dead: 2, attempts: 4 });
   });
 
-  it("invariant 5, pitfall 43: with on_outage: wait an outage spends no attempt, however often it is met", async () => {
+  it("invariant 5, pitfall 43: with on_outage: wait an outage counts no attempt, however often it occurs", async () => {
     await make("a");
     let calls = 0;
     const handler = async (item: LeasedItem): Promise<Outcome> =>
@@ -52,7 +52,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(await kit.item("a")).toMatchObject({ state: "done", attempts: 7, attemptsCounted: 0 });
   });
 
-  it("an outage that outlasts the limit spends attempts again", async () => {
+  it("an outage beyond the limit counts attempts again", async () => {
     await make("a", "b");
     const zero = kit.clock.now();
     const policy = policyOf({ maxAttempts: 2, onOutage: "wait", outageMsMax: 120_000 });
@@ -64,7 +64,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(kit.clock.now() - zero).toBeLessThan(240_000);
   });
 
-  it("an item that alone meets an outage again and again comes to its end, though others succeed", async () => {
+  it("an item that alone meets an outage repeatedly comes to its end, though others succeed", async () => {
     await make("bad", ...Array.from({ length: 300 }, (_none, index) => `item-${index}`));
     const handler = async (item: LeasedItem): Promise<Outcome> =>
       item.itemId === "bad" ? fail("outage")(item) : { kind: "succeeded" };
@@ -101,7 +101,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 12, attempts: 15 });
   });
 
-  it("a probe that fails opens the breaker again", async () => {
+  it("a failed probe opens the breaker again", async () => {
     await make("a", "b", "c", "d", "e");
     const at: number[] = [];
     const zero = kit.clock.now();
@@ -118,7 +118,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(told.map(({ type }) => type)).toEqual(["breaker_opened", "breaker_closed"]);
   });
 
-  it("invariant 5, pitfall 43: however long the outage, no probe spends an attempt and nothing is buried", async () => {
+  it("invariant 5, pitfall 43: however long the outage, no probe counts an attempt and nothing is buried", async () => {
     await make("a", "b", "c", "d", "e");
     let calls = 0;
     const handler = async (item: LeasedItem): Promise<Outcome> =>
@@ -128,7 +128,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 5, attempts: 20 });
   });
 
-  it("a probe that is given back without a result leaves its place to the next one", async () => {
+  it("a probe that is released without a result leaves its place to the next one", async () => {
     await make("a", "b", "c");
     let calls = 0;
     const handler = async (item: LeasedItem): Promise<Outcome> => {
@@ -149,7 +149,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ dead: 5, letters: 5, attempts: 5 });
   });
 
-  it("the breaker opens while items are running: their retries wait until it lets them through", async () => {
+  it("the breaker opens while items are running: their retries wait until it admits them", async () => {
     await make("a", "b", "c");
     const at = new Map<string, number>();
     const zero = kit.clock.now();
@@ -162,7 +162,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 3, attempts: 6 });
   });
 
-  it("back-pressure: nothing more is leased while whoever takes the results is behind", async () => {
+  it("back-pressure: nothing more is leased while the consumer of the results is behind", async () => {
     await make("a", "b", "c");
     let release: () => void = () => undefined;
     const behind = new Promise<void>((resolve) => {

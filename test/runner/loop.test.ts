@@ -16,7 +16,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
   };
   afterEach(() => kit.close());
 
-  it("works every item once and says that it has finished", async () => {
+  it("runs every item once and reports that it has finished", async () => {
     await make("a", "b", "c");
     const notebook = new Notebook();
     expect(await kit.end(kit.run(succeed, { slots: 1, observer: notebook }))).toEqual({ end: "finished" });
@@ -102,7 +102,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 5, attempts: 5 });
   });
 
-  it("each slot has one attempt at a time, and the attempt knows which", async () => {
+  it("each slot has one attempt at a time, and the attempt knows its slot", async () => {
     await make("a", "b", "c", "d", "e", "f");
     const busy = new Set<number>();
     const seen = new Set<number>();
@@ -128,7 +128,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     expect(kit.steps.map(({ settle }) => settle.length).filter((size) => size > 0)).toEqual([4]);
   });
 
-  it("invariant 2: nobody is told of an end before the store has it", async () => {
+  it("invariant 2: an end is reported only after the store has it", async () => {
     await make("a");
     const states: Promise<string>[] = [];
     const observer = { settled: () => void states.push(kit.item("a").then(({ state }) => state)) };
@@ -166,7 +166,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     );
   });
 
-  it.each([1, 2, 4])("with %i attempts allowed, just as many are made", async (maxAttempts) => {
+  it.each([1, 2, 4])("with %i attempts allowed, that many are made", async (maxAttempts) => {
     await make("a");
     await kit.end(kit.run(fail(), { policy: policyOf({ maxAttempts }) }));
     expect(await kit.outcomes("a")).toEqual(new Array(maxAttempts).fill("failed"));
@@ -175,7 +175,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     );
   });
 
-  it("a retry waits for its due time and holds no slot meanwhile", async () => {
+  it("a retry waits for its due time and occupies no slot meanwhile", async () => {
     await make("a", "b", "c");
     const starts: [string, number][] = [];
     const zero = kit.clock.now();
@@ -189,7 +189,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     expect((retryAt ?? 0) - (firstAt ?? 0)).toBeGreaterThanOrEqual(1000);
   });
 
-  it("a clock that is put back does not keep the runner from looking", async () => {
+  it("a clock that is set back does not keep the runner from polling", async () => {
     await make("a");
     const hands = new Hands();
     let putBackMs = 0;
@@ -224,7 +224,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     expect(started).toHaveLength(40);
   });
 
-  it("waits for what another runner holds, and takes items that others add meanwhile", async () => {
+  it("waits for what another runner holds, and runs items that others add meanwhile", async () => {
     await make("a");
     const other = new Hands();
     const mine: string[] = [];

@@ -48,7 +48,7 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     ]);
   });
 
-  it("a worker that is started while the breaker is open waits as the others do", async () => {
+  it("a worker that is started while the breaker is open waits like the others", async () => {
     await make(...ids(10));
     const policy = policyOf({ maxAttempts: 3, breaker: BREAKER });
     const first = kit.run(fail("transient"), { slots: 4, policy });
@@ -71,7 +71,7 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     expect(await kit.counts()).toMatchObject({ done: 10 });
   });
 
-  it("pitfall 58: the quota error that one of them meets parks the queue for all, and untouched items stay untouched", async () => {
+  it("pitfall 58: the quota error of one of them parks the queue for all, and untouched items stay untouched", async () => {
     await make(...ids(30));
     const zero = kit.clock.now();
     const times: number[] = [];
@@ -92,7 +92,7 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 30, attempts: 31 });
   });
 
-  it("pitfall 41: a probe whose worker was killed does not keep the breaker half open for ever", async () => {
+  it("pitfall 41: a probe whose worker was killed does not keep the breaker half open forever", async () => {
     await make(...ids(6));
     const policy = policyOf({ maxAttempts: 5, breaker: { ...BREAKER, halfOpenRequests: 1 } });
     const first = kit.run(fail("transient"), { slots: 4, policy });
@@ -115,7 +115,7 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     expect(await kit.counts()).toMatchObject({ done: 6 });
   });
 
-  it("probes that find nothing to do are no reason to spin, however the store notifies", async () => {
+  it("probes without work cause no busy loop, however the store notifies", async () => {
     await make(...ids(4));
     const backoff = { kind: "fixed", delayMs: 3_600_000, jitter: false } as const;
     const policy = policyOf({ maxAttempts: 3, backoff, breaker: { ...BREAKER, timeoutMs: 1000 } });
@@ -131,7 +131,7 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 4, attempts: 4 });
   });
 
-  it("while all is well the gate costs nothing: nothing is written, and every step leases what it asks for", async () => {
+  it("a closed gate costs nothing: nothing is written, and every step leases what it asks for", async () => {
     await make(...ids(40));
     const policy = policyOf({ breaker: BREAKER });
     await kit.end(kit.run(succeed, { slots: 4, policy }));
@@ -140,7 +140,7 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     expect(kit.steps.length).toBeLessThanOrEqual(12);
   });
 
-  it("pitfall 59: a worker that is killed gives its items back within seconds, and the others go on with them", async () => {
+  it("pitfall 59: the items of a killed worker return within seconds, and the others continue with them", async () => {
     await make("a", "b", "c");
     const holder = { ...describeSelf(QUEUE), id: "killed", host: "another-machine", ttlMs: 8000 };
     await kit.engine.registerHolder(holder);
@@ -154,7 +154,7 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     await kit.end(run);
   });
 
-  it("pitfall 42: an item that kills every worker that takes it is buried, and the rest of the queue is worked", async () => {
+  it("pitfall 42: an item that kills every worker is buried, and the rest of the queue is processed", async () => {
     await make("killer");
     const policy = policyOf({ maxAttempts: 10, lossesMax: 3 });
     for (let times = 1; times <= 3; times += 1) {

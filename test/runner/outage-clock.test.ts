@@ -14,7 +14,7 @@ function parkedClock(): OutageClock {
 }
 
 describe("an outage", () => {
-  it("has been waited for since its first failure, and begins with the first round", () => {
+  it("lasts since its first failure, and begins with the first round", () => {
     const clock = new OutageClock();
     expect(clock.soFar(5)).toEqual({ waitedMs: 0, round: 1 });
     clock.recordFailure(5);
@@ -30,23 +30,23 @@ describe("an outage", () => {
     expect(clock.soFar(20)).toEqual({ waitedMs: 0, round: 1 });
   });
 
-  it("is another one when nothing failed for an hour after the queue could be worked", () => {
+  it("is another one if nothing failed for an hour although the queue could run", () => {
     expect(parkedClock().soFar(10 + HOUR_MS).waitedMs).toBe(10 + HOUR_MS);
     expect(parkedClock().soFar(11 + HOUR_MS).waitedMs).toBe(0);
   });
 
-  it("starts anew at a known reset time", () => {
+  it("starts again at a known reset time", () => {
     const clock = parkedClock();
     clock.recordParking(10, 5 * HOUR_MS, true);
     expect(clock.soFar(5 * HOUR_MS + 7)).toEqual({ waitedMs: 7, round: 1 });
   });
 
-  it("counts from the first failure of the item itself, when that is longer ago", () => {
+  it("counts from the first failure of the item itself, if that is longer ago", () => {
     expect(parkedClock().soFar(20, -100).waitedMs).toBe(120);
   });
 });
 
-describe("since when an item fails because of an outage", () => {
+describe("the start of an item's failures by an outage", () => {
   const attempt = (
     number: number,
     endedAt: number,
@@ -61,13 +61,13 @@ describe("since when an item fails because of an outage", () => {
   });
   const running: Attempt = { number: 9, outcome: "running", holder: "h", startedAt: 90 };
 
-  it("is the end of the first of its last attempts that did", () => {
+  it("is the end of the first of its last attempts that failed so", () => {
     expect(failingSince([attempt(1, 10, "unknown"), attempt(2, 20), attempt(3, 30), running], 100)).toBe(20);
     expect(failingSince([attempt(1, 10, "unknown"), running], 100)).toBe(100);
     expect(failingSince([], 100)).toBe(100);
   });
 
-  it("does not reach over a gap of more than an hour", () => {
+  it("does not extend over a gap of more than an hour", () => {
     const now = 3 * HOUR_MS;
     expect(failingSince([attempt(1, 10), attempt(2, now - 5)], now)).toBe(now - 5);
   });

@@ -47,7 +47,7 @@ describe("reading ahead", () => {
     expect(new Set(commands.started).size).toBe(400);
   });
 
-  it("each waiting command has a mark of its own until it is settled", async () => {
+  it("each waiting command has its own mark until it is settled", async () => {
     await make(400);
     await kit.end(run());
     expect(commands.sharedMarks).toEqual([]);
@@ -66,7 +66,7 @@ describe("reading ahead", () => {
     expect(commands.mostRunning).toBeLessThanOrEqual(SLOTS);
   });
 
-  it("a command that waits behind long ones is released, and its item has lost nothing", async () => {
+  it("a command that waits behind long ones is released, and its item counts no attempt", async () => {
     await make(400);
     const ended = run();
     await kit.until(() => commands.waiting > 0 && commands.started.length > 100);
@@ -98,7 +98,7 @@ describe("reading ahead", () => {
     expect(await kit.counts()).toMatchObject({ done: startedBefore, ready: 400 - startedBefore });
   });
 
-  it("as many are leased ahead as end in 25 ms, and none after a pause", async () => {
+  it("as many are leased ahead as end in 50 ms, and none after a pause", async () => {
     await make(0);
     const clock = new TestClock();
     const settings = () => ({ policy: policyOf() });
@@ -109,12 +109,12 @@ describe("reading ahead", () => {
       clock.advance(8);
       readAhead.depth();
     }
-    expect(readAhead.depth()).toBe(24);
+    expect(readAhead.depth()).toBe(49);
     clock.advance(101);
     expect(readAhead.depth()).toBe(0);
   });
 
-  it("a policy that may stop or pause the queue is not read ahead", async () => {
+  it("there is none with a policy that may stop or pause the queue", async () => {
     await make(0);
     expect(allowsReadAhead(policyOf())).toBe(true);
     const changes = [

@@ -41,7 +41,7 @@ function workers(count: number, policy: BreakerPolicy | undefined = POLICY) {
   return { keeper, gates, sync };
 }
 
-it("while all is well nothing is written, and nobody is asked twice", () => {
+it("while it is closed nothing is written, and nobody is asked twice", () => {
   const { keeper, gates, sync } = workers(2);
   for (const gate of gates) {
     const { ticket } = gate.admit(5, 0);
@@ -52,7 +52,7 @@ it("while all is well nothing is written, and nobody is asked twice", () => {
   expect(keeper).toMatchObject({ gate: null, refused: 0 });
 });
 
-it("failures of several workers add up, also when they write at the same time, and the opening is told once", () => {
+it("failures of several workers add up, even if they write at the same time, and the opening is reported once", () => {
   const { keeper, gates, sync } = workers(3);
   const proposals = gates.map((gate) => {
     gate.report(gate.admit(1, 0).ticket, "failure", 0);
@@ -65,7 +65,7 @@ it("failures of several workers add up, also when they write at the same time, a
   expect(keeper.events).toEqual(["breaker_opened"]);
 });
 
-it("two that write the same at the same moment are told apart: neither failure is lost", () => {
+it("two equal writes at the same time are distinguished: neither failure is lost", () => {
   const { keeper, gates, sync } = workers(2);
   const [one, other] = gates as [SharedBreaker, SharedBreaker];
   for (const gate of gates) gate.report(0, "failure", 0);
@@ -76,7 +76,7 @@ it("two that write the same at the same moment are told apart: neither failure i
   expect(keeper.gate?.body).toMatchObject({ breaker: { gate: { failures: 2 } } });
 });
 
-it("an answer that was lost on its way is known again by the next one", () => {
+it("a lost answer is recognised by the next write", () => {
   const { keeper, gates } = workers(1);
   const [gate] = gates as [SharedBreaker];
   gate.report(0, "failure", 0);
@@ -109,7 +109,7 @@ it("of two that find the breaker half open, one gets the only probe", () => {
   expect(other.admit(2, 1000)).toMatchObject({ count: 0, retryAt: 2000 });
 });
 
-it("pitfall 41: the probe of a worker that was killed is given to another one after the timeout", () => {
+it("pitfall 41: the probe of a killed worker is given to another one after the timeout", () => {
   const { gates, sync } = workers(2);
   const [one, other] = gates as [SharedBreaker, SharedBreaker];
   for (let n = 0; n < 3; n += 1) one.report(0, "failure", 0);
@@ -126,7 +126,7 @@ it("pitfall 41: the probe of a worker that was killed is given to another one af
   expect(other.breaker?.gate.kind).toBe("closed");
 });
 
-it("a restart goes on with what the store knows, under the policy of now", () => {
+it("after a restart it continues with the state in the store, under the current policy", () => {
   const { keeper, gates, sync } = workers(1);
   const [gate] = gates as [SharedBreaker];
   for (let n = 0; n < 3; n += 1) gate.report(0, "failure", 0);
@@ -138,7 +138,7 @@ it("a restart goes on with what the store knows, under the policy of now", () =>
   expect(next.admit(5, 1000).count).toBe(2);
 });
 
-it("what an exchange that failed had admitted is taken back, and what it told is told again", () => {
+it("what a failed step had admitted is taken back, and its reports are repeated", () => {
   const { keeper, gates, sync } = workers(1);
   const [gate] = gates as [SharedBreaker];
   for (let n = 0; n < 3; n += 1) gate.report(0, "failure", 0);
@@ -151,13 +151,13 @@ it("what an exchange that failed had admitted is taken back, and what it told is
   expect(keeper.events).toEqual(["breaker_opened"]);
 });
 
-it("a document that nobody can read is no reason to stop", () => {
+it("an unreadable document is no reason to stop", () => {
   const gate = new SharedBreaker({ queue: "q", author: "w", policy: POLICY });
   gate.load({ version: 7, body: { breaker: "torn", parkedUntil: "soon" } });
   expect(gate.admit(2, 0).count).toBe(2);
 });
 
-it("however they interleave, workers that all fail open the breaker, and no count is lost", () => {
+it("in any interleaving, workers that all fail open the breaker, and no count is lost", () => {
   const steps = fc.array(fc.nat(3), { minLength: 40, maxLength: 80 });
   fc.assert(
     fc.property(steps, (order) => {

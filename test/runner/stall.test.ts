@@ -85,7 +85,7 @@ describe.each(ENGINES)("a stalled runner on the %s engine", (_, open) => {
     expect(before).toEqual(["released", "running"]);
   });
 
-  it("a stall spends no attempt, and a runner that nobody missed goes on by itself", async () => {
+  it("a stall counts no attempt, and a runner that was not reaped continues by itself", async () => {
     kit = await RunKit.open(open, directory, "a", "b", "c");
     let isFirst = true;
     const run = kit.run(async () => {

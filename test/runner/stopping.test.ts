@@ -27,7 +27,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
-  it("a stop of the policy does not wait for a feed that has nothing to give", async () => {
+  it("a stop by the policy does not wait for an idle feed", async () => {
     await make("a");
     const told: string[] = [];
     const feed: Feed = async function* (_storeRetry, signal) {
@@ -47,7 +47,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 10, dead: 10, letters: 10, attempts: 10 });
   });
 
-  it("without continue_on_failure the first dead item stops the run; what runs comes to its own end", async () => {
+  it("without continue_on_failure the first dead item stops the run; running items end normally", async () => {
     await make(...ids(6));
     const hands = new Hands();
     const run = kit.run(hands.handler, { slots: 2, policy: policyOf({ continueOnFailure: false }) });
@@ -68,14 +68,14 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 2, dead: 1, letters: 1, attempts: 1 });
   });
 
-  it("on_item_failure skip leaves no letter and goes on", async () => {
+  it("on_item_failure skip leaves no letter and continues", async () => {
     await make(...ids(3));
     const end = await kit.end(kit.run(fail(), { slots: 1, policy: policyOf({ onItemFailure: "skip" }) }));
     expect(end).toEqual({ end: "finished" });
     expect(await kit.counts()).toEqual({ skipped: 3, attempts: 3 });
   });
 
-  it("invariant 5: a drain ends what runs and gives the attempts back unspent", async () => {
+  it("invariant 5: a drain ends what runs and counts no attempt for it", async () => {
     await make(...ids(5));
     const hands = new Hands();
     const notebook = new Notebook();
@@ -91,7 +91,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
-  it("a drain keeps what a handler still brings to its end", async () => {
+  it("a drain keeps the results of handlers that still finish", async () => {
     await make("a", "b");
     const handler = (item: LeasedItem, { signal }: { signal: AbortSignal }): Promise<Outcome> =>
       new Promise((resolve) => {
@@ -107,7 +107,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 1, dead: 1, letters: 1, attempts: 2 });
   });
 
-  it("a drained probe of a half-open breaker is given back, and the next run starts afresh", async () => {
+  it("a drained probe of a half-open breaker is released, and the next run starts with it again", async () => {
     await make(...ids(4));
     const breaker = { failureThreshold: 2, timeoutMs: 5000, successThreshold: 1, halfOpenRequests: 1 };
     const policy = policyOf({ maxAttempts: 3, breaker });
@@ -123,7 +123,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(await kit.end(kit.run(succeed, { policy }))).toEqual({ end: "finished" });
   });
 
-  it("a run that is stopped before it begins touches nothing", async () => {
+  it("a run that is stopped before it begins changes nothing", async () => {
     await make(...ids(3));
     const run = kit.run(succeed);
     run.stop();
@@ -149,7 +149,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 3, attempts: 3 });
   });
 
-  it("a feed that fails ends the run with its error, after what runs has ended and is settled", async () => {
+  it("a feed that fails ends the run with its error, after running items have ended and are settled", async () => {
     await make("a", "b", "c");
     const fault = new RedriveError("input_invalid", "line 3 is no JSON");
     let failNow: () => void = () => undefined;
@@ -173,7 +173,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
-  it("a feed is not asked for more once the run has to stop", async () => {
+  it("a feed is not read any more once the run has to stop", async () => {
     await make();
     let brought = 0;
     const feed: Feed = async function* () {

@@ -4,13 +4,13 @@ import { type ErrorCode, RedriveError } from "../../src/errors.ts";
 import { StoreRetry } from "../../src/runner/store-retry.ts";
 import { TestClock } from "../support/test-clock.ts";
 
-it("an action that works is done once, and nobody hears of trouble", async () => {
+it("an action that succeeds runs once, and nothing is reported", async () => {
   const trial = new Trial(10_000);
   expect(await trial.run([]).end).toBe("done");
   expect([trial.tries, trial.told]).toEqual([1, []]);
 });
 
-it("trouble is told once, and so is its end", async () => {
+it("an outage is reported once, and so is its end", async () => {
   const trial = new Trial(10_000);
   const { end } = trial.run(["store_busy", "store_full", "store_busy"]);
   await trial.pass(10_000);
@@ -18,7 +18,7 @@ it("trouble is told once, and so is its end", async () => {
   expect([trial.tries, trial.told]).toEqual([4, ["trouble store_busy", "recovered"]]);
 });
 
-it("after the time is over the error is the caller's", async () => {
+it("after the wait the caller gets the error", async () => {
   const trial = new Trial(3000);
   const { end } = trial.run(new Array<ErrorCode>(1000).fill("store_full"));
   await trial.pass(5000);
@@ -27,7 +27,7 @@ it("after the time is over the error is the caller's", async () => {
   expect(trial.tries).toBeGreaterThan(3);
 });
 
-it("a wait of nothing tries once", async () => {
+it("a wait of 0 tries once", async () => {
   const trial = new Trial(0);
   await expect(trial.run(["store_busy"]).end).rejects.toMatchObject({ code: "store_busy" });
   expect(trial.tries).toBe(1);
@@ -42,7 +42,7 @@ it.each<ErrorCode>(["store_corrupt", "store_readonly", "store_newer", "lease_los
   },
 );
 
-it("the pauses grow up to a second, so that a dead disk is not hammered", async () => {
+it("the pauses grow up to a second, so that a dead disk is not overloaded", async () => {
   const trial = new Trial(60_000);
   const { end } = trial.run(new Array<ErrorCode>(1000).fill("store_full"));
   await trial.pass(62_000);

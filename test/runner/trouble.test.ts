@@ -13,7 +13,7 @@ import { ENGINES, Hands, Notebook, policyOf, RunKit, succeed } from "./run-kit.t
 const directory = new TemporaryDirectory();
 afterAll(() => directory.remove());
 
-describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
+describe.each(ENGINES)("store failures on the %s engine", (_, open) => {
   let kit: RunKit;
   const make = async (...itemIds: string[]) => {
     kit = await RunKit.open(open, directory, ...itemIds);
@@ -49,7 +49,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     },
   );
 
-  it("attempts that end while the store is full are all settled when it is not", async () => {
+  it("attempts that end while the store is full are all settled afterwards", async () => {
     await make("a", "b", "c", "d");
     const store = new TroubledStore(kit.engine);
     const hands = new Hands();
@@ -65,7 +65,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 4, attempts: 4 });
   });
 
-  it("a store that never recovers ends the run with its error, and what runs is ended", async () => {
+  it("a store that never recovers ends the run with its error, and running items are ended", async () => {
     await make("a", "b", "c");
     const store = new TroubledStore(kit.engine);
     const hands = new Hands();
@@ -83,7 +83,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 1, leased: 2, attempts: 2 });
   });
 
-  it("what a dead store could not be told comes back with the next runner", async () => {
+  it("what a dead store could not record returns with the next runner", async () => {
     await make("a");
     const store = new TroubledStore(kit.engine);
     const hands = new Hands();
@@ -116,7 +116,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 1 });
   });
 
-  it("pitfall 44: a decision that cannot be made gives its item back, goes into the error log, and the item is worked again", async () => {
+  it("pitfall 44: an item whose decision throws is released, is in the error log, and runs again", async () => {
     await make("a", "b");
     let calls = 0;
     const random = () => {
@@ -140,7 +140,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     ]);
   });
 
-  it("pitfall 44: an end that the store cannot take gives its item back, and holds up none of the others", async () => {
+  it("pitfall 44: an item whose settlement the store refuses is released, and delays none of the others", async () => {
     await make("a", "b", "c");
     const circle: Record<string, unknown> = {};
     circle.self = circle;
@@ -206,7 +206,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     expect(await kit.counts()).toMatchObject({ done: 1 });
   });
 
-  it("what an answer that got lost had leased is worked, also when the gate was written in between", async () => {
+  it("leases of a lost answer are run, even if the gate was written in between", async () => {
     await make("a", "b");
     let isFirst = true;
     const engine: Engine = {
@@ -222,7 +222,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 2, attempts: 2 });
   });
 
-  it("a stop during the trouble still gives everything back when the store is there again", async () => {
+  it("a stop during the failure still releases everything when the store is back", async () => {
     await make("a", "b");
     const store = new TroubledStore(kit.engine);
     const hands = new Hands();
@@ -237,7 +237,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 2, attempts: 2 });
   });
 
-  it("intake waits through the trouble too", async () => {
+  it("intake waits through the failure too", async () => {
     await make();
     const store = new TroubledStore(kit.engine);
     const feed: Feed = async function* (storeRetry) {
@@ -261,7 +261,7 @@ describe.each(ENGINES)("lost leases on the %s engine", (_, open) => {
   };
   afterEach(() => kit.close());
 
-  it("a runner that slept through its heartbeats ends what ran and goes on as a new holder", async () => {
+  it("a runner that slept through its heartbeats ends what ran and continues as a new holder", async () => {
     await make("a", "b");
     const sleeper = new Hands();
     const run = kit.run(sleeper.handler, { slots: 2 });
@@ -293,7 +293,7 @@ describe.each(ENGINES)("lost leases on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 24, attempts: 48 });
   });
 
-  it("invariant 3: what such a runner still says is stale, kept as evidence, and told to nobody", async () => {
+  it("invariant 3: later results of such a runner are stale, kept as late results, and reported to nobody", async () => {
     await make("a");
     const notebook = new Notebook();
     const release: (() => void)[] = [];
@@ -336,7 +336,7 @@ describe.each(ENGINES)("lost leases on the %s engine", (_, open) => {
     });
   });
 
-  it("the loss is met once, though the heartbeat and the loop both notice it while the store is slow", async () => {
+  it("the loss is handled once, though the heartbeat and the loop both detect it while the store is slow", async () => {
     await make("a", "b", "c");
     const hands = new Hands();
     let enters = 0;

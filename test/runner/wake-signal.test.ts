@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { WakeSignal } from "../../src/runner/poll-schedule.ts";
 import { TestClock } from "../support/test-clock.ts";
 
-it("a waiting loop wakes when it is notified, and its timer is gone", async () => {
+it("a waiting loop wakes when it is notified, and its timer is cleared", async () => {
   const { wake, clock, wait } = setUp();
   const waiting = wait(1000);
   expect(clock.sleeping).toBe(1);
@@ -31,7 +31,7 @@ it("notifications of one turn wake once", async () => {
   expect(second.isOver).toBe(false);
 });
 
-it("without a notification it wakes when the time is over, and later ones are for the next wait", async () => {
+it("without a notification it wakes after the timeout, and later ones are for the next wait", async () => {
   const { wake, clock, wait } = setUp();
   const first = wait(1000);
   clock.advance(999);
@@ -43,7 +43,7 @@ it("without a notification it wakes when the time is over, and later ones are fo
   await wait(1000).done;
 });
 
-it("a wait of no time still gives others a turn", async () => {
+it("a wait of 0 still yields to others", async () => {
   const { clock, wait } = setUp();
   const waiting = wait(0);
   await setImmediate();

@@ -18,7 +18,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
   };
   afterEach(() => kit.close());
 
-  it("goes on when the queue is empty, and takes what is added at once, without waiting for its next look", async () => {
+  it("continues when the queue is empty, and runs what is added at once, without waiting for its next poll", async () => {
     await make("a");
     const hands = new Hands();
     const run = kit.run(hands.handler, { keepGoing: true });
@@ -37,7 +37,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
-  it("looks by itself where nothing notifies", async () => {
+  it("polls where nothing notifies", async () => {
     await make();
     const engine = { ...kit.engine, watch: async () => async () => undefined };
     const run = kit.run(succeed, { keepGoing: true, engine });
@@ -49,7 +49,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     await kit.end(run);
   });
 
-  it("an idle worker asks the store a few times a second, and no more", async () => {
+  it("an idle worker polls the store a few times a second, and no more", async () => {
     await make();
     const run = kit.run(succeed, { keepGoing: true });
     await kit.pass(1000);
@@ -60,7 +60,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     await kit.end(run);
   });
 
-  it("a notification that comes while the store is being asked is not lost", async () => {
+  it("a notification during a poll is not lost", async () => {
     await make();
     let isAdded = false;
     let notify: () => void = () => undefined;
@@ -87,7 +87,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     await kit.end(run);
   });
 
-  it("an item that is leased after its expiry is not worked: it is dead, and says why", async () => {
+  it("an item that is leased after its expiry is not run: it is dead, with the reason", async () => {
     await make();
     const expiresAt = kit.clock.now() + 1000;
     await kit.engine.add(QUEUE, [
@@ -109,7 +109,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     ]);
   });
 
-  it("two runners together begin no more than the queue's rate allows", async () => {
+  it("two runners together start no more than the queue's rate allows", async () => {
     await make(...ids(12));
     const starts: number[] = [];
     const zero = kit.clock.now();
@@ -127,7 +127,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     expect(starts.at(-1)).toBeLessThan(8000);
   });
 
-  it("a runner's own rate holds back itself alone", async () => {
+  it("a runner's own rate limits only itself", async () => {
     await make(...ids(8));
     const starts: [string, number][] = [];
     const zero = kit.clock.now();
@@ -144,7 +144,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 8, attempts: 8 });
   });
 
-  it("a paused queue is waited for without spinning, is told of once, and goes on when it is resumed", async () => {
+  it("a paused queue is waited for without a busy loop, is reported once, and continues when it is resumed", async () => {
     await make("a", "b");
     await kit.engine.changeJob(QUEUE, { pause: { author: "ann", reason: "month end" } });
     const told: boolean[] = [];
@@ -162,7 +162,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     await kit.end(run);
   });
 
-  it("a drain begins nothing more, and lets what runs come to its end", async () => {
+  it("a drain starts nothing more, and lets what runs finish", async () => {
     await make("a", "b", "c");
     const hands = new Hands();
     const drain = new AbortController();
@@ -177,7 +177,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 1, done: 2, attempts: 2 });
   });
 
-  it("an attempt that does not heed the stop is given back after a while, and what it says then is heard by nobody", async () => {
+  it("an attempt that ignores the stop is released after a while, and its later result is ignored", async () => {
     await make("a");
     const notebook = new Notebook();
     let end: (outcome: Outcome) => void = () => undefined;
@@ -198,7 +198,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     expect(notebook.lines).toEqual(["started a", "release a"]);
   });
 
-  it("notes are kept with author and time whatever the outcome, and counters go up with it", async () => {
+  it("notes are kept with author and time whatever the outcome, and counters increase with it", async () => {
     await make("good", "bad", "given-back");
     const handler = async (item: LeasedItem, { note }: AttemptContext): Promise<Outcome> => {
       note(`  looked at ${item.itemId} `);
@@ -225,7 +225,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     ]);
   });
 
-  it("a fault that is not the item's is in the error log as the runner's, and the item is worked again", async () => {
+  it("a failure that is not the item's is in the error log as the runner's, and the item runs again", async () => {
     await make("a");
     const handler = async (item: LeasedItem): Promise<Outcome> =>
       item.attempt === 1 ? { kind: "released", why: "the disk is full" } : { kind: "succeeded" };
@@ -235,7 +235,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     expect(await kit.item("a")).toMatchObject({ state: "done", attemptsCounted: 0 });
   });
 
-  it("an attempt that the runner itself ended is no fault", async () => {
+  it("an attempt that the runner itself ended is no failure", async () => {
     await make("a");
     const hands = new Hands();
     const run = kit.run(hands.handler);
@@ -259,7 +259,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     await kit.end(run);
   });
 
-  it("what is settled frees the ordering key of the next one in the same step", async () => {
+  it("a settlement frees the next item with its ordering key in the same step", async () => {
     await make();
     await kit.engine.add(
       QUEUE,

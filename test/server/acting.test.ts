@@ -250,3 +250,17 @@ describe("what spans queues", () => {
     expect(own.entries).toHaveLength(1);
   });
 });
+
+test("a missing choice is named with its values", async () => {
+  const kit = await serverKit();
+  const headers = {
+    authorization: `Bearer ${await kit.tokenFor("operator")}`,
+    "content-type": "application/json",
+  };
+  const answer = await kit.send("POST", "/api/v1/selections", { headers, body: "{}" });
+  expect(await answer.json()).toMatchObject({
+    code: "request_invalid",
+    field: "body.action",
+    detail: expect.stringMatching(/^body\.action is required: one of retry, .*discard/),
+  });
+});

@@ -92,6 +92,12 @@ describe("a change", () => {
     const refused = await bot.call("start_change", { selection_id, count, reason });
     expect(refused).toMatchObject({ isError: true, facts: { error: "refused" } });
     expect(refused.facts.message).toContain("canary");
+    const large = await bot.ask("preview_change", { action: "retry", ...ALL, canary: 11 });
+    expect(large.facts).toMatchObject({ canary_needed: true });
+    const started = { selection_id: large.facts.selection_id, count, reason };
+    expect(await bot.call("start_change", started)).toMatchObject({ facts: { error: "refused" } });
+    const small = await bot.ask("preview_change", { action: "retry", ...ALL, canary: 10 });
+    expect(small.facts).toMatchObject({ canary_needed: false });
     expect((await engine.count("orders")).dead).toBe(11);
     const worker = new Worker(engine, "orders", { handler: async () => ({ kind: "succeeded" }) });
     const ended = await change(bot, { action: "retry", ...ALL, canary: true });

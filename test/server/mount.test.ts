@@ -107,3 +107,18 @@ test.each(Object.entries(FRAMEWORKS))("under a prefix in %s, everything works", 
   const wrong = await fetch(`${origin}${PREFIX}/api/v1/nothing`);
   expect([wrong.status, wrong.headers.get("content-type")]).toEqual([404, "application/problem+json"]);
 });
+
+test("outside of the prefix there is nothing, not even the console", async () => {
+  const engine: Engine = await openStore("memory:");
+  const redrive = createRedrive({ engine, home: "/nonexistent", version: "1", basePath: PREFIX });
+  onTestFinished(async () => {
+    await redrive.close();
+    await engine.close();
+  });
+  const statusOf = async (path: string) =>
+    (await redrive.fetch(new Request(`http://localhost${path}`))).status;
+  expect(await statusOf(`${PREFIX}/healthz`)).toBe(200);
+  expect(await statusOf(PREFIX)).toBe(await statusOf(`${PREFIX}/`)); // the console, if it was built
+  for (const path of ["/healthz", "/", "/letters/orders/o-1", `${PREFIX}x/`, "/api/v1/letters"])
+    expect(await statusOf(path), path).toBe(404);
+});

@@ -22,7 +22,7 @@ test("the first one that takes a lease keeps it as long as it renews it", async 
   expect(await other.take("op-1")).toBe(false);
 });
 
-test("a lease that was released or has run out can be taken", async () => {
+test("a lease that was released or has expired can be taken", async () => {
   const { clock, one, other } = await twoServers();
   await one.take("op-1");
   await one.release("op-1");

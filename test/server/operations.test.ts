@@ -112,8 +112,15 @@ describe("an operation", () => {
       body: { selection_id: held.selection_id, count: 2 },
     });
     await expect.poll(async () => (await engine.count("orders")).ready).toBe(2);
+    const params = { operation_id };
+    const show = () => operator.call("GET /operations/{operation_id}", { params });
+    expect(await show()).toMatchObject({ waits_for_worker: true });
+    const holder = { host: "elsewhere", pid: 1, processStart: "0", ttlMs: 3_600_000 };
+    await engine.registerHolder({ id: "w-1", queue: "orders", ...holder });
+    expect(await show()).toMatchObject({ waits_for_worker: false });
     await work(engine, "orders", async () => ({ kind: "succeeded" }));
-    expect(await untilEnded(operator, operation_id)).toMatchObject({ succeeded: 2, failed: 0 });
+    const ended = await untilEnded(operator, operation_id);
+    expect(ended).toMatchObject({ succeeded: 2, failed: 0, waits_for_worker: false });
   });
 
   test("edits many letters and is undone", async () => {

@@ -224,7 +224,7 @@ test("a session ends by itself", async () => {
   await expect.poll(async () => (await browser.session()).status).toBe(401);
 });
 
-test("without a provider there is no such page, and one that is away is reported", async () => {
+test("without a provider there is no such page, and an unavailable one is reported", async () => {
   const plain = await serverKit();
   expect((await plain.send("GET", "/login/provider")).status).toBe(404);
   const { browser } = await served({ issuer: "http://127.0.0.1:9" });

@@ -25,6 +25,23 @@ describe("letters", () => {
     expect(await viewer.call("GET /letters/count")).toEqual({ total: 3 });
   });
 
+  test("are listed briefly, without their data and with their last failure only", async () => {
+    const kit = await withLetters();
+    const operator = await kit.as("operator");
+    const params = { queue: "orders", item_id: "o-3" };
+    const body = { text: "asked the bank" };
+    await operator.call("POST /letters/{queue}/{item_id}/notes", { params, body });
+    const read = async (query: object) =>
+      (await operator.call("GET /letters", { query: { queue: "orders", ...query } })).items;
+    const whole = await read({});
+    expect(whole[0]).toHaveProperty("item_data");
+    expect(whole[0]).toHaveProperty("notes");
+    const expected = whole.map(({ item_data: _, notes: __, ...letter }) => letter);
+    expect(expected.map(({ failure_history: { length } }) => length)).toEqual([1, 1, 1]);
+    expect(await read({ brief: true })).toEqual(expected);
+    expect(await read({ brief: true, filter: "item.size > 1" })).toEqual(expected.slice(0, 2));
+  });
+
   test("are selected by group, text, state and CEL", async () => {
     const viewer = await (await withLetters()).as("viewer");
     const idsOf = async (query: object) =>
@@ -79,6 +96,29 @@ describe("groups, jobs and queues", () => {
   });
 });
 
+test("groups, letters, items and jobs show what agents used", async () => {
+  const { engine, as } = await withLetters();
+  const usage = { costUsd: 0.1, inputTokens: 70, cachedTokens: 20, outputTokens: 5, turns: 2 };
+  for (const { itemId, ref } of await engine.listItems({ queue: "orders", after: 0, limit: 10 })) {
+    const times = { startedAt: 1, updatedAt: 2 };
+    const run = { id: itemId, lease: { ref, attempt: 1 }, step: "step 1", agent: "codex", isFinal: true };
+    await engine.writeAgentRuns("orders", [{ ...run, ...times, session: `s-${itemId}`, usage }]);
+  }
+  const viewer = await as("viewer");
+  const one = { cost_usd: 0.1, input_tokens: 70, cached_tokens: 20, output_tokens: 5, turns: 2 };
+  const two = { cost_usd: 0.2, input_tokens: 140, cached_tokens: 40, output_tokens: 10, turns: 4 };
+  const { groups } = await viewer.call("GET /groups");
+  expect(groups.map((group) => group.usage)).toEqual([two, one]);
+  const params = { group: groups[0]?.signature ?? "" };
+  expect((await viewer.call("GET /groups/{group}", { params })).usage).toEqual(two);
+  const address = { queue: "orders", item_id: "o-3" };
+  const letter = await viewer.call("GET /letters/{queue}/{item_id}", { params: address });
+  expect(letter.usage).toEqual(one);
+  expect(letter.agent_runs).toMatchObject([{ attempt_number: 1, agent: "codex", session: "s-o-3", ...one }]);
+  const { items } = await viewer.call("GET /items", { query: { queue: "orders" } });
+  expect(items.map((item) => item.usage)).toEqual([one, one, one, one]);
+});
+
 test("health is public, metrics need a role, and the OpenAPI document lists every route", async () => {
   const kit = await withLetters();
   expect((await kit.send("GET", "/healthz")).status).toBe(200);
@@ -93,4 +133,19 @@ test("health is public, metrics need a role, and the OpenAPI document lists ever
     openapi: "3.1.0",
     paths: { "/letters": { get: { "x-role": "viewer" } } },
   });
+});
+
+test("the report of a job is Markdown, a page without scripts, or JSON", async () => {
+  const kit = await serverKit();
+  const { id } = await kit.engine.createJob({ id: "nightly-1", name: "nightly", kind: "map", spec: {} });
+  await kit.engine.add(id, [{ itemId: "a", data: "a" }]);
+  const viewer = await kit.as("viewer");
+  const read = (format?: "md" | "html" | "json") =>
+    viewer.call("GET /jobs/{job}/report", { params: { job: id }, ...(format && { query: { format } }) });
+  const [text, page, document] = [await read(), await read("html"), await read("json")];
+  expect(await text.text()).toContain("## nightly: 0 of 1 items done");
+  expect(await page.text()).toContain("<h1>nightly: 0 of 1 items done</h1>");
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  expect(page.headers.get("content-security-policy")).toContain("default-src 'none'; style-src 'sha256-");
+  expect(document).toMatchObject({ job_id: id, total: 1, items: [], failures: [] });
 });

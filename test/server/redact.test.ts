@@ -32,7 +32,10 @@ async function withSecrets(): Promise<Kit> {
 }
 
 const READS = [
+  ["GET /groups", {}],
+  ["GET /groups/suggestions", {}],
   ["GET /letters", {}],
+  ["GET /letters", { query: { brief: true } }],
   ["GET /letters/{queue}/{item_id}", { params }],
   ["GET /items", { query: { queue: "orders" } }],
   ["GET /items/{queue}/{item_id}", { params }],
@@ -137,4 +140,23 @@ test("titles and patterns of groups are masked, wherever they are shown", async 
   const rest = JSON.stringify(await operator.call("GET /events/list", { query: { type: ["group_opened"] } }));
   expect(rest).not.toContain(secret);
   expect(rest).toContain("Unknown::[redacted]");
+});
+
+test("suggestions to merge groups name no hidden value", async () => {
+  const redact = [{ paths: ["city"], below: "admin" }] as const;
+  const kit = await serverKit({ config: async () => ({ ...DEFAULT_CONFIG, redact }) });
+  const letterOf = (city: string) => ({
+    key: city,
+    data: { city, bad: `the ${city} archive is full: quota exceeded` },
+  });
+  await queueWithLetters(kit.engine, "orders", [letterOf("Rome"), letterOf("Paris")]);
+  const seen = async (role: "admin" | "viewer") => {
+    const { suggestions } = await (await kit.as(role)).call("GET /groups/suggestions");
+    expect(suggestions).toHaveLength(1);
+    return JSON.stringify(suggestions);
+  };
+  const [admin, viewer] = await Promise.all([seen("admin"), seen("viewer")]); // roles share no read
+  expect(admin).toContain("Rome");
+  expect(viewer).not.toContain("Rome");
+  expect(viewer).not.toContain("Paris");
 });

@@ -78,7 +78,7 @@ describe("cross-site requests", () => {
     expect(await isPaused(kit)).toBe(false);
   });
 
-  test("the own page can", async () => {
+  test("the page itself can", async () => {
     const kit = await withQueue();
     const own = { host: "127.0.0.1:4747", origin: ORIGIN, "sec-fetch-site": "same-origin" };
     const headers = { ...JSON_TYPE, cookie: await loggedIn(kit), ...own };
@@ -86,7 +86,7 @@ describe("cross-site requests", () => {
     expect(await isPaused(kit)).toBe(true);
   });
 
-  test("a form cannot, because its type is no JSON", async () => {
+  test("a form cannot, because its type is not JSON", async () => {
     const kit = await withQueue();
     const headers = { "content-type": "text/plain", cookie: await loggedIn(kit) };
     expect((await kit.send("POST", CHANGE, { headers, body: "{}" })).status).toBe(415);

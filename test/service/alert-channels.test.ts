@@ -99,7 +99,7 @@ describe("a command", () => {
     ]);
   });
 
-  it("that fails or takes too long says so", async () => {
+  it("that fails or takes too long is reported", async () => {
     const folder = new TemporaryDirectory();
     onTestFinished(() => folder.remove());
     const store = await WatchedStore.open();
@@ -130,7 +130,7 @@ describe("a command", () => {
 });
 
 describe("secrets of channels", () => {
-  it("that are not in the environment are missed before anything is watched", () => {
+  it("that are missing in the environment are reported before the watch starts", () => {
     const channel: Channel = {
       name: "ops",
       type: "webhook",

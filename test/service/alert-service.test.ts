@@ -41,7 +41,7 @@ async function watching(change: Partial<WatchSettings> = {}, options: Partial<Wa
   return { store, checks, clock, idle, pass };
 }
 
-describe("a watcher at work", () => {
+describe("a running watcher", () => {
   it("checks at once, and then by its schedule", async () => {
     const { checks, clock, idle } = await watching({ onArrival: false });
     expect(checks).toHaveLength(1);
@@ -69,7 +69,7 @@ describe("a watcher at work", () => {
     await until("the check", () => checks.length === 2);
   });
 
-  it("checks when letters come, once for a burst", async () => {
+  it("checks when letters arrive, once for a burst", async () => {
     const { store, checks, pass } = await watching();
     await store.die("orders", 3);
     await pass(1000); // it looks, and begins to gather
@@ -82,7 +82,7 @@ describe("a watcher at work", () => {
     expect(checks).toHaveLength(2);
   });
 
-  it("does not check for what no rule is about", async () => {
+  it("does not check for what no rule concerns", async () => {
     const { store, checks, pass } = await watching();
     await store.engine.add("orders", [{ itemId: "a", data: 1 }]);
     await pass(10_000);
@@ -96,7 +96,7 @@ describe("a watcher at work", () => {
     await until("the check", () => checks.length === 2);
   });
 
-  it("checks when the store goes away, and when it is back", async () => {
+  it("checks when the store becomes unavailable, and when it is back", async () => {
     let isAway = false;
     const gone = new RedriveError("store_unavailable", "the server is away");
     const inner = await WatchedStore.open();

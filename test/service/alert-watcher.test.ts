@@ -29,7 +29,7 @@ const eventsOf = async (...types: readonly ("alert_raised" | "alert_recovered" |
     text: data?.text,
   }));
 
-describe("what is told", () => {
+describe("an alert", () => {
   it("is one message for each check and channel, with every queue in it", async () => {
     const watcher = store.watcher({ channels: [inbox.channel()] });
     await store.die("orders", 12);
@@ -61,12 +61,12 @@ describe("what is told", () => {
     });
   });
 
-  it("is nothing when nothing is wrong", async () => {
+  it("is not sent if nothing is wrong", async () => {
     const { alerts, told } = await check(store.watcher({ channels: [inbox.channel()] }));
     expect([alerts, told, inbox.received]).toEqual([[], [], []]);
   });
 
-  it("is not told again within the cool-down, and is told again after it, by any watcher", async () => {
+  it("is not repeated within the cool-down, and is repeated after it, by any watcher", async () => {
     const settings = { channels: [inbox.channel()] };
     await store.die("orders");
     await check(store.watcher(settings));
@@ -81,7 +81,7 @@ describe("what is told", () => {
     expect(inbox.received[1]?.body).toMatchObject({ alerts: [{ state: "reminder" }] });
   });
 
-  it("is the end of it, once, when all is well again", async () => {
+  it("ends with one message when the condition ends", async () => {
     const watcher = store.watcher({ channels: [inbox.channel()] });
     await store.die("orders", 2);
     await check(watcher);
@@ -96,7 +96,7 @@ describe("what is told", () => {
     });
   });
 
-  it("is no end when recovery is turned off", async () => {
+  it("ends without a message if recovery is turned off", async () => {
     const watcher = store.watcher({ channels: [inbox.channel()], recovery: false });
     await store.die("orders");
     await check(watcher);
@@ -105,7 +105,7 @@ describe("what is told", () => {
     expect(inbox.received).toHaveLength(1);
   });
 
-  it("is nothing of what comes and goes within the cool-down, and all of it later", async () => {
+  it("is not sent for conditions that come and go within the cool-down, but for all of them later", async () => {
     const watcher = store.watcher({ channels: [inbox.channel()] });
     for (let round = 0; round < 3; round += 1) {
       await store.die("orders");
@@ -124,7 +124,7 @@ describe("what is told", () => {
     expect(inbox.received.map(({ body }) => body.title)).toHaveLength(3);
   });
 
-  it("goes only to the channels of the rule", async () => {
+  it("is sent only to the channels of the rule", async () => {
     const other = await Inbox.open();
     const rules = [
       rule({ kind: "depth", letters: 1 }, { name: "all", channels: ["ops"] }),
@@ -139,7 +139,7 @@ describe("what is told", () => {
     expect(other.received[0]?.body.severity).toBe("critical");
   });
 
-  it("is about the queues of the rule", async () => {
+  it("concerns the queues of the rule", async () => {
     await store.queue("orders-test");
     const rules = [rule({ kind: "depth", letters: 1 }, { queues: ["ord*", "!*-test"] })];
     for (const queue of ["orders", "orders-test", "guides"]) await store.die(queue);
@@ -151,7 +151,7 @@ describe("what is told", () => {
 describe("each rule", () => {
   const textsOf = async (watcher: Watcher) => (await check(watcher)).alerts.map(({ text }) => text);
 
-  it("depth: so many letters, and not one fewer", async () => {
+  it("depth: the given number of letters, and not one fewer", async () => {
     const watcher = store.watcher({ rules: [rule({ kind: "depth", letters: 3 })] });
     await store.die("orders", 2);
     expect(await textsOf(watcher)).toEqual([]);
@@ -159,7 +159,7 @@ describe("each rule", () => {
     expect(await textsOf(watcher)).toEqual(["orders: 3 failed"]);
   });
 
-  it("oldest: a letter that has waited so long", async () => {
+  it("oldest: a letter that has waited for the given time", async () => {
     const watcher = store.watcher({ rules: [rule({ kind: "oldest", ageMs: 24 * HOUR })] });
     await store.die("orders");
     store.clock.advance(24 * HOUR - 1);
@@ -168,7 +168,7 @@ describe("each rule", () => {
     expect(await textsOf(watcher)).toEqual(["orders: the oldest letter has waited for 24h 00m"]);
   });
 
-  it("arrival_rate: letters that came lately, whatever became of them", async () => {
+  it("arrival_rate: letters that arrived recently, whatever became of them", async () => {
     const watcher = store.watcher({ rules: [rule({ kind: "arrival_rate", letters: 3, withinMs: 600_000 })] });
     await store.die("orders", 2);
     expect(await textsOf(watcher)).toEqual([]);
@@ -181,7 +181,7 @@ describe("each rule", () => {
     expect(await textsOf(watcher)).toEqual([]);
   });
 
-  it("new_group: a failure that came after watching began, told once, over when it is resolved", async () => {
+  it("new_group: a failure that arrived after watching began, sent once, over when it is resolved", async () => {
     const settings = { rules: [rule({ kind: "new_group" })], channels: [inbox.channel()] };
     await store.die("orders", 1, { signature: "00000000000000aa", pattern: "an old one" });
     expect(await textsOf(store.watcher(settings))).toEqual([]);
@@ -215,7 +215,7 @@ describe("each rule", () => {
     expect(await textsOf(watcher)).toEqual([]);
   });
 
-  it("store_unhealthy: a runner could not write, lately", async () => {
+  it("store_unhealthy: a runner could not write recently", async () => {
     const watcher = store.watcher({ rules: [rule({ kind: "store_unhealthy" })] });
     const fail = () => store.engine.changeJob("orders", { event: { type: "store_write_failed" } });
     await fail();
@@ -232,7 +232,7 @@ describe("each rule", () => {
 });
 
 describe("several watchers", () => {
-  it("tell the same thing once, also when they check at the same time", async () => {
+  it("send the same alert once, even if they check at the same time", async () => {
     const settings = { channels: [inbox.channel()] };
     await store.die("orders", 5);
     await Promise.all([1, 2, 3, 4].map(() => check(store.watcher(settings))));
@@ -243,7 +243,7 @@ describe("several watchers", () => {
     expect(inbox.received).toHaveLength(2);
   });
 
-  it("take over from one that vanished while it was telling, when its claim is over", async () => {
+  it("take over from one that vanished while sending, when its claim expires", async () => {
     const settings = { channels: [inbox.channel()] };
     await store.die("orders");
     inbox.hold = new Promise(() => undefined);
@@ -259,8 +259,8 @@ describe("several watchers", () => {
   });
 });
 
-describe("a channel that fails", () => {
-  it("is tried again with longer waits, and then has the message once", async () => {
+describe("a failing channel", () => {
+  it("is tried again with longer waits, and then gets the message once", async () => {
     inbox.answers = [{ status: 503 }, { status: 500 }];
     await store.die("orders");
     const { sent } = await store.watcher({ channels: [inbox.channel()] }).check();
@@ -285,7 +285,7 @@ describe("a channel that fails", () => {
     expect(await sent).toMatchObject([{ ok: true, tries: 2 }]);
   });
 
-  it("holds up neither the others nor the checks, and is told at the next check", async () => {
+  it("delays neither the others nor the checks, and is retried at the next check", async () => {
     const other = await Inbox.open();
     inbox.answers = Array.from({ length: 5 }, () => ({ status: 500 }));
     const heard: SentNotice[] = [];
@@ -313,7 +313,7 @@ describe("a channel that fails", () => {
     expect(other.received).toHaveLength(2);
   });
 
-  it("is not asked again at once what it refuses, and hides its secrets in what is told of it", async () => {
+  it("is not retried at once after a refusal, and its secrets are hidden in the report", async () => {
     const secret = `${inbox.url}/services/T000/B000/XXsecretXX`;
     inbox.answers = [{ status: 404, text: `no service at ${secret} for Bearer-abcd` }];
     const channel = {
@@ -334,7 +334,7 @@ describe("a channel that fails", () => {
     for (const text of [log, book]) expect(text).not.toMatch(/XXsecretXX|Bearer-abcd|T000/);
   });
 
-  it("follows no redirect, which might take its secrets elsewhere", async () => {
+  it("follows no redirect, which could send its secrets elsewhere", async () => {
     const elsewhere = await Inbox.open();
     inbox.answers = [{ status: 307, headers: { location: elsewhere.url } }];
     await store.die("orders");
@@ -343,7 +343,7 @@ describe("a channel that fails", () => {
     expect(elsewhere.received).toEqual([]);
   });
 
-  it("is told what was over before it could be told, so that nothing is lost", async () => {
+  it("gets conditions that ended before they could be sent, so that nothing is lost", async () => {
     inbox.answers = [{ status: 400 }];
     const watcher = store.watcher({ channels: [inbox.channel()] });
     await store.die("orders", 2);
@@ -362,7 +362,7 @@ describe("a channel that fails", () => {
 describe("quiet hours", () => {
   const quietHours = { from: 22 * 60, to: 7 * 60, timeZone: "UTC" }; // the clock of the tests stands at midnight
 
-  it("keep what is raised in them for their end", async () => {
+  it("delay alerts until they end", async () => {
     const watcher = store.watcher({ channels: [inbox.channel()], quietHours });
     await store.die("orders");
     expect((await check(watcher)).alerts).toHaveLength(1);
@@ -376,7 +376,7 @@ describe("quiet hours", () => {
     expect(inbox.texts[0]).toContain("guides: 1 failed\norders: 1 failed");
   });
 
-  it("keep also what was over by then", async () => {
+  it("also delay alerts that have ended by then", async () => {
     const watcher = store.watcher({ channels: [inbox.channel()], quietHours });
     await store.die("orders");
     await check(watcher);
@@ -390,7 +390,7 @@ describe("quiet hours", () => {
     ]);
   });
 
-  it("do not hold back what is critical", async () => {
+  it("do not delay critical alerts", async () => {
     const rules = [rule({ kind: "depth", letters: 1 }, { severity: "critical" })];
     await store.die("orders");
     await check(store.watcher({ rules, channels: [inbox.channel()], quietHours }));
@@ -399,7 +399,7 @@ describe("quiet hours", () => {
 });
 
 describe("the event log", () => {
-  it("has each alert when it is raised and when it is over, on its queue, without a channel too", async () => {
+  it("has each alert when it is raised and when it ends, on its queue, even without a channel", async () => {
     const watcher = store.watcher();
     await store.die("orders");
     await check(watcher);
@@ -414,7 +414,7 @@ describe("the event log", () => {
   });
 });
 
-describe("a store that cannot be reached", () => {
+describe("an unavailable store", () => {
   const gone = new RedriveError("store_unavailable", "the server is away");
 
   /** The store, as long as it is not away. */
@@ -433,7 +433,7 @@ describe("a store that cannot be reached", () => {
     return fragile;
   }
 
-  it("is told while it is away, once, and its return when it is back", async () => {
+  it("is reported once, and so is its return", async () => {
     const link = fragile();
     const settings = { channels: [inbox.channel()] };
     const watcher = store.watcher(settings, { open: async () => link.engine });
@@ -456,7 +456,7 @@ describe("a store that cannot be reached", () => {
     expect(inbox.received).toHaveLength(3);
   });
 
-  it("is told also when it could never be opened", async () => {
+  it("is reported even if it could never be opened", async () => {
     let isAway = true;
     const open = async () => {
       if (isAway) throw gone;
@@ -469,7 +469,7 @@ describe("a store that cannot be reached", () => {
     expect(inbox.received.map(({ body }) => body.title)).toEqual(["Redrive Alert", "Back to normal"]);
   });
 
-  it("is told when it can be read and not written, and the letters are told as well", async () => {
+  it("is reported if it can be read and not written, together with the letters", async () => {
     const full = new RedriveError("store_full", "no space left");
     const engine = { ...store.engine, writeDocument: () => Promise.reject(full) };
     await store.die("orders");
@@ -486,7 +486,7 @@ describe("a store that cannot be reached", () => {
 });
 
 describe("a preview", () => {
-  it("says what would be sent, and neither sends nor remembers it", async () => {
+  it("prints what would be sent, and neither sends nor records it", async () => {
     const watcher = store.watcher({ channels: [inbox.channel()] });
     await store.die("orders");
     const { alerts, notices } = await watcher.preview();

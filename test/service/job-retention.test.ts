@@ -44,7 +44,7 @@ test("a completed or dismissed job is deleted after its days; one that failed or
   expect(left).toEqual(["younger", "failed", QUEUE]);
 });
 
-test("a job with letters that wait is kept, and deleted with an archive when they are closed", async () => {
+test("a job with waiting letters is kept, and deleted with an archive when they are resolved", async () => {
   await bench.bury(["a"]);
   await bench.engine.unregisterHolder("holder-1");
   await bench.engine.changeJob(QUEUE, { status: "completed" });
@@ -55,7 +55,7 @@ test("a job with letters that wait is kept, and deleted with an archive when the
   expect(await bench.engine.check()).toEqual([]);
 });
 
-test("a run that has ended applies it to the others and leaves its own job alone", async () => {
+test("a run that has ended applies it to the others and keeps its own job", async () => {
   await endAll("completed", "old", "own");
   bench.clock.advance(31 * DAY_MS);
   const own = await bench.engine.findJob("own");

@@ -41,7 +41,7 @@ describe("the writer of the letter directory", () => {
     service.settled?.(item, buried({ ref: 1, attempt: 1 }));
   };
 
-  it("letters appear while the job runs, after a short rest, and the stream of all has them", async () => {
+  it("letters appear while the job runs, after a short delay, also in the stream of all letters", async () => {
     const service = await open();
     await fail(service, "a");
     expect(existsSync(folder())).toBe(false);
@@ -61,7 +61,7 @@ describe("the writer of the letter directory", () => {
     expect(existsSync(join(home, "dlq"))).toBe(false);
   });
 
-  it("what is left is written at the end", async () => {
+  it("the remaining letters are written at the end", async () => {
     const service = await open();
     await fail(service, "a");
     await service.stop();
@@ -69,7 +69,7 @@ describe("the writer of the letter directory", () => {
     expect(kit.clock.sleeping).toBe(0);
   });
 
-  it("a directory that is there is brought up to date without a new letter of this run", async () => {
+  it("an existing directory is updated even without a new letter of this run", async () => {
     const first = await open();
     await fail(first, "a");
     await first.stop();
@@ -90,7 +90,7 @@ describe("the writer of the letter directory", () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  it("2,000 letters, one after the other, take a handful of indexes: never one for each", async () => {
+  it("2,000 letters, one after the other, need a handful of indexes: never one for each", async () => {
     const steps: Promise<CaughtUp>[] = [];
     const catchUp = Projection.prototype.catchUp;
     const spy = vi.spyOn(Projection.prototype, "catchUp").mockImplementation(function (this: Projection) {
@@ -114,7 +114,7 @@ describe("the writer of the letter directory", () => {
     expect(written.reduce((sum, { files }) => sum + files, 0)).toBeLessThanOrEqual(2000); // each letter once
   });
 
-  it("what cannot be written is said once, and the run goes on", async () => {
+  it("a failed write is reported once, and the run continues", async () => {
     mkdirSync(home);
     writeFileSync(join(home, "dlq"), "a file where the folder should be");
     const service = await open();

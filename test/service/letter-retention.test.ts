@@ -59,7 +59,7 @@ async function bury(keeper: Service, count: number): Promise<void> {
 const counts = () => bench.engine.count(QUEUE);
 
 describe("while the job runs", () => {
-  test("it looks a while after burials, once for many, and makes room", async () => {
+  test("it checks a while after burials, once for many, and makes room", async () => {
     const keeper = await open({ itemsMax: 5 });
     await bury(keeper, 8);
     expect(looks).toBe(0);
@@ -69,7 +69,7 @@ describe("while the job runs", () => {
     expect(await counts()).toMatchObject({ letters: 5, evicted: 3 });
   });
 
-  test("without a burial it does not look, until the end", async () => {
+  test("without a burial it does not check until the end", async () => {
     const keeper = await open({ itemsMax: 5 });
     bench.clock.advance(10 * LOOK_MS);
     expect(looks).toBe(0);
@@ -78,7 +78,7 @@ describe("while the job runs", () => {
     expect(notices).toEqual([]);
   });
 
-  test("a burial that it hears of while it looks is looked at afterwards", async () => {
+  test("a burial during a check is followed by another check", async () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -99,7 +99,7 @@ describe("while the job runs", () => {
     await keeper.stop();
   });
 
-  test("a few more than the limit wait for the end, so that archives are not of single letters", async () => {
+  test("a small excess waits for the end, so that archives do not have single letters", async () => {
     const keeper = await open({ itemsMax: 100 });
     await bury(keeper, 101);
     bench.clock.advance(LOOK_MS);
@@ -120,7 +120,7 @@ describe("while the job runs", () => {
     expect(await bench.told("dlq_nearly_full")).toHaveLength(1);
   });
 
-  test("old letters go without a burial, and again after an hour", async () => {
+  test("old letters are removed without a burial, and again after an hour", async () => {
     await bench.bury(["old"]);
     bench.clock.advance(DAY_MS - 1000);
     const keeper = await open({ retentionMs: DAY_MS });
@@ -136,7 +136,7 @@ describe("while the job runs", () => {
 });
 
 describe("at the end", () => {
-  test("the limits hold exactly, and the person is told where the letters are", async () => {
+  test("the limits hold exactly, and the archive is reported", async () => {
     const keeper = await open({ itemsMax: 20 });
     await bury(keeper, 50);
     await keeper.stop();
@@ -148,7 +148,7 @@ describe("at the end", () => {
     expect(bench.clock.sleeping).toBe(0);
   });
 
-  test("what cannot be done is said once, and does not fail the run", async () => {
+  test("a failure is reported once, and does not fail the run", async () => {
     const broken = watched({ beginOperation: () => Promise.reject(new Error("The disk is on fire.")) });
     const keeper = await open({ itemsMax: 5 }, broken);
     await bury(keeper, 8);

@@ -34,7 +34,7 @@ async function open() {
   return { state, get, server };
 }
 
-describe("the server of metrics", () => {
+describe("the metrics server", () => {
   it("answers with the text that Prometheus reads", async () => {
     const { get } = await open();
     const { status, type, text } = await get("/metrics?x=1");
@@ -86,7 +86,7 @@ describe("the server of metrics", () => {
     expect(await get("/metrics", "HEAD")).toMatchObject({ status: 200, text: "" });
   });
 
-  it("reads the store once for those who ask at the same time, and again for those who ask later", async () => {
+  it("reads the store once for concurrent requests, and again for later ones", async () => {
     let reads = 0;
     let finish: (text: string) => void = () => undefined;
     const read = sharedRead(() => {
@@ -104,7 +104,7 @@ describe("the server of metrics", () => {
     expect(reads).toBe(2);
   });
 
-  it("says which port cannot be had", async () => {
+  it("reports a port that is not available", async () => {
     const { server } = await open();
     const port = Number(new URL(server.url).port);
     const store = await WatchedStore.open();

@@ -24,8 +24,8 @@ async function redriveAll(store: WatchedStore, queue: string): Promise<void> {
   await store.engine.advance("again", { max: 100 });
 }
 
-describe("the text for Prometheus", () => {
-  it("has every number of a queue, from what the store has counted", async () => {
+describe("the Prometheus text", () => {
+  it("has every number of a queue, from the store's counters", async () => {
     const store = await WatchedStore.open();
     await store.queue("orders");
     await store.die("orders", 2);
@@ -53,7 +53,7 @@ describe("the text for Prometheus", () => {
     });
   });
 
-  it("counts redriven letters by how they ended, and letters on their way as waiting", async () => {
+  it("counts redriven letters by outcome, and letters in retry as waiting", async () => {
     const store = await WatchedStore.open();
     await store.queue("orders");
     await store.die("orders", 3);
@@ -73,7 +73,7 @@ describe("the text for Prometheus", () => {
     });
   });
 
-  it("tells the state of breakers, and has none where a queue has no breaker", async () => {
+  it("has the state of breakers, and none where a queue has no breaker", async () => {
     const store = await WatchedStore.open();
     const breaker = { failureThreshold: 5, timeoutMs: 30_000, successThreshold: 3, halfOpenRequests: 3 };
     for (const name of ["a", "b", "c"]) await store.queue(name, { policy: { breaker } });
@@ -92,7 +92,7 @@ describe("the text for Prometheus", () => {
     expect(samples['redrive_breaker_state{name="without"}']).toBeUndefined();
   });
 
-  it("tells how long tries to deliver receipts took, as a histogram, and how many are on their way", async () => {
+  it("has the duration of delivery attempts as a histogram, and the number in flight", async () => {
     const store = await WatchedStore.open();
     await store.queue("gate", {}, "target");
     for (const ms of [3, 40, 900])
@@ -112,7 +112,7 @@ describe("the text for Prometheus", () => {
     });
   });
 
-  it("counts receipts of targets alone, with the names of the source under its prefix", async () => {
+  it("counts receipts of targets only, with the names of the source under its prefix", async () => {
     const store = await WatchedStore.open();
     await store.queue("gate", {}, "target");
     await store.queue("orders");
@@ -127,7 +127,7 @@ describe("the text for Prometheus", () => {
     });
   });
 
-  it("refuses a prefix that no metric can have", async () => {
+  it("refuses an invalid prefix", async () => {
     const store = await WatchedStore.open();
     await expect(metricsText(store.engine, { prefix: "9 lives" })).rejects.toMatchObject({ code: "usage" });
   });
@@ -143,7 +143,7 @@ describe("the text for Prometheus", () => {
   });
 });
 
-describe("the numbers of a store", () => {
+describe("the metrics of a store", () => {
   it("pitfall 40: are the same after a restart, not 0", async () => {
     const folder = new TemporaryDirectory();
     onTestFinished(() => folder.remove());
@@ -167,7 +167,7 @@ describe("the numbers of a store", () => {
     await expect(metricsText(broken)).rejects.toBe(gone);
   });
 
-  it("pitfall 54: count the letters that the capacity rule deleted", async () => {
+  it("pitfall 54: count the letters that the limit deleted", async () => {
     const store = await WatchedStore.open();
     await store.queue("orders");
     await store.die("orders", 2);
@@ -181,7 +181,7 @@ describe("the numbers of a store", () => {
     });
   });
 
-  it("are of jobs that run, ended lately or left letters, not of every job there ever was", async () => {
+  it("cover jobs that run, ended recently or left letters, not every job ever", async () => {
     const store = await WatchedStore.open();
     for (const id of ["old", "left-letters", "lately", "runs"])
       await store.engine.createJob({ id, name: `name of ${id}`, kind: "map", spec: {} });
@@ -200,7 +200,7 @@ describe("the numbers of a store", () => {
     ]);
   });
 
-  it("count the workers that are heard of", async () => {
+  it("count the workers with heartbeats", async () => {
     const store = await WatchedStore.open();
     await store.queue("orders");
     await store.engine.registerHolder({ ...holder("orders"), id: "second", ttlMs: 1000 });

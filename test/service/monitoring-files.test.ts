@@ -101,7 +101,7 @@ interface Rule {
 }
 
 describe("the reader of expressions", () => {
-  it("finds what is not there", () => {
+  it("finds missing names", () => {
     expect(
       unknownIn('sum by (que) (redrive_dead_letter_queue_size{queue="orders",type="x"}) > redrive_depth'),
     ).toEqual([
@@ -119,14 +119,14 @@ describe("docs/monitoring/alerts.yml", () => {
   };
   const rules = file.groups.flatMap((group) => group.rules);
 
-  it("pitfall 40: names metrics and labels that are there, so that each rule can fire", () => {
+  it("pitfall 40: uses existing metrics and labels, so that each rule can fire", () => {
     expect(rules.length).toBeGreaterThan(10);
     expect(rules.flatMap(({ alert, expr }) => unknownIn(expr).map((wrong) => `${alert}: ${wrong}`))).toEqual(
       [],
     );
   });
 
-  it("pitfall 40: tells with labels that the result of the rule has", () => {
+  it("pitfall 40: uses only labels in messages that the result of the rule has", () => {
     const wrong = rules.flatMap(({ alert, expr, annotations }) => {
       const labels = labelsOf(expr);
       const used = [
@@ -149,7 +149,7 @@ describe("docs/monitoring/alerts.yml", () => {
     }
   });
 
-  it("pitfall 40: fires by its limits where something is wrong, and nowhere else", () => {
+  it("pitfall 40: fires at its limits where something is wrong, and nowhere else", () => {
     const fired = (alert: string) => {
       const expr = rules.find((one) => one.alert === alert)?.expr ?? "";
       const [, name, how, limit = ""] = /^(redrive_\w+) (>|==) (\d+)$/.exec(expr) ?? [];
@@ -181,7 +181,7 @@ describe("docs/monitoring/grafana.json", () => {
     own.map((target) => ({ title, ...target })),
   );
 
-  it("pitfall 40: asks for metrics and labels that are there", () => {
+  it("pitfall 40: uses existing metrics and labels", () => {
     expect(targets.length).toBeGreaterThan(10);
     expect(
       targets.flatMap(({ title, expr }) => unknownIn(expr).map((wrong) => `${title}: ${wrong}`)),
@@ -194,7 +194,7 @@ describe("docs/monitoring/grafana.json", () => {
     expect(legends).toEqual([]);
   });
 
-  it("lets a queue be chosen by a label that is there, and uses no other variable", () => {
+  it("offers the choice of a queue by an existing label, and uses no other variable", () => {
     const queue = dashboard.templating.list.find(({ name }) => name === "queue");
     const [, name, label = ""] = /^label_values\((\w+), (\w+)\)$/.exec(queue?.query ?? "") ?? [];
     expect(samples.some((sample) => sample.name === name && label in sample.labels)).toBe(true);
@@ -204,7 +204,7 @@ describe("docs/monitoring/grafana.json", () => {
     );
   });
 
-  it("shows every metric that there is", () => {
+  it("shows every existing metric", () => {
     const shown = targets.map(({ expr }) => expr).join(" ");
     const missing = new Set(samples.map(({ name }) => name).filter((name) => !shown.includes(name)));
     expect([...missing]).toEqual([]);

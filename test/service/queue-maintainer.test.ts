@@ -77,7 +77,7 @@ describe("the maintainer of a queue", () => {
     await maintainer.stop();
   });
 
-  it("archives what is too many and what is too old, and says so", async () => {
+  it("archives letters beyond the limit and the retention, and reports it", async () => {
     await bury("a", "b", "c");
     const maintainer = await open({ limits: { itemsMax: 2, retentionMs: 86_400_000 } });
     await look("one is gone", async () => (await engine.count(QUEUE)).evicted === 1);
@@ -88,7 +88,7 @@ describe("the maintainer of a queue", () => {
     expect(notices.join("\n")).toMatch(/too many: 1\./);
   });
 
-  it("keeps the limits of a worker that ends before the first look", async () => {
+  it("keeps the limits of a worker that ends before the first check", async () => {
     await bury("old");
     clock.advance(2 * 86_400_000);
     await bury("a", "b", "c");
@@ -97,7 +97,7 @@ describe("the maintainer of a queue", () => {
     expect(await engine.count(QUEUE)).toMatchObject({ letters: 2, purged: 1, evicted: 1 });
   });
 
-  it("uses the automatic fixes as letters come, and sends what they changed back to work", async () => {
+  it("applies the automatic fixes as letters arrive, and redrives what they changed", async () => {
     const change = { kind: "patch", patch: { fixed: true } } as const;
     const rule = { name: "mend", auto: true, usesMax: 1, match: { filter: {} }, change } as never;
     const maintainer = await open({ fixes: [rule] });
@@ -111,7 +111,7 @@ describe("the maintainer of a queue", () => {
     await maintainer.stop();
   });
 
-  it("is one of all workers at a time, and another takes over when it is gone or silent", async () => {
+  it("runs in one worker at a time, and another takes over when that is gone or silent", async () => {
     const first = await open({ limits: { itemsMax: 0, retentionMs: null } });
     await look(
       "the first has its turn",

@@ -6,7 +6,7 @@ const NIGHT = { from: 22 * 60, to: 7 * 60, timeZone: "Europe/Berlin" };
 const time = (text: string) => Date.parse(text);
 
 describe("quiet hours", () => {
-  it("over midnight are quiet on both sides of it, and not from their end on", () => {
+  it("over midnight are quiet on both sides of it, and not after their end", () => {
     const quiet = ["21:59:59", "22:00:00", "23:59:00"].map((at) =>
       isQuiet(NIGHT, time(`2026-01-10T${at}+01:00`)),
     );
@@ -17,7 +17,7 @@ describe("quiet hours", () => {
     expect(morning).toEqual([true, true, false]);
   });
 
-  it("within a day are quiet between their ends alone", () => {
+  it("within a day are quiet only between their ends", () => {
     const noon = { from: 12 * 60, to: 13 * 60 + 30, timeZone: "UTC" };
     const quiet = ["11:59", "12:00", "13:29", "13:30"].map((at) =>
       isQuiet(noon, time(`2026-01-10T${at}:00Z`)),

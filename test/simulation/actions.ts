@@ -1,11 +1,11 @@
-/** The steps of the simulation. Each is one or a few store calls, done to both engines. */
+/** The steps of the simulation. Each is one or a few store calls, made on both engines. */
 import { randomEnding, randomLoss } from "./endings.ts";
 import { GROUP_ACTIONS } from "./group-actions.ts";
 import { OPERATION_ACTIONS } from "./operation-actions.ts";
 import { QUEUE_ACTIONS, randomDemands, withRemarks } from "./queue-actions.ts";
 import { type Action, type Claim, claimsOf, letGo, newName, QUEUES, type World } from "./world.ts";
 
-/** Every action by name, as often as it is to be chosen. */
+/** Every action by name, with its frequency. */
 export const ACTIONS: readonly (readonly [name: string, action: Action])[] = [
   ...often(2, "register a holder", registerHolder),
   ...often(14, "settleAndLease", settleAndLease),
@@ -25,7 +25,7 @@ function often(times: number, name: string, action: Action): readonly (readonly 
   return Array.from({ length: times }, () => [name, action] as const);
 }
 
-/** What a store may do later, it does now; no answer depends on it. */
+/** Does now what a store may do later; no result depends on it. */
 async function catchUp({ twins }: World): Promise<void> {
   await twins.same((engine) => engine.catchUp({ forMs: 10_000 }));
 }
@@ -43,7 +43,7 @@ async function registerHolder(world: World): Promise<void> {
   world.runners = [...world.runners, runner].slice(-RUNNERS_MAX);
 }
 
-/** Settles some of what the runner holds, sometimes speaks of the past too, and leases anew. */
+/** Settles some leases of the runner, sometimes old ones too, and leases again. */
 async function settleAndLease(world: World): Promise<void> {
   const { twins, chance } = world;
   if (world.runners.length === 0) return registerHolder(world);
@@ -83,7 +83,7 @@ async function heartbeat({ twins, chance, runners }: World): Promise<void> {
   await twins.same((engine) => engine.heartbeat(holder));
 }
 
-/** Settles what an expired holder held, and takes the holder away unless the reaper dies in between. */
+/** Settles the leases of an expired holder, and removes the holder unless the reaper dies in between. */
 async function reap(world: World): Promise<void> {
   const { twins, chance } = world;
   const holders = await twins.same((engine) => engine.listHolders());
@@ -115,12 +115,12 @@ async function timePasses({ twins, chance }: World): Promise<void> {
   twins.clock.advance(chance.pick([1, 50, 800, 4000]) * (1 + chance.below(3)));
 }
 
-/** As when the machine's time is corrected. */
+/** The machine's clock is corrected. */
 async function clockGoesBack({ twins, chance }: World): Promise<void> {
   twins.clock.advance(-chance.below(60));
 }
 
-/** Runners and operators forget what they held. Their words may still arrive, late. */
+/** Runners and operators forget their state. Their late calls may still arrive. */
 async function crash(world: World): Promise<void> {
   letGo(world, world.claims);
   await world.twins.crash();

@@ -1,4 +1,4 @@
-/** Chance from a seed: the same seed makes the same choices on every machine. */
+/** Random choices from a seed: the same seed makes the same choices on every machine. */
 import { assert } from "../../src/std/assert.ts";
 import type { Random } from "../../src/std/random.ts";
 import { seededRandom } from "../support/seeded-random.ts";
@@ -25,7 +25,7 @@ export class Chance {
     return choice;
   }
 
-  /** Each of the list with an even chance, in the order of the list or turned round. */
+  /** Each element with an even chance, in the order of the list or reversed. */
   some<T>(list: readonly T[]): readonly T[] {
     const chosen = list.filter(() => this.happens(0.5));
     return this.happens(0.5) ? chosen : chosen.toReversed();

@@ -1,4 +1,4 @@
-/** The ways an attempt of the simulation can end, chosen once and then said to both sides. */
+/** The outcomes of attempts in the simulation, chosen once and then given to both engines. */
 import type { DeathRecord, Lease, Settlement } from "../../src/item/item.ts";
 import {
   buried,
@@ -15,7 +15,7 @@ import type { Chance } from "./chance.ts";
 
 export type Ending = (lease: Lease) => Settlement;
 
-/** What a runner may say. */
+/** The settlements of a runner. */
 export function randomEnding(chance: Chance): Ending {
   const delayMs = chance.pick([0, 0, 100, 3000]);
   const cause = chance.pick(CAUSES);
@@ -38,12 +38,12 @@ export function randomEnding(chance: Chance): Ending {
   ]);
 }
 
-/** What a reaper may say. */
+/** The settlements of a reaper. */
 export function randomLoss(chance: Chance): Ending {
   return chance.happens(0.7) ? (lease) => lost(lease) : buriedAsLost;
 }
 
-/** The causes of death of the simulated world. One signature is always one type and class. */
+/** The causes of death in the simulation. One signature always has one type and class. */
 const CAUSES = [
   {
     message: "no answer after 30 s",

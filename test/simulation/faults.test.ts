@@ -5,7 +5,7 @@ import type { EngineUnderTest } from "../conformance/suite.ts";
 import { simulate } from "./simulate.ts";
 
 describe("the simulation itself", () => {
-  /** An engine with one fault, to see that the fault is found. */
+  /** An engine with one fault, to prove that the simulation finds it. */
   const faulty = (fault: (engine: Engine) => Partial<Engine>): EngineUnderTest => ({
     open: async (clock) => {
       const engine = openMemoryEngine({ clock });
@@ -109,7 +109,7 @@ describe("the simulation itself", () => {
     }),
   };
 
-  it.each(Object.keys(FAULTS))("finds an engine that %s, and says how to see it again", async (name) => {
+  it.each(Object.keys(FAULTS))("finds an engine that %s, and reports how to reproduce it", async (name) => {
     const fault = FAULTS[name];
     expect(fault).toBeDefined();
     if (!fault) return;

@@ -1,10 +1,12 @@
-/** Questions of the simulated operators: filters of letters from none to several at once, orders and kinds. */
+/**
+ * The queries of the simulated operators: filters of letters with no, one or several conditions, orders and kinds.
+ */
 import { type ArrivalQuery, LETTER_ORDERS, type LetterFilter, type LetterOrder } from "../../src/engine.ts";
 import type { ItemState } from "../../src/item/state.ts";
 import type { Chance } from "./chance.ts";
 import { QUEUES } from "./world.ts";
 
-/** What may be asked of letters that wait. */
+/** Conditions on waiting letters. */
 export function randomFilter(chance: Chance): LetterFilter {
   return {
     ...(chance.happens(0.1) && { queue: chance.pick(QUEUES) }),
@@ -51,7 +53,7 @@ const STATES: readonly (readonly ItemState[])[] = [
   [],
 ];
 
-/** The same, of letters in other states too. */
+/** Conditions on letters in other states too. */
 export function randomStatesFilter(chance: Chance): LetterFilter {
   return { ...randomFilter(chance), ...(chance.happens(0.5) && { states: chance.pick(STATES) }) };
 }

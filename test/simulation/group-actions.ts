@@ -1,4 +1,4 @@
-/** The steps of the simulated people who look after groups: decisions, corrections, and letters that are grouped anew. */
+/** The steps of simulated people who manage groups: decisions, corrections, and regrouping. */
 import type { Regrouped } from "../../src/engine.ts";
 import { GROUP_STATES, type GroupChange, type IgnoreUntil } from "../../src/item/group.ts";
 import type { Chance } from "./chance.ts";
@@ -6,7 +6,7 @@ import { randomStatesFilter } from "./filters.ts";
 import { pairsOf } from "./twins.ts";
 import type { Action, World } from "./world.ts";
 
-/** How often each is to be chosen. */
+/** The frequency of each. */
 export const GROUP_ACTIONS: readonly (readonly [times: number, name: string, action: Action])[] = [
   [4, "record group", changeGroup],
   [2, "correct", correct],
@@ -14,7 +14,7 @@ export const GROUP_ACTIONS: readonly (readonly [times: number, name: string, act
   [3, "regroup", regroup],
 ];
 
-/** Those that letters die with, one that only people make, and one that nobody has seen. */
+/** Signatures of letters, one that only people create, and an unknown one. */
 const SIGNATURES = [
   "1111111111111111",
   "2222222222222222",
@@ -46,7 +46,7 @@ function randomChange(chance: Chance, now: number): GroupChange {
   };
 }
 
-/** Any group into any other, now and then in a circle. */
+/** Any group into any other, sometimes in a cycle. */
 async function correct({ twins, chance }: World): Promise<void> {
   const from = chance.pick(SIGNATURES);
   const to = chance.pick(SIGNATURES.filter((signature) => signature !== from));
@@ -61,7 +61,7 @@ async function removeCorrection({ twins, chance }: World): Promise<void> {
   await twins.same((engine) => engine.removeCorrection(from, text));
 }
 
-/** As a newer algorithm would: most letters keep their group, some get another. Some are named twice. */
+/** Like a newer algorithm: most letters keep their group, some get another. Some are listed twice. */
 async function regroup({ twins, chance }: World): Promise<void> {
   const query = { ...randomStatesFilter(chance), limit: 20 };
   const page = await twins.same((engine) => engine.listLetters(query));

@@ -1,4 +1,4 @@
-/** Looks at everything that can be seen from outside, on both sides, and expects to see the same. */
+/** Reads everything that is visible from outside from both engines, and expects equal results. */
 import { expect } from "vitest";
 import type { Counter, LetterFilter, LetterOrder } from "../../src/engine.ts";
 import { GROUP_STATES } from "../../src/item/group.ts";
@@ -8,10 +8,10 @@ import type { Simulated } from "./model/open.ts";
 import { type Both, pairsOf, type Side, type Twins } from "./twins.ts";
 import { QUEUES, type World } from "./world.ts";
 
-/** How far the events of each side were read. */
+/** The last event that was read from each engine. */
 export type Cursors = Both<number>;
 
-/** One look after a step. Answers how far the events were read. */
+/** One comparison after a step. Returns the last event that was read. */
 export async function observe(world: World, cursors: Cursors): Promise<Cursors> {
   const { twins, chance, touched } = world;
   const [filter, order] = [randomStatesFilter(chance), randomOrder(chance)];
@@ -40,14 +40,14 @@ export async function observe(world: World, cursors: Cursors): Promise<Cursors> 
   return readEvents(twins, cursors);
 }
 
-/** By words of the last message, alone or with another question. */
+/** By words of the last message, alone or with another condition. */
 async function observeTexts({ twins, chance }: World): Promise<void> {
   const filter = { ...(chance.happens(0.3) && randomFilter(chance)), text: randomText(chance) };
   const order = chance.pick(["newest", "oldest"] as const);
   await twins.same((engine) => allPages(engine, filter, order));
 }
 
-/** Every record, some of them as they are asked for, and where letters are said to belong. */
+/** Every record, some of them as they are requested, and the corrections. */
 async function observeGroups({ twins, chance }: World): Promise<void> {
   const states = chance.pick([["open"], ["resolved", "ignored"], GROUP_STATES, []] as const);
   const prefix = chance.pick(["", "1", "corrected", "Unknown::"]);
@@ -58,7 +58,7 @@ async function observeGroups({ twins, chance }: World): Promise<void> {
   await twins.same((engine) => engine.listCorrections());
 }
 
-/** All items of a queue, and everything about one of them. */
+/** All items of a queue, and all data of one of them. */
 async function observeItems({ twins, chance }: World, queue: string): Promise<void> {
   const items = pairsOf(await twins.same((engine) => engine.findItems("", { queue, limit: 1000 })));
   if (items.length === 0) return;
@@ -96,7 +96,7 @@ function byName(a: Counter, b: Counter): number {
   return a.queue.localeCompare(b.queue) || a.name.localeCompare(b.name);
 }
 
-/** What the latest operations selected, and what became of it. */
+/** The selections of the latest operations, with their outcomes. */
 async function observeSelections({ twins, chance, operations }: World): Promise<void> {
   for (const { id } of operations.slice(-3)) {
     const status = chance.pick([
@@ -110,7 +110,7 @@ async function observeSelections({ twins, chance, operations }: World): Promise<
   }
 }
 
-/** Both stores must be sound, whatever has happened to them. */
+/** Both stores must be sound, whatever happened to them. */
 export async function observeSoundness(twins: Twins): Promise<void> {
   const problems = await twins.same((engine) => engine.check());
   expect(problems).toEqual({ oracle: [], subject: [] });
@@ -122,7 +122,7 @@ async function readEvents(twins: Twins, cursors: Cursors): Promise<Cursors> {
   return { oracle: end("oracle"), subject: end("subject") };
 }
 
-/** Every letter that fits, read page by page. */
+/** Every matching letter, read page by page. */
 async function allPages(
   engine: Simulated,
   filter: LetterFilter,

@@ -1,4 +1,4 @@
-/** The steps of the simulated operators: operations of every kind, changes of them, letters from elsewhere, notes. */
+/** The steps of the simulated operators: operations of every kind, changes of them, imported letters, notes. */
 import type { StoredLetter } from "../../src/engine.ts";
 import type { Letter } from "../../src/item/letter.ts";
 import {
@@ -16,7 +16,7 @@ import { randomFilter, randomOrder, randomStatesFilter } from "./filters.ts";
 import { pairsOf } from "./twins.ts";
 import { type Action, newName, QUEUES, type World } from "./world.ts";
 
-/** How often each is to be chosen. */
+/** The frequency of each. */
 export const OPERATION_ACTIONS: readonly (readonly [times: number, name: string, action: Action])[] = [
   [3, "begin", begin],
   [1, "undo", undo],
@@ -31,7 +31,7 @@ export const OPERATION_ACTIONS: readonly (readonly [times: number, name: string,
   [2, "import", importLetters],
 ];
 
-/** What operators do more often than to delete. */
+/** Actions that are more frequent than deletions. */
 const OFTEN: readonly OperationKind[] = [
   ...(["redrive", "redrive", "redrive"] as const),
   ...(["edit", "edit", "discard", "discard", "restore", "requeue"] as const),
@@ -47,7 +47,7 @@ async function begin(world: World): Promise<void> {
   await beginAs(world, { kind, filter, ...(isEnlisted && { selection: "enlisted" as const }) });
 }
 
-/** Undoes something with the kind that does the reverse, or with a wrong one. */
+/** Undoes an operation with the reverse kind, or with a wrong one. */
 async function undo(world: World): Promise<void> {
   const { chance } = world;
   const undone = await pickOperation(world, hasDone);
@@ -70,7 +70,7 @@ async function beginAs(world: World, asked: Asked, inQueue?: string): Promise<vo
   if (begun) world.operations = [...world.operations, { id, kind: asked.kind, queue }];
 }
 
-/** Looks for letters as somebody above the store does, and enlists some of those that were found, now or before. */
+/** Searches letters as a caller above the store does, and enlists some of those that were found, now or before. */
 async function enlist(world: World): Promise<void> {
   const { twins, chance } = world;
   const { id, queue } = await pickOperation(world, isSelecting);
@@ -95,7 +95,7 @@ async function advance(world: World): Promise<void> {
   await twins.same((engine) => engine.advance(id, step));
 }
 
-/** Names the letters: some that are pending, some that were worked on before, refusing a few. */
+/** Names letters: some pending ones, some that were processed before, refusing a few. */
 async function advanceSome(world: World): Promise<void> {
   const { twins, chance } = world;
   const { id, kind } = await pickOperation(world, isPending);
@@ -146,7 +146,7 @@ async function changeOperation(world: World): Promise<void> {
   await twins.same((engine) => engine.changeOperation(id, change));
 }
 
-/** Mostly a redrive that has letters at work. */
+/** Mostly a redrive with running letters. */
 async function cancel(world: World): Promise<void> {
   const { id } = await pickOperation(world, isAtWork);
   await world.twins.same((engine) => engine.changeOperation(id, { status: "cancelled" }));
@@ -158,7 +158,7 @@ async function close(world: World): Promise<void> {
   await twins.same((engine) => engine.closeOperation(id));
 }
 
-/** Mostly an operation that can do it; else a recent one, or one that never was. */
+/** Mostly an operation that can do it; else a recent or an unknown one. */
 async function pickOperation(
   { twins, chance, operations }: World,
   can: (operation: Operation) => boolean,
@@ -177,7 +177,7 @@ const isAtWork = ({ kind, done, succeeded, failed }: Operation) =>
   kind === "redrive" && done > succeeded + failed;
 const isOpen = ({ endedAt }: Operation) => endedAt === undefined;
 
-/** On any item, be it a letter or not. */
+/** On any item, whether a letter or not. */
 async function note({ twins, chance }: World): Promise<void> {
   const queue = chance.pick(QUEUES);
   const items = pairsOf(await twins.same((engine) => engine.findItems("", { queue, limit: 1000 })));
@@ -187,7 +187,7 @@ async function note({ twins, chance }: World): Promise<void> {
   await twins.same((engine, side) => engine.addNote(item[side].ref, { author: "ada", text }));
 }
 
-/** Keeps what is there now, to come back some day. */
+/** Exports the current letters for a later import. */
 async function exportLetters(world: World): Promise<void> {
   const { twins, chance } = world;
   const query = { ...randomStatesFilter(chance), limit: 8, order: randomOrder(chance) };
@@ -198,7 +198,7 @@ async function exportLetters(world: World): Promise<void> {
   world.archive = [...letters, ...world.archive].slice(0, 20);
 }
 
-/** Letters of any time and queue, some with a longer history than they had. */
+/** Letters of any time and queue, some with a longer history than before. */
 async function importLetters(world: World): Promise<void> {
   const { twins, chance, archive } = world;
   const queue = chance.pick(QUEUES);
@@ -209,7 +209,7 @@ async function importLetters(world: World): Promise<void> {
   await twins.same((engine) => engine.importLetters(queue, letters));
 }
 
-/** As if it had been tried again elsewhere: the same failure or another, now and then after attempts without one. */
+/** As if it had been attempted elsewhere: the same failure or another, sometimes after attempts without one. */
 function longer(chance: Chance, letter: Letter): Letter {
   const last = letter.failureHistory.at(-1);
   const attempt = (last?.attemptNumber ?? 0) + 1 + chance.below(3);

@@ -11,7 +11,7 @@ const TIMEOUT_MS = 180_000;
 
 describe("the PostgreSQL engine in the simulation", () => {
   it.each(seeds(1, 2, 3, 4))(
-    "does what the model does, seed %i",
+    "behaves like the model, seed %i",
     async (seed) => {
       await simulate(stores, { seed, steps: 200 });
     },

@@ -1,4 +1,7 @@
-/** The steps of those who keep queues: items of every kind, holds, pauses, shared documents, and what workers ask for. */
+/**
+ * The steps of those who manage queues: items of every kind, holds, pauses, shared documents, and the requests of
+ * workers.
+ */
 import type { SettleAndLease } from "../../src/engine.ts";
 import type { NewItem } from "../../src/item/item.ts";
 import { PRIORITIES } from "../../src/item/item.ts";
@@ -6,7 +9,7 @@ import type { Chance } from "./chance.ts";
 import type { Ending } from "./endings.ts";
 import { type Action, QUEUES, type World } from "./world.ts";
 
-/** How often each is to be chosen. */
+/** The frequency of each. */
 export const QUEUE_ACTIONS: readonly (readonly [times: number, name: string, action: Action])[] = [
   [4, "add", add],
   [2, "hold", hold],
@@ -17,7 +20,7 @@ export const QUEUE_ACTIONS: readonly (readonly [times: number, name: string, act
   [1, "tell of trouble", tellOfTrouble],
 ];
 
-/** Ids, data and ordering keys are few, so that the same ones come again, sometimes changed. */
+/** Ids, data and ordering keys are few, so that the same ones occur again, sometimes changed. */
 async function add({ twins, chance }: World): Promise<void> {
   const queue = chance.pick(QUEUES);
   const now = twins.clock.now();
@@ -38,7 +41,7 @@ function randomItem(chance: Chance, now: number): NewItem {
   };
 }
 
-/** Some are there and some are not; now and then the same one twice. */
+/** Some exist and some do not; sometimes the same one twice. */
 function randomIds(chance: Chance): readonly string[] {
   return Array.from({ length: 1 + chance.below(6) }, () => `item-${chance.below(110)}`);
 }
@@ -49,7 +52,7 @@ async function hold({ twins, chance }: World): Promise<void> {
   await twins.same((engine) => engine.hold(queue, ids, { author: "ada", ...reason }));
 }
 
-/** Mostly some that are held. */
+/** Mostly held ones. */
 async function unhold({ twins, chance }: World): Promise<void> {
   const queue = chance.pick(QUEUES);
   const held = await twins.same((engine) => engine.listItems({ queue, states: ["held"], limit: 100 }));
@@ -77,14 +80,14 @@ async function writeDocument({ twins, chance }: World): Promise<void> {
   if (seen >= 0) await twins.same((engine) => engine.writeDocument(name, { seen, body }));
 }
 
-/** As a runner does that could not write for a while. */
+/** Like a runner that could not write for a while. */
 async function tellOfTrouble({ twins, chance }: World): Promise<void> {
   const queue = chance.pick(QUEUES);
   const event = { type: "store_write_failed", data: { message: "the disk was full" } } as const;
   await twins.same((engine) => engine.changeJob(queue, { event }));
 }
 
-/** What a worker of a named queue asks for besides items: a rate, and to pass the gate, which it may have seen long ago. */
+/** The requests of a queue's worker besides items: a rate, and a gate, which it may have seen long ago. */
 export async function randomDemands(
   { twins, chance }: World,
   queue: string,
@@ -103,7 +106,7 @@ export async function randomDemands(
   return { ...rate, gate: { queue, seen, ...next, ...event } };
 }
 
-/** What a worker says besides how it ended. */
+/** The reports of a worker besides the outcome. */
 export function withRemarks(chance: Chance, end: Ending): Ending {
   const notes = [
     { author: "robot", text: "began" },

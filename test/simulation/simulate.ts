@@ -1,6 +1,6 @@
 /**
- * The simulation: random steps from a seed, done to the engine under test and to the oracle; after each of them
- * both must look the same. At the end the faults are healed, and everything that was ever added must be accounted for.
+ * The simulation: random steps from a seed, made on the engine under test and on the model; after each of them both
+ * must look the same. At the end the faults are removed, and everything that was ever added must be accounted for.
  */
 import { expect } from "vitest";
 import type { OperationKind } from "../../src/item/operation.ts";
@@ -15,11 +15,11 @@ import { type Claim, claimsOf, newName, newWorld, QUEUES, type World } from "./w
 
 export interface Simulation {
   readonly seed: number;
-  /** How many random steps. */
+  /** The number of random steps. */
   readonly steps: number;
 }
 
-/** Throws with the seed, the step and what was different. */
+/** Throws with the seed, the step and the difference. */
 export async function simulate(under: EngineUnderTest, { seed, steps }: Simulation): Promise<void> {
   const twins = await Twins.open(under);
   const world = newWorld(twins, new Chance(seed));
@@ -48,7 +48,7 @@ export async function simulate(under: EngineUnderTest, { seed, steps }: Simulati
   }
 }
 
-/** A full check after so many steps. */
+/** A complete check after this many steps. */
 const SOUNDNESS_STEPS = 20;
 
 async function createQueues(twins: Twins): Promise<void> {
@@ -58,8 +58,8 @@ async function createQueues(twins: Twins): Promise<void> {
 }
 
 /**
- * Nothing was lost: once all leases are given up and all letters are restored and redriven, every item that nobody
- * deleted can still succeed; then every operation can come to its end, and its books balance.
+ * Nothing was lost: once all leases are released and all letters are restored and redriven, every item that nobody
+ * deleted can still succeed; then every operation can end, and its totals are right.
  */
 async function heal(world: World): Promise<void> {
   for (const queue of QUEUES) {
@@ -73,7 +73,7 @@ async function heal(world: World): Promise<void> {
   for (const { id } of world.operations) await endOperation(world, id);
 }
 
-/** Those that are left discarded are bare rows; there was a deletion for each of them. */
+/** The remaining discarded ones are bare rows; each of them was deleted. */
 async function expectAllEnded({ twins }: World, queue: string): Promise<void> {
   const counts = await twins.same((engine) => engine.count(queue));
   assert(counts, `queue ${queue} can be counted`);

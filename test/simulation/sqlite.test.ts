@@ -8,7 +8,7 @@ const directory = new TemporaryDirectory();
 afterAll(() => directory.remove());
 
 describe("the SQLite engine in the simulation", () => {
-  it.each(seeds(1, 2, 3, 4))("does what the model does, seed %i", async (seed) => {
+  it.each(seeds(1, 2, 3, 4))("behaves like the model, seed %i", async (seed) => {
     await simulate(sqliteStores(directory), { seed, steps: 400 });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Two engines that live the same life by the same clock: the model as the oracle, and the one under test.
- * Whatever is done to both must be answered in the same way, but for the numbers that a store gives out itself.
+ * Two engines with the same calls and the same clock: the model, and the one under test. Every call must have the
+ * same result, apart from numbers that a store assigns itself.
  */
 import { expect } from "vitest";
 import type { Engine } from "../../src/engine.ts";
@@ -10,7 +10,7 @@ import { TestClock } from "../support/test-clock.ts";
 import { openModel, type Simulated } from "./model/open.ts";
 
 export type Side = "oracle" | "subject";
-/** The same thing as each of the two knows it. */
+/** The same object in each of the two. */
 export type Both<T> = Readonly<Record<Side, T>>;
 
 export class Twins {
@@ -31,7 +31,7 @@ export class Twins {
     return new Twins(under, clock, await under.open(clock));
   }
 
-  /** Does the same to both and expects the same answer; null when both refuse, with the same code. */
+  /** Makes the same call on both and expects the same result; null if both refuse, with the same code. */
   async same<T>(call: (engine: Simulated, side: Side) => Promise<T>): Promise<Both<T> | null> {
     const oracle = await answerOf(call(this.#oracle, "oracle"));
     const subject = await answerOf(call(this.#subject, "subject"));
@@ -39,7 +39,7 @@ export class Twins {
     return "code" in oracle || "code" in subject ? null : { oracle: oracle.value, subject: subject.value };
   }
 
-  /** The process dies between two calls: what was acknowledged must be there for the next one. */
+  /** The process dies between two calls: everything acknowledged must be there for the next one. */
   async crash(): Promise<void> {
     if (this.#under.reopen) this.#subject = await this.#under.reopen(this.#subject);
   }
@@ -50,7 +50,7 @@ export class Twins {
   }
 }
 
-/** What the two sides listed, one by one; both listed the same, in the same order. */
+/** The lists of both engines, paired; both must be equal, in the same order. */
 export function pairsOf<T>(lists: Both<readonly T[]> | null): readonly Both<T>[] {
   return (lists?.oracle ?? []).flatMap((oracle, place) => {
     const subject = lists?.subject[place];
@@ -60,7 +60,7 @@ export function pairsOf<T>(lists: Both<readonly T[]> | null): readonly Both<T>[]
 
 type Answer<T> = { readonly value: T } | { readonly code: string };
 
-/** An operating error is an answer like others. Anything else is a bug and ends the simulation. */
+/** An operating error is a result like others. Anything else is a bug and ends the simulation. */
 async function answerOf<T>(call: Promise<T>): Promise<Answer<T>> {
   try {
     return { value: await call };
@@ -70,7 +70,7 @@ async function answerOf<T>(call: Promise<T>): Promise<Answer<T>> {
   }
 }
 
-/** Without the numbers of items, burials and events, and of a cursor only whether there is one. */
+/** Without the numbers of items, burials and events; of a cursor only whether there is one. */
 function neutral(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(neutral);

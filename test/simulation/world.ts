@@ -1,4 +1,4 @@
-/** What the simulated runners, reapers and operators know. A crash makes them forget; the stores must not. */
+/** The state of the simulated runners, reapers and operators. A crash makes them forget; the stores must not. */
 import type { LeasedItem } from "../../src/item/item.ts";
 import type { Letter } from "../../src/item/letter.ts";
 import type { OperationKind } from "../../src/item/operation.ts";
@@ -12,13 +12,13 @@ export interface Runner {
   readonly queue: string;
 }
 
-/** A lease that a runner believes to hold, or once did. */
+/** A lease that a runner believes to hold, or once held. */
 export interface Claim {
   readonly holder: string;
   readonly lease: Both<LeasedItem>;
 }
 
-/** One or a few store calls, done to both engines. */
+/** One or a few store calls, made on both engines. */
 export type Action = (world: World) => Promise<void>;
 
 export interface World {
@@ -26,14 +26,14 @@ export interface World {
   readonly chance: Chance;
   runners: readonly Runner[];
   claims: readonly Claim[];
-  /** Claims of the past: what late workers still talk of. */
+  /** Old leases, which late workers still settle. */
   pastClaims: readonly Claim[];
   operations: readonly { readonly id: string; readonly kind: OperationKind; readonly queue: string }[];
-  /** Letters that somebody exported once. */
+  /** Letters that were exported earlier. */
   archive: readonly Letter[];
-  /** The items that the latest step touched. */
+  /** The items that the latest step changed. */
   touched: readonly Claim[];
-  /** Makes names that were never used before. */
+  /** Creates names that were never used before. */
   serial: number;
 }
 
@@ -51,7 +51,7 @@ export function newWorld(twins: Twins, chance: Chance): World {
   };
 }
 
-/** A name that the world has not heard before. */
+/** A new name. */
 export function newName(world: World, kind: string): string {
   world.serial += 1;
   return `${kind}-${world.serial}`;
@@ -59,13 +59,13 @@ export function newName(world: World, kind: string): string {
 
 const PAST_CLAIMS_MAX = 12;
 
-/** These are over, as far as the runner knows. */
+/** These have ended, as far as the runner knows. */
 export function letGo(world: World, claims: readonly Claim[]): void {
   world.claims = world.claims.filter((claim) => !claims.includes(claim));
   world.pastClaims = [...world.pastClaims, ...claims].slice(-PAST_CLAIMS_MAX);
 }
 
-/** Pairs what the two sides leased; they leased the same, in the same order. */
+/** Pairs the leases of both engines, which must be equal, in the same order. */
 export function claimsOf(holder: string, leased: Both<readonly LeasedItem[]>): readonly Claim[] {
   return pairsOf(leased).map((lease) => ({ holder, lease }));
 }

@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import { AssertionError, assert, unreachable } from "../../src/std/assert.ts";
 import { fromRfc3339, systemClock, toRfc3339 } from "../../src/std/clock.ts";
 
-test("a time leaves the process as RFC 3339 in UTC with milliseconds, and reads back", () => {
+test("a time is written as RFC 3339 in UTC with milliseconds, and read back", () => {
   expect(toRfc3339(1_736_591_100_007)).toBe("2025-01-11T10:25:00.007Z");
   expect(fromRfc3339("2025-01-11T10:25:00.007Z")).toBe(1_736_591_100_007);
   expect(fromRfc3339("2025-01-11T11:25:00+01:00")).toBe(1_736_591_100_000);
 });
 
-test("any time that a Date can have is written as a Date writes it, and any other is refused", () => {
+test("any time that a Date can represent is written like a Date, and any other is refused", () => {
   const times = fc.oneof(
     fc.integer({ min: -8.64e15, max: 8.64e15 }),
     fc.integer({ min: 0, max: 2e12 }),
@@ -22,7 +22,7 @@ test("any time that a Date can have is written as a Date writes it, and any othe
   for (const ms of [8.64e15 + 1, Number.NaN]) expect(() => toRfc3339(ms)).toThrow(RangeError);
 });
 
-test("what is no time is undefined", () => {
+test("an invalid time is undefined", () => {
   expect(fromRfc3339("yesterday")).toBeUndefined();
   expect(fromRfc3339("")).toBeUndefined();
 });
@@ -36,7 +36,7 @@ test("a sleep ends at once when its signal is or gets aborted", async () => {
   expect(control.signal.aborted).toBe(true);
 });
 
-test("a failed assertion crashes with the rule that was broken", () => {
+test("a failed assertion crashes with the broken rule", () => {
   expect(() => assert(false, "an item is in one place")).toThrow(AssertionError);
   expect(() => assert(false, "an item is in one place")).toThrow("an item is in one place");
   expect(() => assert(1, "holds")).not.toThrow();

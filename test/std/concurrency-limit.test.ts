@@ -5,7 +5,7 @@ import { ConcurrencyLimit } from "../../src/std/concurrency-limit.ts";
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("a lane", () => {
-  it("has no more than its width at a time, and all at the end", async () => {
+  it("runs no more than its width at a time, and all in the end", async () => {
     const lane = new ConcurrencyLimit(3);
     let [now, most, done] = [0, 0, 0];
     for (let n = 0; n < 10; n += 1) {
@@ -21,7 +21,7 @@ describe("a lane", () => {
     expect([most, done, now]).toEqual([3, 10, 0]);
   });
 
-  it("throws the first fault to whoever comes next", async () => {
+  it("throws the first error to the next caller", async () => {
     const lane = new ConcurrencyLimit(1);
     await lane.start(async () => {
       throw new Error("first");
@@ -30,7 +30,7 @@ describe("a lane", () => {
     await lane.end();
   });
 
-  it("throws a fault at the end when nobody came after it", async () => {
+  it("throws an error at the end if nobody called after it", async () => {
     const lane = new ConcurrencyLimit(2);
     await lane.start(async () => {
       throw new Error("last");

@@ -78,7 +78,7 @@ test.each([
   );
 });
 
-describe("map, which CEL has for a type, is a variable here", () => {
+describe("map, which is a type in CEL, is a variable here", () => {
   const known = new Map<string, readonly string[] | "any">([
     ["map", MAP_FIELDS],
     ["item", "any"],
@@ -94,14 +94,14 @@ describe("map, which CEL has for a type, is a variable here", () => {
     expect(requireExpression(text, known, "when")(variables)).toEqual({ ok: true, value });
   });
 
-  test("a field that it does not have is refused, with the one that was meant", () => {
+  test("an unknown field is refused, with a suggestion", () => {
     expect(compileExpression("map.totl > 1", known)).toMatchObject({
       message: 'unknown field "totl"',
       suggestion: "total",
     });
   });
 
-  test("asking with has() whether it has a field that it never has is refused too", () => {
+  test("has() of a field that can never exist is refused too", () => {
     expect(compileExpression("!has(map.totl)", known)).toMatchObject({
       message: 'unknown field "totl"',
       suggestion: "total",
@@ -121,7 +121,7 @@ test("comparing with an integer is the same as in JSON, for any number", () => {
   );
 });
 
-test("invariant 10: whatever is written, there is an answer or an error, and never a match by accident", () => {
+test("invariant 10: any text has an answer or an error, and never matches by accident", () => {
   const words = [
     "item",
     ".",
@@ -158,7 +158,7 @@ test("invariant 10: whatever is written, there is an answer or an error, and nev
   );
 });
 
-describe("an integer of the data that a double cannot hold", () => {
+describe("an integer of the data beyond 2^53", () => {
   const BIG = 9007199254740993n;
   test.each([
     ["item.id == 9007199254740993", true],
@@ -216,7 +216,7 @@ describe("a value", () => {
     expect(value(text)).toEqual({ ok: false, message: expect.stringContaining(message) });
   });
 
-  test("a text without quotes is a variable that is not there, and nothing is changed", () => {
+  test("a text without quotes is an unknown variable, and nothing is changed", () => {
     expect(compileValue("hello", FILTER_VARIABLES)).toMatchObject({ ok: false });
     expect(() => requireValue("itm.n", FILTER_VARIABLES, "--set x")).toThrow(
       expect.objectContaining({

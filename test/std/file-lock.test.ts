@@ -11,7 +11,7 @@ const folder = new TemporaryDirectory();
 afterAll(() => folder.remove());
 
 describe("file lock", () => {
-  it("is had once, also by its own process, and again when it was given back", () => {
+  it("is held once, even by its own process, and again after its release", () => {
     const path = folder.file("lock");
     const giveBack = takeLock(path);
     expect(giveBack).not.toBeNull();
@@ -22,7 +22,7 @@ describe("file lock", () => {
     expect(takeLock(path)).not.toBeNull();
   });
 
-  it("one whose process is gone is taken over, and no draft is left", () => {
+  it("of a process that is gone is taken over, and no draft remains", () => {
     const path = folder.file("left");
     const pid = spawnSync("true").pid;
     writeFileSync(path, JSON.stringify({ ...thisOwner(), pid, processStart: "1" }));
@@ -30,13 +30,13 @@ describe("file lock", () => {
     expect(readdirSync(dirname(path)).filter((name) => name.includes("left."))).toEqual([]);
   });
 
-  it("one of another machine is respected", () => {
+  it("of another machine is respected", () => {
     const path = folder.file("other");
     writeFileSync(path, JSON.stringify({ host: "elsewhere/1/2", pid: 1, processStart: "1" }));
     expect(takeLock(path)).toBeNull();
   });
 
-  it("a folder that is not there is an error, not a lock that somebody has", () => {
+  it("in a missing folder is an error, not a held lock", () => {
     expect(() => takeLock("/nowhere/at/all/lock")).toThrow("ENOENT");
   });
 });

@@ -14,7 +14,7 @@ describe("writing a file atomically", () => {
     mkdirSync(folder);
   });
 
-  it("takes text, bytes and pieces, also under a name as long as names can be", async () => {
+  it("takes text, bytes and pieces, and names of the maximum length", async () => {
     async function* pieces() {
       yield "one ";
       yield Buffer.from("two");
@@ -44,7 +44,7 @@ describe("writing a file atomically", () => {
     expect(readFileSync(path, "utf8")).toBe("new file");
   });
 
-  it("what fails leaves the file as it was, and no draft", async () => {
+  it("a failure leaves the file unchanged, and no draft", async () => {
     const path = join(folder, "a");
     writeFileSync(path, "old");
     async function* pieces() {
@@ -57,7 +57,7 @@ describe("writing a file atomically", () => {
     await expect(writeAtomically(join(folder, "nowhere", "a"), "x")).rejects.toThrow(/ENOENT/);
   });
 
-  it("the draft of a process that is gone is stale, one of a process that is there is not", async () => {
+  it("the draft of a process that is gone is stale, that of a living process is not", async () => {
     const drafts: string[] = [];
     async function* pieces() {
       yield "x";

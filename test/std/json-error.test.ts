@@ -12,7 +12,7 @@ function isJson(text: string): boolean {
   }
 }
 
-describe("the fault of a text", () => {
+describe("the error in a text", () => {
   it.each([
     ['{\n  "n": oops\n}', 9],
     ['{"a": 1,}', 8],
@@ -34,7 +34,7 @@ describe("the fault of a text", () => {
     expect([jsonErrorOffset(`${long}}`), jsonErrorOffset(long)]).toEqual([null, long.length]);
   });
 
-  it("is there just when the engine refuses the text", () => {
+  it("is found exactly if the engine refuses the text", () => {
     const piece = fc.constantFrom(
       "{",
       "}",

@@ -21,7 +21,7 @@ describe("canonical JSON", () => {
     expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]));
   });
 
-  test("it reads back as the same value", () => {
+  test("is read back as the same value", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const plain = JSON.parse(JSON.stringify(value)) as Json;
@@ -40,20 +40,20 @@ describe("canonical JSON", () => {
   });
 });
 
-test("a list and null are no objects", () => {
+test("a list and null are not objects", () => {
   expect([{}, [], null, "x", 1].map(isJsonObject)).toEqual([true, false, false, false, false]);
 });
 
-test("a string is given to a command as it is, anything else as JSON", () => {
+test("a string is passed to a command unchanged, anything else as JSON", () => {
   expect([asText('a "b"'), asText(3), asText({ a: [1] })]).toEqual(['a "b"', "3", '{"a":[1]}']);
 });
 
-describe("JSON with integers that a number cannot hold", () => {
+describe("JSON with integers beyond 2^53", () => {
   const integer = fc
     .tuple(fc.boolean(), fc.stringMatching(/^[1-9]\d{14,60}$/))
     .map(([isNegative, digits]) => `${isNegative ? "-" : ""}${digits}`);
 
-  test("each keeps its digits, wherever it stands", () => {
+  test("each keeps its digits, at any position", () => {
     const texts = fc.array(fc.tuple(fc.string(), integer, fc.jsonValue()), { maxLength: 5 });
     fc.assert(
       fc.property(texts, (entries) => {
@@ -73,7 +73,7 @@ describe("JSON with integers that a number cannot hold", () => {
     );
   });
 
-  test("what a number holds is a number, and so is every number that JavaScript writes", () => {
+  test("a safe integer is a number, and so is every number that JavaScript writes", () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
         expect(parseJson(JSON.stringify(number))).toBe(JSON.parse(JSON.stringify(number)));
@@ -88,7 +88,7 @@ describe("JSON with integers that a number cannot hold", () => {
     ]);
   });
 
-  test("any JSON is read and written as JSON does it", () => {
+  test("any JSON is read and written like JSON", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);
@@ -120,7 +120,7 @@ describe("JSON with integers that a number cannot hold", () => {
     expect(asText(2n ** 64n)).toBe("18446744073709551616");
   });
 
-  test("a program that gives bigints a toJSON of its own changes nothing", () => {
+  test("a program that adds toJSON to bigints changes nothing", () => {
     Object.assign(BigInt.prototype, { toJSON: () => "text" });
     try {
       expect(stringifyJson({ id: 12345678901234567890n })).toBe('{"id":12345678901234567890}');
@@ -129,7 +129,7 @@ describe("JSON with integers that a number cannot hold", () => {
     }
   });
 
-  test("an integer of more than a thousand digits is read as JSON.parse does", () => {
+  test("an integer of more than a thousand digits is read like JSON.parse", () => {
     expect(parseJson("9".repeat(1001))).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -11,7 +11,7 @@ test.each([
   expect(nearest(word, ["filter", "max_parallel", "offset", "max_items"])).toBe(meant);
 });
 
-test("a word that is like none of them means none", () => {
+test("a word that resembles none has no suggestion", () => {
   expect(nearest("banana", ["filter", "offset"])).toBeUndefined();
   expect(nearest("x", [])).toBeUndefined();
 });

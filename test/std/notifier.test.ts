@@ -4,7 +4,7 @@ import { Notifier } from "../../src/std/notifier.ts";
 
 const aMoment = () => new Promise((resolve) => setImmediate(resolve));
 
-it("notifies after the step that is the reason, once for all that happened in it", async () => {
+it("notifies after the step that causes it, once for everything that happened in it", async () => {
   const notifier = new Notifier();
   const notified: string[] = [];
   notifier.on("a", () => notified.push("a"));
@@ -17,7 +17,7 @@ it("notifies after the step that is the reason, once for all that happened in it
   expect(notified).toEqual(["a"]);
 });
 
-it("notifies each of those who wait, also the same function twice, until they end it", async () => {
+it("notifies every watcher, even the same function twice, until it unsubscribes", async () => {
   const notifier = new Notifier();
   let notifications = 0;
   const count = () => {
@@ -38,7 +38,7 @@ it("notifies each of those who wait, also the same function twice, until they en
   expect(notifications).toBe(3);
 });
 
-it("notifies again when something happens while it notifies", async () => {
+it("notifies again if something happens while it notifies", async () => {
   const notifier = new Notifier();
   let notifications = 0;
   notifier.on("a", () => {

@@ -52,11 +52,11 @@ test.each([
   expect(compileExpression(before + after, FILTER_VARIABLES)).toMatchObject({ ok: false });
 });
 
-test("backslashes in an unfinished text do not hold up the reader", () => {
+test("backslashes in an unfinished text do not slow the reader down", () => {
   expect(compileExpression(`"""${"\\\\".repeat(2000)}`, FILTER_VARIABLES)).toMatchObject({ ok: false });
 });
 
-test("what it reads of JavaScript's syntax", () => {
+test("the parts of JavaScript's syntax that it reads", () => {
   for (const [pattern, text] of [
     ["\\u00e9", "café"],
     ["(?<year>\\d{4})", "2026"],

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { nameSeries, randomName, toBase32 } from "../../src/std/random.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 
-test("base 32 takes five bits a character, the first bits first", () => {
+test("base 32 takes five bits per character, the first bits first", () => {
   expect(toBase32(new Uint8Array([0b00000_000, 0b01_00010_0, 0b0011_0010, 0b0_00101_00, 0b110_11111]))).toBe(
     "0123456z",
   );
@@ -21,7 +21,7 @@ test("every byte changes the base 32 text, and only known characters are used", 
 });
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
-test("a random name has the asked length, and no two are the same", () => {
+test("a random name has the requested length, and no two are equal", () => {
   const names = Array.from({ length: 1000 }, () => randomName(12));
   expect(new Set(names).size).toBe(1000);
   expect(names.every((name) => name.length === 12)).toBe(true);
@@ -42,7 +42,7 @@ test("seeded numbers are in [0, 1) and spread over it", () => {
   expect(mean).toBeLessThan(0.52);
 });
 
-test("the names of a series rise, and no two series make the same", () => {
+test("the names of a series increase, and no two series have the same", () => {
   const [one, other] = [nameSeries(), nameSeries()];
   const names = Array.from({ length: 40_000 }, one);
   expect(names).toEqual([...names].sort());
@@ -50,7 +50,7 @@ test("the names of a series rise, and no two series make the same", () => {
   expect(names.every((name) => /^[0-9a-hjkmnp-tv-z]{16}$/.test(name))).toBe(true);
 });
 
-test("a series that is used up goes on with another beginning", () => {
+test("a series that is exhausted continues with another prefix", () => {
   const next = nameSeries();
   const beginnings = new Set<string>();
   for (let count = 0; count <= 32 ** 4; count += 1) beginnings.add(next().slice(0, 12));

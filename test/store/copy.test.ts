@@ -69,7 +69,7 @@ describe("a copy of a store", () => {
     expect(await to.check()).toEqual([]);
   });
 
-  it("tells of every table, when it is copied and when it is verified", async () => {
+  it("reports every table, when it is copied and when it is verified", async () => {
     const [from, to] = [await usedStore(300), await emptyStore()];
     const told: CopyProgress[] = [];
     await copyStore({ from, to, onProgress: (progress) => told.push(progress) });
@@ -82,7 +82,7 @@ describe("a copy of a store", () => {
     expect(items.at(-1)?.rows).toBe(300);
   });
 
-  it("goes on where it was after it was ended at any moment", async () => {
+  it("continues after it was ended at any moment", async () => {
     const [from, to] = [await usedStore(300), await emptyStore()];
     const pages = 30; // of all tables; each run writes one and is ended before the next
     const runs: unknown[] = [];
@@ -109,7 +109,7 @@ describe("a copy of a store", () => {
     expect(again).toEqual({ tables: first.tables, copied: 0, how: "none" });
   });
 
-  it("begins anew when its source has gone on before it was complete", async () => {
+  it("starts again if its source has changed before it was complete", async () => {
     const [from, to] = [await usedStore(300), await emptyStore()];
     await expect(copyStore({ from, to: breakingAfter(to, 8) })).rejects.toThrow("killed");
     await work(from, "job-1", 50);
@@ -119,7 +119,7 @@ describe("a copy of a store", () => {
     expect(await to.check()).toEqual([]);
   });
 
-  it("is brought up to date as long as nobody has worked with it", async () => {
+  it("is updated as long as nobody has worked with it", async () => {
     const [from, to] = [await usedStore(), await emptyStore()];
     await copyStore({ from, to });
     await work(from, "job-1", 5);
@@ -127,7 +127,7 @@ describe("a copy of a store", () => {
     await expectEqual(from, to);
   });
 
-  it("names the table when its source is changed meanwhile, and is right when it is run again", async () => {
+  it("names the table if its source changes meanwhile, and is right when it is run again", async () => {
     const [from, to] = [await usedStore(), await emptyStore()];
     let isChanged = false;
     const changing = changed(from, {
@@ -149,7 +149,7 @@ describe("a copy of a store", () => {
     await expectEqual(from, to);
   });
 
-  it("says so when a row points at one that came too late to be copied", async () => {
+  it("reports a row that refers to one that came too late to be copied", async () => {
     const [from, to] = [await usedStore(), await emptyStore()];
     const changing = changed(from, {
       readRows: async (table, page) => {
@@ -166,7 +166,7 @@ describe("a copy of a store", () => {
     expect((await copyStore({ from, to })).how).toBe("anew");
   });
 
-  it("finds a row that is not as it was in the source", async () => {
+  it("finds a row that differs from the source", async () => {
     const [from, to] = [await usedStore(), await emptyStore()];
     const garbling = changed(to, {
       writeRows: (table, rows) =>
@@ -178,7 +178,7 @@ describe("a copy of a store", () => {
     });
   });
 
-  it("gives later rows higher numbers than those that were ever there", async () => {
+  it("gives later rows higher numbers than any earlier ones", async () => {
     const [from, to] = [await usedStore(), await emptyStore()];
     const purge = {
       id: "op-1",
@@ -203,7 +203,7 @@ describe("a copy of a store", () => {
 });
 
 describe("a copy of a store is refused", () => {
-  it("while somebody works with either store", async () => {
+  it("while a process works with either store", async () => {
     const [from, to] = [await usedStore(), await emptyStore()];
     await from.registerHolder({
       id: "busy",
@@ -231,7 +231,7 @@ describe("a copy of a store is refused", () => {
     await expect(copyStore({ from, to })).rejects.toMatchObject(refusal);
   });
 
-  it("into a store that has other content, which stays as it is", async () => {
+  it("into a store with other content, which is unchanged", async () => {
     const [from, to] = [await usedStore(), await usedStore(20, "job-2")];
     const before = await sumsOf(to);
     await expect(copyStore({ from, to })).rejects.toMatchObject({
@@ -241,7 +241,7 @@ describe("a copy of a store is refused", () => {
     expect(await sumsOf(to)).toEqual(before);
   });
 
-  it("into a copy that was worked with", async () => {
+  it("into a copy that has been used", async () => {
     const [from, to] = [await usedStore(), await emptyStore()];
     await copyStore({ from, to });
     await work(to, "job-1", 2);
@@ -250,7 +250,7 @@ describe("a copy of a store is refused", () => {
     expect(await sumsOf(to)).toEqual(before);
   });
 
-  it("into half a copy to which somebody has added a job", async () => {
+  it("into half a copy to which a job was added", async () => {
     const [from, to] = [await usedStore(300), await emptyStore()];
     await expect(copyStore({ from, to: breakingAfter(to, 8) })).rejects.toThrow("killed");
     await to.createJob({ id: "mine", name: "mine", kind: "map", spec: {} });
@@ -270,7 +270,7 @@ describe("a copy of a store is refused", () => {
     await expect(copyStore({ from, to: passing })).rejects.toMatchObject({ code: "usage" });
   });
 
-  it("to the second of two processes at once", async () => {
+  it("to the second of two concurrent processes", async () => {
     const [from, to] = [await usedStore(300), await emptyStore()];
     let rival: Promise<unknown> | undefined;
     const met = changed(to, {

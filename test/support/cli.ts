@@ -1,11 +1,13 @@
 /**
- * Runs the real command line as a child process with its own home and a minimal environment. A started process can be
- * observed, signalled and awaited. One that hangs is killed by its pid, and the error contains its output.
+ * Runs the real command line with its own home and a minimal environment: short commands in this process, others as a child
+ * process. A started process can be observed, signalled and awaited. One that hangs is killed by its pid, and the error
+ * contains its output.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { isShort, runInProcess } from "./in-process-cli.ts";
 import { until } from "./until.ts";
 
 /** The program under test. `REDRIVE_TEST_CLI` selects another one, such as that of an installed package. */
@@ -38,7 +40,33 @@ export interface CliResult {
 
 /** Runs one command line to its end. */
 export function redrive(args: readonly string[], options: CliOptions): Promise<CliResult> {
-  return startRedrive(args, { stdin: "", ...options }).ended;
+  return needsProcess(args, options)
+    ? startRedrive(args, { stdin: "", ...options }).ended
+    : redriveHere(args, options);
+}
+
+/** Variables that the program reads from its terminal; others may change the process itself, such as `NODE_OPTIONS`. */
+const READ_BY_PROGRAM = /^(PATH|HOME|REDRIVE_\w+)$/;
+
+function needsProcess(args: readonly string[], { env = {}, on }: CliOptions): boolean {
+  const isOrdinary = Object.keys(env).every((name) => READ_BY_PROGRAM.test(name));
+  return !isShort(args) || !isOrdinary || on !== undefined || process.env.REDRIVE_TEST_CLI !== undefined;
+}
+
+async function redriveHere(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  const { home, cwd = home, stdin = "" } = options;
+  const invocation = { programPath: CLI_PATH, cwd, env: environmentOf(options), stdin };
+  const { code, stdout, stderr } = await runInProcess(args, invocation);
+  return resultOf({ code, signal: null, stdoutBytes: stdout, stderr: stderr.toString() });
+}
+
+function environmentOf({ home, env }: CliOptions): Readonly<Record<string, string>> {
+  return { PATH: process.env.PATH ?? "", HOME: home, REDRIVE_HOME: join(home, "redrive"), ...env };
+}
+
+function resultOf(result: Omit<CliResult, "stdout" | "json">): CliResult {
+  const stdout = result.stdoutBytes.toString();
+  return { ...result, stdout, json: () => JSON.parse(stdout) };
 }
 
 export type StartOptions = CliOptions;
@@ -59,13 +87,14 @@ export class RunningCli {
   readonly #stderr: Buffer[] = [];
   #isOver = false;
 
-  constructor(args: readonly string[], { home, cwd = home, stdin, env = {}, on }: StartOptions) {
+  constructor(args: readonly string[], options: StartOptions) {
+    const { home, cwd = home, stdin, on } = options;
     this.#args = args;
     const program = [process.execPath, CLI_PATH, ...args];
     const [first = process.execPath, ...rest] = on?.words(program) ?? program;
     this.#child = spawn(first, rest, {
       cwd,
-      env: { PATH: process.env.PATH ?? "", HOME: home, REDRIVE_HOME: join(home, "redrive"), ...env },
+      env: environmentOf(options),
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#child.stdin.on("error", () => undefined); // the program may end before it has read everything
@@ -131,15 +160,9 @@ export class RunningCli {
       this.#child.on("close", (code, signal) => {
         clearTimeout(timer);
         this.#isOver = true;
-        resolve(this.#result(code, signal));
+        resolve(resultOf({ code, signal, stdoutBytes: Buffer.concat(this.#stdout), stderr: this.stderr }));
       });
     });
-  }
-
-  #result(code: number | null, signal: NodeJS.Signals | null): CliResult {
-    const stdoutBytes = Buffer.concat(this.#stdout);
-    const stdout = stdoutBytes.toString();
-    return { code, signal, stdout, stdoutBytes, stderr: this.stderr, json: () => JSON.parse(stdout) };
   }
 
   #said(): string {

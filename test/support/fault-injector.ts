@@ -11,6 +11,8 @@ export class FaultInjector {
   readonly connections: pg.Pool;
   /** How many queries were made to fail. */
   failures = 0;
+  /** How many queries were sent. */
+  queries = 0;
   #left = 0;
   #isMet: (text: string) => boolean = () => true;
   #fail: (query: Query, args: unknown[]) => unknown = raise;
@@ -55,6 +57,7 @@ export class FaultInjector {
   #intercept(client: pg.PoolClient): void {
     const query = client.query.bind(client) as Query;
     const intercepted: Query = (...args) => {
+      this.queries += 1;
       if (this.#left === 0 || !this.#isMet(textOf(args[0]))) return query(...args);
       this.#left -= 1;
       if (this.#left > 0) return query(...args);

@@ -103,6 +103,21 @@ export class NetworkHost {
     ip("-n", this.#namespace, "neighbour", "delete", this.gateway, "dev", this.#theirs);
   }
 
+  /** Limits both directions of the link to a rate such as `256kbit`; without one the limit ends. */
+  slowDown(rate: string | undefined): void {
+    const limit = (words: readonly string[], device: string) => {
+      const [first = "", ...rest] = [...words, "tc", "qdisc"];
+      const run = (...more: string[]) => execFileSync(first, [...rest, ...more], { stdio: "pipe" });
+      if (rate === undefined) run("delete", "dev", device, "root");
+      else
+        run(
+          ...["replace", "dev", device, "root", "tbf", "rate", rate, "burst", "16kbit", "latency", "400ms"],
+        );
+    };
+    limit([], this.#ours);
+    limit(["ip", "netns", "exec", this.#namespace], this.#theirs);
+  }
+
   remove(): void {
     tryIp("link", "delete", this.#ours);
     tryIp("netns", "delete", this.#namespace);

@@ -1,7 +1,4 @@
-/**
- * Vitest global setup for PostgreSQL: uses the server in `REDRIVE_TEST_POSTGRES`, otherwise starts one for this run. Starts
- * none if no selected test file needs PostgreSQL.
- */
+/** Vitest global setup for PostgreSQL: uses the server in `REDRIVE_TEST_POSTGRES`, otherwise starts one for this run. */
 import type { TestProject } from "vitest/node";
 import { PostgresServer } from "./postgres-server.ts";
 

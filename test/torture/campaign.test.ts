@@ -28,7 +28,7 @@ describe.runIf(process.platform === "linux")("what is struck several times a sec
   );
 
   it.each(seeds(20_264))(
-    "a queue on SQLite is worked through all of it, seed %i",
+    "a queue on SQLite is processed completely, seed %i",
     async (seed) => {
       const options = { seed, engine: "sqlite", isSteady: true, kills: 15 } as const;
       expectClean(await chaos({ ...options, recoveryMsMax: RECOVERY_MS_MAX }), seed);
@@ -65,7 +65,7 @@ describe.runIf(process.platform === "linux")("what changes under running workers
 
 describe.runIf(process.platform === "linux")("a primary that is lost, and its standby", () => {
   it.each(seeds(20_266))(
-    "hand the work over: nothing is lost or done twice, seed %i",
+    "hand over the work: nothing is lost or done twice, seed %i",
     async (seed) => {
       const options = { seed, engine: "postgres", isSteady: true, kills: 10, failOverShare: 0.25 } as const;
       const server = await PostgresPair.make();

@@ -109,7 +109,7 @@ describe("hosts whose clocks differ by hours", () => {
   const schema = `test_clocks_${Math.random().toString(36).slice(2)}`;
   afterAll(() => dropSchema(schema));
 
-  it("steal no lease and wait for no wrong time: the database's clock decides", async () => {
+  it("steal no lease and wait no wrong time, because the database's clock decides", async () => {
     const store = await openStore(postgresUrl(schema));
     const backoff = { kind: "fixed", delayMs: 50, jitter: false } as const;
     await createQueue(store, "clocks", { leaseMs: 2500, backoff });

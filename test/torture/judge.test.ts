@@ -9,7 +9,7 @@ const succeeded = { number: 1, outcome: "succeeded", endedAt: 1000 };
 const START = line("start", 1, 500);
 const DONE = line("done", 1, 900);
 
-it("a clean testimony has no violations", () => {
+it("a correct record has no violations", () => {
   expect(judgeOne("done", [succeeded], [START, DONE])).toEqual([]);
   const dead = [{ number: 1, outcome: "failed", endedAt: 1000 }];
   expect(judgeOne("dead", dead, [START])).toEqual([]);

@@ -12,7 +12,7 @@ describe.runIf(process.platform === "linux")(
   "workers of queues on PostgreSQL, struck as their server is",
   () => {
     it.each(seeds(20_263))(
-      "lose nothing, acknowledge nothing twice and go on within seconds, seed %i",
+      "lose nothing, acknowledge nothing twice and continue within seconds, seed %i",
       async (seed) => {
         const report = await chaos({ seed, kills: 6, faults: CHAOS_FAULTS, recoveryMsMax: RECOVERY_MS_MAX });
         expect(report.violations, `seed ${seed}; everything is kept in ${report.home}`).toEqual([]);
@@ -24,7 +24,7 @@ describe.runIf(process.platform === "linux")(
   },
 );
 
-describe("the judge of the chaos", () => {
+describe("the judge of the PostgreSQL torture", () => {
   const clean: ChaosTestimony = {
     items: [
       {
@@ -58,11 +58,11 @@ describe("the judge of the chaos", () => {
     recoveryMsMax: 4000,
   };
 
-  it("finds nothing in a clean testimony", () => {
+  it("finds nothing in a correct record", () => {
     expect(judgeChaos(clean)).toEqual([]);
   });
 
-  it("does not hold an outage of the server against the workers", () => {
+  it("does not blame the workers for an outage of the server", () => {
     expect(judgeChaos({ ...clean, recoveryMsMax: 2000 })).not.toEqual([]);
     expect(judgeChaos({ ...clean, recoveryMsMax: 2000, outages: [{ from: 1500, to: 4000 }] })).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { seeds } from "../support/seeds.ts";
 
 describe.runIf(process.platform === "linux")("runners of a workflow that are killed in every phase", () => {
   it.each(seeds(20_262))(
-    "bring each item's work in once and leave nothing behind, seed %i",
+    "merge each item once and leave nothing behind, seed %i",
     async (seed) => {
       const report = await tortureWorkflow({ seed, items: 16, kills: 5 });
       expect(report.violations, `seed ${seed}; everything is kept in ${report.home}`).toEqual([]);
@@ -34,7 +34,7 @@ describe("the judge of a workflow's torture", () => {
     locks: [],
   };
 
-  it("finds nothing in a clean testimony", () => {
+  it("finds nothing in a correct record", () => {
     expect(judgeWorkflow(clean)).toEqual([]);
   });
 

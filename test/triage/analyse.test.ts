@@ -55,7 +55,7 @@ describe("an analysis", () => {
     expect(result.patternGroups[0]?.sampleItems.map(({ itemId }) => itemId)).toEqual(["a", "c", "d"]);
   });
 
-  it("counts error types and when they died, with the empty intervals between", () => {
+  it("counts error types and times of death, with the empty intervals between", () => {
     expect([...result.errorDistribution]).toEqual([
       ["Timeout", 4],
       ["CommandFailed", 1],
@@ -63,7 +63,7 @@ describe("an analysis", () => {
     expect(result.timeline.intervals.map(([, count]) => count)).toEqual([1, 0, 3, 0, 0, 1]);
   });
 
-  it("has the form of the contract as JSON", () => {
+  it("has the JSON form of the contract", () => {
     const json = analysisToJson(result);
     expect(json).toMatchObject({
       total_items: 5,
@@ -82,7 +82,7 @@ describe("an analysis", () => {
     expect(json.temporal_distribution).toContainEqual(["2026-01-01T12:02:00.000Z", 3]);
   });
 
-  test("nothing has no groups and no times", () => {
+  test("of no letters has no groups and no times", () => {
     expect(analysed()).toMatchObject({ totalItems: 0, patternGroups: [], timeline: { intervals: [] } });
   });
 
@@ -98,7 +98,7 @@ describe("an analysis", () => {
 describe("the time axis", () => {
   const times = fc.array(fc.integer({ min: 0, max: 40 * 365 * DAY }), { minLength: 1, maxLength: 200 });
 
-  test("never loses anything and never has too many intervals, however far things lie apart", () => {
+  test("loses nothing and never has too many intervals, however far apart the times are", () => {
     fc.assert(
       fc.property(times, (all) => {
         const axis = new TimeAxis();
@@ -112,7 +112,7 @@ describe("the time axis", () => {
     );
   });
 
-  test("many different minutes are joined without a loss, and evenly", () => {
+  test("joins many different minutes without a loss, and evenly", () => {
     const axis = new TimeAxis();
     for (let minute = 0; minute < 20 * 24 * 60; minute++) axis.add(NOON + minute * MINUTE);
     const { intervals, stepMs } = axis.read(INTERVALS_MAX);
@@ -120,13 +120,13 @@ describe("the time axis", () => {
     expect(new Set(intervals.slice(1, -1).map(([, count]) => count))).toEqual(new Set([stepMs / MINUTE]));
   });
 
-  test("the step is one that people think in", () => {
+  test("has steps that people use", () => {
     expect(stepFor(NOON, NOON + 10 * MINUTE, 48)).toBe(MINUTE);
     expect(stepFor(NOON, NOON + DAY, 48)).toBe(60 * MINUTE);
     expect(stepFor(NOON, NOON + 30 * DAY, 48)).toBe(DAY);
   });
 
-  test("samples stay few", () => {
+  test("has few samples", () => {
     expect(
       analysed(...Array.from({ length: 50 }, (_, n) => letter(`${n}`, "s", NOON))).patternGroups[0]
         ?.sampleItems,

@@ -42,6 +42,71 @@ const WORDS: Readonly<
     misses: ["instance of cart", "Cart is missing"],
   },
   index: { hits: ["<name>[str] is bad", "sshd[<num>]: closed"], misses: ["carts[<num>] is bad"] },
+  bracketed: {
+    hits: ["no field [price] here"],
+    misses: ["closed [again] here", "no field [price tag] here"],
+  },
+  invalid: {
+    hits: ['Cart.shop "<str>" is invalid: no price', "<name> is invalid: no price"],
+    misses: ["the cart is invalid: no price", '"<str>" is invalid'],
+  },
+  program: {
+    hits: ["grep: cannot open the file", "inbox: not a regular file"],
+    misses: [
+      "error: cannot open the file",
+      "denied: not a regular file",
+      "Grep: Cannot open it",
+      "grep: gone",
+    ],
+  },
+  unquoted: {
+    hits: [
+      "cannot close zebrafish",
+      "Warning: zebrafish is deprecated",
+      "section zebrafish has no name",
+      "bad header in icon (zebrafish)",
+      "the long list of fish in the zebrafish tank is empty",
+    ],
+    misses: [
+      "cannot close connection",
+      "a zebrafish cannot be closed",
+      "expected a valid zebrafish",
+      "cannot connect",
+      "cannot re-open non-zebra",
+      "zebrafish check failed with exit code 1",
+      "resizeFish: Not the right size",
+    ],
+  },
+  identifier: {
+    hits: ["the loop variable cartTotal is captured by it", "cannot use CartTotal as the value of this"],
+    misses: [
+      "cartTotal is captured by the same loop",
+      "a cartTotal is bad",
+      "the call threw CartTotalError at once",
+    ],
+  },
+  argument: {
+    hits: ["chdir(pwd) failed", "users of Set(red, blue) are missing"],
+    misses: ["the worker(s) failed", "chdir (no such file) failed"],
+  },
+  pair: {
+    hits: ["part one, state: Staged, mode: Fast"],
+    misses: ["state: Staged, then it failed", "part one, cause: SOLD_OUT, mode: Fast"],
+  },
+  subject: {
+    hits: ["Tuple should have two parts"],
+    misses: ["Tuple is too long", "the tuple should be short"],
+  },
+  sigil: { hits: ["the variable $cart is not set", "wrong type for %s in it"], misses: ["$cart is not set"] },
+  coordinates: {
+    hits: [
+      "cannot find shop.cart:cart:jar there",
+      "the constant main::CART is bad",
+      "a peer of cart@latest is gone",
+    ],
+    misses: ["Cart::pay is bad", "the ratio a:b is bad"],
+  },
+  hex: { hits: ["short object ID cafe is bad"], misses: ["the cafe is bad", "commit cart is bad"] },
 };
 
 describe.each(Object.entries(WORDS))("a word is variable: %s", (reason, { hits, misses }) => {
@@ -66,6 +131,12 @@ test.each([
   ["<str>: <str>", "<*> <*>"],
   ["<num> (<size>) sent", "<*> sent"],
   ["from <ip> (web) and from <ip>", "from <*> and from <*>"],
+  ["unexpected keyword <str>, expected <str>", "unexpected <*> expected <*>"],
+  ['<name> "<str>" is invalid: no price', "no price"],
+  ["user= host=<val>", "user <*> host <*>"],
+  ["host=<val> user=", "host <*> user <*>"],
+  ["allowed= <bool>", "allowed <*>"],
+  ["make all failed with exit code 2", "make all failed with exit code 2"],
   ["killed (core dumped)", "killed ( core dumped )"],
   ["<path> and <num> more are missing", "<*> is missing"],
   ["takes <num> generic arguments", "takes <*> generic argument"],

@@ -6,7 +6,7 @@ import { failureOf } from "../support/settlements.ts";
 
 const failure = (change: Partial<Failure>) => failureOf({ ref: 1, attempt: 1 }, change);
 
-test("the same failure again has no difference, whatever its numbers and times say", () => {
+test("the same failure again has no difference, whatever its numbers and times", () => {
   const before = failure({
     errorMessage: "cannot connect to 10.0.0.1:5432",
     stderrTail: "12:00:01 retry 1\nerror at 0x7ffe",
@@ -18,7 +18,7 @@ test("the same failure again has no difference, whatever its numbers and times s
   expect(compareFailures(before, after)).toEqual({ facts: [], goneLines: [], newLines: [] });
 });
 
-test("type, exit code, signal, step and message are told apart, and so are the lines of only one", () => {
+test("type, exit code, signal, step and message are compared, and so are lines that only one has", () => {
   const before = failure({
     exitCode: 1,
     errorMessage: "disk full",

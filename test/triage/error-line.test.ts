@@ -153,12 +153,12 @@ describe("the error line of", () => {
   });
 });
 
-test("a error line is found far from the end", () => {
+test("an error line is found far from the end", () => {
   const noise = Array.from({ length: 500 }, (_, at) => `cleaning up ${at}\n`).join("");
   expect(errorLine(`error: the disk is full\n${noise}`, undefined)).toBe("error: the disk is full");
 });
 
-test("what was picked says from where and why, with the lines that belong to it", () => {
+test("the chosen line has its stream, its reason and the lines that belong to it", () => {
   const rustc =
     "error[E0308]: mismatched types\n --> src/main.rs:2:5\n  |\n2 |     1\n  |     ^ expected `()`\n\nerror: aborting due to 1 previous error\n";
   expect(pickErrorLine(undefined, rustc)).toEqual({
@@ -178,20 +178,20 @@ test("what was picked says from where and why, with the lines that belong to it"
   );
 });
 
-test("bytes that are no text tell nothing", () => {
+test("bytes that are not text have no line", () => {
   expect(errorLine("\ufffdP\ufffd\ufffdNG x\n", undefined)).toBeUndefined();
   expect(errorLine("cannot decode\n\ufffd\ufffd\ufffdE\n", undefined)).toBe("cannot decode");
   expect(errorLine("no such file: caf\ufffd.txt\n", undefined)).toBe("no such file: caf\ufffd.txt");
 });
 
-test("stderr goes before stdout, but a mark on stdout before the noise on stderr", () => {
+test("stderr precedes stdout, but a marker on stdout precedes noise on stderr", () => {
   expect(errorLine("error: a", "error: b")).toBe("error: a");
   expect(errorLine("warming up", "FAILED tests/test_x.py::test_y")).toBe("FAILED tests/test_x.py::test_y");
   expect(errorLine("warming up", "all is well")).toBe("warming up");
   expect(errorLine("", "bye")).toBe("bye");
 });
 
-test("a command that said nothing has none", () => {
+test("a command without output has none", () => {
   expect(errorLine(undefined, undefined)).toBeUndefined();
   expect(errorLine(" \n\n", "\t\n")).toBeUndefined();
 });
@@ -218,7 +218,7 @@ test("a line of a million characters is cut", () => {
   expect(errorLine(`error: ${"x".repeat(1_000_000)}`, undefined)?.length).toBe(300);
 });
 
-test("a marker in stdout goes before a summary in stderr", () => {
+test("a marker in stdout precedes a summary in stderr", () => {
   const stdout = "thread 'adds' panicked at src/lib.rs:2:13: cart sum\n";
   expect(pickErrorLine("error: test failed, to rerun pass `--lib`\n", stdout)).toMatchObject({
     stream: "stdout",

@@ -8,7 +8,7 @@ import { failures } from "../item/arbitraries.ts";
 const silent = { errorType: { name: "CommandFailed" as const }, errorMessage: "" };
 
 describe("an explanation", () => {
-  test("a recorded message is shown where it was printed, and why that line was picked", () => {
+  test("a recorded message is shown where it was printed, with the reason for the choice of that line", () => {
     const told = explainFailure({
       errorType: { name: "CommandFailed" },
       errorMessage: "make failed with exit code 2: error: no rule for 'x'",
@@ -21,7 +21,7 @@ describe("an explanation", () => {
     });
   });
 
-  test("it shows each mask that hit, with its reason, what stood there and what stands there now", () => {
+  test("it shows each mask that matched, with its reason, the original and the replacement", () => {
     const { hits, source, why } = explainFailure({
       ...silent,
       errorMessage: "cannot open /a/b.csv for ann: 3 left",
@@ -34,7 +34,7 @@ describe("an explanation", () => {
     ]);
   });
 
-  test("it shows which lines were picked, from which stream and why", () => {
+  test("it shows the chosen lines, their streams and reasons", () => {
     const stderr = "starting\nerror[E0308]: mismatched types\n --> src/main.rs:2:5\nbye\n";
     expect(explainFailure({ ...silent, stderrTail: stderr })).toMatchObject({
       source: "stderr",
@@ -54,7 +54,7 @@ describe("an explanation", () => {
     expect(framesSkipped.map((frame) => frame.function)).toEqual(["parse"]);
   });
 
-  test("a failure that says nothing is explained too", () => {
+  test("a failure without any text is explained too", () => {
     expect(explainFailure(silent)).toMatchObject({
       source: "none",
       lines: [],
@@ -64,7 +64,7 @@ describe("an explanation", () => {
   });
 });
 
-test("an explanation ends in the very signature that the failure has", () => {
+test("an explanation ends with the signature of the failure", () => {
   fc.assert(
     fc.property(failures, (failure) => {
       const { signature, pattern } = explainFailure(failure);

@@ -17,7 +17,7 @@ const failure = (change: Partial<Failure> = {}) =>
 const fits = (match: GroupRule["match"], given = failure()) =>
   ruleFinder([{ name: "rule", match }])(given) !== undefined;
 
-describe("a rule fits", () => {
+describe("a rule matches", () => {
   test.each<[string, GroupRule["match"], GroupRule["match"]]>([
     ["by type", { types: ["Timeout", "CommandFailed"] }, { types: ["Timeout"] }],
     ["by class", { classes: ["unknown"] }, { classes: ["outage"] }],
@@ -29,12 +29,12 @@ describe("a rule fits", () => {
     expect(fits(bad)).toBe(false);
   });
 
-  test("only when all that is given holds", () => {
+  test("only if all its conditions match", () => {
     expect(fits({ text: "disk", types: ["CommandFailed"], steps: ["copy"] })).toBe(true);
     expect(fits({ text: "disk", types: ["CommandFailed"], steps: ["move"] })).toBe(false);
   });
 
-  test("by the message alone, not by the output around it", () => {
+  test("the message only, not the output around it", () => {
     expect(fits({ text: "warning" }, failure({ stderrTail: "warning: old" }))).toBe(false);
   });
 });
@@ -45,7 +45,7 @@ describe("the group of a failure", () => {
     { name: "full", match: { text: "full" } },
   ];
 
-  test("is that of the first rule that fits, with the rule's name as its pattern", () => {
+  test("is that of the first matching rule, with the rule's name as its pattern", () => {
     const group = {
       signature: ruleSignature("storage"),
       pattern: "storage",
@@ -56,14 +56,14 @@ describe("the group of a failure", () => {
     expect(groupOf(failure({ errorMessage: "full house" }), rules).pattern).toBe("full");
   });
 
-  test("is the algorithm's where no rule fits", () => {
+  test("is the algorithm's if no rule matches", () => {
     const one = groupOf(failure({ errorMessage: "no room for 'apple'" }), rules);
     const other = groupOf(failure({ errorMessage: "no room for 'melon'" }), rules);
     expect(one.rule).toBeUndefined();
     expect(one).toEqual(other);
   });
 
-  test("that people made has a signature of its own, by name, or by origin and text in any case", () => {
+  test("that people created has its own signature, by name, or by origin and text, ignoring case", () => {
     expect(ruleSignature("a")).toMatch(/^[0-9a-f]{16}$/);
     expect(
       new Set([ruleSignature("a"), ruleSignature("b"), splitSignature("a", "x"), splitSignature("b", "x")])

@@ -9,7 +9,7 @@ const OTHERS = [
   group("CommandFailed::cannot close <path>: permission denied"),
 ];
 
-test("the patterns with the most words in common come first, and the pattern itself is none of them", () => {
+test("the patterns with the most words in common come first, without the pattern itself", () => {
   const near = nearestPatterns("CommandFailed::cannot open <path>: permission denied", OTHERS, 2);
   expect(near.map(({ other }) => other.pattern)).toEqual([
     "CommandFailed::cannot close <path>: permission denied",
@@ -18,14 +18,14 @@ test("the patterns with the most words in common come first, and the pattern its
   expect(near[0]?.distance).toBeCloseTo(1 / 6);
 });
 
-test("the order in which groups are given does not matter, and there may be many", () => {
+test("the order of the groups does not matter, and there may be many", () => {
   const many = Array.from({ length: 500 }, (_, at) => group(`Unknown::${"x ".repeat(at % 9)}${at}`));
   const forward = nearestPatterns("Unknown::x x x", [...many, ...OTHERS], 5);
   expect(nearestPatterns("Unknown::x x x", [...OTHERS, ...many.toReversed()], 5)).toEqual(forward);
   expect(forward).toHaveLength(5);
 });
 
-test("patterns without a word in common are as far as can be", () => {
+test("patterns without a word in common have the maximum distance", () => {
   expect(nearestPatterns("a b", [group("c d")], 1)).toEqual([{ other: group("c d"), distance: 1 }]);
   expect(nearestPatterns("a", [], 3)).toEqual([]);
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MESSAGE_CHARS_MAX, normalise } from "../../src/triage/normalise.ts";
 
-describe("what tells failures apart stays", () => {
+describe("differences between failures are kept", () => {
   test.each([
     "cargo test failed with exit code 101",
     "make exited with 2; exit status 1; code=7; code: -32601",
@@ -30,7 +30,7 @@ describe("what tells failures apart stays", () => {
     expect(normalise(message)).toBe(message);
   });
 
-  test("two failures that differ in nothing but their code are two", () => {
+  test("two failures that differ only in their code are two", () => {
     for (const [one, other] of [
       ["HTTP 429", "HTTP 503"],
       ["exit code 1", "exit code 101"],
@@ -44,7 +44,7 @@ describe("what tells failures apart stays", () => {
   });
 });
 
-test("colours, control characters and line breaks are gone", () => {
+test("colours, control characters and line breaks are removed", () => {
   expect(normalise("\u001b[1;31merror\u001b[0m:\u0000 bad\r\n\tthing \u001b]0;title\u0007here")).toBe(
     "error: bad thing here",
   );
@@ -70,7 +70,7 @@ test("normalising again changes nothing", () => {
   );
 });
 
-test("what a message becomes does not depend on what was masked before", () => {
+test("a normalised message does not depend on earlier ones", () => {
   fc.assert(
     fc.property(fc.array(messages, { maxLength: 8 }), (list) => {
       const forward = list.map((message) => normalise(message));

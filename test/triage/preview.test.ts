@@ -14,7 +14,7 @@ async function patternsOf(...chunks: readonly (string | Buffer)[]): Promise<read
 }
 
 describe("a preview", () => {
-  test("plain lines and JSON Lines with text may be mixed, and each line has one answer", async () => {
+  test("plain lines and JSON Lines with text may be mixed, and each line has one result", async () => {
     expect(
       await patternsOf('error: 3 left\r\n{"text": "cannot open /a/b"}\n{"x": 1}\n{broken\n\nlast 7'),
     ).toEqual([
@@ -40,7 +40,7 @@ describe("a preview", () => {
     expect(previewText("cannot open /a/b")).toEqual(signatureOf(failure));
   });
 
-  test("how the input is cut into chunks does not matter, and no bytes are refused", async () => {
+  test("the chunks of the input do not matter, and no bytes are refused", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.nat(200), async (bytes, at) => {
         const whole = await patternsOf(Buffer.from(bytes));
@@ -51,7 +51,7 @@ describe("a preview", () => {
     );
   });
 
-  test("a line without an end is cut, and the lines behind it are answered", async () => {
+  test("an endless line is cut, and later lines have results", async () => {
     const megabyte = Buffer.alloc(1024 * 1024, "x");
     const [long, next, ...more] = await patternsOf(megabyte, megabyte, megabyte, "\nnext 1\n");
     expect(long?.length).toBeLessThan(5000);
@@ -77,7 +77,7 @@ async function printed(input: string, json: boolean): Promise<string> {
 }
 
 describe("groups preview", () => {
-  test("with --json it prints one object a line", async () => {
+  test("with --json it prints one object per line", async () => {
     const lines = (await printed("error: 3 left\nerror: 4 left\n", true)).trim().split("\n");
     const [one, other] = lines.map((line) => JSON.parse(line) as object);
     expect(one).toEqual({
@@ -87,7 +87,7 @@ describe("groups preview", () => {
     expect(other).toEqual(one);
   });
 
-  test("for people it prints the signature and the pattern", async () => {
+  test("without --json it prints the signature and the pattern", async () => {
     expect(await printed("error: 3 left", false)).toMatch(/^[0-9a-f]{16} {2}Unknown::error: <num> left\n$/);
   });
 

@@ -16,7 +16,7 @@ test("the pattern is the type and the masked message, and the signature is the h
   );
   expect(pattern).toBe("CommandFailed::cargo test failed with exit code 101: <num> of <num> at <path>");
   const canonical = "cargo test failed with exit code 101 <*> at <*>";
-  const hash = createHash("sha256").update(`redrive-4\nCommandFailed\n${canonical}\n`).digest("hex");
+  const hash = createHash("sha256").update(`redrive-5\nCommandFailed\n${canonical}\n`).digest("hex");
   expect(signature).toBe(hash.slice(0, 16));
 });
 
@@ -46,7 +46,7 @@ describe("the same failure", () => {
     expect(new Set(signatures).size).toBe(1);
   });
 
-  test("it does not depend on what was signed before, or in which order", () => {
+  test("it does not depend on earlier failures, nor on their order", () => {
     fc.assert(
       fc.property(fc.array(failures, { maxLength: 10 }), (list) => {
         const forward = list.map((failure) => signatureOf(failure));
@@ -76,7 +76,7 @@ test("another type, exit code or error code is another failure", () => {
   expect(new Set(signatures).size).toBe(messages.length + 1);
 });
 
-test("without a message the output speaks, and without any it says so", () => {
+test("without a message the output decides, and without any the pattern says so", () => {
   const silent = failed("");
   expect(signatureOf({ ...silent, stderrTail: "a\nerror: 3 left\n" }).pattern).toBe(
     "CommandFailed::error: <num> left",
@@ -93,7 +93,7 @@ describe("a failure with a stack trace", () => {
     );
   });
 
-  test("a trace in the output counts when the message tells of it, and not otherwise", () => {
+  test("a trace in the output counts if the message mentions it, and not otherwise", () => {
     const told = "node x.js failed with exit code 1: TypeError: no cart 7";
     expect(signatureOf({ ...failed(told), stderrTail: trace }).pattern).toBe(
       "CommandFailed::node <path> failed with exit code 1: TypeError: no cart <num> (in total < main)",

@@ -9,11 +9,11 @@ const groupsOf = (...patterns: readonly string[]) =>
     count: 10 - at,
   }));
 
-describe("groups look like one", () => {
+describe("groups are suggested as one", () => {
   test("when they differ in one word that may be a value", () => {
     const groups = groupsOf(
-      "cannot copy rome to the disk",
-      "cannot copy paris to the disk",
+      "the Rome archive is full again",
+      "the Paris archive is full again",
       "no space on the disk",
     );
     const [found, ...more] = suggestMerges(groups);
@@ -21,13 +21,13 @@ describe("groups look like one", () => {
     expect(found).toMatchObject({
       into: groups[0],
       others: [groups[1]],
-      common: "sh failed with exit code 1 cannot copy <?> to the disk",
+      common: "sh failed with exit code 1 the <?> archive is full again",
     });
-    expect([...(found?.words.values() ?? [])].sort()).toEqual(["paris", "rome"]);
+    expect([...(found?.words.values() ?? [])].sort()).toEqual(["Paris", "Rome"]);
   });
 
-  test("also when one of them has a mask there", () => {
-    const groups = groupsOf("cannot copy rome to the disk", "cannot copy <path> to the disk");
+  test("even if one of them has a mask there", () => {
+    const groups = groupsOf("the Rome archive is full again", "the <path> archive is full again");
     expect(suggestMerges(groups)).toHaveLength(1);
   });
 
@@ -36,29 +36,29 @@ describe("groups look like one", () => {
     ["a code", "request to the shop failed: TS2345", "request to the shop failed: TS2322"],
     ["the name of an error", "the shop threw IOError again", "the shop threw KeyError again"],
     ["a constant", "the shop is in state SOLD_OUT", "the shop is in state TO_DO"],
-    ["two words", "cannot copy rome to lima", "cannot copy paris to oslo"],
+    ["two words", "the Rome archive of Lima City is full", "the Paris archive of Oslo City is full"],
     [
       "the command",
       "CommandFailed::foo failed with exit code 1",
       "CommandFailed::bar failed with exit code 1",
     ],
-    ["the type", "CommandFailed::cannot copy rome to it", "Unknown::cannot copy paris to it"],
+    ["the type", "CommandFailed::the Rome archive is full again", "Unknown::the Paris archive is full again"],
     [
       "a function",
-      "CommandFailed::cannot copy rome to it (in a)",
-      "CommandFailed::cannot copy oslo to it (in b)",
+      "CommandFailed::the Rome archive is full again (in a)",
+      "CommandFailed::the Oslo archive is full again (in b)",
     ],
-    ["too little in common", "CommandFailed::copy rome", "CommandFailed::copy paris"],
+    ["too little in common", "CommandFailed::Rome archive full", "CommandFailed::Paris archive full"],
   ])("but not by %s", (_what, one, other) => {
     expect(suggestMerges(groupsOf(one, other))).toEqual([]);
   });
 
-  test("in the same way in any order, and each group is in one suggestion", () => {
+  test("in any order alike, and each group is in one suggestion", () => {
     const groups = groupsOf(
-      "cannot copy rome to lima again",
-      "cannot copy paris to lima again",
-      "cannot copy paris to oslo again",
-      "cannot copy cairo to lima again",
+      "the Rome archive of the Lima disk is full",
+      "the Paris archive of the Lima disk is full",
+      "the Paris archive of the Oslo disk is full",
+      "the Cairo archive of the Lima disk is full",
     );
     const found = suggestMerges(groups);
     expect(suggestMerges(groups.toReversed())).toEqual(found);
@@ -69,8 +69,8 @@ describe("groups look like one", () => {
     ]);
   });
 
-  test("groups that a person named are left alone", () => {
-    const named = { signature: "a", pattern: "cannot copy rome to the disk", count: 1 };
-    expect(suggestMerges([named, ...groupsOf("CommandFailed::cannot copy paris to the disk")])).toEqual([]);
+  test("but not if a person named them", () => {
+    const named = { signature: "a", pattern: "the Rome archive is full again", count: 1 };
+    expect(suggestMerges([named, ...groupsOf("CommandFailed::the Paris archive is full again")])).toEqual([]);
   });
 });

@@ -74,7 +74,7 @@ describe("a group's title is the error line, its location the command and how it
     expect([found.title, locationText(found.location)]).toEqual([title, location]);
   });
 
-  test("a message that no command made is the title as it is", () => {
+  test("a message without a command is the title", () => {
     expect(groupTitle("BusinessException::The invoice has no VAT number")).toMatchObject({
       type: "BusinessException",
       title: "The invoice has no VAT number",
@@ -90,7 +90,7 @@ describe("a group's title is the error line, its location the command and how it
     expect(titleLine("Timeout::no answer (in load < main) (disk)")).toBe("no answer (disk) (in load < main)");
   });
 
-  test("a failure has the same title with nothing masked, and its recorded exit code", () => {
+  test("a failure has the same title without masks, and its recorded exit code", () => {
     const errorType = { name: "CommandFailed" } as const;
     const failed = failureTitle({
       errorType,

@@ -42,13 +42,13 @@ function file(name: string, text: string): void {
 }
 
 describe("validate", () => {
-  test("a valid file is called valid", async () => {
+  test("a valid file is reported as valid", async () => {
     file("w.yml", "map: { input: i, agent_template: [{ shell: ls }] }");
     expect(await validate(context(), "w.yml")).toBe(0);
     expect(output).toBe("w.yml is valid.\n");
   });
 
-  test("every problem has a line, and the exit code says that there are some", async () => {
+  test("every problem has a line, and the exit code reports that there are some", async () => {
     file("w.yml", "nam: x\nmap: { input: i, agent_template: [] }\n");
     expect(await validate(context(), "w.yml")).toBe(2);
     expect(output).toBe(
@@ -73,13 +73,13 @@ describe("validate", () => {
     expect(await validate(context(), "w.yml", { var: ["model=a=b"] })).toBe(0);
   });
 
-  test("a file that is not there is a usage error", async () => {
+  test("a missing file is a usage error", async () => {
     await expect(validate(context(), "gone.yml")).rejects.toMatchObject({ code: "usage" });
   });
 });
 
 describe("init", () => {
-  test("writes a workflow that is valid and has items, without git or an agent", async () => {
+  test("writes a valid workflow with items, without git or an agent", async () => {
     expect(await init(context())).toBe(0);
     expect(output).toContain("redrive run workflow.yml");
     const workflow = requireWorkflow(readFileSync(join(folder, "workflow.yml"), "utf8"), "workflow.yml");
@@ -100,7 +100,7 @@ describe("init", () => {
     expect(map.steps).toHaveLength(4);
   });
 
-  test("overwrites nothing unless it is told to, and never the items", async () => {
+  test("overwrites nothing without --force, and never the items", async () => {
     file("w.yml", "mine");
     file("items.json", "[]");
     await expect(init(context(), "w.yml")).rejects.toMatchObject({ code: "usage" });

@@ -10,7 +10,7 @@ test("schema/workflow.schema.json is up to date (node scripts/write-schema.mjs)"
   expect(readFileSync(join(ROOT, "schema/workflow.schema.json"), "utf8")).toBe(schemaText());
 });
 
-test("it has every key, refuses others, and says that a step has one action", () => {
+test("it has every key, refuses others, and requires one action per step", () => {
   const schema = workflowJsonSchema() as {
     properties: Record<string, unknown>;
     additionalProperties: boolean;
@@ -18,7 +18,7 @@ test("it has every key, refuses others, and says that a step has one action", ()
     $defs: Record<string, { properties: object; additionalProperties: boolean; oneOf?: unknown[] }>;
   };
   expect(Object.keys(schema.properties)).toEqual(
-    "name description mode env profiles secrets env_files setup steps isolation map reduce merge error_policy budget retry".split(
+    "name description mode env profiles secrets env_files setup steps isolation iterations map verify reduce merge error_policy budget retry".split(
       " ",
     ),
   );

@@ -56,19 +56,24 @@ test("a list of steps becomes steps", () => {
   expect(migrated("- shell: a\n- /b\n")).toBe("steps:\n  - shell: a\n  - claude: /b\n");
 });
 
-test("a workflow of Redrive stays as it is", () => {
+test("a workflow of Redrive is unchanged", () => {
   const text = "map: {input: i.json,   agent_template: [{shell: a}]}\n";
-  expect(migrateWorkflow(text, { environment })).toEqual({ text, notes: [], isChanged: false });
+  expect(migrateWorkflow(text, { environment })).toEqual({
+    text,
+    notes: [],
+    isChanged: false,
+    variables: [],
+  });
 });
 
 test("what cannot be converted is a problem with its line", () => {
-  const result = migrateWorkflow("secrets: { A: { provider: vault, key: x } }\nsteps: [{ shell: a }]\n", {
+  const result = migrateWorkflow("extends: base\nsteps: [{ shell: a }]\n", {
     environment,
   });
   expect("problems" in result && result.problems).toEqual([
     expect.objectContaining({
       line: 1,
-      message: expect.stringContaining("cannot read secrets from vault") as string,
+      message: expect.stringContaining("extends: a workflow is one file here") as string,
     }),
   ]);
 });

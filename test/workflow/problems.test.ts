@@ -24,7 +24,7 @@ function withStep(...lines: readonly string[]): string {
   return ["map:", "  input: i.json", "  agent_template:", ...step].join("\n");
 }
 
-test("every problem is told at once, in the order of the lines", () => {
+test("all problems are reported at once, in line order", () => {
   const text = `name: 3
 mode: batch
 maps: {}
@@ -63,7 +63,7 @@ error_policy:
   ]);
 });
 
-describe("the text itself", () => {
+describe("the YAML itself", () => {
   test.each([
     ["", ["w:1:1: the file is empty; `redrive init` writes an example workflow"]],
     ["a", ["w:1:1: a workflow must be a mapping with keys such as name and map"]],
@@ -78,7 +78,7 @@ describe("the text itself", () => {
     expect(problemsOf(text)).toEqual(problems);
   });
 
-  test("a key that is there twice", () => {
+  test("a repeated key", () => {
     expect(problemsOf(withMap("offset: 1", "offset: 2"))).toEqual(["w:5:3: this key is duplicated"]);
   });
 
@@ -117,7 +117,7 @@ describe("keys and values of the map phase", () => {
     expect(problemsOf(withMap(line))).toEqual(problem === null ? [] : [problem]);
   });
 
-  test("what is missing is told at the mapping that lacks it", () => {
+  test("a missing key is reported at the mapping that lacks it", () => {
     expect(problemsOf("name: x")).toEqual(['w:1:1: the key "map" is missing, or "steps"']);
     expect(problemsOf("name: x\nmap:\n  max_items: 3")).toEqual([
       'w:3:3: map: the key "input" is missing',
@@ -151,7 +151,7 @@ describe("steps", () => {
     ],
     [
       ["shell: x", "capture: a", "capture_format: yaml"],
-      "w:6:23: map.agent_template[0].capture_format: expected one of string, json, lines, number, boolean",
+      "w:6:23: map.agent_template[0].capture_format: expected one of string, json, lines, number, boolean, success",
     ],
     [
       ["shell: x", "capture_format: json"],
@@ -300,7 +300,7 @@ describe("variables", () => {
     expect(problemsOf(text.replace("${map.results}", "${item.x}"))).toHaveLength(1);
   });
 
-  test("a handler knows what went wrong, and a round of a foreach its element", () => {
+  test("a handler knows the failure, and an iteration of foreach its element", () => {
     const handler = withStep(
       "shell: x",
       "on_failure: { claude: 'mend ${error.stderr}', capture: mended }",
@@ -316,13 +316,13 @@ describe("variables", () => {
     ]);
   });
 
-  test("a variable of the command line is known, and one with a default may be left out", () => {
+  test("a variable of the command line is known, and one with a default may be omitted", () => {
     const text = withStep("shell: echo ${model} ${size:-10}");
     expect(problemsOf(text)).toEqual([expect.stringContaining('${model}: there is no variable "model"')]);
     expect(problemsOf(text, ["model"])).toEqual([]);
   });
 
-  test("a problem in a block of text is told at its own line", () => {
+  test("a problem in a block of text is reported at its own line", () => {
     const text = withStep("shell: |", "  cd x", "  echo ${itm.a}", "  date", "  sh -c 'ls ${item.b}'");
     expect(problemsOf(text)).toEqual([
       'w:6:14: map.agent_template[0].shell: ${itm.a}: there is no variable "itm". Did you mean ${item}?',
@@ -366,4 +366,62 @@ error_policy:
   ${line}`),
     ).toEqual([problem]);
   });
+});
+
+test("sessions that cannot be continued are reported", () => {
+  const unknown = withStep("agent: { command: own run, prompt: x }", "continue_session: true");
+  expect(problemsOf(unknown)).toEqual([
+    "w:5:7: map.agent_template[0].continue_session: own is not known to continue sessions: add resume, the command that continues ${agent.session}",
+  ]);
+  const resume = "agent: { command: own, resume: 'own ${agent.sesion}', prompt: x }";
+  expect(problemsOf(withStep(resume, "continue_session: true"))).toHaveLength(1);
+  expect(problemsOf(withStep(resume.replace("sesion", "session"), "continue_session: true"))).toEqual([]);
+  expect(problemsOf(withStep(resume.replace("sesion", "session")))).toEqual([
+    "w:4:30: map.agent_template[0].agent.resume: resume has no effect without continue_session: true",
+  ]);
+  expect(problemsOf(withStep("shell: x", "continue_session: true"))).toEqual([
+    "w:5:7: map.agent_template[0].continue_session: continue_session is for steps with claude or agent",
+  ]);
+});
+
+test("merge options for items are reported where they have no effect", () => {
+  const merge = ["merge:", "  strategy: squash", "  message: Fix ${item.id} ${missing}"];
+  expect(problemsOf([withMap(), ...merge].join("\n"))).toEqual([
+    'w:6:27: merge.message: ${missing}: there is no variable "missing". For a shell expansion ${…} write $${…}',
+  ]);
+  const conflict = ["merge:", "  on_conflict: [{ claude: '${conflict.files} ${conflict.x}' }]"];
+  expect(problemsOf([withMap(), ...conflict].join("\n"))).toEqual([
+    'w:5:46: merge.on_conflict[0].claude: ${conflict.x}: there is no "x" in conflict',
+  ]);
+  const branches = ["merge:", "  strategy: branch-per-item", "  on_conflict: { shell: x }"];
+  expect(problemsOf([withMap(), ...branches].join("\n"))).toEqual([
+    "w:6:3: merge.on_conflict: on_conflict has no effect with branch-per-item: nothing is merged",
+  ]);
+  expect(problemsOf([withMap("isolation: none"), ...merge.slice(0, 2)].join("\n"))).toEqual([
+    "w:6:3: merge.strategy: strategy has no effect with isolation: none",
+  ]);
+  expect(problemsOf(["steps: [{ shell: x }]", ...merge.slice(0, 2)].join("\n"))).toEqual([
+    "w:3:3: merge.strategy: strategy has no effect for steps; it is for the items of map",
+  ]);
+});
+
+test("verify needs a map in worktrees whose work is combined, and steps", () => {
+  const verify = "verify: [{ shell: x }]";
+  expect(problemsOf(`${withMap("isolation: none")}\n${verify}`)).toEqual([
+    "w:5:1: verify: verify needs worktrees; it has no effect with isolation: none",
+  ]);
+  expect(problemsOf(`steps: [{ shell: x }]\n${verify}`)).toEqual([
+    "w:2:1: verify: verify needs map; in a file with steps, check the work in a last step",
+  ]);
+  expect(problemsOf(`${withMap()}\n${verify}\nmerge: { strategy: branch-per-item }`)).toEqual([
+    "w:4:1: verify: verify has no effect with branch-per-item, which combines nothing",
+  ]);
+  expect(problemsOf(`${withMap()}\nverify: { steps: [], batch: 0 }`)).toEqual([
+    "w:4:9: verify: the list of steps is empty",
+    expect.stringContaining("verify.batch"),
+  ]);
+  expect(problemsOf(`${withMap()}\nverify: [{ shell: "echo \${item}" }]`)).toEqual([
+    expect.stringContaining("item"),
+  ]);
+  expect(problemsOf(`${withMap()}\nverify: { steps: [{ shell: x }], batch: 4, timeout: 5m }`)).toEqual([]);
 });

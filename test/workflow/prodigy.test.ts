@@ -101,12 +101,109 @@ describe("a step", () => {
     [
       "goal_seek",
       "goal_seek: { goal: cover it, claude: /c, validate: score, threshold: 90, max_attempts: 4, timeout_seconds: 60 }",
-      "claude: /c\nname: cover it\ntimeout: 60\nvalidate: { shell: score, threshold: 90, on_incomplete: { claude: /c, max_attempts: 3 } }",
+      "claude: /c\nname: cover it\ntimeout: 60\nvalidate: { shell: score, threshold: 90, on_incomplete: { claude: /c, max_attempts: 3, env: { PRODIGY_VALIDATION_SCORE: '${validation.score}', PRODIGY_VALIDATION_GAPS: '${validation.gaps|json}', PRODIGY_VALIDATION_OUTPUT: '${validation.output}' } } }",
+    ],
+    [
+      "goal_seek with one attempt",
+      "goal_seek: { goal: fix, command: 'claude: /c', validate: check, max_attempts: 1, fail_on_incomplete: false, timeout: 9 }",
+      "claude: /c\nname: fix\ntimeout: 9\nvalidate: { shell: check, on_incomplete: { steps: [], max_attempts: 0, fail_workflow: false } }",
+    ],
+    ["attempts of a step", "shell: a\nmax_attempts: 3", "shell: a\nretry: { max_attempts: 3 }"],
+    [
+      "attempts beside a handler",
+      "shell: a\non_failure: { claude: /b }\nmax_attempts: 3\nfail_workflow: false",
+      "shell: a\non_failure: { claude: /b, max_attempts: 3, fail_workflow: false }",
+    ],
+    [
+      "attempts beside a list of steps",
+      "shell: a\non_failure: [{ shell: b }]\nmax_attempts: 2",
+      "shell: a\non_failure: { steps: [{ shell: b }], max_attempts: 2 }",
+    ],
+    [
+      "only fail_workflow beside the action",
+      "shell: a\nfail_workflow: false",
+      "shell: a\non_failure: { steps: [], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "a failure after retries that does not count",
+      "shell: a\nretry_config: { max_attempts: 2, on_failure: continue }",
+      "shell: a\nretry: { max_attempts: 2 }\non_failure: { steps: [], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "a fallback after retries",
+      "shell: a\nretry: { attempts: 2, on_failure: { fallback: { command: b } } }",
+      "shell: a\nretry: { attempts: 2 }\non_failure: { steps: [{ shell: b }], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "metadata",
+      "claude: /a\nmetadata: { retries: 1, timeout: 9, continue_on_error: true }",
+      "claude: /a\nretry: { max_attempts: 2 }\ntimeout: 9\non_failure: { steps: [], max_attempts: 0, fail_workflow: false }",
+    ],
+    [
+      "inputs of the oldest form",
+      "name: implement\noptions: { fix: true, max: 8 }\ninputs: { x: { from: '${item.b}', pass_as: { argument: { position: 1 } } }, y: { from: '${item.a}', pass_as: { argument: { position: 0 } } }, z: { from: '${item.c}', pass_as: { environment: { name: GAPS } } } }",
+      "claude: '/implement ${item.a} ${item.b} --fix --max 8'\nenv: { GAPS: '${item.c}' }",
+    ],
+    [
+      "both actions in validate",
+      "claude: /a\nvalidate: { shell: b, claude: /c, result_file: r.json, threshold: 75 }",
+      "claude: /a\nvalidate: { steps: [{ shell: b }, { claude: /c }], result_file: r.json, threshold: 75 }",
+    ],
+    [
+      "content that is not a text",
+      "write_file: { path: p, format: json, content: { a: '${item.x}', b: [1, two] } }",
+      'write_file: { path: p, format: json, content: "{\\n  \\"a\\": \\"${item.x}\\",\\n  \\"b\\": [\\n    1,\\n    \\"two\\"\\n  ]\\n}" }',
+    ],
+    ["text as a format", "shell: a\ncapture: x\ncapture_format: text", "shell: a\ncapture: x"],
+    [
+      "a boolean",
+      "shell: a\ncapture: x\ncapture_format: boolean",
+      "shell: a\ncapture: x\ncapture_format: success",
+    ],
+    [
+      "results of steps in a condition",
+      "shell: a\nid: one-step\ncapture: out\non_success: { shell: b, when: '!${out.success} && ${one-step.exit_code} == 3 && ${out.other}' }",
+      `shell: a\nid: one-step\ncapture: out\non_success: { shell: b, when: '!(isTrue(vars.?steps.?out.?success.orValue(null))) && asNumber(vars.?steps[?"one-step"].?exit_code.orValue(null)) == 3 && isTrue(vars.?out.?other.orValue(null))' }`,
+    ],
+    [
+      "an expression in braces",
+      "shell: a\nwhen: \"${env_name == 'production' && passed}\"",
+      `shell: a\nwhen: '(asText(vars.?env_name.orValue(null)) == "production" && isTrue(vars.?passed.orValue(null)))'`,
+    ],
+    [
+      "a condition with bare names",
+      "shell: a\nwhen: \"branch == 'main'\"",
+      `shell: a\nwhen: 'asText(vars.?branch.orValue(null)) == "main"'`,
+    ],
+    [
+      "a regular expression in a condition",
+      "shell: a\nwhen: \"${url} =~ 'local' && ${url} !~ 'prod'\"",
+      `shell: a\nwhen: 'asText(vars.?url.orValue(null)).matches("local") && !(asText(vars.?url.orValue(null)).matches("prod"))'`,
+    ],
+    [
+      "what a failed step would have captured",
+      "shell: a\ncapture_output: out\non_failure: { claude: '/fix ${out}', fail_workflow: true }",
+      "shell: a\ncapture: out\non_failure: { claude: '/fix ${out}', fail_workflow: true }",
     ],
     [
       "the oldest form",
       "name: review\nargs: [a, b]\nfocus: security\nmetadata: { retries: 2, timeout: 9 }",
       "claude: /review a b --focus security\nretry: { max_attempts: 3 }\ntimeout: 9",
+    ],
+    [
+      "a handler with a time limit, which must not fail",
+      "shell: a\non_failure: { timeout: 9, handler_failure_fatal: true, fail_workflow: false, commands: [{ shell: b }] }",
+      "shell: a\non_failure: { steps: [{ shell: b }], timeout: 9, handler_failure_fatal: true, fail_workflow: false }",
+    ],
+    [
+      "the number of elements",
+      "foreach: { foreach: [x], do: [{ shell: 'b ${index} ${total}' }] }",
+      "foreach: { items: [x], do: [{ shell: 'b ${index} ${total}' }], own_item: true }",
+    ],
+    [
+      "elements under the name of Redrive",
+      "foreach: { items: [x], do: [{ shell: 'b ${item}' }] }",
+      "foreach: { items: [x], do: [{ shell: 'b ${item}' }], own_item: true }",
     ],
     ["cwd", "shell: a\ncwd: sub", "shell: a\nworking_dir: sub"],
     ["capture_output: true", "shell: a\ncapture_output: true", "shell: a"],
@@ -170,7 +267,32 @@ describe("a step", () => {
       "shell: a\nid: build\non_success: [{ shell: 'echo ${build.exit_code} ${build.output}' }]",
       "shell: a\nid: build\non_success: [{ shell: 'echo ${steps.build.exit_code} ${steps.build.output}' }]",
     ],
+    [
+      "changes in git",
+      "shell: 'echo ${step.files_added} ${workflow.commit_count} ${step.files_added:*.md:json}'",
+      "shell: 'echo ${step.files_added|words} ${workflow.commit_count} ${step.files_added|match:*.md|json}'",
+    ],
+    [
+      "changes of a step with an id",
+      "claude: 'see ${step.work.files_modified|pattern:src/*|basename}'",
+      "claude: 'see ${steps.work.files_modified|match:src/*|basename|words}'",
+    ],
+    [
+      "a captured list",
+      "shell: ls\ncapture: files\non_success: [{ shell: 'echo ${files:lines}' }]",
+      "shell: ls\ncapture: files\non_success: [{ shell: 'echo ${files|lines}' }]",
+    ],
+    [
+      "a condition on changes",
+      "shell: a\nwhen: \"${step.files_modified:*.rs} && ${workflow.files_added} contains 'x'\"",
+      `shell: a\nwhen: 'isTrue(matching(vars.?step.?files_modified.orValue(null), "*.rs")) && includes(words(vars.?workflow.?files_added.orValue(null)), "x")'`,
+    ],
     ["a default", "shell: 'echo ${item.x|default:none}'", "shell: 'echo ${item.x:-none}'"],
+    [
+      "validation.incomplete_specs",
+      "shell: a\nvalidate: { shell: b, on_incomplete: { shell: 'c ${validation.incomplete_specs}', max_attempts: 1 } }",
+      "shell: a\nvalidate: { shell: b, on_incomplete: { shell: 'c ${validation.missing}', max_attempts: 1 } }",
+    ],
     [
       "validation.completion",
       "shell: a\nvalidate: { shell: b, on_incomplete: { shell: 'c ${validation.completion}', max_attempts: 1 } }",
@@ -181,14 +303,207 @@ describe("a step", () => {
   });
 });
 
-test("outputs is a step that captures the file of the last commit", () => {
+describe("a handler without fail_workflow", () => {
+  const handlerOf = (text: string) => workflowOf(text).map.steps[0]?.onFailure;
+  const step = (handler: string) => `shell: a\non_failure: ${handler}`;
+  const sequence = (handler: string) => `commands:\n  - ${indented(step(handler), 4).trimStart()}\n`;
+
+  test.each([
+    ["{ claude: /b }", { maxAttempts: 1, failWorkflow: false }],
+    ["{ shell: b }", { maxAttempts: 0, failWorkflow: false }],
+    ["{ shell: b, fail_workflow: true }", { maxAttempts: 0, failWorkflow: true }],
+    ["{ shell: b, max_attempts: 3 }", { maxAttempts: 3, failWorkflow: false }],
+    ["[{ shell: b }]", { maxAttempts: 0, failWorkflow: false }],
+    ["{ strategy: cleanup, commands: [{ shell: b }] }", { maxAttempts: 0, failWorkflow: true }],
+    ["{ commands: [{ shell: b }, { claude: /c }] }", { maxAttempts: 1, failWorkflow: false }],
+  ])("%s continues as in Prodigy where mode or commands names its format", (handler, expected) => {
+    expect(handlerOf(withStep(step(handler)))).toMatchObject(expected);
+    expect(handlerOf(sequence(handler))).toMatchObject(expected);
+  });
+
+  test.each([
+    ["a list of steps", "- shell: a\n  on_failure: { claude: /b }\n"],
+    ["steps", "steps: [{ shell: a, on_failure: { claude: /b } }]\n"],
+    [
+      "a key of Redrive",
+      withMapKey("keep: [a]")
+        .replace("shell: work", "shell: a, on_failure: { claude: /b }")
+        .replace("- shell: a,", "- { shell: a,")
+        .replace("/b }\n", "/b } }\n"),
+    ],
+  ])("fails the item after one more attempt with %s", (_name, text) => {
+    expect(handlerOf(text)).toMatchObject({ maxAttempts: 1, failWorkflow: true });
+  });
+
+  test("stops the merge", () => {
+    const text = "commands: [{ shell: a }]\nmerge: [{ shell: b, on_failure: { claude: /c } }]\n";
+    expect(workflowOf(text).merge[0]?.onFailure).toMatchObject({ maxAttempts: 1, failWorkflow: true });
+  });
+});
+
+test("the path of an optional file of variables uses what env has for them", () => {
+  const text = `mode: mapreduce\nenv_files: ['.env.\${STAGE}', '.env.\${NONE}']\nenv: { STAGE: "\${STAGE:-dev}" }\n${MAP}`;
+  expect(workflowOf(text).envFiles).toEqual([
+    { path: ".env.${env.STAGE:-dev}", isOptional: true },
+    { path: ".env.${env.NONE:-}", isOptional: true },
+  ]);
+});
+
+test("a filter of Prodigy leaves out items without the field, also with item.", () => {
+  expect(workflowOf(withMapKey("filter: item.score >= 5")).map.filter).toBe(
+    "asNumber(item.?score.orValue(null)) >= 5",
+  );
+});
+
+test("outputs is a step that captures a file that the step has changed", () => {
   const step = "claude: /c\nid: cov\noutputs: { spec: { file_pattern: '*-x.md' } }";
-  const { steps } = workflowOf(withStep(step) + "    - shell: cat ${cov.spec}\n").map;
+  const { steps } = workflowOf(`${withStep(step)}    - shell: cat \${cov.spec}\n`).map;
   expect(steps).toHaveLength(3);
   expect(steps[1]).toMatchObject({
-    action: { script: "git log -1 --name-only --format= -- ':(glob)**/*-x.md' | head -n 1" },
+    action: { script: expect.stringContaining("set -- ${steps.cov.files_added|match:*-x.md|words}") },
     capture: { name: "cov.spec" },
   });
+});
+
+test.each([
+  ["cmd:git rev-parse HEAD", "git rev-parse HEAD"],
+  ["file:VERSION", "cat -- 'VERSION'"],
+  ["json:a.b:package.json", "jq -r '.a.b' 'package.json'"],
+  ["date:%Y-%m-%d", "date '+%Y-%m-%d'"],
+  ["uuid", "cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen"],
+  ["git.branch", "git rev-parse --abbrev-ref HEAD"],
+  ["git.commit", "git rev-parse HEAD"],
+])("${%s} is captured by a step before", (inner, script) => {
+  const { steps } = workflowOf(withStep(`claude: 'see \${${inner}}'\nwhen: "\${go}"`)).map;
+  expect(steps.map(({ action }) => action)).toMatchObject([{ script }, { prompt: "see ${computed_1}" }]);
+  expect(steps[0]).toMatchObject({ capture: { name: "computed_1" }, when: steps[1]?.when });
+});
+
+test.each([
+  ["git.staged_files", "git diff --name-only --cached", "words"],
+  ["git.unstaged_files:json", "git diff --name-only", "json"],
+  ["git.modified_files|pattern:**/*.rs", "git diff --name-only HEAD", "match:**/*.rs|words"],
+])("${%s} is a list of files", (inner, script, filters) => {
+  const { steps } = workflowOf(withStep(`shell: 'see \${${inner}}'`)).map;
+  expect(steps).toMatchObject([
+    { action: { script }, capture: { format: "lines" } },
+    { action: { script: `see \${computed_1|${filters}}` } },
+  ]);
+});
+
+test("an expansion of the shell is not computed", () => {
+  const script = "file=a; date=b; echo ${file:-x} ${file:0:3} ${date:1}";
+  const { steps } = workflowOf(withStep(`shell: '${script}'\ncapture_output: true`)).map;
+  expect(steps).toMatchObject([{ action: { script: script.replaceAll("${", () => "$${") } }]);
+});
+
+test("one value that is read twice is computed once, but each uuid is new", () => {
+  const scripts = (text: string) => workflowOf(withStep(`claude: '${text}'`)).map.steps.length;
+  expect([scripts("${cmd:ls} ${cmd:ls}"), scripts("${uuid} ${uuid}")]).toEqual([2, 3]);
+});
+
+describe("parameters", () => {
+  const head =
+    "parameters: { required: [{ name: target, type: string }], optional: [{ name: style, default: plain }] }\ndefaults: { level: 3 }\n";
+  const text = `${head}commands: [{ claude: '/do \${target} \${style} \${level}' }]\n`;
+
+  test("those with a default may be given with --var, and the others must be", () => {
+    const given = { variables: ["target"], isRun: true };
+    expect(workflowOf(text, given).map.steps[0]?.action).toMatchObject({
+      prompt: "/do ${target} ${style:-plain} ${level:-3}",
+    });
+    const missing = read(text, { isRun: true });
+    expect("problems" in missing && missing.problems[0]?.message).toBe(
+      "the parameter target has no value. Pass one: --var target=VALUE",
+    );
+    expect(read(text)).toMatchObject({
+      workflow: {},
+      warnings: [{ message: expect.stringContaining("--var") }],
+    });
+  });
+
+  test("a condition sees a default", () => {
+    const when = `${head}commands: [{ shell: a, when: "\${style} == 'plain'" }]\n`;
+    expect(workflowOf(when, { variables: ["target"] }).map.steps[0]?.when).toBe(
+      'asText(vars.?style.orValue("plain")) == "plain"',
+    );
+  });
+});
+
+test.each([
+  [
+    "{ command_index: 0, json_path: '$.a[0]' }",
+    `printf '%s\\n' "\${steps.output_1.output}" | jq -r '.a[0] // empty'`,
+  ],
+  ["{ command_index: 0, multiline: first_line }", `printf '%s\\n' "\${steps.output_1.output}" | head -n 1`],
+  ["{ command_index: 0, multiline: last_line }", `printf '%s\\n' "\${steps.output_1.output}" | tail -n 1`],
+  [
+    "{ command_index: 0, source: stderr, max_size: 9 }",
+    `printf '%s\\n' "\${steps.output_1.stderr}" | head -c 9`,
+  ],
+])("capture_outputs extracts a part: %s", (settings, script) => {
+  const phase = `setup: { commands: [{ shell: a }, { shell: b }], capture_outputs: { x: ${settings} } }`;
+  const { setup } = workflowOf(`${phase}\n${MAP}`);
+  expect(setup).toMatchObject([
+    { capture: { name: "output_1" } },
+    { action: { script }, capture: { name: "x" } },
+    { action: { script: "b" } },
+  ]);
+});
+
+test("validate may have only the file that its step writes", () => {
+  const { steps } = workflowOf(withStep("claude: /a\nvalidate: { result_file: r.json, threshold: 80 }")).map;
+  expect(steps[0]?.validate).toMatchObject({ isSelfRated: true, resultFile: "r.json", threshold: 80 });
+  expect("problems" in read(withStep("claude: /a\nvalidate: { threshold: 80 }"))).toBe(true);
+});
+
+test.each([
+  ["setup: [{ shell: first }]\n", 2],
+  ["", 1],
+])("a variable of the environment that a command computes is captured in setup", (setup, count) => {
+  const head = `env: { N: { command: nproc, cache: true }, M: m }\n${setup}`;
+  const workflow = workflowOf(`${head}${MAP.replace("work", '"echo $N ${N}"')}`);
+  expect(workflow.setup).toHaveLength(count);
+  expect(workflow.setup[0]).toMatchObject({ action: { script: "nproc" }, capture: { name: "N" }, env: {} });
+  expect(workflow.map.steps[0]).toMatchObject({ action: { script: "echo $N ${N}" }, env: { N: "${N}" } });
+  expect(workflow.env).toEqual({ M: "m" });
+});
+
+test("the same in a workflow with steps, where numbers of steps stay those of the file", () => {
+  const text = "env: { N: { command: nproc } }\ncommands: [{ shell: a }, { shell: b }]\n";
+  expect(workflowOf(text).map.steps.map(({ env }) => env)).toEqual([{}, { N: "${N}" }, { N: "${N}" }]);
+  expect(read(text)).toMatchObject({ stepStarts: [0, 2, 3] });
+});
+
+test("a number may be part of an arithmetic expression of the shell, other values may not", () => {
+  const reduce = (script: string) =>
+    `mode: mapreduce\n${MAP}reduce: [{ shell: nl, capture: n, capture_format: number }, { shell: '${script}' }]\n`;
+  expect(workflowOf(reduce("echo $((${map.total} * ${n})) ${map.total}")).reduce[1]?.action).toMatchObject({
+    script: "echo $((${raw:map.total} * ${raw:n})) ${map.total}",
+  });
+  expect("problems" in read(reduce("echo $((${map.results} + 1))"))).toBe(true);
+});
+
+test("what Prodigy does not know either has its default", () => {
+  const text = `mode: mapreduce\n${MAP}reduce: [{ shell: 'echo \${map.duration|default:unknown}' }]\n`;
+  expect(workflowOf(text).reduce[0]?.action).toMatchObject({ script: "echo unknown" });
+});
+
+test("outputs may be what a step prints", () => {
+  const { steps } = workflowOf(withStep("claude: /a\nid: x\noutputs: { y: { extract_from: stdout } }")).map;
+  expect(steps[1]).toMatchObject({
+    action: { script: "printf '%s\\n' \"${steps.x.output}\"" },
+    capture: { name: "x.y" },
+  });
+});
+
+test("agent_merge is at the end of the steps of each item", () => {
+  const { steps } = workflowOf(`agent_merge: [{ shell: b }, /c]\n${MAP}`).map;
+  expect(steps.map(({ action }) => action)).toMatchObject([
+    { script: "work" },
+    { script: "b" },
+    { prompt: "/c" },
+  ]);
 });
 
 test("capture_outputs captures at the steps of these numbers", () => {
@@ -252,6 +567,7 @@ describe("a sequential workflow", () => {
     ["a list", "- shell: a\n- /b\n"],
     ["commands", "commands:\n  - shell: a\n  - claude: /b\n"],
     ["a name without a slash", "- shell: a\n- b\n"],
+    ["a wrapper", "workflow:\n  commands:\n    - shell: a\n    - /b\n"],
     ["a mode", "mode: sequential\ncommands:\n  - shell: a\n  - name: b\n"],
   ])("%s", (_name, theirs) => {
     expect(workflowOf(theirs)).toEqual(workflowOf(ours));
@@ -338,6 +654,27 @@ describe("the environment", () => {
     },
   );
 
+  test("a condition reads the environment", () => {
+    const head = "env: { MODE: a }\ncommands: [{ shell: a, when: \"${MODE} == 'a' && ${CI} == 'true'\" }]\n";
+    expect(workflowOf(head).map.steps[0]?.when).toBe(
+      'asText(vars.?env.?MODE.orValue(null)) == "a" && asText(vars.?env.?CI.orValue(null)) == "true"',
+    );
+  });
+
+  test("a variable may have a value for each profile, or depend on a condition", () => {
+    const url = "env: { NAME: { default: a, prod: b } }";
+    expect(workflowOf(text(url)).env).toEqual({ NAME: "a" });
+    expect(workflowOf(text(`${url}\nprofiles: { prod: {} }`), { profile: "prod" }).env).toEqual({
+      NAME: "b",
+    });
+    const level = "env: { NAME: { condition: \"env.CI == 'true'\", when_true: a, when_false: b } }";
+    expect(workflowOf(text(level), { environment: () => "true" }).env).toEqual({ NAME: "a" });
+    expect(read(text(level))).toMatchObject({
+      workflow: { env: { NAME: "b" } },
+      warnings: [{ message: expect.stringContaining("decided before the run") }],
+    });
+  });
+
   test("a profile adds its variables, and replaces those of env", () => {
     const head = "env: { NAME: a, OTHER: b }\nprofiles: { dev: { description: for development, NAME: c } }";
     expect(workflowOf(text(head)).env).toEqual({ NAME: "a", OTHER: "b" });
@@ -364,6 +701,19 @@ describe("the environment", () => {
     ["env: { NAME: { secret: true, value: abcdef } }", { NAME: "abcdef" }],
   ])("%s", (head, env) => {
     expect(workflowOf(text(head))).toMatchObject({ env, secrets: ["NAME"] });
+  });
+
+  test("the variables of a profile may be under env", () => {
+    const head = "profiles: { dev: { env: { NAME: c }, description: for development } }";
+    expect(workflowOf(text(head), { profile: "dev" }).env).toEqual({ NAME: "c" });
+  });
+
+  test("a secret of another provider must be in the environment when the workflow runs", () => {
+    const head = text("secrets: { NAME: { provider: vault, key: a/b } }");
+    const parsed = read(head, { isRun: true, environment: () => undefined });
+    expect("problems" in parsed && parsed.problems[0]?.message).toContain("Put NAME into the environment");
+    const workflow = workflowOf(head, { isRun: true, environment: () => "abcdef" });
+    expect(workflow.secrets).toEqual(["NAME"]);
   });
 
   test("a secret from a file", () => {
@@ -411,14 +761,14 @@ describe("conditions", () => {
     ]);
   });
 
-  test("a misspelt item is a mistake, not a field", () => {
+  test("a misspelt item is an error, not a field", () => {
     const parsed = read(withMapKey("filter: itm.x > 3"));
     expect("problems" in parsed && parsed.problems.map(({ message }) => message)).toEqual([
       'unknown variable "itm"',
     ]);
   });
 
-  test("without a sign of Prodigy a bare field is a mistake", () => {
+  test("without a sign of Prodigy a bare field is an error", () => {
     expect("problems" in read(withMapKey("filter: x > 3").replace("mode: mapreduce\n", ""))).toBe(true);
   });
 });
@@ -434,16 +784,58 @@ describe("what differs is reported", () => {
       /^1: error_collection has no effect/,
     ],
     ["version", `version: 1\n${MAP}`, /^1: version has no effect/],
+    ["checkpoint", `checkpoint: { max_age: 1 }\n${MAP}`, /^1: checkpoint has no effect/],
+    [
+      "a secret of a vault",
+      `secrets: { NAME: { provider: vault, key: a/b } }\n${MAP}`,
+      /^1: Redrive cannot read secrets from vault.*write secrets: \[NAME\]/,
+    ],
+    [
+      "a capture of a handler",
+      withStep("shell: a\non_failure: { commands: [{ shell: b }], capture: { x: y }, fail_workflow: true }"),
+      /^6: the capture of a handler is the output of its last step/,
+    ],
+    [
+      "a list of steps as handler",
+      withStep("shell: a\non_failure: [{ shell: b }]"),
+      /^6: fail_workflow is not set/,
+    ],
+    [
+      "a file outside of the folder",
+      `env: { OUT: /tmp/x }\n${withStep("write_file: { path: '${OUT}/a', content: c }")}`,
+      /^6: path must be below the folder of the run/,
+    ],
+    [
+      "a folder outside of the folder",
+      withStep("shell: a\nworking_dir: /tmp"),
+      /^6: working_dir must be below the folder/,
+    ],
+    ["context", withStep("claude: /a\ncontext: { file: x }"), /^6: context has no effect/],
+    [
+      "a format without a name",
+      withStep("shell: a\ncapture_output: true\ncapture_format: json"),
+      /^7: capture_format has no effect without the name/,
+    ],
+    [
+      "settings of an analysis in validate",
+      withStep("shell: a\nvalidate: { max_cache_age: 3 }"),
+      /^6: max_cache_age has no effect/,
+    ],
     ["a command as input", MAP.replace("items.json", "ls -1"), /^2: input has blanks/],
     [
       "a filter over a field that may be missing",
-      withMapKey("filter: item.x > 3"),
+      `retry_defaults: { attempts: 2 }\n${withMapKey("filter: item.x > 3").replace("mode: mapreduce\n", "")}`,
       /^3: an item without a field/,
     ],
     [
       "a handler without fail_workflow",
       withStep("shell: a\non_failure: { shell: b }"),
-      /^6: fail_workflow is not set/,
+      /^6: fail_workflow is not set: as in Prodigy, the workflow continues/,
+    ],
+    [
+      "a handler without fail_workflow in a file without mode or commands",
+      "- shell: a\n  on_failure: { claude: /b }\n",
+      /^2: fail_workflow is not set: the step is run again .* Prodigy would continue/,
     ],
     ["analyze", withStep("analyze: { force_refresh: true }"), /^5: analyze has no effect/],
     ["auto_commit", withStep("shell: a\nauto_commit: true"), /^6: auto_commit has no effect/],
@@ -489,24 +881,29 @@ describe("what differs is reported", () => {
 
   test.each([
     [
-      "a secret of a vault",
-      "secrets: { NAME: { provider: vault, key: a/b } }",
-      /cannot read secrets from vault.*write secrets: \[NAME\]/,
+      "a capture of a command that is not there",
+      "setup: { commands: [{ shell: a }], capture_outputs: { x: 3 } }",
+      /there is no command with this index\. Write capture: NAME at the step/,
     ],
     [
-      "a capture with settings",
-      "setup: { commands: [{ shell: a }], capture_outputs: { x: { command_index: 0, json_path: $.a } } }",
-      /this capture cannot be converted\. Write capture at its step/,
+      "a variable of the environment without a value",
+      "env: { N: { cache: true } }",
+      /the value of N must be a text\. Compute it in a step with capture: N/,
     ],
+    ["an import", "imports: [{ path: a.yml }]", /imports: a workflow is one file here\. Copy the steps/],
+    ["a base", "extends: base", /extends: a workflow is one file here\. Copy the keys/],
     [
-      "a git variable",
-      "setup: [{ shell: 'echo ${step.files_changed}' }]\nmode: mapreduce",
-      /git diff --name-only/,
+      "a template",
+      "template: { name: a, source: b }",
+      /template: a workflow is one file here\. Copy the steps of the template/,
     ],
+    ["templates", "templates: { a: [] }", /templates: .* Write the steps of the templates/],
+    ["workflows inside", "sub_workflows: { a: { source: b } }", /sub_workflows: .* shell: redrive run FILE/],
+    ["workflows in a file", "workflows: { a: { source: b } }", /workflows: .* shell: redrive run FILE/],
     [
-      "the items of results",
-      "setup: [{ shell: 'echo ${map.results[*].item}' }]\nmode: mapreduce",
-      /map\.results\[\*\]\.result\.NAME/,
+      "an output without a pattern",
+      "setup: [{ claude: /a, id: x, outputs: { y: { other: z } } }]",
+      /this output cannot be read\. Write file_pattern/,
     ],
     ["a named handler", "on_item_failure: custom:mine", /Write on_item_failure: custom, and custom_handler/],
   ])("%s is refused with what to write instead", (_name, head, message) => {
@@ -516,7 +913,7 @@ describe("what differs is reported", () => {
     ]);
   });
 
-  test("what is missing in the environment stops a run", () => {
+  test("a missing variable of the environment stops a run", () => {
     const run = { isRun: true };
     const [number, name] = [
       read(withMapKey("max_parallel: $WORKERS"), run),

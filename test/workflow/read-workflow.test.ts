@@ -89,7 +89,7 @@ error_policy:
 retry: { attempts: 9 }
 `;
 
-test("every key has its place in the workflow", () => {
+test("every key is read", () => {
   const workflow = workflowOf(EVERYTHING);
   expect(workflow).toMatchObject({
     name: "nightly",
@@ -135,7 +135,7 @@ test("a workflow is plain JSON, so that a job can keep it", () => {
   expect(JSON.parse(JSON.stringify(workflow))).toEqual(workflow);
 });
 
-test("claude runs in print mode with a JSON log, and never without asking for permission", () => {
+test("claude runs in print mode with a JSON log, and without asking for permission", () => {
   const { action } = stepOf('claude: "/fix ${item.path}"');
   expect(action).toEqual({
     kind: "agent",
@@ -216,7 +216,7 @@ describe("the forms of a step", () => {
     expect(onFailure?.steps[0]).toEqual({ ...BARE, action: { kind: "shell", script: "mend" } });
   });
 
-  test("validate with a threshold and what to do below it", () => {
+  test("validate with a threshold and steps below it", () => {
     const { validate } = stepOf(
       "shell: work\nvalidate:\n  shell: score\n  threshold: 80\n  on_incomplete: { claude: 'add ${validation.missing}', max_attempts: 2 }",
     );
@@ -266,7 +266,7 @@ test("an anchor can be used again", () => {
   expect(workflowOf(text).map.steps).toEqual(workflowOf(text).setup);
 });
 
-test("requireWorkflow gives the workflow, or one error with every problem", () => {
+test("requireWorkflow returns the workflow, or one error with every problem", () => {
   expect(requireWorkflow(EVERYTHING, "work.yml").name).toBe("nightly");
   expect(() => requireWorkflow("mode: x\nmap: {}\n", "dir/work.yml")).toThrow(
     expect.objectContaining({

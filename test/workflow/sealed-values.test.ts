@@ -20,7 +20,7 @@ describe("sealed values", () => {
     expect(unseal(sealed)).toEqual(values);
   });
 
-  it("are the same after sealing and unsealing, whatever they are", () => {
+  it("are unchanged after sealing and unsealing", () => {
     const { seal, unseal } = sealerOf(SECRETS, same);
     const json = fc.dictionary(fc.string(), fc.oneof(fc.jsonValue(), fc.constant("at0ken-and-more t0ken")));
     fc.assert(
@@ -32,7 +32,7 @@ describe("sealed values", () => {
     );
   });
 
-  it("lose what the mask finds besides", () => {
+  it("lose what the mask matches besides", () => {
     const { seal } = sealerOf(SECRETS, (text) => text.replace("t0k%65n", "***"));
     expect(seal({ a: "t0k%65n" })).toEqual({ a: "***" });
   });

@@ -26,7 +26,7 @@ async function dataOf(source: Json, rules: Partial<SelectionRules>): Promise<rea
 
 const NUMBERS = [5, 3, 9, 3, 1, 7].map((n) => ({ n }));
 
-test("the stages come in order, and each says what it left out", async () => {
+test("the stages run in order, and each reports what it dropped", async () => {
   const { items, counts } = await selectItems(NUMBERS, {
     filter: "item.n > 1",
     ...sorted("n DESC"),
@@ -38,7 +38,7 @@ test("the stages come in order, and each says what it left out", async () => {
   expect(counts).toEqual({ read: 6, filtered: 1, duplicates: 1, skipped: 1, beyond: 1, selected: 2 });
 });
 
-test("an offset behind the end selects nothing, and a limit of 0 too", async () => {
+test("an offset beyond the end selects nothing, and a limit of 0 too", async () => {
   expect(await dataOf(NUMBERS, { offset: 99 })).toEqual([]);
   expect((await selectItems(NUMBERS, { ...ALL, maxItems: 0 })).counts).toMatchObject({
     beyond: 6,
@@ -97,7 +97,7 @@ describe("json_path", () => {
     },
   );
 
-  test("without a path the document has to be an array", async () => {
+  test("without a path the document must be an array", async () => {
     await expect(selectItems(document, ALL)).rejects.toMatchObject({
       code: "input_invalid",
       hint: expect.stringContaining("json_path"),
@@ -106,7 +106,7 @@ describe("json_path", () => {
 });
 
 describe("sort_by", () => {
-  test("takes item.x for x, as filter does, and item for the whole item", async () => {
+  test("takes item.x for x, like filter, and item for the whole item", async () => {
     expect(await dataOf([{ p: 1 }, { p: 3 }, { p: 2 }], { ...sorted("item.p DESC"), maxItems: 1 })).toEqual([
       { p: 3 },
     ]);
@@ -138,7 +138,7 @@ describe("sort_by", () => {
     expect(await dataOf(mixed, sorted(text))).toEqual(values.map((v) => ({ v })));
   });
 
-  test("a second key decides between equals, and a missing field counts as null", async () => {
+  test("a second key orders equals, and a missing field counts as null", async () => {
     const items = [{ p: 1, name: "b" }, { name: "z" }, { p: 2, name: "a" }, { p: 1, name: "a" }];
     expect(await dataOf(items, sorted("p DESC NULLS LAST, name"))).toEqual([
       { p: 2, name: "a" },
@@ -174,7 +174,7 @@ describe("sort_by", () => {
 });
 
 describe("identity", () => {
-  test("an item is known by its content, wherever it stands", async () => {
+  test("an item is identified by its content, at any position", async () => {
     const one = await selectItems([{ a: 1 }, { a: 2 }], ALL);
     const other = await selectItems([{ a: 2 }, { a: 0 }, { a: 1 }], { ...ALL, ...sorted("a") });
     expect(other.items.map((item) => item.itemId)).toEqual(
@@ -182,7 +182,7 @@ describe("identity", () => {
     );
   });
 
-  test("or by its field, which no two may share", async () => {
+  test("or by its field, which must be unique", async () => {
     const { items } = await selectItems([{ p: "x" }, { p: 7 }], { ...ALL, idField: "p" });
     expect(items.map((item) => item.itemId)).toEqual(["x", "7"]);
     await expect(selectItems([{ p: "x" }, { p: "x", b: 1 }], { ...ALL, idField: "p" })).rejects.toMatchObject(
@@ -196,7 +196,7 @@ describe("identity", () => {
     ]);
   });
 
-  test("the same content twice is two items, unless it has to be distinct", async () => {
+  test("equal content is two items, unless it must be distinct", async () => {
     const twice = await selectItems(["a", "a"], ALL);
     expect(new Set(twice.items.map((item) => item.itemId)).size).toBe(2);
     expect(await dataOf(["a", "a"], { distinct: true })).toEqual(["a"]);
@@ -236,7 +236,7 @@ describe("inputs", () => {
     expect((await selectFrom({ stream, name: "the command" }, ALL)).counts.selected).toBe(2);
   });
 
-  test("a broken document is told with its place", async () => {
+  test("an invalid document is reported with its position", async () => {
     writeFileSync(join(folder, "bad.json"), '{"list": [1,\n2 3]}');
     await expect(
       selectFrom({ file: join(folder, "bad.json") }, { ...ALL, jsonPath: "$.list" }),

@@ -96,14 +96,14 @@ describe("in a shell script", () => {
     return stdout.split("\0").slice(0, -1);
   }
 
-  test.each(PLACES)("a value arrives exactly: %s", (template, print) => {
+  test.each(PLACES)("a value arrives unchanged: %s", (template, print) => {
     const cases = HOSTILE.map((value) => ({ template, value }));
     // $(…) drops the line ends at the end of what it prints; none of the places ends with one.
     for (const shell of SHELLS) expect(runAll(shell, cases)).toEqual(HOSTILE.map(print));
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("any text arrives exactly", () => {
+  test("any text arrives unchanged", () => {
     const text = fc.string({ unit: "binary", maxLength: 30 }).filter((value) => !/[\0\p{Cs}]/u.test(value));
     const placed = fc.tuple(text, fc.constantFrom(...PLACES));
     fc.assert(
@@ -115,7 +115,7 @@ describe("in a shell script", () => {
     );
   });
 
-  test("invariant 11: whatever the script looks like, a value is never run and never part of it", () => {
+  test("invariant 11: whatever the script, a value is never run and never part of it", () => {
     const { found } = findShells(); // a bare machine has no bash or busybox; the long form names what it lacks
     const [seed = 1] = seeds(1);
     const report = fuzzScripts({ fillScript, count: 800, seed, shells: found });
@@ -130,12 +130,12 @@ describe("in a shell script", () => {
     expect(report.accepted).toBeGreaterThan(500);
   });
 
-  test("a number, a list and an object go in as JSON", () => {
+  test("a number, a list and an object are passed as JSON", () => {
     const script = fill("printf '%s\n' ${item.v[0]} ${item.v[1]} \"${item}\"", [3, ["x", { y: true }]]);
     expect(run("sh", script)).toBe('3\n["x",{"y":true}]\n{"v":[3,["x",{"y":true}]]}\n');
   });
 
-  test("raw opts out, and what comes after it stands where it then stands", () => {
+  test("raw opts out, and the rest is parsed as it stands after it", () => {
     const item = { open: 'printf %s "', v: "$(touch PWNED)" };
     const script = fillScript('${raw:item.open}${item.v}"', { item });
     expect(script).toMatchObject({ text: 'printf %s "${RD_1}"', env: { RD_1: item.v } });
@@ -148,7 +148,7 @@ describe("in a shell script", () => {
     expect(run("sh", script)).toBe("mine,x");
   });
 
-  test("a value that is too large for an environment goes by a file and arrives whole", () => {
+  test("a value that is too large for the environment is passed by a file and arrives completely", () => {
     const value = `${"x".repeat(300_000)}\n\n`;
     const script = fill("printf %s ${item.v} | wc -c\nprintf %s '${item.v}' | tail -c 3 | od -An -c", value);
     expect(script.env).toEqual({});

@@ -34,7 +34,7 @@ test.each([
   },
 );
 
-test("the path of a write_file step is shown without values, too", () => {
+test("the path of a write_file step is also shown without values", () => {
   const step = stepOf({ kind: "write_file", path: "out/${item.id}.txt", content: "" });
   expect(stepName(step)).toBe("write_file out/….txt");
 });

@@ -44,7 +44,7 @@ test.each([
   }
 });
 
-test("a script is shown with its values, quoted where they stand, and what has none as it is written", () => {
+test("a script is shown with its values, quoted, and unchanged without values", () => {
   const script = "f ${item.name} \"${item.name}\" '${item.name}' ${gone} # ${item.name}";
   expect(expandKnown(script, VARIABLES, "shell")).toBe("f 'a b' \"a b\" 'a b' ${gone} # ${item.name}");
 });

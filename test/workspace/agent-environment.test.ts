@@ -10,7 +10,7 @@ function setting(env: NodeJS.ProcessEnv, name: string): string {
   }).trim();
 }
 
-it("turns git's housekeeping off, and leaves the settings that were there", () => {
+it("turns git's housekeeping off, and keeps existing settings", () => {
   const outside = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "core.abbrev", GIT_CONFIG_VALUE_0: "12" };
   const env = { ...outside, ...agentEnvironment(outside) };
   expect(setting(env, "gc.auto")).toBe("0");

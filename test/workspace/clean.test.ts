@@ -55,7 +55,7 @@ describe("the list of worktrees", () => {
     expect(await listWorktrees(workshop.home, { job: "other" })).toEqual([]);
   });
 
-  it("finds folders without a record, and what git knows but is gone", async () => {
+  it("finds folders without a record, and worktrees of git that are gone", async () => {
     const orphan = await job.acquire("one", 1);
     rmSync(`${orphan.path}.json`);
     const missing = await job.acquire("two", 1);
@@ -96,7 +96,7 @@ describe("cleaning", () => {
     expect(await listWorktrees(workshop.home)).toEqual([]);
   });
 
-  it("leaves what a living process has, even when it is forced", async () => {
+  it("keeps what a living process uses, even with --force", async () => {
     const worktree = await job.acquire("one", 1);
     const report = await cleanWorktrees(workshop.home, { ...ENDED, force: true });
     expect(report.left).toEqual([
@@ -106,7 +106,7 @@ describe("cleaning", () => {
     expect(branches()).toContain(worktree.branch);
   });
 
-  it("leaves commits that are not merged, and says so, until it is forced", async () => {
+  it("keeps unmerged commits, and reports them, without --force", async () => {
     const worktree = await job.acquire("one", 1);
     put(worktree.path, "x", "x");
     const head = commit(worktree.path, "x");
@@ -133,7 +133,7 @@ describe("cleaning", () => {
     expect(readFileSync(join(worktree.path, file), "utf8")).toBe("work");
   });
 
-  it("leaves what a letter needs", async () => {
+  it("keeps what a letter needs", async () => {
     const worktree = await job.acquire("one", 1);
     job.keep(worktree, "it failed");
     const needed = await cleanWorktrees(workshop.home, { hasEnded: () => true });
@@ -143,7 +143,7 @@ describe("cleaning", () => {
     expect(free.removed.map(({ path }) => path)).toEqual([worktree.path]);
   });
 
-  it("removes the free ones of a job that goes on, and keeps its branch and its phases' worktree", async () => {
+  it("removes the free ones of an unfinished job, and keeps its branch and its phases' worktree", async () => {
     await job.release(await job.acquire("one", 1));
     const root = await job.jobWorktree();
     await job.close();
@@ -167,7 +167,7 @@ describe("cleaning", () => {
     expect(branches()).toBe("redrive/job-1");
   });
 
-  it("removes orphans without work and what git knows but is gone, and no worktree of the user", async () => {
+  it("removes orphans without work and worktrees of git that are gone, and none of the user's", async () => {
     const own = join(workshop.root, "user", "own");
     git(workshop.top, "worktree", "add", "-q", "-b", "own", own);
     renameSync(own, `${own}-unmounted`);
@@ -182,7 +182,7 @@ describe("cleaning", () => {
     expect(git(workshop.top, "worktree", "list", "--porcelain")).toContain(own);
   });
 
-  it("removes orphans only when they hold nothing", async () => {
+  it("removes orphans only if they are empty", async () => {
     const orphan = await job.acquire("one", 1);
     put(orphan.path, "x", "x");
     rmSync(`${orphan.path}.json`);
@@ -191,7 +191,7 @@ describe("cleaning", () => {
     expect(existsSync(join(orphan.path, "x"))).toBe(true);
   });
 
-  it("leaves the worktrees of a repository that is gone, until it is forced", async () => {
+  it("keeps the worktrees of a missing repository, without --force", async () => {
     const worktree = await job.acquire("one", 1);
     abandon(worktree);
     renameSync(workshop.top, `${workshop.top}-moved`);
@@ -213,7 +213,7 @@ describe("cleaning", () => {
     expect(branches()).toBe("redrive/job-1");
   });
 
-  it("is not disturbed by files of others in the folder", async () => {
+  it("ignores unrelated files in the folder", async () => {
     mkdirSync(join(workshop.home, "worktrees/project/notes"), { recursive: true });
     writeFileSync(join(workshop.home, "worktrees/README"), "hello");
     await job.release(await job.acquire("one", 1));

@@ -8,7 +8,7 @@ import type { AgentWorktree } from "../../src/workspace/pool.ts";
 import { JobRegistry, type WorktreeRecord } from "../../src/workspace/registry.ts";
 import { until } from "../support/until.ts";
 import { startMerging } from "./other-process.ts";
-import { commit, everythingIn, git, put, Workshop } from "./repo-kit.ts";
+import { commit, everythingIn, git, idsMerged, put, Workshop } from "./repo-kit.ts";
 
 let workshop: Workshop;
 const children: ChildProcess[] = [];
@@ -32,7 +32,7 @@ function abandon({ path }: AgentWorktree, change: Partial<WorktreeRecord> = {}):
 }
 
 describe("after a crash", () => {
-  it("worktrees of a runner that is gone come back into the pool, clean", async () => {
+  it("worktrees of a runner that is gone return to the pool, clean", async () => {
     const crashed = await workshop.open();
     const first = await crashed.acquire("one", 1);
     put(first.path, "x", "x");
@@ -50,7 +50,7 @@ describe("after a crash", () => {
     expect(everythingIn(second.path)).toEqual(everythingIn(workshop.top));
   });
 
-  it("what a living runner has is not touched", async () => {
+  it("those of a living runner are not touched", async () => {
     const running = await workshop.open();
     const inUse = await running.acquire("one", 1);
     await running.release(await running.acquire("two", 1));
@@ -59,7 +59,7 @@ describe("after a crash", () => {
     expect(git(inUse.path, "branch", "--show-current")).toBe(inUse.branch);
   });
 
-  it("what a runner that ended in peace let go of is taken over", async () => {
+  it("those of a runner that ended normally are taken over", async () => {
     const before = await workshop.open();
     const worktree = await before.acquire("one", 1);
     await before.release(worktree);
@@ -67,7 +67,7 @@ describe("after a crash", () => {
     expect((await (await workshop.open()).adopt()).names).toEqual([worktree.name]);
   });
 
-  it("a worktree in which a process still works is left alone", async () => {
+  it("one in which a process still works is not touched", async () => {
     const crashed = await workshop.open();
     const first = await crashed.acquire("one", 1);
     const child = spawn("sleep", ["60"], { cwd: first.path });
@@ -80,7 +80,7 @@ describe("after a crash", () => {
     expect((await (await workshop.open()).adopt()).names).toEqual([first.name]);
   });
 
-  it("what was kept for a letter stays, unless there is no such letter", async () => {
+  it("one that was kept for a letter stays, unless there is no such letter", async () => {
     const crashed = await workshop.open();
     const kept = await crashed.acquire("one", 1);
     crashed.keep(kept, "it failed");
@@ -89,7 +89,7 @@ describe("after a crash", () => {
     expect((await job.adopt({ isNeeded: () => false })).names).toEqual([kept.name]);
   });
 
-  it("a checkout that was never finished is removed", async () => {
+  it("an unfinished checkout is removed", async () => {
     const crashed = await workshop.open();
     const first = await crashed.acquire("one", 1);
     abandon(first);
@@ -102,7 +102,7 @@ describe("after a crash", () => {
     expect(git(workshop.top, "worktree", "list").split("\n")).toHaveLength(1);
   });
 
-  it("a worktree is taken over by one of several", async () => {
+  it("one of several processes takes a worktree over", async () => {
     const crashed = await workshop.open();
     const first = await crashed.acquire("one", 1);
     abandon(first);
@@ -111,7 +111,7 @@ describe("after a crash", () => {
     expect(adopted.flatMap(({ names }) => names)).toEqual([first.name]);
   });
 
-  it("a claim on a record that has changed meanwhile fails and leaves it there", async () => {
+  it("a claim on a record that has changed meanwhile fails and does not remove it", async () => {
     const job = await workshop.open();
     const first = await job.acquire("one", 1);
     const registry = new JobRegistry(join(first.path, ".."));
@@ -124,7 +124,7 @@ describe("after a crash", () => {
     expect(readdirSync(registry.folder).filter((name) => name.endsWith(".claim"))).toEqual([]);
   });
 
-  it("a job is found by its branch alone when its home was removed", async () => {
+  it("a job is found by its branch alone if its home was removed", async () => {
     const before = await workshop.open();
     const worktree = await before.acquire("one", 1);
     put(worktree.path, "x", "x");
@@ -134,11 +134,11 @@ describe("after a crash", () => {
     mkdirSync(workshop.home);
     commitInMain();
     const job = await workshop.open();
-    expect(await job.mergedItems()).toEqual(new Set(["one"]));
+    expect(await idsMerged(job)).toEqual(["one"]);
     expect(job.start.startBranch).toBe("main");
   });
 
-  it("a job goes on from where it started, wherever the user is now", async () => {
+  it("a job continues from its start commit, whatever the user has checked out", async () => {
     const before = await workshop.open();
     const start = before.start.startCommit;
     commitInMain();
@@ -161,7 +161,7 @@ describe("after a crash", () => {
     children.push(last);
     expect(await once(last, "exit")).toEqual([0, null]);
     const job = await workshop.open();
-    expect([...(await job.mergedItems())].sort()).toEqual(all());
+    expect(await idsMerged(job)).toEqual(all());
     expect(countMerges()).toBe(8);
     await untilQuiet();
     await job.adopt();

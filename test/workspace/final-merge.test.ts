@@ -30,7 +30,7 @@ function hook(name: string, script: string): void {
 }
 
 describe("the final merge", () => {
-  it("is a merge commit in the user's checkout when that is on the branch", async () => {
+  it("is a merge commit in the user's checkout if that is on the branch", async () => {
     await doWork({ "out.txt": "done\n" });
     const end = await job.finishInto();
     expect(end).toEqual({
@@ -61,7 +61,7 @@ describe("the final merge", () => {
     expect(git(workshop.top, "status", "--porcelain")).toBe(" M a.txt\n?? mine.txt");
   });
 
-  it("leaves everything when uncommitted changes are in the way", async () => {
+  it("changes nothing if uncommitted changes are in the way", async () => {
     await doWork({ "a.txt": "done\n" });
     put(workshop.top, "a.txt", "my own\n");
     const before = userSide(workshop.top);
@@ -70,7 +70,7 @@ describe("the final merge", () => {
     expect(userSide(workshop.top)).toEqual(before);
   });
 
-  it("leaves everything when an untracked file is in the way", async () => {
+  it("changes nothing if an untracked file is in the way", async () => {
     await doWork({ "out.txt": "done\n" });
     put(workshop.top, "out.txt", "my own\n");
     const before = userSide(workshop.top);
@@ -78,7 +78,7 @@ describe("the final merge", () => {
     expect(userSide(workshop.top)).toEqual(before);
   });
 
-  it("leaves everything when changes are staged and the user's branch has moved on", async () => {
+  it("changes nothing if changes are staged and the user's branch has moved", async () => {
     await doWork({ "out.txt": "done\n" });
     put(workshop.top, "later.txt", "later\n");
     commit(workshop.top, "later");
@@ -89,7 +89,7 @@ describe("the final merge", () => {
     expect(userSide(workshop.top)).toEqual(before);
   });
 
-  it("moves the branch alone when another one is checked out", async () => {
+  it("moves only the branch if another one is checked out", async () => {
     await doWork({ "out.txt": "done\n" });
     git(workshop.top, "switch", "-q", "-c", "elsewhere");
     put(workshop.top, "b.txt", "my own\n");
@@ -101,7 +101,7 @@ describe("the final merge", () => {
     expect(git(workshop.top, "status", "--porcelain")).toBe(" M b.txt");
   });
 
-  it("goes to the worktree of the user that has the branch", async () => {
+  it("uses the user's worktree that has the branch", async () => {
     await doWork({ "out.txt": "done\n" });
     git(workshop.top, "switch", "-q", "-c", "elsewhere");
     const other = join(workshop.root, "user", "other checkout");
@@ -110,7 +110,7 @@ describe("the final merge", () => {
     expect(readFileSync(join(other, "out.txt"), "utf8")).toBe("done\n");
   });
 
-  it("is left to the user when the run started from a detached HEAD", async () => {
+  it("is left to the user if the run started from a detached HEAD", async () => {
     git(workshop.top, "checkout", "-q", "--detach");
     await doWork({ "out.txt": "done\n" });
     const before = userSide(workshop.top);
@@ -124,7 +124,7 @@ describe("the final merge", () => {
     expect(userSide(workshop.top)).toEqual(before);
   });
 
-  it("is left when it conflicts, with the files and a command that shows the same conflict", async () => {
+  it("is left if it conflicts, with the files and a command that shows the same conflict", async () => {
     await doWork({ "a.txt": "done\n", "out.txt": "done\n" });
     put(workshop.top, "a.txt", "changed meanwhile\n");
     commit(workshop.top, "meanwhile");
@@ -147,7 +147,7 @@ describe("the final merge", () => {
     expect(has("redrive/job-1", "out.txt")).toBe(true);
   });
 
-  it("is left when it is asked for, or when the branch is gone", async () => {
+  it("is left on request, or if the branch is gone", async () => {
     await doWork({ "out.txt": "done\n" });
     const before = userSide(workshop.top);
     expect(await job.finishInto({ mode: "leave" })).toMatchObject({ kind: "left", why: "asked" });
@@ -159,7 +159,7 @@ describe("the final merge", () => {
     expect(userSide(workshop.top)).toEqual(before);
   });
 
-  it("is refused in words when git is busy there", async () => {
+  it("is refused with a message if git is busy there", async () => {
     await doWork({ "out.txt": "done\n" });
     writeFileSync(join(workshop.top, ".git/index.lock"), "");
     const end = await job.finishInto();

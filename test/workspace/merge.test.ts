@@ -7,7 +7,7 @@ import { runWithNode } from "../../src/workspace/git.ts";
 import { JobWorktrees } from "../../src/workspace/job-worktrees.ts";
 import { openRepository } from "../../src/workspace/repository.ts";
 import { startMerging } from "./other-process.ts";
-import { commit, git, put, userSide, Workshop } from "./repo-kit.ts";
+import { commit, git, idsMerged, put, userSide, Workshop } from "./repo-kit.ts";
 
 let workshop: Workshop;
 beforeEach(() => {
@@ -23,7 +23,7 @@ async function work(job: JobWorktrees, itemId: string, file: string, content: st
 }
 
 describe("a merge", () => {
-  it("brings the commits of agents into the job's branch, and touches nothing else", async () => {
+  it("brings the commits of agents into the job's branch, and changes nothing else", async () => {
     const before = userSide(workshop.top);
     const job = await workshop.open();
     const worktrees = await Promise.all(
@@ -42,7 +42,7 @@ describe("a merge", () => {
     expect(git(workshop.top, "branch", "--list", "redrive-agent/*")).toBe("");
   });
 
-  it("says which item it was, in the user's name", async () => {
+  it("names the item, as the user", async () => {
     const job = await workshop.open();
     const id = 'odd "id"\nwith a line: end\ttab é 🎉';
     const end = await job.merge(await work(job, id, "x", "x"), "Do it\n\nSigned-off-by: nobody");
@@ -53,10 +53,10 @@ describe("a merge", () => {
     expect(
       git(workshop.top, "log", "-1", "--format=%(trailers:key=Redrive-Attempt,valueonly)", "redrive/job-1"),
     ).toBe("1\n".trim());
-    expect(await job.mergedItems()).toEqual(new Set([id]));
+    expect(await idsMerged(job)).toEqual([id]);
   });
 
-  it("is made in Redrive's name when git knows nobody", async () => {
+  it("is made as Redrive if git has no user", async () => {
     git(workshop.top, "config", "--unset", "user.name");
     git(workshop.top, "config", "--unset", "user.email");
     const run: typeof runWithNode = (argv, options) =>
@@ -118,10 +118,10 @@ describe("a merge", () => {
     expect(await job.tip()).toBe(tip);
     expect(git(second.path, "rev-parse", "HEAD")).toBe(head);
     expect(git(second.path, "status", "--porcelain")).toBe("");
-    expect(await job.mergedItems()).toEqual(new Set(["one"]));
+    expect(await idsMerged(job)).toEqual(["one"]);
   });
 
-  it("says when an agent left changes that are not committed", async () => {
+  it("reports changes that an agent left uncommitted", async () => {
     const job = await workshop.open();
     const worktree = await work(job, "one", "x", "x");
     put(worktree.path, "forgotten", "y");
@@ -132,7 +132,7 @@ describe("a merge", () => {
     expect(git(workshop.top, "ls-tree", "--name-only", "redrive/job-1", "forgotten")).toBe("forgotten");
   });
 
-  it("of a branch with another beginning is refused with git's words", async () => {
+  it("of an unrelated branch is refused with git's message", async () => {
     const job = await workshop.open();
     const worktree = await job.acquire("one", 1);
     git(worktree.path, "checkout", "-q", "--orphan", "elsewhere");
@@ -143,7 +143,7 @@ describe("a merge", () => {
     });
   });
 
-  it("is refused when somebody removed the job's branch", async () => {
+  it("is refused if the job's branch was removed", async () => {
     const job = await workshop.open();
     const worktree = await work(job, "one", "x", "x");
     git(workshop.top, "update-ref", "-d", "refs/heads/redrive/job-1");
@@ -168,7 +168,7 @@ describe("a merge", () => {
     });
     expect((await job.merge(await work(job, "ours", "ours", "2"), "ours")).kind).toBe("merged");
     expect(raced).toBe(true);
-    expect(await job.mergedItems()).toEqual(new Set(["ours", "theirs"]));
+    expect(await idsMerged(job)).toEqual(["ours", "theirs"]);
   });
 
   it("that is interrupted before the branch moves leaves no trace in it", async () => {
@@ -184,16 +184,16 @@ describe("a merge", () => {
     await expect(job.merge(worktree, "one")).rejects.toThrow("killed");
     const again = await workshop.open();
     expect(await again.tip()).toBe(tip);
-    expect(await again.mergedItems()).toEqual(new Set());
+    expect(await idsMerged(again)).toEqual([]);
     expect((await again.merge(worktree, "one")).kind).toBe("merged");
   });
 
-  it("works from two processes at a time", async () => {
+  it("works in two processes at a time", async () => {
     const children = ["left", "right"].map((side) => startMerging(workshop, side));
     const codes = await Promise.all(children.map(async (child) => (await once(child, "exit"))[0]));
     expect(codes).toEqual([0, 0]);
     const job = await workshop.open();
-    expect((await job.mergedItems()).size).toBe(16);
+    expect(await idsMerged(job)).toHaveLength(16);
     const files = git(workshop.top, "ls-tree", "--name-only", "redrive/job-1", "out/").split("\n");
     expect(files).toHaveLength(16);
     expect(git(workshop.top, "rev-list", "--count", "--merges", "main..redrive/job-1")).toBe("16");
@@ -201,7 +201,7 @@ describe("a merge", () => {
 });
 
 describe("uncommitted work", () => {
-  it("is what the letter shows", async () => {
+  it("is part of the letter", async () => {
     const job = await workshop.open();
     const worktree = await work(job, "one", "x", "x");
     put(worktree.path, "a.txt", "changed\n");
@@ -214,7 +214,7 @@ describe("uncommitted work", () => {
     expect(artifacts.uncommittedChanges).toMatch(/a\.txt \| 2 \+-/);
   });
 
-  it("is cut in the letter when there is a lot of it", async () => {
+  it("is cut in the letter if there is a lot of it", async () => {
     const job = await workshop.open();
     const worktree = await job.acquire("one", 1);
     for (let index = 0; index < 400; index += 1) put(worktree.path, `a-rather-long-name-${index}.txt`, "x");
@@ -223,7 +223,7 @@ describe("uncommitted work", () => {
     expect(uncommittedChanges).toMatch(/… \d+ more characters$/);
   });
 
-  it("stays where it is when a hook refuses its commit", async () => {
+  it("stays where it is if a hook refuses its commit", async () => {
     writeFileSync(join(workshop.top, ".git/hooks/pre-commit"), "#!/bin/sh\necho no way >&2\nexit 1\n", {
       mode: 0o755,
     });
@@ -246,7 +246,7 @@ describe("uncommitted work", () => {
 });
 
 describe("the phases", () => {
-  it("advance the job's branch by what they commit, and see the agents' work afterwards", async () => {
+  it("advance the job's branch by their commits, and see the agents' work afterwards", async () => {
     const job = await workshop.open();
     const root = await job.jobWorktree();
     put(root, "prepared.txt", "p");
@@ -263,7 +263,7 @@ describe("the phases", () => {
     expect(await job.head({ path: root })).toBe(await job.tip());
   });
 
-  it("do not move the branch when they rewrote what was there", async () => {
+  it("do not move the branch if they rewrote its history", async () => {
     const job = await workshop.open();
     const root = await job.jobWorktree();
     git(root, "commit", "-q", "--amend", "-m", "rewritten");
@@ -272,7 +272,7 @@ describe("the phases", () => {
     expect(await job.tip()).toBe(tip);
   });
 
-  it("go on in the same worktree after a crash", async () => {
+  it("continue in the same worktree after a crash", async () => {
     const root = await (await workshop.open()).jobWorktree();
     put(root, "items.json", "[1]");
     writeFileSync(join(git(root, "rev-parse", "--absolute-git-dir"), "index.lock"), "");

@@ -42,7 +42,7 @@ describe("names", () => {
     );
   });
 
-  it("other items have other keys, also where upper and lower case are the same", () => {
+  it("other items have other keys, even on file systems that ignore case", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (one, other) => {
         fc.pre(one !== other);
@@ -64,7 +64,7 @@ describe("names", () => {
     expect(itemKey("x".repeat(5000)).length).toBeLessThanOrEqual(51);
   });
 
-  it("a job's branch and its agents' branches can be there together", () => {
+  it("a job's branch and its agents' branches can exist together", () => {
     expect(agentBranch("job", "item", 1).startsWith(`${jobBranch("job")}/`)).toBe(false);
   });
 });

@@ -3,10 +3,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
+import type { MergeStrategy } from "../../src/workflow/model.ts";
 import type { Workshop } from "./repo-kit.ts";
 
 /** Eight items of one side, each a commit, merged into job-1. */
-export function startMerging({ top, home, root }: Workshop, side: string): ChildProcess {
+export function startMerging(
+  { top, home, root }: Workshop,
+  side: string,
+  strategy: MergeStrategy = "commit-per-item",
+): ChildProcess {
   const program = join(root, `merging-${side}.mjs`);
   buildSync({
     entryPoints: [fileURLToPath(new URL("merging-process.ts", import.meta.url))],
@@ -16,5 +21,7 @@ export function startMerging({ top, home, root }: Workshop, side: string): Child
     format: "esm",
     logLevel: "error",
   });
-  return spawn(process.execPath, [program, top, home, side], { stdio: ["ignore", "inherit", "inherit"] });
+  return spawn(process.execPath, [program, top, home, side, strategy], {
+    stdio: ["ignore", "inherit", "inherit"],
+  });
 }

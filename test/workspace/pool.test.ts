@@ -24,7 +24,7 @@ beforeEach(() => {
 afterEach(() => workshop.remove());
 
 describe("a worktree of the pool", () => {
-  it("starts at the tip of the job's branch, on a branch of its own, and leaves the user's side alone", async () => {
+  it("starts at the tip of the job's branch, on its own branch, and does not affect the user's checkout", async () => {
     const before = userSide(workshop.top);
     const job = await workshop.open();
     const worktree = await job.acquire("src/one.ts", 1);
@@ -36,7 +36,7 @@ describe("a worktree of the pool", () => {
     expect(userSide(workshop.top)).toEqual(before);
   });
 
-  it("is used again when it was released, and its branch is gone", async () => {
+  it("is reused after its release, and its branch is gone", async () => {
     const job = await workshop.open();
     const first = await job.acquire("one", 1);
     await job.release(first);
@@ -63,7 +63,7 @@ describe("a worktree of the pool", () => {
     expect(git(second.path, "status", "--porcelain", "--ignored")).toBe("");
   });
 
-  it("keeps a branch with commits that were not merged, unless they are not wanted", async () => {
+  it("keeps a branch with unmerged commits, unless they are not wanted", async () => {
     const job = await workshop.open();
     const first = await job.acquire("one", 1);
     put(first.path, "x", "x");
@@ -77,7 +77,7 @@ describe("a worktree of the pool", () => {
     expect(git(workshop.top, "branch", "--list", second.branch)).toBe("");
   });
 
-  it("takes another branch name when an earlier run left one of that name", async () => {
+  it("takes another branch name if an earlier run left one of that name", async () => {
     const job = await workshop.open();
     const first = await job.acquire("one", 1);
     put(first.path, "x", "x");
@@ -91,7 +91,7 @@ describe("a worktree of the pool", () => {
     expect(third.branch).not.toBe(first.branch);
   });
 
-  it("is never used again when it was kept", async () => {
+  it("is never reused if it was kept", async () => {
     const job = await workshop.open();
     const kept = await job.acquire("one", 1);
     put(kept.path, "a.txt", "half done\n");
@@ -105,7 +105,7 @@ describe("a worktree of the pool", () => {
     expect(readFileSync(join(kept.path, "a.txt"), "utf8")).toBe("half done\n");
   });
 
-  it("keeps the paths that are asked for and nothing else", async () => {
+  it("keeps the given paths and nothing else", async () => {
     const job = await workshop.open("job-1", ["node_modules", "build/cache", "packages/*/vendor"]);
     const first = await job.acquire("one", 1);
     put(first.path, "node_modules/x/index.js", "kept");
@@ -129,7 +129,7 @@ describe("a worktree of the pool", () => {
     await expect(workshop.open("job-1", [path])).rejects.toMatchObject({ code: "usage" });
   });
 
-  it("is replaced when it cannot be made clean", async () => {
+  it("is replaced if it cannot be cleaned", async () => {
     const job = await workshop.open();
     const first = await job.acquire("one", 1);
     await job.release(first);
@@ -140,7 +140,7 @@ describe("a worktree of the pool", () => {
     expect(git(workshop.top, "worktree", "list")).not.toContain(basename(first.path));
   });
 
-  it("is not harmed by an item that removed or replaced its .git", async () => {
+  it("survives an item that removed or replaced its .git", async () => {
     const job = await workshop.open();
     const first = await job.acquire("one", 1);
     rmSync(join(first.path, ".git"));
@@ -152,7 +152,7 @@ describe("a worktree of the pool", () => {
     expect(git(second.path, "rev-parse", "HEAD")).toBe(await job.tip());
   });
 
-  it("never removes files outside through a link that an item put in the place of a folder", async () => {
+  it("never removes files outside through a link that an item put in place of a folder", async () => {
     const outside = join(workshop.root, "outside");
     put(outside, "one.ts", "precious\n");
     put(outside, "deep/er/two.ts", "precious\n");
@@ -167,7 +167,7 @@ describe("a worktree of the pool", () => {
     expect(everythingIn(second.path)).toEqual(everythingIn(workshop.top));
   });
 
-  it("has the settings of a sparse checkout that the user has", async () => {
+  it("has the sparse checkout of the user", async () => {
     git(workshop.top, "sparse-checkout", "set", "src");
     const job = await workshop.open();
     const first = await job.acquire("one", 1);
@@ -181,7 +181,7 @@ describe("a worktree of the pool", () => {
     expect(git(second.path, "status", "--porcelain")).toBe("");
   });
 
-  it("makes many at a time", async () => {
+  it("creates many at a time", async () => {
     const job = await workshop.open();
     const worktrees = await Promise.all(
       Array.from({ length: 8 }, (_, index) => job.acquire(`item ${index}`, 1)),
@@ -293,7 +293,7 @@ function make(mess: string, path: string, gitDir: string): void {
   }
 }
 
-describe("a worktree that was used", () => {
+describe("a used worktree", () => {
   it.each(Object.keys(MESSES))("shows nothing of %s", async (mess) => {
     const job = await workshop.open();
     const first = await job.acquire("one", 1);
@@ -306,7 +306,7 @@ describe("a worktree that was used", () => {
     expect(git(second.path, "status", "--porcelain", "--ignored")).toBe("");
   });
 
-  it("shows nothing of any of them together, time after time", async () => {
+  it("shows nothing of any of them together, repeatedly", async () => {
     const job = await workshop.open();
     const clean = everythingIn(workshop.top);
     let round = 0;

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { MergeStrategy } from "../../src/workflow/model.ts";
 import { JobWorktrees } from "../../src/workspace/job-worktrees.ts";
 import { openRepository } from "../../src/workspace/repository.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
@@ -67,8 +68,8 @@ export class Workshop {
     commit(path, "first");
   }
 
-  async open(jobId = "job-1", keep: readonly string[] = []): Promise<JobWorktrees> {
-    return JobWorktrees.open(await openRepository(this.top), jobId, { home: this.home, keep });
+  async open(jobId = "job-1", keep: readonly string[] = [], strategy?: MergeStrategy): Promise<JobWorktrees> {
+    return JobWorktrees.open(await openRepository(this.top), jobId, { home: this.home, keep, strategy });
   }
 
   remove(): void {
@@ -101,4 +102,11 @@ export function userSide(top: string): unknown {
       .split("\n")
       .filter((line) => !line.includes("refs/heads/redrive")),
   };
+}
+
+/** The ids of the items in the job's branch, sorted. */
+export async function idsMerged(job: JobWorktrees): Promise<string[]> {
+  const merged = await job.mergedItems();
+  if (!(merged instanceof Map)) throw new Error("the items have branches of their own");
+  return [...(merged as Map<string, string>).keys()].sort();
 }

@@ -36,7 +36,7 @@ describe("a repository", () => {
     });
   });
 
-  it("is the folder's own, whatever the environment of a hook says", async () => {
+  it("is the folder's own, whatever the environment of a hook contains", async () => {
     const other = place("other");
     workshop.makeRepository(other);
     vi.stubEnv("GIT_DIR", join(other, ".git"));
@@ -57,7 +57,7 @@ describe("a repository", () => {
     expect(git(worktree.path, "status", "--porcelain")).toBe("");
   });
 
-  it("may be at no branch", async () => {
+  it("may have a detached HEAD", async () => {
     git(workshop.top, "checkout", "-q", "--detach");
     const repository = await openRepository(workshop.top);
     expect(repository.startBranch).toBeNull();
@@ -112,7 +112,7 @@ describe("a repository", () => {
     }
   });
 
-  it("may have its hooks elsewhere; making worktrees runs none of them", async () => {
+  it("may have its hooks elsewhere; creating worktrees runs none of them", async () => {
     const hooks = place("hooks");
     writeFileSync(join(hooks, "post-checkout"), `#!/bin/sh\ntouch ${workshop.root}/ran\n`, { mode: 0o755 });
     writeFileSync(join(hooks, "reference-transaction"), `#!/bin/sh\ntouch ${workshop.root}/ran\n`, {
@@ -125,7 +125,7 @@ describe("a repository", () => {
     expect(existsSync(join(workshop.root, "ran"))).toBe(false);
   });
 
-  it("may have submodules, which are there in each worktree and clean again in the next", async () => {
+  it("may have submodules, which exist in each worktree and are clean again in the next", async () => {
     const library = place("library");
     workshop.makeRepository(library, { "lib.txt": "lib\n" });
     git(
@@ -155,7 +155,7 @@ describe("a repository", () => {
     expect(git(join(second.path, "vendor/lib"), "status", "--porcelain", "--ignored")).toBe("");
   });
 
-  it("shares its folder with no other of the same name", async () => {
+  it("has its own folder even if another has the same name", async () => {
     const twin = join(workshop.root, "elsewhere/project");
     workshop.makeRepository(twin);
     const first = await (await workshop.open()).acquire("one", 1);
@@ -176,7 +176,7 @@ describe("no work starts from", () => {
     );
   }
 
-  it("a folder that is not in a repository", async () => {
+  it("a folder outside a repository", async () => {
     expect(await refusal(place("plain"))).toMatchObject({
       code: "git_unusable",
       message: expect.stringContaining("is not in a git repository"),
@@ -252,7 +252,7 @@ describe("no work starts from", () => {
     });
   });
 
-  it("a repository that git does not trust, with git's own words", async () => {
+  it("a repository that git does not trust, with git's own message", async () => {
     const run: RunGit = (argv, options) =>
       runWithNode(argv, { ...options, env: { ...options.env, GIT_TEST_ASSUME_DIFFERENT_OWNER: "1" } });
     expect(await refusal(workshop.top, run)).toMatchObject({
@@ -261,7 +261,7 @@ describe("no work starts from", () => {
     });
   });
 
-  it("a folder that is not there", async () => {
+  it("a missing folder", async () => {
     expect(await refusal(join(realpathSync(workshop.root), "nowhere"))).toMatchObject({
       code: "git_refused",
     });

@@ -15,7 +15,7 @@ import { thisHost } from "../../src/std/process-identity.ts";
 import type { JobWorktrees } from "../../src/workspace/job-worktrees.ts";
 import { hashOf } from "../../src/workspace/names.ts";
 import type { AgentWorktree } from "../../src/workspace/pool.ts";
-import { commit, everythingIn, git, put, Workshop } from "./repo-kit.ts";
+import { commit, everythingIn, git, idsMerged, put, Workshop } from "./repo-kit.ts";
 
 let workshop: Workshop;
 let job: JobWorktrees;
@@ -52,7 +52,7 @@ function abandon({ path }: AgentWorktree, change: object = {}): void {
 }
 
 describe("tidying up", () => {
-  it("leaves nothing of a job that is merged", async () => {
+  it("leaves nothing of a merged job", async () => {
     await finishOne(job, "one");
     await job.jobWorktree();
     await job.finishInto();
@@ -64,7 +64,7 @@ describe("tidying up", () => {
     expect(existsSync(join(workshop.top, "one.txt"))).toBe(true);
   });
 
-  it("leaves what is merged nowhere, and the record of where it belongs", async () => {
+  it("keeps what is merged nowhere, and the record of its branch", async () => {
     await finishOne(job, "one");
     await job.finishInto({ mode: "leave" });
     await job.tidy(NOTHING_NEEDED);
@@ -72,7 +72,7 @@ describe("tidying up", () => {
     expect(readdirSync(folder())).toEqual(["job.json"]);
   });
 
-  it("leaves the branch to the letters, even when none has a worktree", async () => {
+  it("keeps the branch for the letters, even if none has a worktree", async () => {
     await finishOne(job, "one");
     await job.finishInto();
     await job.tidy(LETTERS);
@@ -80,10 +80,10 @@ describe("tidying up", () => {
     const later = await workshop.open();
     expect(later.start).toEqual(job.start);
     await finishOne(later, "two");
-    expect(await later.mergedItems()).toEqual(new Set(["one", "two"]));
+    expect(await idsMerged(later)).toEqual(["one", "two"]);
   });
 
-  it("keeps the worktree that a letter names, and gives up the work of its earlier attempts", async () => {
+  it("keeps the worktree that a letter names, and removes the work of its earlier attempts", async () => {
     const [earlier, last] = [await job.acquire("one", 1), await job.acquire("one", 2)];
     for (const worktree of [earlier, last]) {
       put(worktree.path, "x", worktree.name);
@@ -97,7 +97,7 @@ describe("tidying up", () => {
     expect(branches()).toEqual(["main", "redrive-agent/job-1/one-2", "redrive/job-1"].sort());
   });
 
-  it("gives up what an attempt that never ended has committed", async () => {
+  it("removes the commits of an attempt that never ended", async () => {
     const lost = await job.acquire("one", 1);
     put(lost.path, "x", "x");
     commit(lost.path, "half the work");
@@ -110,7 +110,7 @@ describe("tidying up", () => {
 });
 
 describe("a job that was tidied up", () => {
-  it("begins again at the branch that has its work", async () => {
+  it("starts again at the branch that has its work", async () => {
     await finishOne(job, "one");
     await job.finishInto();
     await job.tidy(NOTHING_NEEDED);
@@ -121,17 +121,17 @@ describe("a job that was tidied up", () => {
     expect(existsSync(join(workshop.top, "two.txt"))).toBe(true);
   });
 
-  it("is found again when a user has merged its branch and removed it", async () => {
+  it("is found again if a user has merged and removed its branch", async () => {
     await finishOne(job, "one");
     await job.close();
     git(workshop.top, "merge", "-q", "--no-ff", "--no-edit", "redrive/job-1");
     git(workshop.top, "branch", "-d", "redrive/job-1");
     const later = await workshop.open();
     expect(await later.tip()).toBe(git(workshop.top, "rev-parse", "main"));
-    expect(await later.mergedItems()).toEqual(new Set(["one"]));
+    expect(await idsMerged(later)).toEqual(["one"]);
   });
 
-  it("is not begun again when its branch was removed and nothing has its work", async () => {
+  it("does not start again if its branch was removed and nothing has its work", async () => {
     await finishOne(job, "one");
     await job.close();
     git(workshop.top, "branch", "-q", "-D", "redrive/job-1");
@@ -142,7 +142,7 @@ describe("a job that was tidied up", () => {
 });
 
 describe("after a crash", () => {
-  it("a worktree of the phases that was only half made is made anew", async () => {
+  it("an unfinished worktree of the phases is created again", async () => {
     const root = await job.jobWorktree();
     await job.close();
     const gitDir = git(root, "rev-parse", "--absolute-git-dir");
@@ -154,7 +154,7 @@ describe("after a crash", () => {
     expect((await later.commitPhase()).kind).toBe("unchanged");
   });
 
-  it("a record that was hidden by a process that is gone comes back", async () => {
+  it("a record that was hidden by a process that is gone is used again", async () => {
     const lost = await job.acquire("one", 1);
     abandon(lost);
     const { pid } = spawnSync("true");
@@ -165,7 +165,7 @@ describe("after a crash", () => {
     expect(readdirSync(folder()).filter((name) => name.startsWith("."))).toEqual([]);
   });
 
-  it("the lock that an agent's git left on its branch is in nobody's way", async () => {
+  it("the lock that an agent's git left on its branch blocks nobody", async () => {
     const lost = await job.acquire("one", 1);
     put(lost.path, "x", "x");
     commit(lost.path, "half the work");
@@ -179,7 +179,7 @@ describe("after a crash", () => {
     expect(existsSync(lock)).toBe(false);
   });
 
-  it("the branch of a worktree that cannot be repaired goes with it when its work is not wanted", async () => {
+  it("the branch of a worktree that cannot be repaired is removed with it if its work is not wanted", async () => {
     const broken = await job.acquire("one", 1);
     put(broken.path, "x", "x");
     commit(broken.path, "half the work");
@@ -212,7 +212,7 @@ describe("several jobs", () => {
 });
 
 describe("two runners of one job", () => {
-  it("bring the same item in once, when one slept while the other did its work", async () => {
+  it("merge the same item once, even if one slept while the other did its work", async () => {
     const sleeper = await job.acquire("one", 1);
     put(sleeper.path, "sleeper", "late");
     commit(sleeper.path, "late");

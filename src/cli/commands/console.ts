@@ -39,14 +39,21 @@ interface Shown {
   readonly staysClosed: boolean;
 }
 
+interface ServeOptions {
+  readonly port: number;
+  readonly staysClosed: boolean;
+  /** The folder of the logs. Default: Redrive's home folder. */
+  readonly home?: string;
+}
+
 /** Serves the console on loopback until the process is interrupted. */
 export async function serveConsole(
   context: Context,
   engine: Engine,
-  { port, staysClosed }: { readonly port: number; readonly staysClosed: boolean },
+  { port, staysClosed, home = context.home }: ServeOptions,
 ): Promise<number> {
   const { createServer, listen } = await import("../../server/serve.ts");
-  const { home, terminal, author } = context;
+  const { terminal, author } = context;
   const app = createServer({
     engine,
     home,

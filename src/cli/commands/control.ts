@@ -1,9 +1,7 @@
 /** `redrive items|stop|pause|continue|skip|cancel`: the items of a job, and requests to the process that runs it, from anywhere. */
-import { usageToJson } from "../../item/agent-run.ts";
-import type { AgentUsage } from "../../item/agent-usage.ts";
 import type { Item } from "../../item/item.ts";
-import { itemToJson } from "../../queue/find-item.ts";
 import { requireJob } from "../../queue/find-job.ts";
+import { type ItemPage, itemPageToJson, readItemPage } from "../../queue/item-page.ts";
 import { statusOf } from "../../queue/job-summary.ts";
 import {
   cancelJob,
@@ -15,7 +13,7 @@ import {
   stopItem,
   stopJob,
 } from "../../service/control-job.ts";
-import { asText, type JsonObject } from "../../std/json.ts";
+import { asText } from "../../std/json.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
@@ -37,32 +35,18 @@ const items = command({
     ...pageOptions,
   },
   run: async (context, { name, states, limit, after = 0 }) => {
-    const { shown, next, usageOf } = await context.withStore(async (engine) => {
+    const page = await context.withStore(async (engine) => {
       const { id: queue } = await requireJob(engine, name);
-      const page = await engine.listItems({ queue, after, limit: limit + 1, ...(states && { states }) });
-      const shown = page.slice(0, limit); // the extra item only shows whether there is a next page
-      const refs = shown.map(({ ref }) => ref);
-      const sums = await engine.sumAgentUsage({ by: "item", queue, refs });
-      return {
-        shown,
-        next: page.length > limit ? String(shown.at(-1)?.ref ?? after) : null,
-        usageOf: new Map(sums.map(({ key, usage }) => [Number(key), usage])),
-      };
+      return readItemPage(engine, { queue, after, limit, states });
     });
-    const document = { items: shown.map((one) => withUsage(one, usageOf.get(one.ref))), next };
-    return context.answer(document, () => itemsText(context, shown, usageOf) + nextPageText(context, next));
+    return context.answer(
+      itemPageToJson(page),
+      () => itemsText(context, page) + nextPageText(context, page.next),
+    );
   },
 });
 
-function withUsage(item: Item, usage: AgentUsage | undefined): JsonObject {
-  return { ...itemToJson(item), ...(usage && { usage: usageToJson(usage) }) };
-}
-
-function itemsText(
-  { paint, columns }: Context,
-  shown: readonly Item[],
-  usageOf: ReadonlyMap<number, AgentUsage>,
-): string {
+function itemsText({ paint, columns }: Context, { items: shown, usageOf }: ItemPage): string {
   if (shown.length === 0) return "No items.\n";
   const tints: Readonly<Record<string, (text: string) => string>> = {
     ...{ done: paint.green, dead: paint.red, leased: paint.cyan, held: paint.yellow },

@@ -1,13 +1,7 @@
 /** `redrive dlq analyze|stats`: reports why and when letters died, and statistics. */
 import { resolve } from "node:path";
-import {
-  hadLetters,
-  type JobLetterStats,
-  letterStatsToJson,
-  readLetterStats,
-  sumOfStats,
-} from "../../dead-letter/stats.ts";
-import { everyJob, requireJob } from "../../queue/find-job.ts";
+import { letterStatsToJson, sumOfStats } from "../../dead-letter/stats.ts";
+import { letterStatsOf } from "../../queue/letter-stats.ts";
 import { analyseSelected, recordAnalysis } from "../../redrive/analyse-selected.ts";
 import { writeOut } from "../../std/files.ts";
 import { type JsonObject, stringifyJson } from "../../std/json.ts";
@@ -70,15 +64,7 @@ const stats = command({
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   run: async (context, { name }) => {
     const { maxItems: itemsMax } = (await context.config()).dlq;
-    const all = await context.withStore(async (engine) => {
-      if (name !== undefined) return [await readLetterStats(engine, (await requireJob(engine, name)).id)];
-      const found: JobLetterStats[] = [];
-      for await (const job of everyJob(engine)) {
-        const own = await readLetterStats(engine, job.id);
-        if (hadLetters(own)) found.push(own);
-      }
-      return found;
-    });
+    const all = await context.withStore((engine) => letterStatsOf(engine, name));
     const jobs = all.map((own) => ({ job_id: own.jobId, ...letterStatsToJson(own, itemsMax) }));
     const { paint, columns } = context;
     return context.answer({ jobs, total: letterStatsToJson(sumOfStats(all)) }, () =>

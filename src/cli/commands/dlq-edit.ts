@@ -3,11 +3,11 @@ import { letterToJson } from "../../item/letter.ts";
 import { requireLetter } from "../../queue/find-item.ts";
 import { editLetters, editToJson, previewEdit, schemasOf } from "../../redrive/amend.ts";
 import { countFixable, type FixMatch, type FixRule, planFixes } from "../../redrive/fix.ts";
-import { diffJson } from "../../redrive/json-diff.ts";
 import { compileRecipe, type Recipe } from "../../redrive/recipe.ts";
 import { type FixOutcome, fixesToJson, fixLetters } from "../../run/retry.ts";
 import { requireHandler } from "../../run/run-job.ts";
 import { compact } from "../../std/json.ts";
+import { diffJson } from "../../std/json-diff.ts";
 import { finishToJson } from "../../workspace/workspace.ts";
 import {
   changeExitCode,

@@ -1,9 +1,7 @@
 /** `redrive dlq list|inspect|show`: lists letters, or shows one in detail. */
 
-import { linksToJson, readHistory, readLinks } from "../../dead-letter/history.ts";
-import { agentRunToJson, sumOfRuns, usageToJson } from "../../item/agent-run.ts";
-import { eventToJson } from "../../item/event.ts";
-import { groupRecordToJson } from "../../item/group.ts";
+import { letterViewToJson, readLetterView } from "../../dead-letter/letter-view.ts";
+import { RedriveError } from "../../errors.ts";
 import { letterToJson } from "../../item/letter.ts";
 import { LETTER_ORDERS, type LetterPage } from "../../item/letter-query.ts";
 import { requireLetter } from "../../queue/find-item.ts";
@@ -100,36 +98,18 @@ const inspect = command({
   run: (context, { item, job }) => inspectLetter(context, item, job),
 });
 
-const AGENTS_MAX = 1000;
-
 async function inspectLetter(context: Context, item: string, job?: string): Promise<number> {
-  const { letter, history, fixes, links, agents } = await context.withStore(async (engine) => {
-    const found = await requireLetter(engine, item, job);
-    const past = await readHistory(engine, found);
-    const helped = past.group ? await readFixes(engine, past.group.fixes) : [];
-    const runs = await engine.listAgentRuns({ queue: found.queue, ref: found.ref, limit: AGENTS_MAX });
-    return {
-      letter: found,
-      history: past,
-      fixes: helped,
-      links: await readLinks(engine, found),
-      agents: runs,
-    };
+  const { view, fixes } = await context.withStore(async (engine) => {
+    const letter = await requireLetter(engine, item, job);
+    const found = await readLetterView(engine, letter);
+    if (found === null)
+      throw new RedriveError("item_not_found", `The letter ${letter.itemId} was deleted a moment ago.`);
+    const { group } = found.history;
+    return { view: found, fixes: group ? await readFixes(engine, group.fixes) : [] };
   });
-  const document = {
-    ...letterToJson(letter),
-    ...linksToJson(links),
-    group_count: history.groupCount,
-    group: history.group && groupRecordToJson(history.group),
-    events: history.events.map(eventToJson),
-    ...(agents.length > 0 && {
-      usage: usageToJson(sumOfRuns(agents)),
-      agent_runs: agents.map(agentRunToJson),
-    }),
-  };
   const { paint, columns: width } = context;
-  return context.answer(document, () =>
-    letterText(letter, { paint, columns: width, history, fixes, links, agents }),
+  return context.answer(letterViewToJson(view), () =>
+    letterText(view.letter, { paint, columns: width, fixes, ...view }),
   );
 }
 

@@ -38,7 +38,7 @@ const options = {
     "--force",
     "also retry letters that need manual review, cannot succeed unchanged, or failed too often",
   ),
-  canary: option.canary,
+  ...option.canaryOptions,
   slots: option.concurrency("how many letters to retry at a time (default: the job's setting)"),
   rate: option.rate("start at most this many, e.g. 5/s or 100/m (default: no limit)"),
   delayMs: option.duration("--delay <duration>", "wait before the first one (default: 0)"),
@@ -69,6 +69,7 @@ const retry = command({
   examples: [
     "redrive dlq retry nightly --dry-run",
     "redrive dlq retry nightly --group 160a1b20 --canary",
+    "redrive dlq retry nightly --canary-size 5",
     "redrive dlq retry nightly order-7 order-9",
     "redrive dlq retry --queue mails --as-new --set 'to=item.to.trim()'",
   ],
@@ -99,13 +100,14 @@ const retry = command({
 export const commands = { retry };
 
 export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
-  if (flags.canary && flags.detach) {
+  const { rate, delayMs, maxRetries, slots, priority, canarySize } = flags;
+  const canary = canarySize ?? (flags.canary || undefined);
+  if (canary && flags.detach) {
     const message =
       "--canary and --detach cannot be used together: a canary waits for the outcome of its first letters.";
     throw userError("usage", message, "Omit one of them.");
   }
-  const { rate, delayMs, maxRetries, slots, priority, canary } = flags;
-  return compact({ rate, delayMs, maxRetries, slots, priority, canary: canary || undefined });
+  return compact({ rate, delayMs, maxRetries, slots, priority, canary });
 }
 
 /** Refuses options that the workers of a queue would ignore, because they have their own settings. */
@@ -193,7 +195,7 @@ function recipeFrom({ terminal: { cwd } }: Context, flags: RetryFlags): Recipe {
     throw userError("usage", message, "Correct the data first: redrive dlq edit ITEM --set path=CEL");
   }
   const other = [
-    flags.canary && "--canary",
+    (flags.canary || flags.canarySize !== undefined) && "--canary",
     flags.rate && "--rate",
     flags.delayMs !== undefined && "--delay",
     flags.detach && "--detach",

@@ -1,7 +1,9 @@
-/** `redrive groups merge|split|corrections|rebuild|resolve|ignore|open|note`: commands that change groups. */
-import type { Correction, GroupChange } from "../../item/group.ts";
+/** `redrive groups merge|split|corrections|rebuild|resolve|ignore|open|assign|note`: commands that change groups. */
+import type { Engine } from "../../engine.ts";
+import type { Correction, GroupChange, GroupRecord } from "../../item/group.ts";
 import { LETTER_STATES } from "../../item/state.ts";
 import { requireJob } from "../../queue/find-job.ts";
+import { assignGroups } from "../../redrive/assignees.ts";
 import {
   mergeGroups,
   rebuildGroups,
@@ -226,6 +228,26 @@ const ignore = command({
     })),
 });
 
+const assign = command({
+  summary: "Assign groups to a person who looks after them, or to nobody.",
+  examples: ["redrive groups assign 160a1b20 --to ann", "redrive groups assign 160a1b20 --to none"],
+  arguments: { names: argument("<groups...>", GROUPS) },
+  options: { to: required(text("--to <person>", "any name; none removes the assignee")) },
+  run: async (context, { names, to }) => {
+    const assignee = to === "none" ? null : requireText("The person", to);
+    const views = await context.withStore(async (engine) => {
+      const records = await requireLiveGroups(engine, names);
+      await assignGroups(engine, records, { assignee, author: context.author });
+      return Promise.all(records.map((record) => viewGroup(engine, record)));
+    });
+    const lines = views.map(
+      ({ group }) =>
+        `${group.signature}: ${assignee === null ? "not assigned" : `assigned to ${clean(assignee)}`}\n`,
+    );
+    return context.answer({ groups: views.map(groupViewToJson) }, () => lines.join(""));
+  },
+});
+
 const addNote = command({
   summary: "Add a note to a group, with your name and the time.",
   examples: ["redrive groups note 160a1b20 'the vendor was informed'"],
@@ -233,6 +255,16 @@ const addNote = command({
   run: (context, { group, note: given }) =>
     decide(context, [group], () => ({ note: requireText("The note", given) })),
 });
+
+/** The groups with these names, each once. */
+async function requireLiveGroups(engine: Engine, names: readonly string[]): Promise<readonly GroupRecord[]> {
+  const records = new Map<string, GroupRecord>();
+  for (const name of names) {
+    const record = await requireLiveGroup(engine, name);
+    records.set(record.signature, record);
+  }
+  return [...records.values()];
+}
 
 /** Finds all groups before it changes the first, so that an unknown name changes nothing. */
 async function decide(
@@ -243,10 +275,8 @@ async function decide(
   const { author } = context;
   const views = await context.withStore(async (engine) => {
     const change = { ...decisionAt(await engine.now()), author };
-    const signatures = new Set<string>();
-    for (const name of names) signatures.add((await requireLiveGroup(engine, name)).signature);
     const changed: GroupView[] = [];
-    for (const signature of signatures)
+    for (const { signature } of await requireLiveGroups(engine, names))
       changed.push(await viewGroup(engine, await engine.changeGroup(signature, change)));
     return changed;
   });
@@ -273,4 +303,4 @@ function readPerHour(given: string, name: string): number {
   throw userError("usage", `${name}: "${given}" is not a rate per hour.`, `Example: ${name} 10/h`);
 }
 
-export const commands = { merge, split, corrections, rebuild, resolve, ignore, open, note: addNote };
+export const commands = { merge, split, corrections, rebuild, resolve, ignore, open, assign, note: addNote };

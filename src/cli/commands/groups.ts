@@ -24,12 +24,13 @@ import {
   viewGroup,
 } from "../../redrive/groups.ts";
 import { countSuggested } from "../../redrive/suggest-merges.ts";
+import { compact } from "../../std/json.ts";
 import type { GroupRule } from "../../triage/grouping.ts";
 import { previewLines } from "../../triage/preview.ts";
 import { ALGORITHM, type Signature } from "../../triage/signature.ts";
 import { argument, command } from "../command.ts";
 import { EXIT, userError } from "../exit-code.ts";
-import { limit, listOf, ofJob } from "../options.ts";
+import { limit, listOf, ofJob, text } from "../options.ts";
 import { explanationText, fixText, groupListText, groupText } from "../render/group.ts";
 import { shortSignatures } from "../render/letter-list.ts";
 
@@ -45,13 +46,14 @@ const list = command({
       ...GROUP_STATES,
       "all",
     ]),
+    assignee: text("--assignee <person>", "only groups that this person looks after"),
     limit,
   },
-  run: async (context, { job, states: given = ["open"], limit: count }) => {
+  run: async (context, { job, states: given = ["open"], assignee, limit: count }) => {
     const states = GROUP_STATES.filter((state) => given.includes("all") || given.includes(state));
     const { found, shown, samples, ...screen } = await context.withStore(async (engine) => {
       const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
-      const groups = await listGroups(engine, { ...queue, states, limit: count });
+      const groups = await listGroups(engine, { ...queue, ...compact({ assignee }), states, limit: count });
       const page = groups.groups;
       const ids = new Map<string, readonly string[]>();
       if (context.isJson) {

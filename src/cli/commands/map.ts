@@ -236,18 +236,15 @@ async function showDemo(
   context: Context,
   serving: { readonly port: number; readonly staysClosed: boolean },
 ): Promise<number> {
-  const [{ openStore }, { fillDemoStore }, console] = await Promise.all([
-    import("../../engines/open.ts"),
-    import("../demo-store.ts"),
+  const [{ openDemoStore }, { serveConsole }] = await Promise.all([
+    import("../demo/demo-store.ts"),
     import("./console.ts"),
   ]);
-  const engine = await openStore("memory:");
-  const demo = await fillDemoStore(engine);
+  const { engine, home, close } = await openDemoStore();
   try {
-    return await console.serveConsole(context, engine, serving);
+    return await serveConsole(context, engine, { ...serving, home });
   } finally {
-    await demo.stop();
-    await engine.close();
+    await close();
   }
 }
 

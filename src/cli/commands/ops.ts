@@ -3,10 +3,10 @@ import type { Engine } from "../../engine.ts";
 import { leftOf, type Operation, operationToJson } from "../../item/operation.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { hasRunner } from "../../queue/job-summary.ts";
+import { shownOperationToJson, showOperation } from "../../queue/shown-operation.ts";
 import { editToJson } from "../../redrive/amend.ts";
 import { cancelOperation, finishOperation, pauseOperation, reopen } from "../../redrive/change-operation.ts";
 import { listStarted, onlyOpenOperation, requireOperation } from "../../redrive/operation.ts";
-import { operationViewToJson, viewOperation } from "../../redrive/operation-view.ts";
 import { refuseUndo, type Undone, undoOperation } from "../../redrive/undo.ts";
 import { continueRedrive } from "../../run/retry.ts";
 import { changeExitCode, changeLetters, emptyCounts, interruptible } from "../bulk.ts";
@@ -72,8 +72,8 @@ const show = command({
   examples: ["redrive ops show op-7h2k"],
   arguments: { id: ID },
   run: async (context, { id }) => {
-    const view = await context.withStore((engine) => viewOperation(engine, id));
-    return context.answer(operationViewToJson(view), () => operationText(view, context));
+    const view = await context.withStore((engine) => showOperation(engine, id));
+    return context.answer(shownOperationToJson(view), () => operationText(view, context));
   },
 });
 

@@ -64,7 +64,7 @@ const create = command({
         : `The queue ${id} already exists with these settings.\n`,
     );
     if (isNew && !context.isJson) {
-      context.note(`To add an item:  redrive queue add ${id} --data '{"a": 1}'`);
+      context.note(`To add an item:  redrive queue add ${id} '{"a": 1}'`);
       context.note(`To process it:   redrive worker --queue ${id} -- COMMAND`);
     }
     return EXIT.done;
@@ -141,15 +141,16 @@ const items = command({
 
 const add = command({
   summary: "Add an item and print its id.",
-  description: "Without --data or --file the data is read from stdin.",
+  description:
+    "Without DATA or --file the data is read from stdin. To add many items: `redrive queue import`.",
   examples: [
-    "redrive queue add orders --data '{\"order\": 7}' --key order-7",
+    "redrive queue add orders '{\"order\": 7}' --key order-7",
     "redrive queue add orders --file order.json --due 10m --priority high",
-    "redrive queue add orders --data 7 --retries 10 --backoff fixed:1m",
+    "redrive queue add orders 7 --retries 10 --backoff fixed:1m",
   ],
-  arguments: { queue },
+  arguments: { queue, json: argument("[data]", "the data as JSON, or @FILE") },
   options: {
-    data: word("--data <json>", "the data as JSON, or @FILE"),
+    data: word("--data <json>", "the same as DATA"),
     file: word("--file <file>", "a file with the data as JSON"),
     name: word("-n, --name <name>", "a display name"),
     priority: choice(
@@ -176,8 +177,9 @@ const add = command({
     retries: retries("how often the item is retried (default: the queue's setting)"),
     backoff: itemBackoff,
   },
-  run: async (context, { queue: name, data, file, due, expires, ...settings }) => {
-    const given = await readData(context, { data, file });
+  run: async (context, { queue: name, json, data, file, due, expires, ...settings }) => {
+    if (json !== undefined && data !== undefined) throw conflict("DATA", "--data");
+    const given = await readData(context, { data: json ?? data, file });
     const [added] = await context.withStore(async (engine) => {
       const now = await engine.now();
       const times = compact({
@@ -197,11 +199,11 @@ async function readData(
   { terminal: { cwd, stdin } }: Context,
   { data, file }: { data: string | undefined; file: string | undefined },
 ): Promise<Json> {
-  if (data !== undefined && file !== undefined) throw conflict("--data", "--file");
-  if (data !== undefined) return readJsonOption(data, { option: "--data", cwd });
+  if (data !== undefined && file !== undefined) throw conflict("DATA", "--file");
+  if (data !== undefined) return readJsonOption(data, { option: "the data", cwd });
   if (file !== undefined && file !== "-") return readJsonFile(file, { option: "--file", cwd });
   if ((stdin as { isTTY?: boolean }).isTTY) {
-    const hint = `Give JSON data with --data '{"a": 1}', --data @FILE, --file FILE, or on stdin.`;
+    const hint = `Give the data as JSON: redrive queue add QUEUE '{"a": 1}', or @FILE, --file FILE, or stdin.`;
     throw userError("usage", "No data was given.", hint);
   }
   const hint = "Write one JSON value to stdin. To add many items: redrive queue import QUEUE -";

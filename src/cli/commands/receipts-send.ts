@@ -211,7 +211,7 @@ const recover = command({
   arguments: { name: argument("<target>", "its name") },
   options: {
     rate: option.rate("send at most this many, e.g. 5/s or 100/m (default: no limit)"),
-    canary: option.canary,
+    ...option.canaryOptions,
     dryRun: option.dryRun,
     yes: option.yes,
     quiet: option.quiet,

@@ -139,25 +139,37 @@ const show = command({
   },
 });
 
-const pause = command({
+const pause = changing({
   summary: "Pause a schedule: it adds no items until it is resumed.",
   examples: ["redrive schedule pause nightly"],
-  arguments: { name },
-  run: async (context, { name: given }) => {
-    const { pauseSchedule } = await schedules();
-    return answer(context, "Paused", (engine) => pauseSchedule(engine, given));
-  },
+  done: "Paused",
+  change: "pauseSchedule",
 });
 
-const resume = command({
+const resume = changing({
   summary: "Resume a schedule; runs that were due during the pause are skipped.",
   examples: ["redrive schedule resume nightly"],
-  arguments: { name },
-  run: async (context, { name: given }) => {
-    const { resumeSchedule } = await schedules();
-    return answer(context, "Resumed", (engine) => resumeSchedule(engine, given));
-  },
+  done: "Resumed",
+  change: "resumeSchedule",
 });
+
+interface Change {
+  readonly summary: string;
+  readonly examples: readonly string[];
+  readonly done: string;
+  readonly change: "pauseSchedule" | "resumeSchedule";
+}
+
+function changing({ done, change, ...texts }: Change) {
+  return command({
+    ...texts,
+    arguments: { name },
+    run: async (context, { name: given }) => {
+      const { [change]: run } = await schedules();
+      return answer(context, done, (engine) => run(engine, given));
+    },
+  });
+}
 
 const remove = command({
   summary: "Remove a schedule; items that it has added are kept.",

@@ -25,6 +25,7 @@ const options = {
     "--allow-agent-changes",
     "let agents on /mcp change letters if the role of their token allows it",
   ),
+  rateLimit: count("--rate-limit <n>", "requests per second of each token (default: 500)", 1),
   works: flag("--work", "also process the queues listed under `work` in redrive.yml"),
   publicPath: word("--public-path <path>", "the path prefix that browsers see, if a proxy changes it"),
 };
@@ -42,7 +43,7 @@ const serve = command({
   options,
   run: async (context, flags) => {
     const tls = tlsOf(flags);
-    const { createServer, isLoopbackName, listen, listTokens, pinoLog } = await import(
+    const { createServer, isLoopbackName, listen, listTokens, pinoLog, rateOf } = await import(
       "../../server/serve.ts"
     );
     const isLocal = isLoopbackName(flags.host);
@@ -59,6 +60,7 @@ const serve = command({
           isSecure: tls !== undefined || flags.isBehindProxy,
           allowsRuns: flags.allowsRuns,
           allowsAgentChanges: flags.allowsAgentChanges,
+          ...(flags.rateLimit !== undefined && { limits: { requests: rateOf(flags.rateLimit) } }),
           config: () => context.config(),
           log: pinoLog(context.terminal.stderr),
           ...(await traceFor(context)),
@@ -67,7 +69,9 @@ const serve = command({
         return untilInterrupted(async ({ signal }) => {
           const { host, port, isBehindProxy } = flags;
           const server = await listen(app, { host, port, isBehindProxy, ...(tls && { tls }) });
-          report(context, server.url, isLocal ? app.createLoginPath(context.author) : null);
+          const origin = isBehindProxy ? proxyOrigin(flags) : server.url;
+          const login = isLocal && origin !== null ? origin + app.createLoginPath(context.author) : null;
+          report(context, server.url, login);
           try {
             await app.resume();
             const work = flags.works
@@ -99,8 +103,12 @@ async function traceFor(context: Context): Promise<{ trace?: TraceRequest }> {
   }
 }
 
-function report(context: Context, url: string, loginPath: string | null): void {
-  const login = loginPath === null ? null : url + loginPath;
+/** The link leads through the proxy, because the session's cookie is for the path that browsers see there. */
+function proxyOrigin({ allowHosts: [host] = [] }: ServeFlags): string | null {
+  return host === undefined ? null : `https://${host}`;
+}
+
+function report(context: Context, url: string, login: string | null): void {
   context.answer({ url, login_url: login }, () =>
     login === null ? `Listening on ${url}\n` : `Listening on ${url}\nLog in once with this link: ${login}\n`,
   );

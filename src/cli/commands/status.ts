@@ -1,5 +1,6 @@
 /** `redrive status` and `redrive events`: the state of one job, and the recorded events. */
 import type { Engine } from "../../engine.ts";
+import { isGeneratedId } from "../../intake/identity.ts";
 import { activityFromJson } from "../../item/agent-activity.ts";
 import { EVENT_TYPES, type Event, eventToJson } from "../../item/event.ts";
 import { isStanding } from "../../item/job.ts";
@@ -53,12 +54,19 @@ async function readSummary(engine: Engine, name: string): Promise<JobSummary> {
 
 function runningLines(running: readonly RunningItem[], now: number, { columns }: Screen): readonly string[] {
   if (running.length === 0) return [];
-  const lines = running.map(({ itemId, startedAt, progress }) => {
+  const lines = running.map(({ itemId, name, startedAt, progress }) => {
     const shown = progress && progressText(progress.value);
     const elapsed = secondsText(Math.max(0, now - startedAt));
-    return `  ${fit([itemId, shown, elapsed].filter(Boolean).join("  "), columns - 2)}`;
+    return `  ${fit([nameOf(itemId, name), shown, elapsed].filter(Boolean).join("  "), columns - 2)}`;
   });
   return ["", "Running:", ...lines];
+}
+
+const NAME_COLUMNS = 40;
+
+/** A generated id means nothing to people; commands accept the data of the item too. */
+function nameOf(itemId: string, name: string): string {
+  return isGeneratedId(itemId) ? fit(clean(name), NAME_COLUMNS) : itemId;
 }
 
 function progressText(value: Json): string {

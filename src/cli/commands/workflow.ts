@@ -5,6 +5,7 @@ import { startWorkflow } from "../../run/workflow.ts";
 import { readText } from "../../std/files.ts";
 import { missingPrograms } from "../../workflow/missing-programs.ts";
 import type { Workflow } from "../../workflow/model.ts";
+import { readProdigyCheckpoint } from "../../workflow/prodigy/checkpoint.ts";
 import { parseWorkflow, problemText, requireWorkflow } from "../../workflow/read-workflow.ts";
 import { digestOf, MERGE_MODES, type WorkflowSpec } from "../../workflow/workflow-spec.ts";
 import { argument, command } from "../command.ts";
@@ -37,6 +38,11 @@ const run = command({
       "--map <pattern>",
       "for a workflow with steps: run them for each file that matches; may be repeated",
     ),
+    checkpoint: option.word(
+      "--checkpoint <file>",
+      "continue an interrupted run of Prodigy: at the step, or with the items, of this checkpoint",
+      { conflicts: ["iterations", "args", "map"] },
+    ),
     merge: option.withDefault(
       option.choice(
         "--merge <mode>",
@@ -44,6 +50,10 @@ const run = command({
         MERGE_MODES,
       ),
       "auto",
+    ),
+    newBranch: option.text(
+      "--branch <name>",
+      "create this branch for the work, for a pull request, and leave the current branch as it is",
     ),
     budget: option.budget,
     keepEvidence: option.keepEvidence,
@@ -61,7 +71,9 @@ const run = command({
       iterations,
       arguments: values,
       files,
+      checkpoint: checkpointFile,
       merge,
+      newBranch,
       budget,
       ...flags
     },
@@ -71,7 +83,15 @@ const run = command({
     const text = readWorkflow(path, name);
     const variables = Object.fromEntries(given.map(readVariable));
     const options = { variables: Object.keys(variables), profile: chosen };
-    const parsed = requireWorkflow(text, name, { ...options, environment: environmentOf(context) });
+    const checkpoint =
+      checkpointFile === undefined
+        ? undefined
+        : readProdigyCheckpoint(readCheckpointFile(resolve(cwd, checkpointFile)), checkpointFile);
+    const parsed = requireWorkflow(text, name, {
+      ...options,
+      environment: environmentOf(context),
+      ...(checkpoint && { checkpoint }),
+    });
     const workflow = withItems(parsed, { iterations, arguments: values, files }, cwd);
     const spec: WorkflowSpec = {
       workflow: maxParallel === undefined ? workflow : { ...workflow, map: { ...workflow.map, maxParallel } },
@@ -81,6 +101,7 @@ const run = command({
       variables,
       mergeMode: merge,
       ...(chosen !== undefined && { profile: chosen }),
+      ...(newBranch !== undefined && { newBranch }),
       ...(budget && { budget }),
       ...(flags.keepEvidence && { keepEvidence: true }),
     };
@@ -98,6 +119,14 @@ function readWorkflow(path: string, name: string): string {
     const reason = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
     const hint = "Give an existing file, or create a runnable example: redrive init";
     throw userError("usage", `The workflow ${name} cannot be read${reason}.`, hint, error);
+  }
+}
+
+function readCheckpointFile(path: string): string {
+  try {
+    return readText(path);
+  } catch (error) {
+    throw userError("usage", `The checkpoint ${path} cannot be read.`, "Give an existing file.", error);
   }
 }
 
@@ -187,7 +216,10 @@ const migrate = command({
     const migrated = migrateWorkflow(readWorkflow(resolve(cwd, name), name), {
       environment: environmentOf(context),
     });
-    const parsed = "text" in migrated ? parseWorkflow(migrated.text, { file: name }) : migrated;
+    const parsed =
+      "text" in migrated
+        ? parseWorkflow(migrated.text, { file: name, variables: migrated.variables })
+        : migrated;
     const problems = "problems" in parsed ? parsed.problems : [];
     if (!("text" in migrated) || problems.length > 0) {
       const list = problems.map((problem) => `${problemText(problem, name)}\n`).join("");

@@ -59,12 +59,17 @@ function listText({ columns }: Context, entries: readonly WorktreeEntry[]): stri
     [
       { title: "JOB", value: (entry) => entry.jobId },
       { title: "STATE", value: stateWord },
-      { title: "ITEM", value: (entry) => entry.itemId ?? (entry.name === MAIN_NAME ? "(the job)" : "") },
+      { title: "ITEM", value: (entry) => entry.itemId ?? ownerOf(entry) },
       { title: "PROCESS", value: ({ pid }) => (pid === null ? null : String(pid)), align: "right" },
       { title: "PATH", value: (entry) => entry.path },
     ],
     Math.max(columns, ...entries.map(({ path }) => path.length + 80)), // never cut a path, because it could not be copied
   );
+}
+
+function ownerOf({ name, state }: WorktreeEntry): string {
+  if (name === MAIN_NAME) return "(the job)";
+  return state === "in_use" ? "(verify)" : "";
 }
 
 /** Names the state for display. A worktree `in_use` without a process is idle until a resume. */

@@ -24,6 +24,7 @@ import {
   thousands,
   timesText,
 } from "./text.ts";
+import { costText, usageTexts } from "./usage.ts";
 
 interface ListScreen extends Screen {
   readonly now: number;
@@ -56,9 +57,29 @@ function listTable(
     [
       { title: "GROUP", value: ({ signature }) => nameOf(signature) },
       { title: "LETTERS", value: ({ count }) => count },
+      ...(groups.some(({ usage }) => usage !== undefined)
+        ? [
+            {
+              title: "COST",
+              value: ({ usage }: GroupSummary) => costText(usage),
+              align: "right",
+              giveUp: 5,
+            } as const,
+          ]
+        : []),
       { title: "STATE", value: stateWord, paint: tint },
       { title: "FIRST", value: ({ firstAt }) => ago(firstAt), giveUp: 3 },
       { title: "LAST", value: ({ lastAt }) => ago(lastAt), giveUp: 2 },
+      ...(groups.some(({ assignee }) => assignee !== undefined)
+        ? [
+            {
+              title: "ASSIGNEE",
+              value: ({ assignee }: GroupSummary) => assignee,
+              cutTo: 10,
+              giveUp: 1,
+            } as const,
+          ]
+        : []),
       { title: "JOBS", value: ({ jobs }) => jobsText(jobs), cutTo: 10, giveUp: 4 },
     ],
     { paint, columns },
@@ -100,7 +121,9 @@ export function groupText(
     ["Error", title],
     ["Where", locationText(location)],
     ["State", stateText(record)],
+    ["Assignee", group.assignee],
     ["Letters", countText(group)],
+    ["Agents", usageTexts(group.usage ?? {}).join(" · ") || undefined],
     ["Type", group.errorType ? `${group.errorType}, ${group.errorClass}` : undefined],
     ["Jobs", group.jobs.join(", ")],
     ["Samples", samples.join(", ")],

@@ -10,10 +10,10 @@ import type { Attempt } from "../../item/item.ts";
 import type { Letter, ResolutionKind, WorktreeArtifacts } from "../../item/letter.ts";
 import type { Operation } from "../../item/operation.ts";
 import type { KnownFix } from "../../redrive/groups.ts";
-import { type Change, diffJson } from "../../redrive/json-diff.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { type Json, stringifyJson } from "../../std/json.ts";
+import { type Change, diffJson } from "../../std/json-diff.ts";
 import { type ChangedFact, compareFailures } from "../../triage/compare-failures.ts";
 import { failureTitle, groupTitle } from "../../triage/title.ts";
 import { knownSections, stateText } from "./group.ts";
@@ -58,7 +58,7 @@ export function letterText(letter: Letter, view: View): string {
       outputSection("stderr", last?.stderrTail, view),
       outputSection("stdout", last?.stdoutTail, view),
       outputSection("stack trace", last?.stackTrace, view),
-      { title: "Agents", lines: agentLines(view) },
+      { title: "Agents", lines: agentLines(letter, view) },
       { title: "Worktree", lines: worktreeLines(letter.worktreeArtifacts, view) },
       { title: "Events", lines: history ? eventLines(history.events, view) : [] },
       { title: "Next", next: history ? nextSteps(letter, history.groupCount) : [] },
@@ -88,7 +88,7 @@ function factsOf(letter: Letter, { history, links = {} }: View): readonly Fact[]
 const AGENTS_SHOWN_MAX = 5;
 
 /** Lists the last agents with their use, and the command that opens the session of the last one by hand. */
-function agentLines({ agents = [], ...view }: View): readonly string[] {
+function agentLines({ worktreeArtifacts }: Letter, { agents = [], ...view }: View): readonly string[] {
   if (agents.length === 0) return [];
   const shown = agents.slice(-AGENTS_SHOWN_MAX).map(({ lease, step, agent, usage, session }) => {
     const facts = [`#${lease?.attempt ?? 0} ${step}`, agent, ...usageTexts(usage), session];
@@ -96,7 +96,9 @@ function agentLines({ agents = [], ...view }: View): readonly string[] {
   });
   const total = agents.length > 1 ? [`together ${usageTexts(sumOfRuns(agents)).join(" · ")}`] : [];
   const command = agents.map(openSessionCommand).findLast((one) => one !== undefined);
-  return [...shown, ...total, ...(command ? [`To open the last session: ${command}`] : [])];
+  const folder = worktreeArtifacts && shellWord(worktreeArtifacts.worktreePath); // agents look for sessions by folder
+  const open = !folder ? command : `cd ${folder} && ${command}`;
+  return [...shown, ...total, ...(command ? [`To open the last session: ${open}`] : [])];
 }
 
 const STATE_WORDS: Readonly<Partial<Record<Letter["state"], string>>> = {

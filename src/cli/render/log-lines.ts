@@ -62,17 +62,22 @@ export class LogLines {
       this.#begun.delete(key);
       if (rest && rest.length > 0) this.#write(followed, { stream }, rest.toString());
     }
-    const { of, attempt } = followed;
+    const { of, name = of, attempt } = followed;
     if (this.#context.isJson) this.#json({ item_id: of, attempt: attempt ?? null, outcome });
-    else this.#context.note(`Attempt ${attempt} of ${of}: ${outcome}.`);
+    else this.#context.note(`Attempt ${attempt} of ${clean(name)}: ${outcome}.`);
   }
 
-  #write({ of, attempt }: Followed, what: Readonly<Record<string, string>>, text: string): void {
+  #write(
+    { of, name: shownAs = of, attempt }: Followed,
+    what: Readonly<Record<string, string>>,
+    text: string,
+  ): void {
     if (this.#context.isJson) {
       this.#json({ item_id: of, attempt: attempt ?? null, ...what, ...(!("title" in what) && { text }) });
       return;
     }
-    const name = clean(of.length > NAME_CHARS_MAX ? `${of.slice(0, NAME_CHARS_MAX - 1)}…` : of);
+    const isLong = shownAs.length > NAME_CHARS_MAX;
+    const name = clean(isLong ? `${shownAs.slice(0, NAME_CHARS_MAX - 1)}…` : shownAs);
     const shown = this.#decoders === undefined ? text : cleanLines(text);
     const lead = this.#isWholeJob ? `${this.#context.paint.dim(`${name} |`)} ` : "";
     for (const line of shown.split("\n")) this.#context.terminal.stdout.write(`${lead}${line}\n`);

@@ -1,14 +1,15 @@
 /** Renders operations on letters: previews, results, and one operation in detail. */
 import { leftOf, type Operation, type OperationStatus, type SelectedLetter } from "../../item/operation.ts";
+import type { ShownOperation } from "../../queue/shown-operation.ts";
 import { type EditPreview, editToJson } from "../../redrive/amend.ts";
-import { returnedOf, STAGE_NAMES, stageOf } from "../../redrive/canary.ts";
+import { describeStage, returnedOf, stageOf } from "../../redrive/canary.ts";
 import { isOver } from "../../redrive/change-operation.ts";
-import type { Change } from "../../redrive/json-diff.ts";
 import type { OperationView } from "../../redrive/operation-view.ts";
-import { planText } from "../../redrive/plan.ts";
+import { isCanary, planText } from "../../redrive/plan.ts";
 import type { RedrivePreview } from "../../redrive/preview.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { type Json, stringifyJson } from "../../std/json.ts";
+import type { Change } from "../../std/json-diff.ts";
 import { titleLine } from "../../triage/title.ts";
 import { type Column, detailsText, type Fact, groupTable, table, titleOf } from "./layout.ts";
 import {
@@ -119,12 +120,13 @@ export function refusalLines(
   return `\nRefused:\n${refusals.map(({ reason, count }) => `${fit(`  ${count}  ${reason}`, columns)}\n`).join("")}`;
 }
 
-export function operationText({ operation, refusals, letters }: OperationView, screen: Screen): string {
+export function operationText(view: ShownOperation, screen: Screen): string {
+  const { operation, refusals, letters } = view;
   const { paint, columns } = screen;
   const status = statusTint(paint, operation.status)(operation.status);
   return detailsText(
     [
-      { ...titleOf(operation.id, `${operation.kind}, ${status}`), facts: factsOf(operation) },
+      { ...titleOf(operation.id, `${operation.kind}, ${status}`), facts: factsOf(view) },
       { title: "Refused", lines: refusals.map((one) => fit(`${one.count}  ${one.reason}`, columns - 2)) },
       { title: "Letters", lines: letters.length === 0 ? [] : letterRows(letters, columns - 2) },
     ],
@@ -132,9 +134,8 @@ export function operationText({ operation, refusals, letters }: OperationView, s
   );
 }
 
-function factsOf(operation: Operation): readonly Fact[] {
+function factsOf({ operation, waitsForWorker }: ShownOperation): readonly Fact[] {
   const { queue, author, createdAt, endedAt, reason, undoes, plan, kind } = operation;
-  const stage = kind === "redrive" && plan.canary === true ? stageOf(operation).stage : null;
   return [
     ["Job", queue],
     ["Started", `${toRfc3339(createdAt)} by ${author}`],
@@ -143,9 +144,15 @@ function factsOf(operation: Operation): readonly Fact[] {
     ["Undoes", undoes],
     ["Filter", typeof plan.where === "string" ? plan.where : undefined],
     ["Plan", kind === "redrive" ? planText(operation) : undefined],
-    ["Stage", stage === null ? undefined : `${stage} of ${STAGE_NAMES.length}: ${STAGE_NAMES[stage - 1]}`],
+    ["Stage", kind === "redrive" && isCanary(operation) ? stageText(operation) : undefined],
     ["Letters", countsText(operation).trimEnd()],
+    ["Waits for", waitsForWorker ? `a worker: redrive worker --queue ${queue} -- COMMAND` : undefined],
   ];
+}
+
+function stageText(operation: Operation): string {
+  const { number, stages, name } = describeStage(operation, stageOf(operation).stage);
+  return `${number} of ${stages}: ${name}`;
 }
 
 export function countsText(operation: Operation): string {

@@ -1,5 +1,5 @@
 /** Tracks progress: the recent rate of finished items, and the running items. */
-import { activityFromJson } from "../../item/agent-activity.ts";
+import { activityFromJson, VERIFY_STEP } from "../../item/agent-activity.ts";
 import { itemName, type LeasedItem } from "../../item/item.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Json } from "../../std/json.ts";
@@ -108,10 +108,13 @@ export class RunningItems {
     if (running?.item.attempt === item.attempt && activity) running.activity = activityText(activity);
   }
 
-  /** Returns the items with a known step, longest running first. */
+  /** Returns the items with a known step, longest running first and those that wait to be verified last. */
   agents(): readonly AgentView[] {
     const now = this.#clock.now();
-    return [...this.#byRef.values()].flatMap(({ item, since, step, activity }) =>
+    const all = [...this.#byRef.values()];
+    const isVerified = ({ step }: Running) => step?.endsWith(`: ${VERIFY_STEP}`) === true;
+    const sorted = [...all.filter((one) => !isVerified(one)), ...all.filter(isVerified)];
+    return sorted.flatMap(({ item, since, step, activity }) =>
       step === undefined
         ? []
         : [{ name: itemName(item), attempt: countedAttempt(item), elapsedMs: now - since, step, activity }],

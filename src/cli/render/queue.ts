@@ -89,7 +89,7 @@ export function queueText(queue: QueueSummary, screen: Screen): string {
     words: QUEUE_WORDS,
     settings: queueSettings(queue),
     resume: `queue resume ${name}`,
-    add: `queue add ${name} --data '{"a": 1}'`,
+    add: `queue add ${name} '{"a": 1}'`,
     work: `worker --queue ${name} -- COMMAND`,
     retry: `dlq retry ${name}`,
   });

@@ -26,7 +26,7 @@ function unreachable(): ApiError {
   return new ApiError(0, { code: "unreachable", detail: "The server does not answer.", hint });
 }
 
-type Given<Name extends RouteName> = Omit<CallInput<Name>, keyof CallOptions>;
+export type Given<Name extends RouteName> = Omit<CallInput<Name>, keyof CallOptions>;
 
 /** Calls a route and returns its document. Every POST has a key, so that a repeated request changes nothing twice. */
 export async function call<Name extends RouteName>(

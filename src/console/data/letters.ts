@@ -1,23 +1,37 @@
 /** Reads letters page by page, and their number apart from the list, because counting may take longer. */
-import { useQuery } from "@tanstack/react-query";
+
 import { call } from "./api.ts";
+import { dataText, type Letter } from "./letter.ts";
 import { usePages } from "./list.ts";
 import { LETTER_ORDERS, type ListSearch, letterQuery, oneOf } from "./search.ts";
+import { useRoute } from "./use-route.ts";
 
 export function useLetters(search: ListSearch) {
   const sort = oneOf(LETTER_ORDERS, search.sort);
   const query = { ...letterQuery(search), ...(sort && { sort }) };
   return usePages(
     ["letters", query],
-    (page, signal) => call("GET /letters", { query: { ...query, ...page } }, { signal }),
+    async (page, signal) => {
+      const found = await call("GET /letters", { query: { ...query, ...page } }, { signal });
+      return page.cursor === undefined ? found : { ...found, items: found.items.map(brief) };
+    },
     ({ items }) => items,
   );
 }
 
+/** What a row of a list shows. Whole letters of a long list would take hundreds of megabytes. */
+function brief(letter: Letter): Letter {
+  const { item_data: data, failure_history: history } = letter;
+  return {
+    ...letter,
+    item_data: dataText(data),
+    failure_history: history
+      .slice(-1)
+      .map(({ stack_trace: _, stdout_tail: __, stderr_tail: ___, ...rest }) => rest),
+  };
+}
+
 export function useLetterCount(search: ListSearch) {
   const query = letterQuery(search);
-  return useQuery({
-    queryKey: ["letters", "count", query],
-    queryFn: ({ signal }) => call("GET /letters/count", { query }, { signal }),
-  });
+  return useRoute("letters", "GET /letters/count", { query });
 }

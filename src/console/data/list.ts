@@ -1,6 +1,6 @@
 /** Reads lists, whole or page by page. Both have one shape, so that one component shows them. */
-import { type QueryKey, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useMemo, useSyncExternalStore } from "react";
+import { type QueryKey, type UseQueryResult, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useSyncExternalStore } from "react";
 
 export interface List<Row> {
   readonly rows: readonly Row[];
@@ -20,7 +20,9 @@ export interface PageQuery {
   readonly cursor?: string;
 }
 
-const PAGE = 100;
+const FIRST_PAGE = 100;
+/** Who scrolls on wants many rows. */
+const LATER_PAGE = 500;
 
 export function usePages<Page extends { readonly next: string | null }, Row>(
   key: QueryKey,
@@ -31,11 +33,17 @@ export function usePages<Page extends { readonly next: string | null }, Row>(
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam, signal }) =>
-      read({ limit: PAGE, ...(pageParam !== "" && { cursor: pageParam }) }, signal),
+      read(pageParam === "" ? { limit: FIRST_PAGE } : { limit: LATER_PAGE, cursor: pageParam }, signal),
     initialPageParam: "",
     getNextPageParam: ({ next }) => next,
   });
   const pages = query.data?.pages;
+  const isEmptySoFar = query.hasNextPage && pages?.every((page) => rowsOf(page).length === 0) === true;
+  const { isFetchingNextPage, fetchNextPage } = query;
+  useEffect(() => {
+    // A page may be empty although more follow: the server looked through a part of the data.
+    if (isEmptySoFar && !isFetchingNextPage) void fetchNextPage();
+  }, [isEmptySoFar, isFetchingNextPage, fetchNextPage]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: `rowsOf` is a constant of the page
   const rows = useMemo(() => pages?.flatMap(rowsOf) ?? [], [pages]);
   const isOutdated = useSyncExternalStore(
@@ -45,7 +53,7 @@ export function usePages<Page extends { readonly next: string | null }, Row>(
   return {
     rows,
     first: pages?.[0],
-    isPending: query.isPending,
+    isPending: query.isPending || isEmptySoFar,
     error: query.error,
     hasMore: query.hasNextPage,
     isOutdated,
@@ -56,16 +64,11 @@ export function usePages<Page extends { readonly next: string | null }, Row>(
   };
 }
 
-/** Reads a list that the server returns as a whole. */
-export function useWhole<Page, Row>(
-  key: QueryKey,
-  read: (signal: AbortSignal) => Promise<Page>,
+/** The list that a route returned as a whole. */
+export function wholeList<Page, Row>(
+  { data, isPending, error, refetch }: UseQueryResult<Page>,
   rowsOf: (page: Page) => readonly Row[],
 ): List<Row> {
-  const { data, isPending, error, refetch } = useQuery({
-    queryKey: key,
-    queryFn: ({ signal }) => read(signal),
-  });
   return {
     rows: data === undefined ? [] : rowsOf(data),
     isPending,

@@ -20,7 +20,7 @@ const STALE: readonly (readonly [prefix: string, keys: readonly string[]])[] = [
   ["operation_", ["operations", "operation", "overview"]],
   ["queue_", ["queues", "queue"]],
   ["alert_", ["queues"]],
-  ["change_", ["audit"]],
+  ["change_", ["audit", "groups", "group"]],
   ["worktree_", ["job"]],
   ["job_", ["jobs", "job", "overview"]],
   ["phase_", ["job"]],

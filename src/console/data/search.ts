@@ -31,17 +31,13 @@ export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "
 /** Every word that the address of any list knows. */
 const WORDS = [
   ...(["q", "state", "queue", "sort", "group", "class", "filter", "older_than"] as const),
-  ...(["author", "origin", "since"] as const),
+  ...(["author", "origin", "since", "assignee"] as const),
 ] as const;
 
 export type ListSearch = { readonly [Word in (typeof WORDS)[number]]?: string };
 
 export function listSearch(raw: Raw): ListSearch {
   return compact(Object.fromEntries(WORDS.map((word) => [word, text(raw[word])])));
-}
-
-export function tabSearch(raw: Raw) {
-  return compact({ tab: text(raw.tab) });
 }
 
 /** The query of the API for the letters that a list shows. */

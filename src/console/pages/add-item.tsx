@@ -5,7 +5,7 @@ import { type FieldSpec, fieldsOf } from "../data/schema-fields.ts";
 import { quoted } from "../data/search.ts";
 import { SameAsCommand } from "../ui/copy.tsx";
 import { Chips } from "../ui/filter.tsx";
-import { CheckField, Field, FormDialog, INPUT, SelectField, TextField } from "../ui/form.tsx";
+import { CheckField, FormDialog, JsonField, SelectField, TextField } from "../ui/form.tsx";
 import type { QueueDetails } from "./queue.tsx";
 
 const PRIORITIES = ["the queue's", "high", "normal", "low"] as const;
@@ -61,18 +61,7 @@ export function AddItem({ queue, onClose }: AddItemProps) {
           />
         ))
       ) : (
-        <Field label="Data" hint="JSON">
-          {(id) => (
-            <textarea
-              id={id}
-              rows={8}
-              required
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-              className={`${INPUT} font-mono text-xs`}
-            />
-          )}
-        </Field>
+        <JsonField label="Data" rows={8} value={text} onChange={setText} />
       )}
       <div className="grid gap-3 sm:grid-cols-3">
         <TextField label="Key" hint="empty: random" value={key} onChange={setKey} />
@@ -80,7 +69,7 @@ export function AddItem({ queue, onClose }: AddItemProps) {
         <TextField label="Due" hint="e.g. 10m; empty: now" value={due} onChange={setDue} />
       </div>
       <SameAsCommand
-        command={`redrive queue add ${quoted(queue.name)} --data ${quoted(data.replace(/\s*\n\s*/gu, " "))}${options.filter(Boolean).join("")}`}
+        command={`redrive queue add ${quoted(queue.name)} ${quoted(data.replace(/\s*\n\s*/gu, " "))}${options.filter(Boolean).join("")}`}
       />
     </FormDialog>
   );

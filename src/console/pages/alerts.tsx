@@ -1,7 +1,7 @@
 /** Alerts: the rules of redrive.yml, checked now. */
 import { Link } from "@tanstack/react-router";
-import { call } from "../data/api.ts";
-import { useWhole } from "../data/list.ts";
+import { wholeList } from "../data/list.ts";
+import { useRoute } from "../data/use-route.ts";
 import { TwoLines, textColumn } from "../ui/columns.tsx";
 import { ListPage } from "../ui/list-page.tsx";
 import { plural } from "../ui/numbers.ts";
@@ -11,7 +11,6 @@ import type { Column } from "../ui/table.tsx";
 /** The fields of an alert that the page shows. */
 interface Row {
   readonly rule?: string;
-  readonly condition?: string;
   readonly queue?: string;
   readonly severity?: string;
   readonly text?: string;
@@ -24,13 +23,7 @@ const COLUMNS: readonly Column<Row>[] = [
     key: "text",
     title: "Alert",
     track: "minmax(0, 2fr)",
-    cell: ({ text, rule, condition }) => (
-      <TwoLines
-        title={text}
-        first={text}
-        second={`rule ${rule}: ${(condition ?? "").replaceAll("_", " ")}`}
-      />
-    ),
+    cell: ({ text, rule }) => <TwoLines title={text} first={text} second={`rule ${rule}`} />,
   },
   {
     key: "queue",
@@ -43,7 +36,7 @@ const COLUMNS: readonly Column<Row>[] = [
         </Link>
       ),
   },
-  textColumn("value", "Value and limit", ({ value, limit }) => `${value ?? "–"} of ${limit ?? "–"}`, {
+  textColumn("value", "Value", ({ value, limit }) => `${value ?? "–"}, limit ${limit ?? "–"}`, {
     track: "140px",
     align: "right",
   }),
@@ -59,11 +52,7 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 export function Alerts() {
-  const list = useWhole(
-    ["queues", "alerts"],
-    (signal) => call("GET /alerts", {}, { signal }),
-    ({ alerts }) => alerts as readonly Row[],
-  );
+  const list = wholeList(useRoute("queues", "GET /alerts"), ({ alerts }) => alerts as readonly Row[]);
   return (
     <ListPage
       title="Alerts"
@@ -71,7 +60,6 @@ export function Alerts() {
       command="redrive watch --once"
       list={list}
       filters={[{ key: "q", label: "Search alerts", of: ({ text, rule }) => `${text} ${rule}` }]}
-      label="Alerts"
       columns={COLUMNS}
       rowHeight={48}
       keyOf={(row) => JSON.stringify(row)}

@@ -2,6 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
+import { actionText, detailsText } from "../data/audit.ts";
 import { usePages } from "../data/list.ts";
 import { useListSearch } from "../data/list-search.ts";
 import { quoted } from "../data/search.ts";
@@ -12,13 +13,15 @@ import type { Column } from "../ui/table.tsx";
 type Row = ResponseOf<"GET /audit">["entries"][number];
 
 const COLUMNS: readonly Column<Row>[] = [
-  textColumn("action", "What", ({ action }) => action.replaceAll("_", " "), {
-    cell: ({ action }) => <span className="font-medium">{action.replaceAll("_", " ")}</span>,
+  textColumn("action", "What", ({ action }) => actionText(action), {
+    track: "180px",
+    cell: ({ action }) => <span className="font-medium">{actionText(action)}</span>,
   }),
   {
     key: "where",
     title: "Where",
     track: "minmax(0, 1fr)",
+    isEmpty: ({ queue }) => queue === null,
     cell: ({ queue, item_id: item }) =>
       queue !== null && item !== null ? (
         <Link to="/items/$queue/$item" params={{ queue, item }} className="hover:underline">
@@ -28,17 +31,9 @@ const COLUMNS: readonly Column<Row>[] = [
         queue
       ),
   },
-  textColumn("who", "Who", ({ author }) => author),
+  textColumn("who", "Who", ({ author }) => author, { track: "130px" }),
   textColumn("via", "Through", ({ via }) => via, { track: "80px" }),
-  textColumn("data", "Details", ({ data }) => JSON.stringify(data), {
-    track: "minmax(0, 1.5fr)",
-    secondary: true,
-    cell: ({ data }) => (
-      <span className="font-mono text-xs text-muted" title={JSON.stringify(data)}>
-        {JSON.stringify(data)}
-      </span>
-    ),
-  }),
+  textColumn("data", "Details", ({ data }) => detailsText(data), { track: "minmax(0, 2fr)", line: true }),
   timeColumn("at", "When", ({ at }) => at, { aside: true }),
 ];
 
@@ -60,7 +55,11 @@ export function Audit() {
       filters={[
         { key: "author", label: "Author, exactly" },
         { key: "queue", label: "Queue or job, exactly" },
-        { key: "q", label: "Search changes", of: ({ action, data }) => `${action} ${JSON.stringify(data)}` },
+        {
+          key: "q",
+          label: "Search changes",
+          of: ({ action, data }) => `${actionText(action)} ${detailsText(data)}`,
+        },
       ]}
       label="Changes"
       columns={COLUMNS}

@@ -44,8 +44,10 @@ export function BulkBar({ count, target, total, onStart, onClear }: BulkBarProps
         ? "Nothing selected"
         : `All ${total === undefined ? "" : countText(total)} letters that match`;
   return (
-    <div className="flex flex-wrap items-center gap-2 border-b border-line px-3 py-2">
-      <span className="mr-2 text-muted">{scope}</span>
+    <div
+      className={`flex flex-wrap items-center gap-2 border-b border-line px-3 py-2 ${target === null ? "max-sm:hidden" : ""}`}
+    >
+      <span className="mr-2 text-muted max-sm:w-full">{scope}</span>
       {ACTIONS.map(([kind, label, hotkey, tone]) => (
         <Button
           key={kind}

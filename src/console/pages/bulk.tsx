@@ -1,28 +1,29 @@
 /**
- * A bulk change: a preview that freezes the letters, then the change of exactly those. Starting repeats the id and the number of
- * the frozen selection, so that letters which failed later are never touched.
+ * A bulk change: a preview that freezes the letters, then the change of exactly those. The preview follows the options, and
+ * starting repeats the id and the number of the frozen selection, so that letters which failed later are never touched.
  */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useState } from "react";
-import type { ResponseOf } from "../../server/contract.ts";
-import { call } from "../data/api.ts";
+import { type FormEvent, useId, useState } from "react";
+import { call, isApiError } from "../data/api.ts";
 import { type ListSearch, letterOptions, letterQuery, quoted } from "../data/search.ts";
 import { Button } from "../ui/button.tsx";
 import { SameAsCommand } from "../ui/copy.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { CheckField, TextField } from "../ui/form.tsx";
+import { SelectField, TextField } from "../ui/form.tsx";
 import { countText, plural } from "../ui/numbers.ts";
-import { ErrorPanel, Skeleton } from "../ui/panel.tsx";
-import { Pattern } from "../ui/pattern.tsx";
-import { Differences } from "./letter-data.tsx";
+import { ErrorPanel } from "../ui/panel.tsx";
+import { usePaused } from "../ui/paused.ts";
+import { EditFields, ReasonField, RetryFields } from "./bulk-fields.tsx";
+import { BulkPreview, type Selection } from "./bulk-preview.tsx";
 
 export type BulkKind = "retry" | "edit" | "discard" | "restore";
-type Selection = ResponseOf<"POST /selections">;
 
 /** The letters to change: those with these ids, or all that match a search. */
 export interface BulkTarget {
   readonly queue: string;
+  /** The queues among which somebody may choose, because a change is made in one queue at a time. */
+  readonly queues?: readonly string[];
   readonly ids?: readonly string[];
   readonly search?: ListSearch;
 }
@@ -37,21 +38,38 @@ const WORDS = {
 /** From this number on, a change that takes letters out of the queue asks for the number. */
 const TYPED_COUNT = 10;
 
+/** The options of a change, with which its letters are frozen. */
+export interface Plan {
+  readonly force: boolean;
+  readonly canary: boolean;
+  readonly rate: string;
+  readonly reason: string;
+  readonly path: string;
+  readonly value: string;
+}
+
+const EMPTY_PLAN: Plan = { force: false, canary: false, rate: "", reason: "", path: "", value: "" };
+
 interface BulkDialogProps {
   readonly kind: BulkKind;
   readonly target: BulkTarget;
+  /** Whether the edit is to be kept as a fix rule. */
+  readonly keepsRule?: boolean;
   readonly onClose: () => void;
   readonly onStarted?: () => void;
 }
 
-/** The preview belongs to the options that it was made with: changing one asks for a new preview. */
-export function BulkDialog({ kind, target, onClose, onStarted }: BulkDialogProps) {
+export function BulkDialog({ kind, target: given, keepsRule = false, onClose, onStarted }: BulkDialogProps) {
   const navigate = useNavigate();
   const client = useQueryClient();
-  const [plan, setPlan] = useState<Plan>(EMPTY_PLAN);
+  const form = useId();
+  const [queue, setQueue] = useState(given.queue);
+  const target = { ...given, queue };
+  // Many letters are tried in stages unless somebody decides otherwise.
+  const [plan, setPlan] = useState<Plan>({ ...EMPTY_PLAN, canary: kind === "retry" && mayStage(target) });
   const [typed, setTyped] = useState("");
+  const { preview, isFresh } = usePreview(kind, target, plan);
   const words = WORDS[kind];
-  const preview = useMutation({ mutationFn: (given: Plan) => freeze(kind, target, given) });
   const start = useMutation({
     mutationFn: ({ selection_id, count }: Selection) =>
       call("POST /operations", { body: { selection_id, count } }),
@@ -63,37 +81,55 @@ export function BulkDialog({ kind, target, onClose, onStarted }: BulkDialogProps
     },
   });
   const change = (next: Partial<Plan>) => {
-    preview.reset();
     start.reset();
     setPlan((old) => ({ ...old, ...next }));
   };
-  const { mutate } = preview;
-  useEffect(() => {
-    if (kind === "retry" || kind === "restore") mutate(EMPTY_PLAN);
-  }, [kind, mutate]);
-  const changes = preview.data ? preview.data.count - preview.data.refused : 0;
+  const selection = preview.data;
+  const changes = selection ? selection.count - selection.refused : 0;
   const mustType = kind === "discard" && changes >= TYPED_COUNT;
-  const isReady = changes > 0 && !start.isPending && (!mustType || typed === String(changes));
+  const isConfirmed = !mustType || typed === String(changes);
+  const isReady = isFresh && changes > 0 && isConfirmed && !start.isPending;
   const onSubmit = (event: FormEvent) => {
     event.preventDefault();
-    if (preview.data === undefined) preview.mutate(plan);
-    else if (isReady) start.mutate(preview.data);
+    if (isReady && selection !== undefined) start.mutate(selection);
   };
+  const refusesStages = plan.canary && isApiError(preview.error) && preview.error.code === "disabled";
+  const mayForce = plan.force || (selection?.refused ?? 0) > 0;
+  const fields = { plan, onChange: change, target };
   return (
-    <Dialog title={`${words.title} letters of ${target.queue}`} onClose={onClose}>
-      <form onSubmit={onSubmit} className="grid gap-3">
-        {kind === "retry" && <RetryFields plan={plan} onChange={change} />}
-        {kind === "edit" && <EditFields plan={plan} onChange={change} />}
-        <TextField
-          label="Reason"
-          hint={kind === "discard" ? "required" : "optional"}
-          value={plan.reason}
-          required={kind === "discard"}
-          onChange={(reason) => change({ reason })}
-        />
-        {preview.isPending && <Skeleton rows={3} />}
-        {preview.error && <ErrorPanel error={preview.error} />}
-        {preview.data && <Preview selection={preview.data} effect={words.effect} />}
+    <Dialog
+      title={`${words.title} letters of ${queue}`}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form={form} tone={words.tone} disabled={!isReady}>
+            {words.start}
+            {changes > 0 && ` (${countText(changes)})`}
+          </Button>
+        </>
+      }
+    >
+      <form id={form} onSubmit={onSubmit} className="grid grid-cols-1 gap-3">
+        {given.queues !== undefined && given.queues.length > 1 && (
+          <SelectField label="Queue or job" values={given.queues} value={queue} onChange={setQueue} />
+        )}
+        {kind === "edit" && <EditFields {...fields} keepsRule={keepsRule} />}
+        {kind === "discard" && <ReasonField {...fields} required hint="required, e.g. test orders" />}
+        {preview.error && !refusesStages && (
+          <ErrorPanel error={preview.error} retry={() => void preview.refetch()} />
+        )}
+        {refusesStages && (
+          <p className="rounded-md bg-amber-soft px-3 py-2 text-amber">
+            This server may not run the job’s command, so the letters cannot be tried in stages. Untick “Try a
+            few first” to make all of them ready for the job.
+          </p>
+        )}
+        {isComplete(kind, plan) && !preview.error && (
+          <BulkPreview selection={selection} isFresh={isFresh} effect={words.effect} />
+        )}
+        {kind === "retry" && <RetryFields {...fields} mayStage={mayStage(target)} mayForce={mayForce} />}
+        {kind !== "discard" && <ReasonField {...fields} hint="optional" />}
         {mustType && (
           <TextField
             label={`Type ${changes} to discard ${plural(changes, "letter")}`}
@@ -102,152 +138,56 @@ export function BulkDialog({ kind, target, onClose, onStarted }: BulkDialogProps
             onChange={setTyped}
           />
         )}
-        {start.error && <ErrorPanel error={start.error} retry={() => preview.mutate(plan)} />}
+        {start.error && <ErrorPanel error={start.error} retry={() => void preview.refetch()} />}
         <SameAsCommand command={commandOf(kind, target, plan)} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          {preview.data === undefined ? (
-            <Button type="submit" tone="primary" disabled={preview.isPending}>
-              Preview
-            </Button>
-          ) : (
-            <Button type="submit" tone={words.tone} disabled={!isReady}>
-              {words.start} ({countText(changes)})
-            </Button>
-          )}
-        </div>
       </form>
     </Dialog>
   );
 }
 
-interface Plan {
-  readonly force: boolean;
-  readonly canary: boolean;
-  readonly rate: string;
-  readonly reason: string;
-  readonly path: string;
-  readonly value: string;
+/** Freezes the letters whenever somebody has stopped changing the options. */
+function usePreview(kind: BulkKind, target: BulkTarget, plan: Plan) {
+  const asked = usePaused(plan);
+  const preview = useQuery({
+    queryKey: ["selection", kind, target.queue, target.ids, target.search, asked],
+    queryFn: ({ signal }) => freeze(kind, target, asked, signal),
+    enabled: isComplete(kind, asked),
+    placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    retry: false,
+  });
+  const isFresh = asked === plan && isComplete(kind, plan) && preview.isSuccess && !preview.isFetching;
+  return { preview, isFresh: isFresh && !preview.isPlaceholderData };
 }
 
-const EMPTY_PLAN: Plan = { force: false, canary: false, rate: "", reason: "", path: "", value: "" };
+function isComplete(kind: BulkKind, { path, value, reason }: Plan): boolean {
+  if (kind === "edit") return path !== "" && value !== "";
+  return kind !== "discard" || reason.trim() !== "";
+}
 
-function freeze(action: BulkKind, { queue, ids, search = {} }: BulkTarget, plan: Plan): Promise<Selection> {
+function mayStage({ ids }: BulkTarget): boolean {
+  return ids === undefined || ids.length > 1;
+}
+
+function freeze(
+  action: BulkKind,
+  { queue, ids, search = {} }: BulkTarget,
+  plan: Plan,
+  signal: AbortSignal,
+): Promise<Selection> {
   const { force, canary, rate, reason, path, value } = plan;
   const filter = ids === undefined ? { ...letterQuery(search), queue } : { queue, ids: [...ids] };
   const isWholeQueue = Object.keys(filter).length === 1;
-  return call("POST /selections", {
-    body: {
-      action,
-      filter,
-      ...(isWholeQueue && { all_of_queue: true as const }),
-      ...(reason !== "" && { reason }),
-      ...(action === "retry" && { force, canary, ...(rate !== "" && { rate }) }),
-      ...(action === "edit" && { edit: { set: [{ path, value }] } }),
-    },
-  });
-}
-
-function Preview({ selection, effect }: { readonly selection: Selection; readonly effect: string }) {
-  const { count, refused, refusals, groups, samples } = selection;
-  return (
-    <section aria-label="Preview" className="rounded-md border border-line bg-code p-3">
-      <p className="font-medium">
-        {plural(count - refused, "letter")} {effect}
-        {refused > 0 && <span className="text-amber">, {countText(refused)} refused</span>}.
-      </p>
-      <p className="text-xs text-muted">
-        These letters are fixed now. Letters that fail from now on are not included.
-      </p>
-      {refusals.length > 0 && (
-        <ul className="mt-2 text-muted">
-          {refusals.map(({ reason, count: times }) => (
-            <li key={reason}>
-              {countText(times)} × {reason}
-            </li>
-          ))}
-        </ul>
-      )}
-      {groups.length > 1 && (
-        <ul className="mt-2 space-y-0.5">
-          {groups.slice(0, 5).map(({ signature, title, count: letters }) => (
-            <li key={signature} className="flex gap-2">
-              <span className="w-14 shrink-0 text-right">{countText(letters)}</span>
-              <Pattern text={title} className="min-w-0 truncate" />
-            </li>
-          ))}
-        </ul>
-      )}
-      <Samples samples={samples} />
-    </section>
-  );
-}
-
-function Samples({ samples }: { readonly samples: Selection["samples"] }) {
-  const changed = samples.filter(({ changes }) => changes !== undefined);
-  if (changed.length === 0) {
-    const names = samples.map(({ item_id }) => item_id).join(", ");
-    return names === "" ? null : <p className="mt-2 truncate text-xs text-muted">For example {names}</p>;
-  }
-  return changed.map(({ item_id: id, changes = [] }) => (
-    <div key={id} className="mt-2 text-xs text-muted">
-      <span className="font-mono">{id}</span>
-      <Differences changes={changes} />
-    </div>
-  ));
-}
-
-interface FieldsProps {
-  readonly plan: Plan;
-  readonly onChange: (next: Partial<Plan>) => void;
-}
-
-function RetryFields({ plan, onChange }: FieldsProps) {
-  return (
-    <>
-      <CheckField
-        label="Try a few first"
-        hint="One of each group, then 1 %, 10 %, all. Stops if the same failure comes back."
-        checked={plan.canary}
-        onChange={(canary) => onChange({ canary })}
-      />
-      <CheckField
-        label="Include letters that are not eligible"
-        hint="Letters that need a person, cannot succeed unchanged, or failed too often."
-        checked={plan.force}
-        onChange={(force) => onChange({ force })}
-      />
-      <TextField
-        label="At most"
-        hint="e.g. 5/s or 100/m; empty for no limit"
-        value={plan.rate}
-        onChange={(rate) => onChange({ rate })}
-      />
-    </>
-  );
-}
-
-function EditFields({ plan, onChange }: FieldsProps) {
-  return (
-    <div className="grid gap-3 sm:grid-cols-2">
-      <TextField
-        mono
-        required
-        label="Field"
-        hint="a path, e.g. customer.email"
-        value={plan.path}
-        onChange={(path) => onChange({ path })}
-      />
-      <TextField
-        mono
-        required
-        label="New value"
-        hint="a CEL expression, e.g. item.customer.email.trim()"
-        value={plan.value}
-        onChange={(value) => onChange({ value })}
-      />
-    </div>
-  );
+  const body = {
+    action,
+    filter,
+    ...(isWholeQueue && { all_of_queue: true as const }),
+    ...(reason.trim() !== "" && { reason }),
+    ...(action === "retry" && { force, canary, ...(rate !== "" && { rate }) }),
+    ...(action === "edit" && { edit: { set: [{ path, value }] } }),
+  };
+  return call("POST /selections", { body }, { signal });
 }
 
 function commandOf(kind: BulkKind, { queue, ids, search }: BulkTarget, plan: Plan): string {
@@ -260,7 +200,7 @@ function commandOf(kind: BulkKind, { queue, ids, search }: BulkTarget, plan: Pla
     kind === "retry" && force && "--force",
     kind === "retry" && rate && `--rate ${quoted(rate)}`,
     kind === "edit" && path && `--set ${quoted(`${path}=${value}`)}`,
-    kind === "discard" && `--reason ${quoted(reason || "…")}`,
+    (kind === "discard" || reason !== "") && `--reason ${quoted(reason || "…")}`,
   ];
   return words.filter(Boolean).join(" ");
 }

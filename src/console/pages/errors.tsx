@@ -2,7 +2,7 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { headline, typeName } from "../data/letter.ts";
+import { failureText, headline } from "../data/letter.ts";
 import { usePages } from "../data/list.ts";
 import { useListSearch } from "../data/list-search.ts";
 import { oneOf, quoted } from "../data/search.ts";
@@ -22,7 +22,9 @@ const COLUMNS: readonly Column<Row>[] = [
       <TwoLines
         title={text(message)}
         first={<span className="font-normal">{headline(text(message))}</span>}
-        second={[origin === "runner" && "runner", typeName(type), text(step)].filter(Boolean).join(" · ")}
+        second={[origin === "runner" && "runner", failureText({ error_type: type, step_failed: text(step) })]
+          .filter(Boolean)
+          .join(" · ")}
       />
     ),
   },
@@ -82,7 +84,6 @@ export function Errors() {
         { key: "q", label: "Search messages", of: ({ error_message: message }) => text(message) },
         { key: "queue", label: "queue", as: "applied" },
       ]}
-      label="Errors"
       columns={COLUMNS}
       rowHeight={48}
       keyOf={({ id }) => String(id)}

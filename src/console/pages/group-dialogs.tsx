@@ -1,11 +1,11 @@
-/** Dialogs of a group: ignore it for a while, merge it, split it, and write a fix rule for it. */
-import { useQuery } from "@tanstack/react-query";
+/** Dialogs of a group: ignore it for a while, merge it, and split it. */
+
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call } from "../data/api.ts";
 import { quoted } from "../data/search.ts";
-import { CopyButton, SameAsCommand } from "../ui/copy.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { useRoute } from "../data/use-route.ts";
+import { SameAsCommand } from "../ui/copy.tsx";
 import { FormDialog, TextField } from "../ui/form.tsx";
 import { countText, plural } from "../ui/numbers.ts";
 import { Pattern } from "../ui/pattern.tsx";
@@ -126,12 +126,12 @@ export function SplitDialog({ group: { signature, count, sample_items: samples }
   const navigate = useNavigate();
   const [text, setText] = useState("");
   const [name, setName] = useState("");
-  const found = useQuery({
-    queryKey: ["letters", "count", "split", signature, text],
-    queryFn: ({ signal }) =>
-      call("GET /letters/count", { query: { group: [signature], search: text } }, { signal }),
-    enabled: text !== "",
-  });
+  const found = useRoute(
+    "letters",
+    "GET /letters/count",
+    { query: { group: [signature], search: text } },
+    { enabled: text !== "" },
+  );
   const options = name === "" ? "" : ` --name ${quoted(name)}`;
   return (
     <FormDialog
@@ -161,53 +161,4 @@ export function SplitDialog({ group: { signature, count, sample_items: samples }
       />
     </FormDialog>
   );
-}
-
-/** Fix rules are in redrive.yml, so that they are reviewed and versioned; the dialog writes the lines to add there. */
-export function FixRuleDialog({ group: { signature, jobs }, onClose }: DialogProps) {
-  const [name, setName] = useState("my-fix");
-  const [path, setPath] = useState("");
-  const [value, setValue] = useState("");
-  const rule = [
-    "fixes:",
-    `  - name: ${yaml(name)}`,
-    `    match: { group: ${yaml(signature)} }`,
-    `    set: { ${yaml(path || "FIELD")}: ${yaml(value || "CEL")} }`,
-    "",
-  ].join("\n");
-  return (
-    <Dialog title="Write a fix rule" onClose={onClose}>
-      <div className="grid gap-3">
-        <p className="text-muted">
-          A fix rule changes the data of letters of this group and retries them. Rules are kept in redrive.yml
-          beside your work, so that others can read them.
-        </p>
-        <TextField label="Name" value={name} onChange={setName} />
-        <TextField mono label="Field" hint="a path, e.g. customer.email" value={path} onChange={setPath} />
-        <TextField
-          mono
-          label="New value"
-          hint="a CEL expression, e.g. item.customer.email.trim()"
-          value={value}
-          onChange={setValue}
-        />
-        <div className="rounded-md border border-line bg-code">
-          <pre className="overflow-auto p-3 font-mono text-xs">{rule}</pre>
-          <CopyButton text={rule} label="Copy the rule" />
-        </div>
-        <p>Then look at what it would change, and apply it:</p>
-        {jobs.slice(0, 3).map((job) => (
-          <SameAsCommand
-            key={job}
-            command={`redrive dlq fix ${quoted(job)} --rule ${quoted(name)} --dry-run`}
-          />
-        ))}
-      </div>
-    </Dialog>
-  );
-}
-
-/** A scalar of YAML; JSON strings are valid ones. */
-function yaml(text: string): string {
-  return /^[A-Za-z_][\w.-]*$/u.test(text) ? text : JSON.stringify(text);
 }

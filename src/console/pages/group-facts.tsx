@@ -1,9 +1,10 @@
 /** Facts of a group: why it is one, how it grows, what its letters have in common, and what helped before. */
-import { useQuery } from "@tanstack/react-query";
+
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
-import { call } from "../data/api.ts";
+import { useRoute } from "../data/use-route.ts";
+
 import { Chips } from "../ui/filter.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { countText, plural } from "../ui/numbers.ts";
@@ -34,9 +35,11 @@ export function Explanation({ signature }: { readonly signature: string }) {
   return (
     <Panel title="Why this is one group">
       <div className="space-y-3 px-3 py-2">
-        <p className="font-mono text-xs break-words">
-          <Pattern text={pattern} />
-        </p>
+        {lines.length === 0 && (
+          <p className="font-mono text-xs break-words">
+            <Pattern text={pattern} />
+          </p>
+        )}
         {lines.length > 0 && (
           <div>
             <p className="text-muted">
@@ -68,11 +71,7 @@ export function nearGroups(nearest: ResponseOf<"GET /groups/{group}/explain">["n
 }
 
 export function useExplanation(signature: string) {
-  return useQuery({
-    queryKey: ["group", signature, "explain"],
-    queryFn: ({ signal }) =>
-      call("GET /groups/{group}/explain", { params: { group: signature } }, { signal }),
-  });
+  return useRoute("group", "GET /groups/{group}/explain", { params: { group: signature } });
 }
 
 export interface Near {
@@ -115,11 +114,7 @@ type Span = keyof typeof SPANS;
 export function Trend({ signature }: { readonly signature: string }) {
   const [span, setSpan] = useState<Span>("24 h");
   const [bucket, newer_than] = SPANS[span];
-  const arrivals = useQuery({
-    queryKey: ["group", signature, "arrivals", span],
-    queryFn: ({ signal }) =>
-      call("GET /arrivals", { query: { group: signature, bucket, newer_than } }, { signal }),
-  });
+  const arrivals = useRoute("group", "GET /arrivals", { query: { group: signature, bucket, newer_than } });
   const counts = arrivals.data?.counts ?? [];
   const peak = Math.max(0, ...counts);
   return (
@@ -143,10 +138,7 @@ export function Trend({ signature }: { readonly signature: string }) {
 
 /** Which values of the items' data the letters of the group share. */
 export function WhatDiffers({ signature }: { readonly signature: string }) {
-  const fields = useQuery({
-    queryKey: ["group", signature, "fields"],
-    queryFn: ({ signal }) => call("GET /groups/{group}/fields", { params: { group: signature } }, { signal }),
-  });
+  const fields = useRoute("group", "GET /groups/{group}/fields", { params: { group: signature } });
   if (!fields.data || fields.data.fields.length === 0) return null;
   const { read } = fields.data;
   return (
@@ -197,9 +189,9 @@ function Bar({ share, children }: { readonly share: number; readonly children: R
 }
 
 /** Words for the ways in which letters were resolved. */
-const FIXES: Readonly<Record<string, string>> = {
-  requeue: "a retry without a change",
-  edit: "an edit of the data",
+export const FIXES: Readonly<Record<string, string>> = {
+  requeue: "a retry",
+  edit: "an edit",
   auto_fix: "a fix rule",
 };
 
@@ -241,7 +233,7 @@ export function Helped({ group }: { readonly group: GroupDetails }) {
                 <Link
                   to="/operations/$id"
                   params={{ id: fix.operation_id }}
-                  className="text-accent hover:underline"
+                  className="text-accent underline"
                 >
                   Open the retry
                 </Link>

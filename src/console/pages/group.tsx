@@ -1,25 +1,32 @@
 /** One group: why these failures are one, what their letters have in common, and what can be done about all of them. */
-import { useQuery } from "@tanstack/react-query";
+
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call } from "../data/api.ts";
+import { failureText, headline, itemTexts, knownType, lastFailure } from "../data/letter.ts";
 import { useLetters } from "../data/letters.ts";
+import { useRoute } from "../data/use-route.ts";
 import { useKeys } from "../shell/keys.ts";
 import { May, useMay } from "../shell/session.tsx";
 import { Action } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
 import { ListTable } from "../ui/list-page.tsx";
 import { Loaded } from "../ui/loaded.tsx";
+import { Menu } from "../ui/menu.tsx";
 import { Notes } from "../ui/notes.tsx";
 import { plural } from "../ui/numbers.ts";
+import { Output } from "../ui/output.tsx";
 import { Heading, Panel } from "../ui/panel.tsx";
 import { Pattern } from "../ui/pattern.tsx";
 import { useRowSelection } from "../ui/selection.ts";
+import { Stack } from "../ui/stack.tsx";
 import { State } from "../ui/state.tsx";
 import { Time } from "../ui/time.tsx";
 import { BulkDialog, type BulkKind } from "./bulk.tsx";
 import { BulkBar, targetOf } from "./bulk-bar.tsx";
-import { FixRuleDialog, IgnoreDialog, MergeDialog, SplitDialog } from "./group-dialogs.tsx";
+import { FixDialog } from "./fix-dialog.tsx";
+import { AssignMenu } from "./group-assignee.tsx";
+import { IgnoreDialog, MergeDialog, SplitDialog } from "./group-dialogs.tsx";
 import { Explanation, type GroupDetails, Helped, Trend, WhatDiffers } from "./group-facts.tsx";
 import { letterColumns, letterKey } from "./letter-columns.tsx";
 
@@ -27,22 +34,17 @@ const route = getRouteApi("/groups/$signature");
 
 export function Group() {
   const { signature } = route.useParams();
-  const group = useQuery({
-    queryKey: ["group", signature],
-    queryFn: ({ signal }) => call("GET /groups/{group}", { params: { group: signature } }, { signal }),
-  });
+  const group = useRoute("group", "GET /groups/{group}", { params: { group: signature } });
   return <Loaded query={group}>{(data) => <Shown group={data} key={signature} />}</Loaded>;
 }
 
 function Shown({ group }: { readonly group: GroupDetails }) {
   const { signature, count, jobs } = group;
-  const [bulk, setBulk] = useState<{ readonly kind: BulkKind; readonly queue: string } | null>(null);
-  const [queue = ""] = jobs;
+  const [bulk, setBulk] = useState<BulkKind | "rule" | null>(null);
   const mayChange = useMay("operator");
-  const start = (kind: BulkKind, of = queue) => setBulk({ kind, queue: of });
   useKeys(
     mayChange && count > 0
-      ? { r: () => start("retry"), e: () => start("edit"), d: () => start("discard") }
+      ? { r: () => setBulk("retry"), e: () => setBulk("edit"), d: () => setBulk("discard") }
       : {},
   );
   return (
@@ -56,7 +58,8 @@ function Shown({ group }: { readonly group: GroupDetails }) {
               label={group.is_regression ? "came back" : group.state}
             />
             <span>{plural(count, "waiting letter")}</span>
-            <span>{[group.error_type, group.location].filter(Boolean).join(" · ")}</span>
+            {group.assignee !== undefined && <span>assigned to {group.assignee}</span>}
+            <span>{[knownType(group.error_type), group.location].filter(Boolean).join(" · ")}</span>
             {group.regressions > 0 && <span>came back {plural(group.regressions, "time")}</span>}
             <span>
               first <Time at={group.first_occurrence} />, last <Time at={group.last_occurrence} />
@@ -66,17 +69,18 @@ function Shown({ group }: { readonly group: GroupDetails }) {
         command={`redrive groups show ${signature}`}
       />
       <May atLeast="operator">
-        <Actions group={group} onStart={start} />
+        <Actions group={group} onStart={setBulk} />
       </May>
       <div className="grid grid-cols-1 items-start gap-3 xl:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
         <div className="min-w-0 space-y-3">
-          <Explanation signature={signature} />
-          <GroupLetters signature={signature} />
+          <LatestFailure group={group} />
+          <GroupLetters group={group} />
         </div>
         <div className="min-w-0 space-y-3">
           <Trend signature={signature} />
           <WhatDiffers signature={signature} />
           <Helped group={group} />
+          <Explanation signature={signature} />
           <Corrections signature={signature} />
           <Notes
             notes={group.notes}
@@ -88,8 +92,9 @@ function Shown({ group }: { readonly group: GroupDetails }) {
       </div>
       {bulk !== null && (
         <BulkDialog
-          kind={bulk.kind}
-          target={{ queue: bulk.queue, search: { group: signature } }}
+          kind={bulk === "rule" ? "edit" : bulk}
+          keepsRule={bulk === "rule"}
+          target={{ queue: jobs[0] ?? "", queues: jobs, search: { group: signature } }}
           onClose={() => setBulk(null)}
         />
       )}
@@ -97,15 +102,15 @@ function Shown({ group }: { readonly group: GroupDetails }) {
   );
 }
 
-const DIALOGS = { ignore: IgnoreDialog, merge: MergeDialog, split: SplitDialog, fix: FixRuleDialog } as const;
+const DIALOGS = { ignore: IgnoreDialog, merge: MergeDialog, split: SplitDialog, fix: FixDialog } as const;
 
 interface ActionsProps {
   readonly group: GroupDetails;
-  readonly onStart: (kind: BulkKind, queue?: string) => void;
+  readonly onStart: (kind: BulkKind | "rule") => void;
 }
 
 function Actions({ group, onStart }: ActionsProps) {
-  const { signature, jobs, count, state } = group;
+  const { signature, count, state } = group;
   const [open, setOpen] = useState<keyof typeof DIALOGS | null>(null);
   const OpenDialog = open === null ? null : DIALOGS[open];
   const mark = (verb: "open" | "resolve") => () =>
@@ -113,31 +118,29 @@ function Actions({ group, onStart }: ActionsProps) {
   const none = count === 0 ? "The group has no waiting letters." : undefined;
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2">
-      {jobs.map((queue, index) => (
-        <Button
-          key={queue}
-          tone={index === 0 ? "primary" : "plain"}
-          {...(index === 0 && { hotkey: "r" })}
-          disabled={count === 0}
-          title={none}
-          onClick={() => onStart("retry", queue)}
-        >
-          Retry {jobs.length > 1 ? `in ${queue}` : "all"}…
-        </Button>
-      ))}
+      <Button tone="primary" hotkey="r" disabled={count === 0} title={none} onClick={() => onStart("retry")}>
+        Retry all…
+      </Button>
       <Button hotkey="e" disabled={count === 0} title={none} onClick={() => onStart("edit")}>
         Edit all…
       </Button>
       <Button tone="danger" hotkey="d" disabled={count === 0} title={none} onClick={() => onStart("discard")}>
         Discard all…
       </Button>
-      <span className="flex-1" />
-      <Button onClick={() => setOpen("fix")}>Fix rule…</Button>
-      <Button onClick={() => setOpen("merge")}>Merge…</Button>
-      <Button onClick={() => setOpen("split")}>Split…</Button>
+      <span className="flex-1 max-sm:hidden" />
       {state !== "ignored" && <Button onClick={() => setOpen("ignore")}>Ignore…</Button>}
       {state !== "resolved" && <Action label="Mark as resolved" act={mark("resolve")} />}
       {state !== "open" && <Action label="Reopen" act={mark("open")} />}
+      <AssignMenu group={group} />
+      <Menu
+        label="More"
+        entries={[
+          { label: "Apply a fix rule…", onChoose: () => setOpen("fix") },
+          ...(count > 0 ? [{ label: "Create a fix rule…", onChoose: () => onStart("rule") }] : []),
+          { label: "Merge into another group…", onChoose: () => setOpen("merge") },
+          { label: "Split off letters…", onChoose: () => setOpen("split") },
+        ]}
+      />
       {OpenDialog !== null && <OpenDialog group={group} onClose={() => setOpen(null)} />}
     </div>
   );
@@ -145,10 +148,7 @@ function Actions({ group, onStart }: ActionsProps) {
 
 /** Merges and splits of which this group is a part. */
 function Corrections({ signature }: { readonly signature: string }) {
-  const corrections = useQuery({
-    queryKey: ["group", signature, "corrections"],
-    queryFn: ({ signal }) => call("GET /corrections", {}, { signal }),
-  });
+  const corrections = useRoute("group", "GET /corrections");
   const own = corrections.data?.corrections.filter(({ from, to }) => from === signature || to === signature);
   if (own === undefined || own.length === 0) return null;
   return (
@@ -189,11 +189,52 @@ function GroupLink({ id }: { readonly id: string }) {
   );
 }
 
-function GroupLetters({ signature }: { readonly signature: string }) {
-  const search = { group: signature };
+/** How the newest letter failed: what people read first to understand the cause. */
+function LatestFailure({ group: { signature } }: { readonly group: GroupDetails }) {
+  const letters = useLetters({ group: signature });
+  const [letter] = letters.rows;
+  const failure = letter && lastFailure(letter);
+  if (letter === undefined || failure === undefined) return null;
+  const { stack_trace: stack, stderr_tail: stderr = "", stdout_tail: stdout = "" } = failure;
+  const output = stderr === "" ? stdout : stderr;
+  return (
+    <Panel
+      title="Latest failure"
+      actions={
+        <Link
+          to="/letters/$queue/$item"
+          params={{ queue: letter.queue, item: letter.item_id }}
+          search={{ group: signature }}
+          className="min-w-0 truncate text-accent hover:underline"
+        >
+          {itemTexts(letter.item_id, letter.item_data).title}
+        </Link>
+      }
+    >
+      <p className="px-3 pt-2 font-medium break-words whitespace-pre-wrap">
+        {headline(failure.error_message)}
+      </p>
+      <p className="px-3 pb-2 text-xs text-muted">{failureText(failure)}</p>
+      {stack !== undefined && <Stack text={stack} />}
+      {stack === undefined && output.includes("\n", output.indexOf("\n") + 1) && (
+        <Output text={lastLines(output)} label="Last lines of the output" isBare />
+      )}
+    </Panel>
+  );
+}
+
+const LINES_SHOWN = 12;
+
+function lastLines(output: string): string {
+  return output.trimEnd().split("\n").slice(-LINES_SHOWN).join("\n");
+}
+
+function GroupLetters({ group: { signature, jobs } }: { readonly group: GroupDetails }) {
+  const [only] = jobs;
+  const search = { group: signature, ...(jobs.length === 1 && only !== undefined && { queue: only }) };
   const navigate = useNavigate();
   const letters = useLetters(search);
-  const { selected, select, clear } = useRowSelection(letters.rows.map(letterKey));
+  const { selected, select, clear } = useRowSelection(letters.rows, letterKey);
   const [bulk, setBulk] = useState<BulkKind | null>(null);
   const target = targetOf({}, letters.rows, selected);
   return (

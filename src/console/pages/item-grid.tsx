@@ -1,41 +1,25 @@
 /** The items of a job as a grid of cells, one for each, coloured by state. Drawn on a canvas, so that 10,000 stay smooth. */
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
-import { call } from "../data/api.ts";
+import { ITEMS_MAX, useJobItems } from "../data/job-items.ts";
+import { itemTexts } from "../data/letter.ts";
 import { countText } from "../ui/numbers.ts";
 import { ErrorPanel, Panel } from "../ui/panel.tsx";
+import { wordOf } from "./item-list.tsx";
 
 const CELL = 12;
 const GAP = 2;
-const PAGE = 500;
-const CELLS_MAX = 10_000;
 const COLOURS: Readonly<Record<string, string>> = {
   done: "--green",
   dead: "--red",
   leased: "--blue",
-  ready: "--line-strong",
+  ready: "--line",
   held: "--amber",
 };
 
 export function ItemGrid({ job, total }: { readonly job: string; readonly total: number }) {
   const navigate = useNavigate();
-  const items = useInfiniteQuery({
-    queryKey: ["items", job, "grid"],
-    queryFn: ({ pageParam, signal }) =>
-      call(
-        "GET /items",
-        { query: { queue: job, limit: PAGE, ...(pageParam !== "" && { cursor: pageParam }) } },
-        { signal },
-      ),
-    initialPageParam: "",
-    getNextPageParam: ({ next }, pages) => (pages.length * PAGE < CELLS_MAX ? next : null),
-  });
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = items;
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
-  const rows = items.data?.pages.flatMap((page) => page.items) ?? [];
+  const { rows, error } = useJobItems(job);
   const [hovered, setHovered] = useState<string>();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(600);
@@ -59,8 +43,8 @@ export function ItemGrid({ job, total }: { readonly job: string; readonly total:
     return rows[Math.floor((event.clientY - top) / (CELL + GAP)) * columns + column];
   };
   return (
-    <Panel title={`Items (${countText(total)})`}>
-      {items.error && <ErrorPanel error={items.error} />}
+    <Panel title={`All ${countText(total)} items`} actions={<Legend states={states} />}>
+      {error && <ErrorPanel error={error} />}
       <div className="max-h-80 overflow-auto p-3">
         <canvas
           ref={canvas}
@@ -69,7 +53,9 @@ export function ItemGrid({ job, total }: { readonly job: string; readonly total:
           title={hovered}
           onMouseMove={(event) => {
             const item = itemAt(event);
-            setHovered(item && `${item.item_id}: ${item.state}`);
+            setHovered(
+              item && `${itemTexts(item.item_id, item.data, item.name).title}: ${wordOf(item.state)}`,
+            );
           }}
           onClick={(event) => {
             const item = itemAt(event);
@@ -79,10 +65,29 @@ export function ItemGrid({ job, total }: { readonly job: string; readonly total:
           className="cursor-pointer"
         />
       </div>
-      {total > CELLS_MAX && (
-        <p className="px-3 pb-2 text-xs text-muted">The first {countText(CELLS_MAX)} items are shown.</p>
+      {total > ITEMS_MAX && (
+        <p className="px-3 pb-2 text-xs text-muted">The first {countText(ITEMS_MAX)} items are shown.</p>
       )}
     </Panel>
+  );
+}
+
+function Legend({ states }: { readonly states: readonly string[] }) {
+  const counts = new Map<string, number>();
+  for (const state of states) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return (
+    <ul className="flex flex-wrap gap-x-3 text-xs text-muted">
+      {[...counts].map(([state, count]) => (
+        <li key={state} className="flex items-center gap-1.5">
+          <span
+            aria-hidden="true"
+            className="size-2.5"
+            style={{ background: `var(${COLOURS[state] ?? "--grey-soft"})` }}
+          />
+          {countText(count)} {wordOf(state)}
+        </li>
+      ))}
+    </ul>
   );
 }
 

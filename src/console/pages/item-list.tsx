@@ -2,14 +2,14 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { dataText } from "../data/letter.ts";
 import { usePages } from "../data/list.ts";
 import { useListSearch } from "../data/list-search.ts";
 import { oneOf } from "../data/search.ts";
-import { countColumn, LINK, TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
+import { countColumn, LINK, textColumn, timeColumn } from "../ui/columns.tsx";
 import { Chips } from "../ui/filter.tsx";
+import { ItemName } from "../ui/item-name.tsx";
 import { ListTable } from "../ui/list-page.tsx";
-import { countText, middle } from "../ui/numbers.ts";
+import { countText } from "../ui/numbers.ts";
 import { Panel } from "../ui/panel.tsx";
 import { State } from "../ui/state.tsx";
 import type { Column } from "../ui/table.tsx";
@@ -19,8 +19,12 @@ type Item = ResponseOf<"GET /items">["items"][number];
 const STATES = ["ready", "leased", "held", "done", "dead", "skipped", "discarded"] as const;
 
 /** `leased` is the word of queues; people look for what is running. */
-function wordOf(state: string): string {
+export function wordOf(state: string): string {
   return state === "leased" ? "running" : state;
+}
+
+function isWaiting(state: string): boolean {
+  return state === "ready" || state === "held";
 }
 
 const COLUMNS: readonly Column<Item>[] = [
@@ -28,37 +32,41 @@ const COLUMNS: readonly Column<Item>[] = [
     key: "item",
     title: "Item",
     track: "minmax(0, 1fr)",
-    cell: ({ queue, item_id: item, data }) => (
+    cell: ({ queue, item_id: item, data, name }) => (
       <Link to="/items/$queue/$item" params={{ queue, item }} className={LINK}>
-        <TwoLines
-          mono
-          first={<span className="font-sans">{middle(item, 40)}</span>}
-          second={dataText(data)}
-        />
+        <ItemName id={item} data={data} name={name} />
       </Link>
     ),
   },
-  textColumn("priority", "Priority", ({ priority }) => priority, { track: "72px", secondary: true }),
-  countColumn("tries", "Attempts", ({ attempts }) => attempts, { track: "76px" }),
-  timeColumn("due", "Due", ({ due_at }) => due_at),
+  textColumn("priority", "Priority", ({ priority }) => (priority === "normal" ? "" : priority), {
+    track: "72px",
+    secondary: true,
+  }),
+  countColumn("tries", "Attempts", ({ attempts }) => attempts, { track: "84px" }),
+  // Of an item that has ended, the time when it was due says nothing.
+  timeColumn("due", "Due", ({ state, due_at }) => (isWaiting(state) ? due_at : null)),
   {
     key: "state",
     title: "State",
-    track: "96px",
+    track: "100px",
     aside: true,
-    cell: ({ state }) => <State name={state} />,
+    cell: ({ state }) => <State name={state} label={wordOf(state)} />,
   },
 ];
 
 interface ItemListProps {
   readonly queue: string;
-  /** The state that is shown first. */
-  readonly fallback: (typeof STATES)[number];
+  /** The state that is shown first. Default: the first one that has items. */
+  readonly fallback?: (typeof STATES)[number];
   readonly counts?: Readonly<Record<string, number>>;
   readonly maxHeight?: string;
 }
 
-export function ItemList({ queue, fallback, counts, maxHeight }: ItemListProps) {
+/** What somebody wants to see first when a queue has such items. */
+const FIRST = ["leased", "ready", "dead", "held", "done"] as const;
+
+export function ItemList({ queue, counts = {}, maxHeight, ...props }: ItemListProps) {
+  const fallback = props.fallback ?? FIRST.find((state) => (counts[state] ?? 0) > 0) ?? "ready";
   const navigate = useNavigate();
   const [search, change] = useListSearch();
   const state = oneOf(STATES, search.state) ?? fallback;
@@ -69,12 +77,13 @@ export function ItemList({ queue, fallback, counts, maxHeight }: ItemListProps) 
   );
   return (
     <Panel
-      title={counts === undefined ? "Items" : `Items, ${countText(counts[state] ?? 0)} ${wordOf(state)}`}
+      title="Items"
       actions={
         <Chips
           label="State"
           values={STATES}
           value={state}
+          labelOf={(one) => [wordOf(one), counts[one] && countText(counts[one])].filter(Boolean).join(" ")}
           onChange={(next) => change({ state: next === fallback ? undefined : next })}
         />
       }
@@ -82,7 +91,9 @@ export function ItemList({ queue, fallback, counts, maxHeight }: ItemListProps) 
       <ListTable
         list={items}
         label="Items"
-        columns={COLUMNS}
+        columns={
+          isWaiting(state) ? COLUMNS : COLUMNS.filter(({ key }) => key !== "due" && key !== "priority")
+        }
         rowHeight={48}
         maxHeight={maxHeight}
         keyOf={({ item_id }) => item_id}

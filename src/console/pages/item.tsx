@@ -1,30 +1,32 @@
 /** One item of a queue or job, whatever its state: data, result, attempts, output and notes. */
-import { useQuery } from "@tanstack/react-query";
+
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
-import { call } from "../data/api.ts";
+import { itemTexts } from "../data/letter.ts";
 import { quoted } from "../data/search.ts";
+import { useRoute } from "../data/use-route.ts";
 import { JsonView } from "../ui/json-view.tsx";
 import { Loaded } from "../ui/loaded.tsx";
+import { plural } from "../ui/numbers.ts";
 import { Heading, Panel } from "../ui/panel.tsx";
 import { State } from "../ui/state.tsx";
-import { Time } from "../ui/time.tsx";
-
+import { durationText, Time } from "../ui/time.tsx";
 import { AttemptLog, LiveLog } from "./item-log.tsx";
+import { QueueLink } from "./queue-link.tsx";
+
+type ItemDetails = ResponseOf<"GET /items/{queue}/{item_id}">;
+type Attempt = ItemDetails["attempt_history"][number];
 
 const route = getRouteApi("/items/$queue/$item");
 
 export function Item() {
   const { queue, item: id } = route.useParams();
   const params = { queue, item_id: id };
-  const item = useQuery({
-    queryKey: ["item", queue, id],
-    queryFn: ({ signal }) => call("GET /items/{queue}/{item_id}", { params }, { signal }),
-  });
+  const item = useRoute("item", "GET /items/{queue}/{item_id}", { params });
   return <Loaded query={item}>{(data) => <Shown item={data} />}</Loaded>;
 }
 
-function Shown({ item }: { readonly item: ResponseOf<"GET /items/{queue}/{item_id}"> }) {
+function Shown({ item }: { readonly item: ItemDetails }) {
   const { queue, item_id: id } = item;
   const params = { queue, item_id: id };
   const { state, attempts, revision, data, result, attempt_history: history, due_at } = item;
@@ -32,18 +34,19 @@ function Shown({ item }: { readonly item: ResponseOf<"GET /items/{queue}/{item_i
   return (
     <>
       <Heading
-        title={<span className="font-mono text-lg">{id}</span>}
+        title={itemTexts(id, data, item.name).title}
         facts={
           <>
             <State name={state} />
-            <Link to="/queues/$name" params={{ name: queue }} className="hover:underline">
-              {queue}
-            </Link>
-            <span>{attempts} attempts</span>
-            <span>revision {revision}</span>
-            <span>
-              due <Time at={due_at} />
-            </span>
+            <QueueLink queue={queue} />
+            <span>{plural(attempts, "attempt")}</span>
+            {revision > 1 && <span>revision {revision}</span>}
+            {(state === "ready" || state === "held") && (
+              <span>
+                due <Time at={due_at} />
+              </span>
+            )}
+            {itemTexts(id, data, item.name).title !== id && <span className="font-mono text-xs">{id}</span>}
             {state === "dead" && (
               <Link
                 to="/letters/$queue/$item"
@@ -71,6 +74,7 @@ function Shown({ item }: { readonly item: ResponseOf<"GET /items/{queue}/{item_i
                 <span className="w-6 text-right">{index + 1}</span>
                 <State name={attempt.outcome} />
                 <Time at={attempt.started_at} />
+                <span className="text-muted">{tookText(attempt)}</span>
               </li>
             ))}
           </ol>
@@ -83,4 +87,9 @@ function Shown({ item }: { readonly item: ResponseOf<"GET /items/{queue}/{item_i
       </div>
     </>
   );
+}
+
+/** The API gives the end of an attempt that has ended. */
+function tookText({ started_at: start, ended_at: end }: Attempt): string {
+  return typeof end === "string" ? durationText(Date.parse(end) - Date.parse(start)) : "";
 }

@@ -1,24 +1,26 @@
 /** One job: progress, what runs now, its failures by group, its items, and what its agents cost. */
-import { useQuery } from "@tanstack/react-query";
+
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
-import { call } from "../data/api.ts";
+import { call, urlOf } from "../data/api.ts";
 import { quoted } from "../data/search.ts";
+import { useRoute } from "../data/use-route.ts";
 import { May } from "../shell/session.tsx";
 import { Action, PauseAction } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
 import { SameAsCommand } from "../ui/copy.tsx";
 import { FormDialog, TextField } from "../ui/form.tsx";
 import { Loaded } from "../ui/loaded.tsx";
-import { countText, plural } from "../ui/numbers.ts";
-import { Empty, Heading, Panel } from "../ui/panel.tsx";
+import { costText, countText, plural } from "../ui/numbers.ts";
+import { Heading, Panel } from "../ui/panel.tsx";
 import { Pattern } from "../ui/pattern.tsx";
 import { Progress } from "../ui/progress.tsx";
 import { State } from "../ui/state.tsx";
 import { durationText, Time } from "../ui/time.tsx";
 import { ItemGrid } from "./item-grid.tsx";
 import { ItemList } from "./item-list.tsx";
+import { JobPhases, JobWorktrees } from "./job-phases.tsx";
 import { RunningItems } from "./running-items.tsx";
 
 const route = getRouteApi("/jobs/$id");
@@ -26,10 +28,7 @@ type Job = ResponseOf<"GET /jobs/{job}">;
 
 export function JobPage() {
   const { id } = route.useParams();
-  const job = useQuery({
-    queryKey: ["job", id],
-    queryFn: ({ signal }) => call("GET /jobs/{job}", { params: { job: id } }, { signal }),
-  });
+  const job = useRoute("job", "GET /jobs/{job}", { params: { job: id } });
   return <Loaded query={job}>{(data) => <Shown job={data} />}</Loaded>;
 }
 
@@ -45,10 +44,19 @@ function Shown({ job }: { readonly job: Job }) {
             <State name={job.is_paused === true && job.status === "running" ? "paused" : job.status} />
             <span>{job.kind}</span>
             <span>
-              started <Time at={job.started_at} />, took {durationText(job.duration_ms)}
+              started <Time at={job.started_at} />, {job.status === "running" ? "running for" : "took"}{" "}
+              {durationText(job.duration_ms)}
             </span>
             {usage?.cost_usd !== undefined && <span>cost {costText(usage.cost_usd)}</span>}
             {usage?.turns !== undefined && <span>{plural(usage.turns, "turn")}</span>}
+            <a
+              href={urlOf("GET /jobs/{job}/report", { params: { job: id }, query: { format: "html" } })}
+              target="_blank"
+              rel="noreferrer"
+              className="text-accent hover:underline"
+            >
+              Report
+            </a>
             {job.cwd !== null && <span className="font-mono text-xs">{job.cwd}</span>}
           </>
         }
@@ -60,7 +68,9 @@ function Shown({ job }: { readonly job: Job }) {
           <p className="mb-3 truncate font-mono text-xs text-muted" title={job.command}>
             {job.command}
           </p>
+          {job.kind === "workflow" && <JobPhases job={id} isRunning={job.status === "running"} />}
           <Progress done={succeeded} dead={dead} total={total} />
+          <TimeLeft job={job} />
           <dl className="mt-3 flex flex-wrap gap-x-8 gap-y-2">
             {Object.entries(counts).map(([name, count]) => (
               <div key={name}>
@@ -79,15 +89,30 @@ function Shown({ job }: { readonly job: Job }) {
           <RunningItems canControl job={id} isActive={job.status === "running"} />
           <WhatFailed job={job} />
           <ItemGrid job={id} total={total} />
+          {job.kind === "workflow" && <JobWorktrees job={id} />}
         </div>
-        <ItemList queue={id} fallback="dead" maxHeight="40rem" />
+        <ItemList queue={id} counts={{ done: succeeded, dead, skipped }} maxHeight="40rem" />
       </div>
     </>
   );
 }
 
-export function costText(usd: number): string {
-  return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
+/** From this number of finished items on, their rate says something about the rest. */
+const RATE_ITEMS_MIN = 5;
+
+/** How long the rest takes at the rate so far. */
+function TimeLeft({ job }: { readonly job: Job }) {
+  const { status, succeeded, dead, skipped, remaining, duration_ms: ms } = job;
+  const ended = succeeded + dead + skipped;
+  if (status !== "running" || remaining === 0 || ended < RATE_ITEMS_MIN || job.is_paused === true)
+    return null;
+  const perMinute = (ended / ms) * 60_000;
+  return (
+    <p className="mt-1.5 text-xs text-muted">
+      {Math.round((ended / (ended + remaining)) * 100)} % · {countText(Math.round(perMinute))} items per
+      minute · about {durationText((remaining / ended) * ms)} left
+    </p>
+  );
 }
 
 function WhatFailed({ job: { job_id: id, groups } }: { readonly job: Job }) {
@@ -100,7 +125,7 @@ function WhatFailed({ job: { job_id: id, groups } }: { readonly job: Job }) {
         </Link>
       }
     >
-      {groups.length === 0 && <Empty title="Nothing has failed." />}
+      {groups.length === 0 && <p className="px-3 py-3 text-muted">Nothing has failed.</p>}
       <ul className="divide-y divide-line">
         {groups.map(({ signature, title, pattern, count }) => (
           <li key={signature}>
@@ -175,10 +200,7 @@ function Actions({ job }: { readonly job: Job }) {
 function DeleteJob({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const navigate = useNavigate();
   const [typed, setTyped] = useState("");
-  const preview = useQuery({
-    queryKey: ["job", id, "deletion"],
-    queryFn: ({ signal }) => call("GET /jobs/{job}/deletion", { params: { job: id } }, { signal }),
-  });
+  const preview = useRoute("job", "GET /jobs/{job}/deletion", { params: { job: id } });
   return (
     <FormDialog
       title={`Delete ${id}`}

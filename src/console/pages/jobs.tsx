@@ -73,7 +73,6 @@ export function Jobs() {
         { key: "state", label: "Status", values: STATUSES, as: "chips", of: ({ status }) => status },
         { key: "q", label: "Search jobs", of: ({ job_id, command }) => `${job_id} ${command}` },
       ]}
-      label="Jobs"
       columns={COLUMNS}
       rowHeight={48}
       keyOf={({ job_id }) => job_id}

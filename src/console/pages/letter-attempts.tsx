@@ -53,7 +53,12 @@ export function LetterAttempts({ letter }: { readonly letter: LetterDetails }) {
         <Comparison before={before} after={failure} />
       )}
       {failure !== undefined && !(isCompared && before !== undefined) && (
-        <Attempt failure={failure} params={params} key={failure.attempt_number} />
+        <Attempt
+          failure={failure}
+          isLast={chosen === history.length - 1}
+          params={params}
+          key={failure.attempt_number}
+        />
       )}
     </Panel>
   );
@@ -63,32 +68,43 @@ const STREAMS = ["stderr", "stdout", "whole log"] as const;
 
 interface AttemptProps {
   readonly failure: Failure;
+  /** The page begins with the message of the last attempt. */
+  readonly isLast: boolean;
   readonly params: { readonly queue: string; readonly item_id: string };
 }
 
-function Attempt({ failure, params }: AttemptProps) {
+function Attempt({ failure, isLast, params }: AttemptProps) {
   const { attempt_number: number, stderr_tail: stderr = "", stdout_tail: stdout = "", log } = failure;
   const streams = STREAMS.filter((name) => name !== "whole log" || log !== undefined);
   const [stream, setStream] = useState<(typeof STREAMS)[number]>(
     stderr === "" && stdout !== "" ? "stdout" : "stderr",
   );
   const stack = failure.stack_trace ?? stackIn(stderr);
+  const hasOutput = stderr !== "" || stdout !== "" || log !== undefined;
   const [zone] = useZone();
+  const facts = factsOf(failure, (at) => exactText(at, zone));
   return (
     <>
-      <Facts facts={factsOf(failure, (at) => exactText(at, zone))} />
       {stack !== undefined && <Stack text={stack} />}
-      <div className="border-t border-line px-3 py-2">
-        <Chips label="Output" values={streams} value={stream} onChange={setStream} />
-      </div>
-      {stream === "whole log" ? (
-        <AttemptLog params={params} attempt={number} />
-      ) : (
-        <Output
-          text={stream === "stderr" ? stderr : stdout}
-          label={`Last lines of ${stream} of attempt ${number}`}
-        />
+      {hasOutput && (
+        <>
+          <div className="border-t border-line px-3 py-2 first:border-0">
+            <Chips label="Output" values={streams} value={stream} onChange={setStream} />
+          </div>
+          {stream === "whole log" ? (
+            <AttemptLog params={params} attempt={number} />
+          ) : (
+            <Output
+              text={stream === "stderr" ? stderr : stdout}
+              label={`Last lines of ${stream} of attempt ${number}`}
+            />
+          )}
+        </>
       )}
+      <div className="border-t border-line first:border-0">
+        <Facts facts={isLast ? facts.filter(([name]) => name !== "Message") : facts} />
+        {!hasOutput && <p className="px-3 pb-2 text-muted">The attempt wrote no output.</p>}
+      </div>
     </>
   );
 }
@@ -138,6 +154,11 @@ function outputOf({ stdout_tail: stdout = "", stderr_tail: stderr = "" }: Failur
   return `${stdout}${stderr}`;
 }
 
+/** The context without lines that only repeat the step. */
+function contextOf({ error_context: lines = [], step_failed: step }: Failure): string {
+  return lines.filter((line) => !line.endsWith(step)).join("\n");
+}
+
 function factsOf(failure: Failure, time: (at: number) => string): [string, string][] {
   const all: [string, string | undefined][] = [
     ["Message", failure.error_message],
@@ -147,7 +168,7 @@ function factsOf(failure: Failure, time: (at: number) => string): [string, strin
     ["Time", time(Date.parse(failure.timestamp))],
     ["Took", durationText(failure.duration_ms)],
     ["Worker", failure.agent_id],
-    ["Context", failure.error_context?.join("\n")],
+    ["Context", contextOf(failure)],
   ];
   return all.filter((fact): fact is [string, string] => fact[1] !== undefined && fact[1] !== "");
 }

@@ -1,28 +1,45 @@
 /** The columns of letters, on the page of all letters, of a group and of a job. */
 import { Link } from "@tanstack/react-router";
-import { dataText, headline, type Letter, lastFailure, typeName } from "../data/letter.ts";
+import { failureText, headline, type Letter, lastFailure } from "../data/letter.ts";
 import type { ListSearch } from "../data/search.ts";
 import { countColumn, LINK, TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
+import { ItemName } from "../ui/item-name.tsx";
 import { middle } from "../ui/numbers.ts";
 import { State } from "../ui/state.tsx";
 import type { Column } from "../ui/table.tsx";
 
+const QUEUE_CHARS_MAX = 18;
+
 export const letterKey = ({ queue, item_id }: Pick<Letter, "queue" | "item_id">) => `${queue} ${item_id}`;
 
-/** A link to a letter carries the filters of its list, so that `j` and `k` move within that list. */
+/** A letter is ready or leased while it is retried. */
+export function letterWord(state: string): string {
+  return { ready: "retrying", leased: "running" }[state] ?? state;
+}
+
+const queueColumn: Column<Letter> = textColumn("queue", "Queue or job", ({ queue }) => queue, {
+  track: "150px",
+  secondary: true,
+  cell: ({ queue }) => <span title={queue}>{middle(queue, QUEUE_CHARS_MAX)}</span>,
+});
+
+const stateColumn: Column<Letter> = {
+  key: "state",
+  title: "State",
+  track: "100px",
+  cell: ({ state }) => <State name={state} label={letterWord(state)} />,
+};
+
+/** What all rows of a list share is not a column. A link to a letter carries the filters of its list, so that `j` and `k` move within that list. */
 export function letterColumns(search: ListSearch): readonly Column<Letter>[] {
-  return [
+  const columns: readonly Column<Letter>[] = [
     {
       key: "item",
       title: "Item",
       track: "minmax(0, 1fr)",
       cell: ({ queue, item_id, item_data }) => (
         <Link to="/letters/$queue/$item" params={{ queue, item: item_id }} search={search} className={LINK}>
-          <TwoLines
-            mono
-            first={<span className="font-sans">{middle(item_id, 40)}</span>}
-            second={dataText(item_data)}
-          />
+          <ItemName id={item_id} data={item_data} />
         </Link>
       ),
     },
@@ -33,7 +50,6 @@ export function letterColumns(search: ListSearch): readonly Column<Letter>[] {
       line: true,
       cell: (letter) => {
         const failure = lastFailure(letter);
-        const facts = failure && [typeName(failure.error_type), failure.step_failed];
         return (
           <TwoLines
             title={failure?.error_message}
@@ -42,20 +58,18 @@ export function letterColumns(search: ListSearch): readonly Column<Letter>[] {
                 {failure === undefined ? letter.reason : headline(failure.error_message)}
               </span>
             }
-            second={facts?.filter(Boolean).join(" · ")}
+            second={failure && failureText(failure)}
           />
         );
       },
     },
-    countColumn("tries", "Tries", (letter) => letter.failure_count, { track: "52px", secondary: true }),
-    textColumn("queue", "Queue or job", ({ queue }) => queue, { track: "140px", secondary: true }),
+    countColumn("tries", "Tries", (letter) => letter.failure_count, { track: "64px", secondary: true }),
+    queueColumn,
     timeColumn("died", "Died", ({ last_attempt }) => last_attempt, { track: "84px", aside: true }),
-    {
-      key: "state",
-      title: "State",
-      track: "88px",
-      secondary: true,
-      cell: ({ state }) => <State name={state} label={state === "ready" ? "retrying" : state} />,
-    },
+    stateColumn,
   ];
+  const isOneQueue = search.queue !== undefined;
+  return columns.filter(
+    (column) => (!isOneQueue || column !== queueColumn) && (search.state === "all" || column !== stateColumn),
+  );
 }

@@ -1,8 +1,8 @@
 /** The data of a letter: shown as a tree, edited as JSON with a preview of the difference, compared with earlier revisions. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useState } from "react";
-import { diffJson } from "../../redrive/json-diff.ts";
+import { lazy, Suspense, useState } from "react";
 import type { Json } from "../../std/json.ts";
+import { diffJson } from "../../std/json-diff.ts";
 import { call } from "../data/api.ts";
 import type { LetterDetails } from "../data/letter.ts";
 import { Button } from "../ui/button.tsx";
@@ -10,6 +10,7 @@ import { CopyButton } from "../ui/copy.tsx";
 import { formatExact, JsonView, parseExact } from "../ui/json-view.tsx";
 import { bytesText } from "../ui/numbers.ts";
 import { ErrorPanel, Panel, Skeleton } from "../ui/panel.tsx";
+import { usePaused } from "../ui/paused.ts";
 import { Time } from "../ui/time.tsx";
 
 const Editor = lazy(() =>
@@ -54,15 +55,12 @@ interface EditDataProps {
   readonly onRetry: () => void;
 }
 
-/** The difference is shown while somebody types, after a pause. */
-const PAUSE_MS = 300;
-
 function EditData({ letter, etag, onEnd, onRetry }: EditDataProps) {
   const client = useQueryClient();
   const params = { queue: letter.queue, item_id: letter.item_id };
   const [text, setText] = useState(() => formatExact(letter.item_data));
   const [note, setNote] = useState("");
-  const pausedText = usePaused(text, PAUSE_MS);
+  const pausedText = usePaused(text);
   const patch = (given: string, isDry: boolean) =>
     call(
       "PATCH /letters/{queue}/{item_id}",
@@ -125,15 +123,6 @@ function parsed(text: string): unknown {
   } catch (error) {
     throw new Error(`This is not JSON: ${error instanceof Error ? error.message : error}`);
   }
-}
-
-function usePaused(text: string, ms: number): string {
-  const [paused, setPaused] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setPaused(text), ms);
-    return () => clearTimeout(timer);
-  }, [text, ms]);
-  return paused;
 }
 
 const SCHEMA_PROBLEM = /does not match the schema: ((?:\["(?:\\.|[^"\\])*"\]|\S)+) (.*?)\.?$/u;

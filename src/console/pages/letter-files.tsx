@@ -1,7 +1,9 @@
 /** What an attempt left behind: evidence files, with images shown, and the changes in its worktree. */
+
 import { useQuery } from "@tanstack/react-query";
 import { call, urlOf } from "../data/api.ts";
 import type { LetterDetails } from "../data/letter.ts";
+import { useRoute } from "../data/use-route.ts";
 import { CopyButton } from "../ui/copy.tsx";
 import { Patch } from "../ui/diff.tsx";
 import { Facts } from "../ui/facts.tsx";
@@ -19,10 +21,7 @@ const IMAGE_BYTES_MAX = 5_000_000;
 
 export function LetterEvidence({ letter }: FilesProps) {
   const params = { queue: letter.queue, item_id: letter.item_id };
-  const evidence = useQuery({
-    queryKey: ["letter", letter.queue, letter.item_id, "evidence"],
-    queryFn: ({ signal }) => call("GET /letters/{queue}/{item_id}/evidence", { params }, { signal }),
-  });
+  const evidence = useRoute("letter", "GET /letters/{queue}/{item_id}/evidence", { params });
   const files = evidence.data?.files ?? [];
   if (files.length === 0) return null;
   return (
@@ -103,12 +102,12 @@ function dataUrl(blob: Blob): Promise<string> {
 export function LetterChanges({ letter }: FilesProps) {
   const { queue, item_id } = letter;
   const artifacts = letter.worktree_artifacts;
-  const changes = useQuery({
-    queryKey: ["letter", queue, item_id, "changes"],
-    queryFn: ({ signal }) =>
-      call("GET /letters/{queue}/{item_id}/changes", { params: { queue, item_id } }, { signal }),
-    enabled: artifacts !== undefined,
-  });
+  const changes = useRoute(
+    "letter",
+    "GET /letters/{queue}/{item_id}/changes",
+    { params: { queue, item_id } },
+    { enabled: artifacts !== undefined },
+  );
   if (artifacts === undefined) return null;
   return (
     <Panel title="Changes in the worktree">

@@ -28,8 +28,8 @@ export function LetterTimeline({ letter }: { readonly letter: LetterDetails }) {
       <ol className="max-h-80 overflow-auto px-3 py-2">
         {letter.events.map((event, index) => (
           <li key={event.id} className="flex items-center gap-3 py-0.5">
-            <span className="w-24 shrink-0 text-muted">
-              <Time at={event.at} />
+            <span className="min-w-24 shrink-0 font-mono text-xs text-muted">
+              <Time clock at={event.at} />
             </span>
             <Entry event={event} />
             <span className="ml-auto text-xs whitespace-nowrap text-muted">

@@ -3,12 +3,20 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, request, urlOf } from "../data/api.ts";
-import { headline, type LetterDetails, lastFailure, typeName } from "../data/letter.ts";
+import {
+  commandOf,
+  failureText,
+  headline,
+  itemTexts,
+  type LetterDetails,
+  lastFailure,
+} from "../data/letter.ts";
 import { useLetters } from "../data/letters.ts";
 import { quoted } from "../data/search.ts";
 import { useKeys } from "../shell/keys.ts";
 import { May, useMay } from "../shell/session.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
+import { COLUMN } from "../ui/columns.tsx";
 import { CopyButton } from "../ui/copy.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { Notes } from "../ui/notes.tsx";
@@ -17,10 +25,13 @@ import { Heading, Panel } from "../ui/panel.tsx";
 import { State } from "../ui/state.tsx";
 import { Time } from "../ui/time.tsx";
 import { BulkDialog, type BulkKind } from "./bulk.tsx";
+import { LetterAgents } from "./letter-agents.tsx";
 import { LetterAttempts } from "./letter-attempts.tsx";
+import { letterWord } from "./letter-columns.tsx";
 import { LetterData } from "./letter-data.tsx";
 import { LetterChanges, LetterEvidence } from "./letter-files.tsx";
 import { LetterTimeline } from "./letter-history.tsx";
+import { QueueLink } from "./queue-link.tsx";
 
 const route = getRouteApi("/letters/$queue/$item");
 
@@ -41,6 +52,7 @@ export function Letter() {
 function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag: string }) {
   const { queue, item_id: item, error_signature: signature } = letter;
   const failure = lastFailure(letter);
+  const command = failure && commandOf(failure);
   const [bulk, setBulk] = useState<BulkKind | null>(null);
   const [isEditing, setEditing] = useState(false);
   const mayChange = useMay("operator");
@@ -53,19 +65,20 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
   return (
     <>
       <Heading
-        title={<span className="font-mono text-lg">{item}</span>}
+        title={itemTexts(item, letter.item_data).title}
         facts={
           <>
-            <State name={letter.state} label={letter.state === "ready" ? "retrying" : letter.state} />
+            <State name={letter.state} label={letterWord(letter.state)} />
             <span>{plural(letter.failure_count, "try", "tries")}</span>
-            <Link to="/queues/$name" params={{ name: queue }} className="hover:underline">
-              {queue}
-            </Link>
+            <QueueLink queue={queue} />
             <span>
               died <Time at={letter.last_attempt} />
             </span>
-            <span>revision {letter.revision}</span>
+            {letter.revision > 1 && <span>revision {letter.revision}</span>}
             {letter.redrive_count > 0 && <span>retried {letter.redrive_count} ×</span>}
+            {itemTexts(item, letter.item_data).title !== item && (
+              <span className="font-mono text-xs">{item}</span>
+            )}
             {letter.manual_review_required && <State name="held" label="needs manual review" />}
           </>
         }
@@ -77,17 +90,14 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
           <p className="text-base font-medium break-words whitespace-pre-wrap">
             {failure === undefined ? letter.reason : headline(failure.error_message)}
           </p>
-          <p className="mt-1 text-muted">
-            {failure &&
-              [typeName(failure.error_type), failure.error_class, failure.step_failed, exitText(failure)]
-                .filter(Boolean)
-                .join(" · ")}
-          </p>
+          <p className="mt-1 text-muted">{failure && failureText(failure)}</p>
           <p className="mt-1 text-muted">
             <Link to="/groups/$signature" params={{ signature }} className="text-accent underline">
-              Group {signature.slice(0, 8)}
+              {letter.group_count > 1
+                ? `One of ${plural(letter.group_count, "letter")} with this failure`
+                : "The only letter with this failure"}
             </Link>{" "}
-            · {plural(letter.group_count, "waiting letter")} with this failure · {letter.reason}
+            · {letter.reason}
           </p>
           <div className="mt-3 flex flex-wrap gap-2">
             <May atLeast="operator">
@@ -106,7 +116,7 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
               )}
               {letter.state === "discarded" && <Button onClick={() => setBulk("restore")}>Restore…</Button>}
             </May>
-            {failure !== undefined && <CopyButton text={failure.step_failed} label="Copy the step" />}
+            {command !== undefined && <CopyButton text={command} label="Copy the command" />}
             <May atLeast="operator">
               <a
                 className={buttonClass("quiet")}
@@ -121,7 +131,7 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
         </div>
       </Panel>
       <div className="grid grid-cols-1 items-start gap-3 xl:grid-cols-2">
-        <div className="min-w-0 space-y-3">
+        <div className={COLUMN}>
           <LetterData
             letter={letter}
             etag={etag}
@@ -129,19 +139,22 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
             onEditing={setEditing}
             onRetry={() => setBulk("retry")}
           />
-          <LetterTimeline letter={letter} />
-          <Notes
-            notes={letter.notes ?? []}
-            add={(text) =>
-              call("POST /letters/{queue}/{item_id}/notes", {
-                params: { queue, item_id: item },
-                body: { text },
-              })
-            }
-          />
+          <div className="min-w-0 space-y-3 max-xl:order-1">
+            <LetterTimeline letter={letter} />
+            <Notes
+              notes={letter.notes ?? []}
+              add={(text) =>
+                call("POST /letters/{queue}/{item_id}/notes", {
+                  params: { queue, item_id: item },
+                  body: { text },
+                })
+              }
+            />
+          </div>
         </div>
-        <div className="min-w-0 space-y-3">
+        <div className={COLUMN}>
           <LetterAttempts letter={letter} />
+          <LetterAgents letter={letter} />
           <LetterEvidence letter={letter} />
           <LetterChanges letter={letter} />
         </div>
@@ -151,16 +164,6 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
       )}
     </>
   );
-}
-
-function exitText({
-  exit_code: code,
-  signal,
-}: {
-  readonly exit_code?: number | undefined;
-  readonly signal?: string | undefined;
-}) {
-  return code !== undefined ? `exit ${code}` : signal;
 }
 
 /** Moves to the next and previous letter of the list that the letter was opened from. */

@@ -12,10 +12,10 @@ import { plural } from "../ui/numbers.ts";
 import { useRowSelection } from "../ui/selection.ts";
 import { BulkDialog, type BulkKind } from "./bulk.tsx";
 import { BulkBar, targetOf } from "./bulk-bar.tsx";
-import { letterColumns, letterKey } from "./letter-columns.tsx";
+import { letterColumns, letterKey, letterWord } from "./letter-columns.tsx";
 
 const FILTERS: readonly Filter<Letter>[] = [
-  { key: "state", label: "State", values: LETTER_STATES, as: "chips" },
+  { key: "state", label: "State", values: LETTER_STATES, as: "chips", labelOf: letterWord },
   { key: "class", label: "Error class", values: ["any class", ...ERROR_CLASSES] },
   { key: "sort", label: "Order", values: LETTER_ORDERS },
   { key: "q", label: "Search messages" },
@@ -30,7 +30,7 @@ export function Letters() {
   const navigate = useNavigate();
   const letters = useLetters(search);
   const total = useLetterCount(search);
-  const { selected, select, clear } = useRowSelection(letters.rows.map(letterKey));
+  const { selected, select, clear } = useRowSelection(letters.rows, letterKey);
   const [bulk, setBulk] = useState<BulkKind | null>(null);
   const target = targetOf(search, letters.rows, selected);
   const mayChange = useMay("operator");
@@ -57,7 +57,6 @@ export function Letters() {
           />
         </May>
       }
-      label="Letters"
       columns={letterColumns(search)}
       rowHeight={48}
       keyOf={letterKey}

@@ -1,11 +1,15 @@
 /** One operation: live progress, what was refused and why, and pause, cancel or undo. */
-import { useQuery } from "@tanstack/react-query";
+
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { quoted } from "../data/search.ts";
-import { May } from "../shell/session.tsx";
+import { type ListSearch, quoted } from "../data/search.ts";
+import { useRoute } from "../data/use-route.ts";
+import { useKeys } from "../shell/keys.ts";
+import { May, useMay } from "../shell/session.tsx";
 import { Action } from "../ui/action.tsx";
+import { Button } from "../ui/button.tsx";
 import { SameAsCommand } from "../ui/copy.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { countText } from "../ui/numbers.ts";
@@ -13,23 +17,25 @@ import { Heading, Panel } from "../ui/panel.tsx";
 import { Progress } from "../ui/progress.tsx";
 import { State } from "../ui/state.tsx";
 import { Time } from "../ui/time.tsx";
-import { operationState } from "./operations.tsx";
+import { BulkDialog, type BulkTarget } from "./bulk.tsx";
+import { OperationState, operationTitle, UndoAction, wellDone } from "./operations.tsx";
 
 const route = getRouteApi("/operations/$id");
 type OperationDetails = ResponseOf<"GET /operations/{operation_id}">;
 
 const POLL_MS = 1500;
-const UNDOABLE: readonly string[] = ["edit", "discard", "restore", "purge", "clear"];
 
 export function OperationPage() {
   const { id } = route.useParams();
-  const operation = useQuery({
-    queryKey: ["operation", id],
-    queryFn: ({ signal }) =>
-      call("GET /operations/{operation_id}", { params: { operation_id: id } }, { signal }),
-    // Progress is not an event of its own, so it is read while the operation runs.
-    refetchInterval: ({ state }) => (state.data?.ended_at === undefined ? POLL_MS : false),
-  });
+  const operation = useRoute(
+    "operation",
+    "GET /operations/{operation_id}",
+    { params: { operation_id: id } },
+    {
+      // Progress is not an event of its own, so it is read while the operation runs.
+      refetchInterval: ({ state }) => (state.data?.ended_at === undefined ? POLL_MS : false),
+    },
+  );
   return <Loaded query={operation}>{(data) => <Shown operation={data} />}</Loaded>;
 }
 
@@ -42,14 +48,15 @@ function Shown({ operation }: { readonly operation: OperationDetails }) {
   return (
     <>
       <Heading
-        title={`${kind} in ${job_id}`}
+        title={operationTitle(operation)}
         facts={
           <>
-            <State name={operationState(operation)} />
+            <OperationState operation={operation} />
             <span>
               by {operation.author}, <Time at={operation.created_at} />
             </span>
             {operation.reason !== undefined && <span>“{operation.reason}”</span>}
+            <Scope operation={operation} />
           </>
         }
         command={`redrive ops show ${id}`}
@@ -57,12 +64,14 @@ function Shown({ operation }: { readonly operation: OperationDetails }) {
       />
       <Panel className="mb-3">
         <div className="p-3">
-          <Progress done={kind === "redrive" ? succeeded : done} dead={failed + refused} total={selected} />
+          <Progress done={wellDone(operation)} dead={failed + refused} total={selected} />
           <dl className="mt-3 flex flex-wrap gap-x-8 gap-y-2" aria-live="polite">
             {Object.entries(counts).map(([name, count]) => (
               <div key={name}>
                 <dt className="text-muted">{name}</dt>
-                <dd className="text-xl font-semibold">{countText(count)}</dd>
+                <dd className={`text-xl font-semibold ${isBad(name, count) ? "text-red" : ""}`}>
+                  {countText(count)}
+                </dd>
               </div>
             ))}
           </dl>
@@ -83,14 +92,17 @@ function Shown({ operation }: { readonly operation: OperationDetails }) {
             </ul>
           </Panel>
         )}
-        <Panel title="Letters">
+        <Panel
+          title={
+            operation.letters.length < selected
+              ? `${operation.letters.length} of its ${countText(selected)} letters`
+              : "Letters"
+          }
+        >
           <ul className="max-h-96 divide-y divide-line overflow-auto">
             {operation.letters.map(({ item_id: item, status, reason }) => (
               <li key={item} className="flex items-center gap-3 px-3 py-1.5">
-                <State
-                  name={status === "pending" ? "ready" : status === "refused" ? "skipped" : "done"}
-                  label={status}
-                />
+                <LetterState status={status} isRetry={kind === "redrive"} />
                 <Link
                   to="/letters/$queue/$item"
                   params={{ queue: job_id, item }}
@@ -108,6 +120,28 @@ function Shown({ operation }: { readonly operation: OperationDetails }) {
   );
 }
 
+/** The group that the letters were selected by. */
+function Scope({ operation: { filter } }: { readonly operation: OperationDetails }) {
+  const [group, ...others] = Array.isArray(filter.group) ? filter.group : [];
+  if (typeof group !== "string" || others.length > 0) return null;
+  return (
+    <Link to="/groups/$signature" params={{ signature: group }} className="text-accent hover:underline">
+      Open the group
+    </Link>
+  );
+}
+
+function isBad(name: string, count: number): boolean {
+  return count > 0 && (name === "failed again" || name === "refused");
+}
+
+/** Of a letter that was sent, only its page shows whether it succeeded. */
+function LetterState({ status, isRetry }: { readonly status: string; readonly isRetry: boolean }) {
+  if (status === "pending") return <State name="ready" label="pending" />;
+  if (status === "refused") return <State name="skipped" label="refused" />;
+  return isRetry ? <State name="leased" label="sent" /> : <State name="done" />;
+}
+
 /** Says why a canary stopped, which is the reason to look at the operation. */
 function Stopped({ operation }: { readonly operation: OperationDetails }) {
   const by = operation.progress.stopped_by as
@@ -123,11 +157,7 @@ function Stopped({ operation }: { readonly operation: OperationDetails }) {
 
 /** Letters that were sent wait until a worker takes them. */
 function NoWorker({ queue }: { readonly queue: string }) {
-  const workers = useQuery({
-    queryKey: ["queues", "workers"],
-    queryFn: ({ signal }) => call("GET /workers", {}, { signal }),
-    refetchInterval: POLL_MS,
-  });
+  const workers = useRoute("queues", "GET /workers", {}, { refetchInterval: POLL_MS });
   if (!workers.data || workers.data.workers.some((worker) => worker.queue === queue)) return null;
   return (
     <div className="mt-3 flex flex-wrap items-center gap-2 rounded-md bg-amber-soft px-3 py-2 text-amber">
@@ -137,10 +167,55 @@ function NoWorker({ queue }: { readonly queue: string }) {
   );
 }
 
+/** The conditions of an operation that a list of letters knows, by their names in requests. */
+const CONDITIONS = {
+  group: "group",
+  state: "state",
+  class: "class",
+  search: "q",
+  filter: "filter",
+  older_than: "older_than",
+} as const;
+
+/** The letters of the operation: their ids, or the filter that selected them. Null if no list can show exactly these. */
+function targetOf({ job_id: queue, filter, letters, selected }: OperationDetails): BulkTarget | null {
+  // An edit may have changed what the filter looked for, so ids are better where all of them were sent.
+  if (letters.length === selected) return { queue, ids: letters.map(({ item_id }) => item_id) };
+  const { queue: _, job: __, ids, ...conditions } = filter;
+  if (Array.isArray(ids)) return Object.keys(conditions).length === 0 ? { queue, ids } : null;
+  const search: Partial<Record<keyof ListSearch, string>> = {};
+  for (const [name, value] of Object.entries(conditions)) {
+    const word = CONDITIONS[name as keyof typeof CONDITIONS];
+    const text = Array.isArray(value) && value.length === 1 ? value[0] : value;
+    // A condition that is left out would select more letters.
+    if (word === undefined || typeof text !== "string") return null;
+    search[word] = text;
+  }
+  return { queue, search };
+}
+
+/** Letters whose data was corrected are retried next. */
+function RetryNext({ operation }: { readonly operation: OperationDetails }) {
+  const [isOpen, setOpen] = useState(false);
+  const mayChange = useMay("operator");
+  const target = targetOf(operation);
+  const isNext = mayChange && operation.kind === "edit" && operation.status === "ended" && operation.done > 0;
+  useKeys(isNext ? { r: () => setOpen(true) } : {});
+  if (!isNext || target === null) return null;
+  return (
+    <>
+      <Button tone="primary" hotkey="r" onClick={() => setOpen(true)}>
+        Retry these letters…
+      </Button>
+      {isOpen && <BulkDialog kind="retry" target={target} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
 function Actions({ operation }: { readonly operation: OperationDetails }) {
-  const { operation_id, kind, status, ended_at: endedAt } = operation;
+  const { operation_id, status, ended_at: endedAt } = operation;
   const params = { operation_id };
-  const act = (verb: "pause" | "resume" | "cancel" | "undo") => () =>
+  const act = (verb: "pause" | "resume" | "cancel") => () =>
     call(`POST /operations/{operation_id}/${verb}`, { params });
   const isEnded = endedAt !== undefined;
   return (
@@ -148,7 +223,8 @@ function Actions({ operation }: { readonly operation: OperationDetails }) {
       {!isEnded && status === "open" && <Action label="Pause" act={act("pause")} />}
       {!isEnded && status === "paused" && <Action tone="primary" label="Resume" act={act("resume")} />}
       {!isEnded && <Action tone="danger" label="Cancel" act={act("cancel")} />}
-      {isEnded && UNDOABLE.includes(kind) && <Action label="Undo" act={act("undo")} />}
+      <UndoAction operation={operation} />
+      <RetryNext operation={operation} />
     </May>
   );
 }

@@ -5,8 +5,11 @@ import { call } from "../data/api.ts";
 import { usePages } from "../data/list.ts";
 import { useListSearch } from "../data/list-search.ts";
 import { quoted } from "../data/search.ts";
+import { May } from "../shell/session.tsx";
+import { Action } from "../ui/action.tsx";
 import { countColumn, LINK, TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
 import { ListPage } from "../ui/list-page.tsx";
+import { countText } from "../ui/numbers.ts";
 import { Progress } from "../ui/progress.tsx";
 import { State } from "../ui/state.tsx";
 import type { Column } from "../ui/table.tsx";
@@ -18,14 +21,48 @@ export function operationState({ status, ended_at: endedAt }: Operation): string
   return endedAt === undefined && status === "open" ? "running" : status;
 }
 
+const TITLES: Readonly<Record<string, string>> = { redrive: "Retry", requeue: "Requeue as new" };
+
+/** What was done where, e.g. `Retry in orders`. */
+export function operationTitle({ kind, job_id }: Pick<Operation, "kind" | "job_id">): string {
+  return `${TITLES[kind] ?? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`} in ${job_id}`;
+}
+
+/** The letters that ended as wanted: a retried one has to succeed. */
+export function wellDone({ kind, succeeded, done }: Operation): number {
+  return kind === "redrive" ? succeeded : done;
+}
+
+export function OperationState({ operation }: { readonly operation: Operation }) {
+  const state = operationState(operation);
+  const isBad = state === "ended" && operation.failed > 0;
+  return <State name={isBad ? "interrupted" : state} label={state} />;
+}
+
+const UNDOABLE: readonly string[] = ["edit", "discard", "restore", "purge", "clear"];
+
+/** Takes the change back, where that is possible. */
+export function UndoAction({ operation }: { readonly operation: Operation }) {
+  const { operation_id, kind, ended_at: endedAt } = operation;
+  if (endedAt === undefined || !UNDOABLE.includes(kind)) return null;
+  return (
+    <May atLeast="operator">
+      <Action
+        label="Undo"
+        act={() => call("POST /operations/{operation_id}/undo", { params: { operation_id } })}
+      />
+    </May>
+  );
+}
+
 const COLUMNS: readonly Column<Operation>[] = [
   {
     key: "what",
     title: "Operation",
     track: "minmax(0, 1fr)",
-    cell: ({ operation_id: id, kind, job_id, reason }) => (
+    cell: ({ operation_id: id, reason, ...operation }) => (
       <Link to="/operations/$id" params={{ id }} className={LINK}>
-        <TwoLines first={`${kind} in ${job_id}`} second={reason ?? id} />
+        <TwoLines first={operationTitle(operation)} second={reason ?? id} />
       </Link>
     ),
   },
@@ -34,11 +71,23 @@ const COLUMNS: readonly Column<Operation>[] = [
     title: "Progress",
     track: "150px",
     secondary: true,
-    cell: ({ kind, done, succeeded, failed, refused, selected }) => (
-      <Progress done={kind === "redrive" ? succeeded : done} dead={failed + refused} total={selected} />
+    cell: (operation) => (
+      <Progress
+        done={wellDone(operation)}
+        dead={operation.failed + operation.refused}
+        total={operation.selected}
+      />
     ),
   },
   countColumn("selected", "Letters", ({ selected }) => selected),
+  countColumn("done", "Done", wellDone),
+  countColumn("failed", "Failed again", ({ failed }) => failed, {
+    track: "104px",
+    secondary: true,
+    cell: ({ failed }) => (
+      <span className={failed > 0 ? "font-medium text-red" : ""}>{countText(failed)}</span>
+    ),
+  }),
   countColumn("refused", "Refused", ({ refused }) => refused, { secondary: true }),
   textColumn("author", "By", ({ author }) => author, { track: "130px" }),
   timeColumn("at", "Started", ({ created_at }) => created_at),
@@ -48,7 +97,7 @@ const COLUMNS: readonly Column<Operation>[] = [
     track: "104px",
     aside: true,
     sort: operationState,
-    cell: (operation) => <State name={operationState(operation)} />,
+    cell: (operation) => <OperationState operation={operation} />,
   },
 ];
 
@@ -71,7 +120,6 @@ export function Operations() {
         { key: "state", label: "State", values: ["all", "open"], as: "chips" },
         { key: "queue", label: "queue", as: "applied" },
       ]}
-      label="Operations"
       columns={COLUMNS}
       rowHeight={48}
       keyOf={({ operation_id }) => operation_id}

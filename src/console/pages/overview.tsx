@@ -1,272 +1,115 @@
 /** What needs attention now. Every number links to the rows that it counts. */
-import { useQuery } from "@tanstack/react-query";
-import { Link, type LinkProps } from "@tanstack/react-router";
+
+import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { call } from "../data/api.ts";
 import type { Group } from "../data/letter.ts";
+import { useOverview } from "../data/overview.ts";
+import { useRoute } from "../data/use-route.ts";
+import { COLUMN } from "../ui/columns.tsx";
 import { countText, plural } from "../ui/numbers.ts";
 import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
-import { Pattern } from "../ui/pattern.tsx";
-import { Sparkline } from "../ui/sparkline.tsx";
-import { State } from "../ui/state.tsx";
-import { durationText, Time } from "../ui/time.tsx";
+import { Table } from "../ui/table.tsx";
+import { isNew, OVERVIEW_COLUMNS, useGroupActions } from "./group-list.tsx";
+import { Attention } from "./overview-attention.tsx";
+import { QueueLines, RecentOperations, RunningNow } from "./overview-lines.tsx";
+import { Tiles } from "./overview-tiles.tsx";
 
 const SHOWN = 8;
 
 export function Overview() {
+  const groups = useRoute("groups", "GET /groups", { query: { limit: SHOWN, trend: true, helped: true } });
+  const dead = useRoute("letters", "GET /letters/count", { query: { state: ["dead"] } });
+  const overview = useOverview({ polls: true });
+  const summary = groups.data && { groups: groups.data.groups, total: groups.data.total };
   return (
     <>
-      <Heading title="Overview" command="redrive overview" />
-      <Tiles />
-      <div className="mt-3 grid grid-cols-1 items-start gap-3 xl:grid-cols-2">
-        <NewGroups />
-        <div className="min-w-0 space-y-3">
-          <Running />
-          <QueueSummary />
+      <Heading
+        title="Overview"
+        facts={summary && dead.data && <Sentence {...summary} dead={dead.data.total} />}
+        command="redrive overview"
+      />
+      <Tiles dead={dead.data?.total} groups={groups.data} overview={overview.data} />
+      <div className="mt-3 grid grid-cols-1 items-start gap-3 xl:grid-cols-[minmax(0,1fr)_21rem]">
+        <div className={COLUMN}>
+          <Panel title="What fails" actions={<All to="/groups">All groups</All>}>
+            {groups.isPending && <Skeleton />}
+            {groups.error && <ErrorPanel error={groups.error} retry={() => void groups.refetch()} />}
+            {groups.data?.groups.length === 0 && (
+              <Empty title="Nothing has failed." command="redrive demo">
+                <p>Groups of failures appear here. The demo creates some.</p>
+              </Empty>
+            )}
+            {groups.data && groups.data.groups.length > 0 && <GroupTable groups={groups.data.groups} />}
+          </Panel>
+          <div className="min-w-0 max-xl:order-1">
+            <RecentOperations />
+          </div>
+        </div>
+        <div className={COLUMN}>
+          <Attention overview={overview.data} />
+          <RunningNow />
+          <QueueLines overview={overview.data} all={<All to="/queues">All queues</All>} />
         </div>
       </div>
     </>
   );
 }
 
-function useQueues() {
-  return useQuery({ queryKey: ["queues"], queryFn: ({ signal }) => call("GET /queues", {}, { signal }) });
-}
-
-function Tiles() {
-  const dead = useQuery({
-    queryKey: ["letters", "count", "dead"],
-    queryFn: ({ signal }) => call("GET /letters/count", { query: { state: ["dead"] } }, { signal }),
-  });
-  const retrying = useQuery({
-    queryKey: ["letters", "count", "retrying"],
-    queryFn: ({ signal }) =>
-      call("GET /letters/count", { query: { state: ["ready", "leased"] } }, { signal }),
-  });
-  const groups = useQuery({
-    queryKey: ["groups", "tiles"],
-    queryFn: ({ signal }) => call("GET /groups", { query: { limit: 1 } }, { signal }),
-  });
-  const arrivals = useQuery({
-    queryKey: ["letters", "arrivals"],
-    queryFn: ({ signal }) =>
-      call("GET /arrivals", { query: { bucket: "1h", newer_than: "24h" } }, { signal }),
-  });
-  const queues = useQueues().data?.queues ?? [];
-  const oldest = Math.max(0, ...queues.map(({ oldest_ready_ms: ms }) => ms ?? 0));
-  const workers = queues.reduce((sum, queue) => sum + queue.workers.length, 0);
-  const running = queues.reduce((sum, { counts }) => sum + (counts.leased ?? 0), 0);
+function All({ to, children }: { readonly to: "/groups" | "/queues"; readonly children: ReactNode }) {
   return (
-    <div className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
-      <Tile
-        title="Dead letters"
-        link={{ to: "/letters", search: { state: "dead" } }}
-        value={dead.data?.total}
-        isBad={(dead.data?.total ?? 0) > 0}
-      />
-      <Tile
-        title="Open groups"
-        link={{ to: "/groups" }}
-        value={groups.data?.total}
-        isBad={(groups.data?.total ?? 0) > 0}
-      />
-      <Tile
-        title="Retrying"
-        link={{ to: "/letters", search: { state: "ready" } }}
-        value={retrying.data?.total}
-      />
-      <Tile title="Running now" link={{ to: "/workers" }} value={running} note={plural(workers, "worker")} />
-      <Tile
-        title="Oldest waiting"
-        link={{ to: "/queues" }}
-        text={oldest === 0 ? "–" : durationText(oldest)}
-      />
-      <div className="rounded-lg border border-line bg-panel p-3 max-md:col-span-2">
-        <p className="text-muted">Letters, 24 h</p>
-        {arrivals.data && (
-          <Sparkline counts={arrivals.data.counts} label="letters in 24 h" width={150} height={36} />
-        )}
-      </div>
-    </div>
-  );
-}
-
-interface TileProps {
-  readonly title: string;
-  readonly link: LinkProps;
-  readonly value?: number | undefined;
-  readonly text?: string;
-  readonly note?: string;
-  readonly isBad?: boolean;
-}
-
-function Tile({ title, link, value, text, note, isBad = false }: TileProps) {
-  return (
-    <Link {...link} className="block rounded-lg border border-line bg-panel p-3 hover:border-line-strong">
-      <p className="text-muted">{title}</p>
-      <p
-        className={`text-xl font-semibold ${isBad ? "text-red" : ""}`}
-        title={value?.toLocaleString("en-US")}
-      >
-        {text ?? (value === undefined ? "…" : countText(value))}
-      </p>
-      {note !== undefined && <p className="text-xs text-muted">{note}</p>}
+    <Link to={to} className="text-accent hover:underline">
+      {children}
     </Link>
   );
 }
 
-function NewGroups() {
-  const groups = useQuery({
-    queryKey: ["groups", "overview"],
-    queryFn: ({ signal }) => call("GET /groups", { query: { limit: SHOWN, trend: true } }, { signal }),
+interface SentenceProps {
+  readonly groups: readonly Group[];
+  readonly total: number;
+  readonly dead: number;
+}
+
+/** The share of letters of which the sentence names the causes. */
+const MOST = 0.8;
+
+/** How few causes explain most of the letters, and what is new. */
+function Sentence({ groups, total, dead }: SentenceProps) {
+  if (dead === 0 || total === 0) return <span>No dead letters.</span>;
+  let letters = 0;
+  const causes = groups.findIndex(({ count }) => {
+    letters += count;
+    return letters >= dead * MOST;
   });
+  const share = Math.min(100, Math.round((letters / dead) * 100));
+  const back = groups.filter((group) => group.is_regression).length;
+  const fresh = groups.filter(isNew).length;
   return (
-    <Panel
-      title="What fails"
-      actions={
-        <Link to="/groups" className="text-accent hover:underline">
-          All groups
-        </Link>
-      }
-    >
-      {groups.isPending && <Skeleton />}
-      {groups.error && <ErrorPanel error={groups.error} retry={() => void groups.refetch()} />}
-      {groups.data?.groups.length === 0 && (
-        <Empty title="Nothing has failed." command="redrive demo">
-          <p>Groups of failures appear here. The demo creates some.</p>
-        </Empty>
-      )}
-      <ul className="divide-y divide-line">
-        {groups.data?.groups.map((group) => (
-          <GroupLine key={group.signature} group={group} />
-        ))}
-      </ul>
-    </Panel>
+    <span>
+      {causes >= 0 && causes + 1 < total
+        ? `${plural(causes + 1, "cause")} of ${countText(total)} account for ${share} % of ${plural(dead, "dead letter")}`
+        : `${plural(dead, "dead letter")} from ${plural(total, "cause")}`}
+      {back > 0 && `, ${countText(back)} came back`}
+      {fresh > 0 && fresh < groups.length && `, ${countText(fresh)} new within the hour`}.
+    </span>
   );
 }
 
-function GroupLine({ group }: { readonly group: Group }) {
-  const { signature, title, count, error_type, location, jobs, is_regression, last_occurrence } = group;
-  const counts = (group.arrivals as number[] | undefined) ?? [];
+function GroupTable({ groups }: { readonly groups: readonly Group[] }) {
+  const navigate = useNavigate();
+  const { column: act, rowKeys, dialog } = useGroupActions();
   return (
-    <li>
-      <Link
-        to="/groups/$signature"
-        params={{ signature }}
-        className="flex items-center gap-3 px-3 py-2 hover:bg-grey-soft"
-      >
-        <span className="min-w-0 flex-1">
-          <span className="block truncate font-medium">
-            {is_regression && <State name="regressed" label="came back" />} <Pattern text={title} />
-          </span>
-          <span className="block truncate text-xs text-muted">
-            {[error_type, location, jobs.join(", ")].filter(Boolean).join(" · ")}
-          </span>
-        </span>
-        <span className="max-sm:hidden">
-          <Sparkline counts={counts} label="letters in 24 h" width={72} />
-        </span>
-        <span className="w-14 text-right font-medium">{countText(count)}</span>
-        <span className="w-20 text-right text-xs text-muted max-sm:hidden">
-          <Time at={last_occurrence} />
-        </span>
-      </Link>
-    </li>
-  );
-}
-
-function Running() {
-  const operations = useQuery({
-    queryKey: ["operations", "open"],
-    queryFn: ({ signal }) => call("GET /operations", { query: { open: true } }, { signal }),
-  });
-  const jobs = useQuery({
-    queryKey: ["jobs", "overview"],
-    queryFn: ({ signal }) => call("GET /jobs", { query: { limit: SHOWN } }, { signal }),
-  });
-  const open = operations.data?.operations ?? [];
-  const running = (jobs.data?.jobs ?? []).filter(
-    ({ status }) => status === "running" || status === "interrupted",
-  );
-  return (
-    <Panel title="Running now">
-      {open.length + running.length === 0 && (
-        <p className="px-3 py-4 text-muted">No job and no operation is running.</p>
-      )}
-      <ul className="divide-y divide-line">
-        {open.map(({ operation_id: id, kind, job_id, selected, remaining, status }) => (
-          <li key={id}>
-            <Line
-              link={{ to: "/operations/$id", params: { id } }}
-              name={`${kind} of ${job_id}`}
-              state={status}
-            >
-              {countText(selected - remaining)} of {countText(selected)}
-            </Line>
-          </li>
-        ))}
-        {running.map(({ job_id: id, status, succeeded, total, dead }) => (
-          <li key={id}>
-            <Line link={{ to: "/jobs/$id", params: { id } }} name={id} state={status}>
-              {countText(succeeded)} of {countText(total)}
-              {dead > 0 && <span className="text-red"> · {countText(dead)} dead</span>}
-            </Line>
-          </li>
-        ))}
-      </ul>
-    </Panel>
-  );
-}
-
-interface LineProps {
-  readonly link: LinkProps;
-  readonly name: string;
-  readonly state: string;
-  readonly children: ReactNode;
-}
-
-function Line({ link, name, state, children }: LineProps) {
-  return (
-    <Link {...link} className="flex items-center gap-3 px-3 py-2 hover:bg-grey-soft">
-      <State name={state} />
-      <span className="min-w-0 flex-1 truncate">{name}</span>
-      <span className="text-muted">{children}</span>
-    </Link>
-  );
-}
-
-function QueueSummary() {
-  const queues = useQueues();
-  const rows = [...(queues.data?.queues ?? [])]
-    .sort((a, b) => (b.counts.letters ?? 0) - (a.counts.letters ?? 0))
-    .slice(0, SHOWN);
-  return (
-    <Panel
-      title="Queues"
-      actions={
-        <Link to="/queues" className="text-accent hover:underline">
-          All queues
-        </Link>
-      }
-    >
-      {queues.error && <ErrorPanel error={queues.error} retry={() => void queues.refetch()} />}
-      {queues.data && rows.length === 0 && <p className="px-3 py-4 text-muted">There are no queues.</p>}
-      <ul className="divide-y divide-line">
-        {rows.map(({ name, counts, is_paused, breaker }) => (
-          <li key={name}>
-            <Line
-              link={{ to: "/queues/$name", params: { name } }}
-              name={name}
-              state={is_paused ? "paused" : breaker ? "open" : "active"}
-            >
-              {countText(counts.ready ?? 0)} ready · {countText(counts.leased ?? 0)} running
-              {(counts.letters ?? 0) > 0 && (
-                <span className="text-red"> · {countText(counts.letters ?? 0)} dead</span>
-              )}
-            </Line>
-          </li>
-        ))}
-      </ul>
-    </Panel>
+    <>
+      <Table
+        label="The largest groups"
+        columns={[...OVERVIEW_COLUMNS, act]}
+        rows={groups}
+        rowHeight={52}
+        maxHeight="none"
+        rowKeys={rowKeys}
+        keyOf={({ signature }) => signature}
+        onOpen={({ signature }) => void navigate({ to: "/groups/$signature", params: { signature } })}
+      />
+      {dialog}
+    </>
   );
 }

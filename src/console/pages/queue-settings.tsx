@@ -7,9 +7,11 @@ import { Button } from "../ui/button.tsx";
 import { SameAsCommand } from "../ui/copy.tsx";
 import { Facts } from "../ui/facts.tsx";
 import { FormDialog, SelectField, TextField } from "../ui/form.tsx";
+import { bytesText } from "../ui/numbers.ts";
 import { Panel } from "../ui/panel.tsx";
 import { durationText } from "../ui/time.tsx";
 import type { QueueDetails } from "./queue.tsx";
+import { OUTAGE, RetryPolicyFields, useChanges } from "./settings-form.tsx";
 
 export function QueueSettings({ queue }: { readonly queue: QueueDetails }) {
   const [isEditing, setEditing] = useState(false);
@@ -24,25 +26,43 @@ export function QueueSettings({ queue }: { readonly queue: QueueDetails }) {
         </May>
       }
     >
-      <Facts
-        facts={Object.entries(queue.settings).map(([key, value]) => [
-          key.replace(/_ms$/u, "").replaceAll("_", " "),
-          settingText(key, value),
-        ])}
-      />
+      <SettingFacts settings={queue.settings} />
       {isEditing && <ChangeSettings queue={queue} onClose={() => setEditing(false)} />}
     </Panel>
   );
 }
 
+/** The settings that are set, and the names of the others. */
+export function SettingFacts({ settings }: Pick<QueueDetails, "settings">) {
+  const all = Object.entries(settings);
+  const isSet = ([, value]: readonly [string, unknown]) => value !== null && JSON.stringify(value) !== "{}";
+  return (
+    <Facts
+      facts={[
+        ...all.filter(isSet).map(([key, value]) => [wordOf(key), settingText(key, value)] as const),
+        [
+          "not set",
+          all
+            .filter((one) => !isSet(one))
+            .map(([key]) => wordOf(key))
+            .join(", "),
+        ],
+      ]}
+    />
+  );
+}
+
+function wordOf(key: string): string {
+  return key.replace(/_ms$/u, "").replaceAll("_", " ");
+}
+
 function settingText(key: string, value: unknown): string {
-  if (value === null) return "–";
   if (key.endsWith("_ms") && typeof value === "number") return durationText(value);
+  if (key.includes("bytes") && typeof value === "number") return bytesText(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 const FAILURE = ["dlq", "retry", "skip", "stop"] as const;
-const OUTAGE = ["retry", "wait"] as const;
 const PRIORITY = ["high", "normal", "low"] as const;
 
 interface ChangeProps {
@@ -51,7 +71,7 @@ interface ChangeProps {
 }
 
 /** The settings that the form knows, as the texts of the command line options. */
-function textsOf({ settings }: QueueDetails) {
+function textsOf({ settings, description }: QueueDetails) {
   const text = (value: unknown) => (value === null || value === undefined ? "" : String(value));
   return {
     retries: text(settings.max_retries),
@@ -59,23 +79,16 @@ function textsOf({ settings }: QueueDetails) {
     on_failure: FAILURE.find((one) => one === settings.on_failure) ?? "dlq",
     on_outage: OUTAGE.find((one) => one === settings.on_outage) ?? "retry",
     priority: PRIORITY.find((one) => one === settings.priority) ?? "normal",
-    description: text(settings.description),
+    description: text(description),
   };
 }
 
 function ChangeSettings({ queue, onClose }: ChangeProps) {
   const before = textsOf(queue);
-  const [given, setGiven] = useState(before);
+  const { given, set, changed, ...shown } = useChanges(before);
   const [rate, setRate] = useState("");
-  const set = (next: Partial<typeof before>) => setGiven({ ...given, ...next });
-  const changed = Object.fromEntries(
-    Object.entries(given).filter(([key, value]) => value !== before[key as keyof typeof before]),
-  ) as Partial<typeof before>;
   const { retries, ...others } = changed;
-  const options = [
-    ...Object.entries(changed).map(([key, value]) => `--${key.replace("_", "-")} ${quoted(value)}`),
-    rate && `--rate ${quoted(rate)}`,
-  ];
+  const options = [...shown.options, rate && `--rate ${quoted(rate)}`];
   return (
     <FormDialog
       title={`Change the settings of ${queue.name}`}
@@ -93,30 +106,12 @@ function ChangeSettings({ queue, onClose }: ChangeProps) {
       }
     >
       <div className="grid gap-3 sm:grid-cols-2">
-        <TextField
-          label="Retries"
-          inputMode="numeric"
-          pattern="[0-9]+"
-          value={given.retries}
-          onChange={(value) => set({ retries: value })}
-        />
-        <TextField
-          label="Backoff"
-          hint="e.g. fixed:5s"
-          value={given.backoff}
-          onChange={(backoff) => set({ backoff })}
-        />
+        <RetryPolicyFields given={given} hints={{ backoff: "e.g. fixed:5s" }} set={set} />
         <SelectField
           label="After the last retry"
           values={FAILURE}
           value={given.on_failure}
           onChange={(value) => set({ on_failure: value })}
-        />
-        <SelectField
-          label="During an outage"
-          values={OUTAGE}
-          value={given.on_outage}
-          onChange={(value) => set({ on_outage: value })}
         />
         <SelectField
           label="Priority of new items"

@@ -1,10 +1,12 @@
 /** One queue: its items by state, workers and settings, with pause and a form to add an item. */
-import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+
+import { getRouteApi, Link, Navigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
+import { linkOf, useQueueSummary } from "../data/overview.ts";
 import { quoted } from "../data/search.ts";
+import { useRoute } from "../data/use-route.ts";
 import { May } from "../shell/session.tsx";
 import { PauseAction } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
@@ -23,10 +25,10 @@ export type QueueDetails = ResponseOf<"GET /queues/{queue}">;
 
 export function Queue() {
   const { name } = route.useParams();
-  const queue = useQuery({
-    queryKey: ["queue", name],
-    queryFn: ({ signal }) => call("GET /queues/{queue}", { params: { queue: name } }, { signal }),
-  });
+  const queue = useRoute("queue", "GET /queues/{queue}", { params: { queue: name } });
+  const other = useQueueSummary(name);
+  // The queues of jobs and targets have pages of their own.
+  if (other !== undefined && other.kind !== "queue") return <Navigate {...linkOf(other)} replace />;
   return <Loaded query={queue}>{(data) => <Shown queue={data} />}</Loaded>;
 }
 
@@ -40,6 +42,7 @@ function Shown({ queue }: { readonly queue: QueueDetails }) {
         facts={
           <>
             <QueueState queue={queue} />
+            {typeof queue.description === "string" && <span>{queue.description}</span>}
             <span>{plural(queue.workers.length, "worker")}</span>
             {queue.oldest_ready_ms !== null && (
               <span>oldest ready item waits {durationText(queue.oldest_ready_ms)}</span>
@@ -68,7 +71,7 @@ function Shown({ queue }: { readonly queue: QueueDetails }) {
       <div className="grid grid-cols-1 items-start gap-3 xl:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
         <div className="min-w-0 space-y-3">
           <RunningItems job={name} isActive={false} />
-          <ItemList queue={name} fallback="ready" counts={counts} />
+          <ItemList queue={name} counts={counts} />
         </div>
         <div className="min-w-0 space-y-3">
           <QueueSettings queue={queue} />

@@ -1,9 +1,10 @@
 /** Queues: how full, how far behind, who works on them. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
-import { call } from "../data/api.ts";
-import { useWhole } from "../data/list.ts";
-import { countColumn } from "../ui/columns.tsx";
+import { wholeList } from "../data/list.ts";
+import { useOverview, useRates } from "../data/overview.ts";
+import { useRoute } from "../data/use-route.ts";
+import { countColumn, LINK, TwoLines } from "../ui/columns.tsx";
 import { type Filter, ListPage } from "../ui/list-page.tsx";
 import { countText, plural } from "../ui/numbers.ts";
 import { State } from "../ui/state.tsx";
@@ -11,6 +12,13 @@ import type { Column } from "../ui/table.tsx";
 import { durationText } from "../ui/time.tsx";
 
 type Row = ResponseOf<"GET /queues">["queues"][number];
+
+/** A queue with the number of items that end in a minute. */
+type RatedRow = Row & { readonly rate?: number | undefined };
+
+function rateText(rate: number): string {
+  return rate > 0 && rate < 10 ? rate.toFixed(1) : countText(Math.round(rate));
+}
 
 export function queueState({ is_paused: isPaused, breaker }: Pick<Row, "is_paused" | "breaker">): string {
   return isPaused ? "paused" : breaker ? "breaker open" : "active";
@@ -33,7 +41,7 @@ export const stateColumn: Column<Row> = {
 export const lettersColumn: Column<Row> = {
   key: "letters",
   title: "Dead",
-  track: "64px",
+  track: "76px",
   align: "right",
   sort: ({ counts }) => counts.letters ?? 0,
   cell: ({ name, counts: { letters = 0 } }) => (
@@ -55,26 +63,40 @@ export const STATE_FILTER: Filter<Row> = {
   of: queueState,
 };
 
-const COLUMNS: readonly Column<Row>[] = [
+const COLUMNS: readonly Column<RatedRow>[] = [
   {
     key: "name",
     title: "Queue",
     track: "minmax(0, 1fr)",
     sort: ({ name }) => name,
-    cell: ({ name }) => (
-      <Link to="/queues/$name" params={{ name }} className="font-medium hover:underline">
-        {name}
+    cell: ({ name, description }) => (
+      <Link to="/queues/$name" params={{ name }} className={LINK}>
+        {typeof description === "string" && description !== "" ? (
+          <TwoLines first={name} second={description} title={description} />
+        ) : (
+          <span className="font-medium">{name}</span>
+        )}
       </Link>
     ),
   },
-  countColumn("ready", "Ready", ({ counts }) => counts.ready ?? 0, { track: "64px" }),
-  countColumn("leased", "Running", ({ counts }) => counts.leased ?? 0, { track: "64px" }),
+  countColumn("ready", "Ready", ({ counts }) => counts.ready ?? 0, { track: "76px" }),
+  countColumn("leased", "Running", ({ counts }) => counts.leased ?? 0, { track: "76px" }),
   lettersColumn,
-  countColumn("done", "Done", ({ counts }) => counts.done ?? 0, { track: "72px", secondary: true }),
+  countColumn("done", "Done", ({ counts }) => counts.done ?? 0, { track: "84px", secondary: true }),
   countColumn("oldest", "Oldest ready", ({ oldest_ready_ms: ms }) => ms ?? 0, {
     track: "110px",
     secondary: true,
     cell: ({ oldest_ready_ms: ms }) => (ms === null ? "–" : durationText(ms)),
+  }),
+  countColumn("rate", "Per minute", ({ rate = 0 }) => rate, {
+    track: "96px",
+    secondary: true,
+    cell: ({ rate }) =>
+      rate === undefined ? (
+        "–"
+      ) : (
+        <span title="items that ended while this page was open">{rateText(rate)}</span>
+      ),
   }),
   countColumn("workers", "Workers", ({ workers }) => workers.length, { secondary: true }),
   stateColumn,
@@ -82,10 +104,9 @@ const COLUMNS: readonly Column<Row>[] = [
 
 export function Queues() {
   const navigate = useNavigate();
-  const list = useWhole(
-    ["queues"],
-    (signal) => call("GET /queues", {}, { signal }),
-    ({ queues }) => queues,
+  const rates = useRates(useOverview({ polls: true }).data);
+  const list = wholeList(useRoute("queues", "GET /queues"), ({ queues }): readonly RatedRow[] =>
+    queues.map((queue) => ({ ...queue, rate: rates.of(queue.name) })),
   );
   return (
     <ListPage
@@ -94,7 +115,6 @@ export function Queues() {
       command="redrive queue list"
       list={list}
       filters={[STATE_FILTER, { key: "q", label: "Search queues", of: ({ name }) => name }]}
-      label="Queues"
       columns={COLUMNS}
       keyOf={({ name }) => name}
       onOpen={({ name }) => void navigate({ to: "/queues/$name", params: { name } })}

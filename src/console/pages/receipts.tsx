@@ -1,14 +1,18 @@
 /** Targets of receipts: what waits, what was delivered, what could not be delivered. */
 import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { useWhole } from "../data/list.ts";
+import { wholeList } from "../data/list.ts";
+import { useRoute } from "../data/use-route.ts";
 import { May } from "../shell/session.tsx";
 import { PauseAction } from "../ui/action.tsx";
+import { Button } from "../ui/button.tsx";
 import { countColumn, LINK, TwoLines } from "../ui/columns.tsx";
 import { ListPage } from "../ui/list-page.tsx";
 import type { Column } from "../ui/table.tsx";
 import { lettersColumn, STATE_FILTER, stateColumn } from "./queues.tsx";
+import { TargetForm } from "./target-forms.tsx";
 
 type Row = ResponseOf<"GET /targets">["targets"][number];
 
@@ -18,9 +22,9 @@ const COLUMNS: readonly Column<Row>[] = [
     title: "Target",
     track: "minmax(0, 1fr)",
     sort: ({ name }) => name,
-    cell: ({ name, settings }) => (
-      <Link to="/queues/$name" params={{ name }} className={LINK}>
-        <TwoLines first={name} second={String(settings.url ?? "")} />
+    cell: ({ name, description, settings }) => (
+      <Link to="/receipts/$target" params={{ target: name }} className={LINK}>
+        <TwoLines first={name} second={[description, settings.url].filter(Boolean).join(" · ")} />
       </Link>
     ),
   },
@@ -47,29 +51,35 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 export function Receipts() {
+  const [isCreating, setCreating] = useState(false);
   const navigate = useNavigate();
-  const list = useWhole(
-    ["queues", "targets"],
-    (signal) => call("GET /targets", {}, { signal }),
-    ({ targets }) => targets,
-  );
+  const list = wholeList(useRoute("queues", "GET /targets"), ({ targets }) => targets);
   return (
     <ListPage
       title="Receipts"
       facts="Deliveries to other services"
       command="redrive receipts list"
+      actions={
+        <May atLeast="admin">
+          <Button tone="primary" onClick={() => setCreating(true)}>
+            Create a target…
+          </Button>
+        </May>
+      }
       list={list}
       filters={[STATE_FILTER, { key: "q", label: "Search targets", of: ({ name }) => name }]}
       label="Targets"
       columns={COLUMNS}
       rowHeight={48}
       keyOf={({ name }) => name}
-      onOpen={({ name }) => void navigate({ to: "/queues/$name", params: { name } })}
+      onOpen={({ name }) => void navigate({ to: "/receipts/$target", params: { target: name } })}
       empty={{
         title: "There are no targets of receipts.",
         command: "redrive receipts target billing --url https://billing.example/hook",
         children: <p>A target is a service that must get every receipt, through outages and restarts.</p>,
       }}
-    />
+    >
+      {isCreating && <TargetForm onClose={() => setCreating(false)} />}
+    </ListPage>
   );
 }

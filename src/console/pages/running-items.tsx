@@ -1,13 +1,14 @@
 /** What a job or queue runs now: step, elapsed time, last output, turns and cost. A row opens the live output. */
-import { useQuery } from "@tanstack/react-query";
+
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
+import { useRoute } from "../data/use-route.ts";
 import { May } from "../shell/session.tsx";
 import { Action } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
-import { middle, plural } from "../ui/numbers.ts";
+import { costText, middle, plural } from "../ui/numbers.ts";
 import { Panel } from "../ui/panel.tsx";
 import { durationText, useNow } from "../ui/time.tsx";
 import { LiveLog } from "./item-log.tsx";
@@ -27,12 +28,12 @@ interface RunningItemsProps {
 
 export function RunningItems({ job, isActive, canControl = false }: RunningItemsProps) {
   const [open, setOpen] = useState<string>();
-  const running = useQuery({
-    queryKey: ["job", job, "running"],
-    queryFn: ({ signal }) =>
-      call("GET /jobs/{job}/running", { params: { job }, query: { limit: SHOWN } }, { signal }),
-    refetchInterval: ({ state }) => (isActive || state.data?.running.length ? POLL_MS : false),
-  });
+  const running = useRoute(
+    "job",
+    "GET /jobs/{job}/running",
+    { params: { job }, query: { limit: SHOWN } },
+    { refetchInterval: ({ state }) => (isActive || state.data?.running.length ? POLL_MS : false) },
+  );
   const rows = running.data?.running ?? [];
   if (rows.length === 0 && !isActive) return null;
   return (
@@ -70,12 +71,12 @@ function Entry({ job, row, isOpen, canControl, onOpen }: EntryProps) {
     attempt > 1 && `attempt ${attempt}`,
     step,
     usage?.turns !== undefined && plural(usage.turns, "turn"),
-    usage?.cost_usd !== undefined && `$${usage.cost_usd.toFixed(4)}`,
+    usage?.cost_usd !== undefined && costText(usage.cost_usd),
   ];
   return (
     <>
-      <div className="flex items-center gap-3 px-3 py-2">
-        <span className="min-w-0 flex-1 leading-5">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 px-3 py-2">
+        <span className="min-w-0 flex-1 basis-48 leading-5 max-sm:basis-full">
           <Link
             to="/items/$queue/$item"
             params={{ queue: job, item }}

@@ -1,11 +1,12 @@
 /** Forms of schedules: create or change one, and remove one. */
-import { useQuery } from "@tanstack/react-query";
+
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
 import { quoted } from "../data/search.ts";
+import { useRoute } from "../data/use-route.ts";
 import { SameAsCommand } from "../ui/copy.tsx";
-import { Field, FormDialog, INPUT, SelectField, TextField } from "../ui/form.tsx";
+import { FormDialog, JsonField, SelectField, TextField } from "../ui/form.tsx";
 
 export type Schedule = ResponseOf<"GET /schedules">["schedules"][number];
 const MISSED = ["last", "all", "skip"] as const;
@@ -17,7 +18,7 @@ interface FormProps {
 }
 
 export function ScheduleForm({ schedule, onClose }: FormProps) {
-  const queues = useQuery({ queryKey: ["queues"], queryFn: () => call("GET /queues", {}) });
+  const queues = useRoute("queues", "GET /queues");
   const names = queues.data?.queues.map(({ name }) => name) ?? [];
   const [name, setName] = useState(schedule?.schedule ?? "");
   const [queue, setQueue] = useState(schedule?.queue ?? "");
@@ -65,18 +66,7 @@ export function ScheduleForm({ schedule, onClose }: FormProps) {
         value={missed}
         onChange={setMissed}
       />
-      <Field label="Data of every item" hint="JSON">
-        {(id) => (
-          <textarea
-            id={id}
-            rows={5}
-            required
-            value={data}
-            onChange={(event) => setData(event.target.value)}
-            className={`${INPUT} font-mono text-xs`}
-          />
-        )}
-      </Field>
+      <JsonField label="Data of every item" rows={5} value={data} onChange={setData} />
       <SameAsCommand command={command.join(" ")} />
     </FormDialog>
   );

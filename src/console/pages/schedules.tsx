@@ -1,7 +1,8 @@
 /** Schedules: items that are added to queues by cron patterns. */
 import { useState } from "react";
 import { call } from "../data/api.ts";
-import { useWhole } from "../data/list.ts";
+import { wholeList } from "../data/list.ts";
+import { useRoute } from "../data/use-route.ts";
 import { May } from "../shell/session.tsx";
 import { PauseAction } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
@@ -76,11 +77,7 @@ function RowActions({ row }: { readonly row: Row }) {
 
 export function Schedules() {
   const [isCreating, setCreating] = useState(false);
-  const list = useWhole(
-    ["queues", "schedules"],
-    (signal) => call("GET /schedules", {}, { signal }),
-    ({ schedules }) => schedules,
-  );
+  const list = wholeList(useRoute("queues", "GET /schedules"), ({ schedules }) => schedules);
   return (
     <ListPage
       title="Schedules"
@@ -98,7 +95,6 @@ export function Schedules() {
         { key: "state", label: "State", values: ["all", "active", "paused"], as: "chips", of: stateOf },
         { key: "q", label: "Search schedules", of: ({ schedule, queue }) => `${schedule} ${queue}` },
       ]}
-      label="Schedules"
       columns={COLUMNS}
       keyOf={({ schedule }) => schedule}
       empty={{

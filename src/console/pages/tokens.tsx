@@ -2,8 +2,9 @@
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { useWhole } from "../data/list.ts";
+import { wholeList } from "../data/list.ts";
 import { quoted } from "../data/search.ts";
+import { useRoute } from "../data/use-route.ts";
 import { Button } from "../ui/button.tsx";
 import { textColumn, timeColumn } from "../ui/columns.tsx";
 import { CopyButton, SameAsCommand } from "../ui/copy.tsx";
@@ -45,11 +46,7 @@ const COLUMNS: readonly Column<Row>[] = [
 
 export function Tokens() {
   const [isCreating, setCreating] = useState(false);
-  const list = useWhole(
-    ["tokens"],
-    (signal) => call("GET /tokens", {}, { signal }),
-    ({ tokens }) => tokens,
-  );
+  const list = wholeList(useRoute("tokens", "GET /tokens"), ({ tokens }) => tokens);
   return (
     <ListPage
       title="Tokens"
@@ -71,7 +68,6 @@ export function Tokens() {
         },
         { key: "q", label: "Search names", of: ({ name }) => name },
       ]}
-      label="Tokens"
       columns={COLUMNS}
       keyOf={({ token_id }) => token_id}
       empty={{ title: "There are no tokens.", command: "redrive token create --name ci --role viewer" }}

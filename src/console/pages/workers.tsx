@@ -1,7 +1,7 @@
 /** Workers that are alive, from the queues that they process. */
 import type { ResponseOf } from "../../server/contract.ts";
-import { call } from "../data/api.ts";
-import { useWhole } from "../data/list.ts";
+import { wholeList } from "../data/list.ts";
+import { useRoute } from "../data/use-route.ts";
 import { countColumn, queueColumn, textColumn, timeColumn } from "../ui/columns.tsx";
 import { ListPage } from "../ui/list-page.tsx";
 import { machineName, plural } from "../ui/numbers.ts";
@@ -22,11 +22,7 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 export function Workers() {
-  const list = useWhole(
-    ["queues", "workers"],
-    (signal) => call("GET /workers", {}, { signal }),
-    ({ workers }) => workers,
-  );
+  const list = wholeList(useRoute("queues", "GET /workers"), ({ workers }) => workers);
   return (
     <ListPage
       title="Workers"
@@ -36,7 +32,6 @@ export function Workers() {
       filters={[
         { key: "q", label: "Search queues and machines", of: ({ queue, host }) => `${queue} ${host}` },
       ]}
-      label="Workers"
       columns={COLUMNS}
       keyOf={({ holder, queue }) => `${holder} ${queue}`}
       empty={{

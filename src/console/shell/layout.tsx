@@ -1,18 +1,21 @@
 /** The frame of every page: navigation, search, the state of the connection, theme and time zone. */
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { Outlet, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { isLivePaused, pauseLive, useConnection } from "../data/live.ts";
+import { copyText } from "../ui/copy.tsx";
+import { Menu } from "../ui/menu.tsx";
 import { Boundary } from "../ui/panel.tsx";
 import { useZone } from "../ui/time.tsx";
 import { useKeys } from "./keys.ts";
+import { Navigation } from "./navigation.tsx";
 import { PAGES } from "./pages.ts";
 import { Palette } from "./palette.tsx";
-import { May, useSession } from "./session.tsx";
+import { logOut, useSession } from "./session.tsx";
 import { Shortcuts } from "./shortcuts.tsx";
 import { nextTheme, useTheme } from "./theme.ts";
 
 export function Layout() {
-  const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
+  const [open, setOpen] = useState<"pages" | "palette" | "shortcuts" | null>(null);
   const navigate = useNavigate();
   const goTo = Object.fromEntries(
     PAGES.map(({ hotkey, to }) => [`g ${hotkey}`, () => void navigate({ to })]),
@@ -23,6 +26,7 @@ export function Layout() {
     "/": () => setOpen("palette"),
     t: nextTheme,
     ".": () => pauseLive(!isLivePaused()),
+    y: () => void copyText(window.location.href),
   });
   return (
     <div className="flex min-h-screen flex-col md:flex-row">
@@ -32,16 +36,22 @@ export function Layout() {
       >
         Skip to the content
       </a>
-      <Navigation />
-      <div className="flex min-w-0 flex-1 flex-col">
-        <TopBar onSearch={() => setOpen("palette")} onHelp={() => setOpen("shortcuts")} />
+      <Navigation isOpen={open === "pages"} onClose={() => setOpen(null)} />
+      <div className="flex min-w-0 flex-1 flex-col max-md:contents">
+        <TopBar
+          isMenuOpen={open === "pages"}
+          onMenu={() => setOpen(open === "pages" ? null : "pages")}
+          onSearch={() => setOpen("palette")}
+          onHelp={() => setOpen("shortcuts")}
+        />
+        <LostConnection />
         <main id="content" tabIndex={-1} className="min-w-0 flex-1 px-4 py-4 outline-none max-sm:px-3">
           <Boundary>
             <Outlet />
           </Boundary>
         </main>
       </div>
-      {open === "palette" && <Palette onClose={() => setOpen(null)} />}
+      {open === "palette" && <Palette onClose={() => setOpen(null)} onHelp={() => setOpen("shortcuts")} />}
       {open === "shortcuts" && <Shortcuts onClose={() => setOpen(null)} />}
       <PaletteKey onOpen={() => setOpen("palette")} />
     </div>
@@ -62,28 +72,14 @@ function PaletteKey({ onOpen }: { readonly onOpen: () => void }) {
   return null;
 }
 
-function Navigation() {
+/** What is shown may be old, which nobody should have to notice by a small dot. */
+function LostConnection() {
+  if (useConnection() !== "lost") return null;
   return (
-    <nav
-      aria-label="Pages"
-      className="flex shrink-0 gap-0.5 overflow-x-auto border-line bg-panel px-2 py-2 max-md:border-b md:w-44 md:flex-col md:border-r md:py-3"
-    >
-      <Link to="/" className="mb-2 flex items-center gap-2 px-2 text-base font-semibold max-md:hidden">
-        <img src="./icon.svg" alt="" className="size-6" />
-        Redrive
-      </Link>
-      {PAGES.map(({ to, title, role }) => (
-        <May key={to} atLeast={role}>
-          <Link
-            to={to}
-            activeOptions={{ exact: to === "/" }}
-            className="rounded-md px-2 py-1.5 whitespace-nowrap text-muted hover:bg-grey-soft hover:text-text aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent"
-          >
-            {title}
-          </Link>
-        </May>
-      ))}
-    </nav>
+    <p role="alert" className="border-b border-line bg-red-soft px-4 py-2 text-red">
+      <strong>The server does not answer.</strong> The page shows what it last read, and tries again every few
+      seconds.
+    </p>
   );
 }
 
@@ -94,15 +90,31 @@ const CONNECTION = {
   paused: ["text-amber", "Paused"],
 } as const;
 
-function TopBar({ onSearch, onHelp }: { readonly onSearch: () => void; readonly onHelp: () => void }) {
+interface TopBarProps {
+  readonly isMenuOpen: boolean;
+  readonly onMenu: () => void;
+  readonly onSearch: () => void;
+  readonly onHelp: () => void;
+}
+
+function TopBar({ isMenuOpen, onMenu, onSearch, onHelp }: TopBarProps) {
   const connection = useConnection();
   const [zone, setZone] = useZone();
   const theme = useTheme();
-  const { name, role } = useSession();
+  const { name, role, kind } = useSession();
   const [tone, text] = CONNECTION[connection];
-  const small = "rounded-md px-2 py-1 text-xs text-muted hover:bg-grey-soft hover:text-text";
   return (
-    <header className="sticky top-0 z-[5] flex flex-wrap items-center gap-2 border-b border-line bg-panel px-4 py-2 max-sm:px-3">
+    <header className="sticky top-0 z-[5] flex flex-wrap items-center gap-2 border-b border-line bg-panel px-4 py-2 max-md:-order-1 max-sm:px-3">
+      <button
+        type="button"
+        aria-expanded={isMenuOpen}
+        aria-controls="pages"
+        onClick={onMenu}
+        className="rounded-md border border-line-strong px-2 py-1 md:hidden max-sm:min-h-9"
+      >
+        <span aria-hidden="true">☰ </span>
+        <span className="max-sm:sr-only">Pages</span>
+      </button>
       <button
         type="button"
         onClick={onSearch}
@@ -122,28 +134,28 @@ function TopBar({ onSearch, onHelp }: { readonly onSearch: () => void; readonly 
           {text}
         </span>
       </button>
-      <button
-        type="button"
-        className={`${small} max-sm:hidden`}
-        onClick={() => setZone(zone === "utc" ? "local" : "utc")}
-      >
-        {zone === "utc" ? "UTC" : "Local time"}
-      </button>
-      <button type="button" className={small} onClick={nextTheme} title="Change the theme (t)">
-        <span className="max-sm:sr-only">Theme: </span>
-        {theme}
-      </button>
-      <button
-        type="button"
-        className={`${small} max-sm:hidden`}
-        onClick={onHelp}
-        title="Keyboard shortcuts (?)"
-      >
-        ?
-      </button>
-      <span className="text-xs text-muted max-sm:hidden" title={`role: ${role}`}>
-        {name} · {role}
-      </span>
+      <Menu
+        tone="quiet"
+        name={`${name} · ${role}`}
+        label={
+          <>
+            <span className="text-xs max-sm:hidden">
+              {name} · {role}
+            </span>
+            <span className="sm:hidden">⋯</span>
+          </>
+        }
+        entries={[
+          {
+            label: zone === "utc" ? "Show times in local time" : "Show times in UTC",
+            onChoose: () => setZone(zone === "utc" ? "local" : "utc"),
+          },
+          { label: `Theme: ${theme} (change)`, onChoose: nextTheme },
+          { label: "Copy the link of this page", onChoose: () => void copyText(window.location.href) },
+          { label: "Keyboard shortcuts", onChoose: onHelp },
+          ...(kind === "session" ? [{ label: "Log out", onChoose: () => void logOut() }] : []),
+        ]}
+      />
     </header>
   );
 }

@@ -1,7 +1,9 @@
 /** Who uses the console, and what the role allows. Buttons that a role may not use are absent. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type FormEvent, type ReactNode, useContext, useState } from "react";
 import { call, isApiError } from "../data/api.ts";
+import { useRoute } from "../data/use-route.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorPanel, Skeleton } from "../ui/panel.tsx";
 
@@ -9,10 +11,11 @@ type Role = "viewer" | "operator" | "admin";
 interface Session {
   readonly name: string;
   readonly role: Role;
+  readonly kind: "token" | "session" | "open";
 }
 
 const ROLES: readonly Role[] = ["viewer", "operator", "admin"];
-const SessionContext = createContext<Session>({ name: "", role: "viewer" });
+const SessionContext = createContext<Session>({ name: "", role: "viewer", kind: "open" });
 
 export function useSession(): Session {
   return useContext(SessionContext);
@@ -29,18 +32,25 @@ export function May({ atLeast, children }: { readonly atLeast: Role; readonly ch
 
 /** Shows the login until the server knows the user. */
 export function RequireSession({ children }: { readonly children: ReactNode }) {
-  const session = useQuery({ queryKey: ["session"], queryFn: () => call("GET /session", {}), retry: false });
+  const session = useRoute("session", "GET /session", {}, { retry: false });
   if (session.data) return <SessionContext value={session.data}>{children}</SessionContext>;
   if (isApiError(session.error) && session.error.status === 401) return <Login />;
   if (session.error) return <ErrorPanel error={session.error} retry={() => void session.refetch()} />;
   return <Skeleton />;
 }
 
+/** Ends the session, and then shows the login, or the page of the login provider that ends the session there. */
+export async function logOut(): Promise<void> {
+  const { provider_logout: url } = await call("DELETE /session", {});
+  if (url === null) window.location.reload();
+  else window.location.assign(url);
+}
+
 function Login() {
   const client = useQueryClient();
   const [token, setToken] = useState("");
   const [error, setError] = useState<unknown>();
-  const logins = useQuery({ queryKey: ["logins"], queryFn: () => call("GET /logins", {}), retry: false });
+  const logins = useRoute("logins", "GET /logins", {}, { retry: false });
   const provider = logins.data?.provider;
   const onSubmit = async (event: FormEvent) => {
     event.preventDefault();

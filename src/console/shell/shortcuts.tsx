@@ -3,7 +3,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { PAGES } from "./pages.ts";
 
 const KEYS: readonly (readonly [keys: string, effect: string])[] = [
-  ["/ or Ctrl K", "search pages, groups, letters, queues and jobs"],
+  ["/ or Ctrl K", "search pages, groups, letters, queues, jobs and actions"],
   ["j, k", "next and previous row, or letter"],
   ["Enter", "open the row"],
   ["x, Shift X", "select the row, or all rows up to it"],
@@ -11,6 +11,7 @@ const KEYS: readonly (readonly [keys: string, effect: string])[] = [
   ["e", "edit…"],
   ["d", "discard… (opens a preview)"],
   [".", "pause and continue live updates"],
+  ["y", "copy the link of the page"],
   ["t", "change the theme"],
   ["Esc", "close a dialog, clear the selection"],
   ["?", "this list"],

@@ -14,7 +14,8 @@ export function textColumn<Row>(
   options: Options<Row> = {},
 ): Column<Row> {
   const cell = (row: Row) => <span title={of(row)}>{of(row)}</span>;
-  return { key, title, track: "minmax(0, 1fr)", sort: of, cell, ...options };
+  const isEmpty = (row: Row) => of(row) === "";
+  return { key, title, track: "minmax(0, 1fr)", sort: of, isEmpty, cell, ...options };
 }
 
 export function countColumn<Row>(
@@ -58,12 +59,15 @@ interface TwoLinesProps {
 export function TwoLines({ first, second, title, mono = false }: TwoLinesProps) {
   return (
     <span className="block min-w-0 leading-5" title={title}>
-      <span className="block truncate font-medium">{first}</span>
+      <span className="block truncate font-medium max-sm:line-clamp-2 max-sm:whitespace-normal">{first}</span>
       <span className={`block truncate text-xs font-normal text-muted ${mono ? "font-mono" : ""}`}>
         {second}
       </span>
     </span>
   );
 }
+
+/** One of two columns of panels. In a narrow window all panels are in one column, where `order` moves what is less important down. */
+export const COLUMN = "min-w-0 max-xl:contents xl:space-y-3";
 
 export const LINK = "block min-w-0 truncate hover:underline";

@@ -1,5 +1,5 @@
 /** Copies text, also on plain HTTP, where the clipboard API does not exist. */
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { buttonClass } from "./button.tsx";
 
 const SHOWN_MS = 1500;
@@ -16,7 +16,7 @@ export async function copyText(text: string): Promise<void> {
 
 interface CopyProps {
   readonly text: string;
-  readonly label?: string;
+  readonly label?: ReactNode;
   readonly className?: string;
 }
 
@@ -34,16 +34,25 @@ export function CopyButton({ text, label = "Copy", className = buttonClass("quie
   );
 }
 
+function CopyLabel() {
+  return (
+    <>
+      Copy<span className="sm:hidden"> command</span>
+    </>
+  );
+}
+
 /** The command that does the same as the view, ready to paste. */
 export function SameAsCommand({ command }: { readonly command: string }) {
   return (
-    <div className="flex max-w-full min-w-0 items-center gap-2 rounded-md border border-line bg-code px-2 py-0.5 font-mono text-xs text-muted">
-      <code className="min-w-0 truncate" title={command}>
+    <div className="flex max-w-full min-w-0 items-center gap-2 rounded-md bg-grey-soft py-0.5 pr-1 pl-2.5 font-mono text-xs text-muted max-sm:bg-transparent max-sm:p-0">
+      <code className="min-w-0 truncate max-sm:hidden" title={command}>
         {command}
       </code>
       <CopyButton
         text={command}
-        className="min-h-7 rounded px-1.5 font-sans text-muted hover:text-text max-sm:min-h-8"
+        label={<CopyLabel />}
+        className="min-h-7 rounded px-1.5 font-sans font-medium text-muted hover:text-text max-sm:min-h-8 max-sm:px-0 max-sm:underline"
       />
     </div>
   );

@@ -1,6 +1,9 @@
 /** A dialog on the native element, which keeps the focus inside and closes on Escape. */
 import { type ReactNode, useEffect, useRef } from "react";
 
+const FIRST_FIELD =
+  "[data-body] :is(input, select, textarea):not(:disabled), [data-body] button, footer button";
+
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
@@ -14,12 +17,19 @@ export function Dialog({ title, onClose, children, footer, wide = false }: Dialo
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
+    // The browser would choose the button that closes the dialog, because it comes first.
+    const first = dialog?.querySelector<HTMLElement>(FIRST_FIELD);
+    first?.focus();
     return () => dialog?.close();
   }, []);
   return (
     <dialog
       ref={element}
       aria-label={title}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
+          element.current?.querySelector("form")?.requestSubmit();
+      }}
       onCancel={(event) => {
         event.preventDefault();
         onClose();
@@ -38,7 +48,9 @@ export function Dialog({ title, onClose, children, footer, wide = false }: Dialo
             ×
           </button>
         </header>
-        <div className="min-h-0 overflow-auto px-4 py-3">{children}</div>
+        <div data-body className="min-h-0 overflow-auto px-4 py-3">
+          {children}
+        </div>
         {footer !== undefined && (
           <footer className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-4 py-3">
             {footer}

@@ -6,11 +6,14 @@ interface ChoiceProps<Value extends string> {
   readonly values: readonly Value[];
   readonly value: Value;
   readonly onChange: (value: Value) => void;
+  /** The text of a choice. Default: the value. */
+  readonly labelOf?: ((value: Value) => string) | undefined;
 }
 
-export function Chips<Value extends string>({ label, values, value, onChange }: ChoiceProps<Value>) {
+export function Chips<Value extends string>(props: ChoiceProps<Value>) {
+  const { label, values, value, onChange, labelOf = String } = props;
   return (
-    <fieldset className="flex flex-wrap gap-1">
+    <fieldset className="flex gap-1 max-sm:max-w-full max-sm:min-w-0 max-sm:overflow-x-auto max-sm:p-0.5 sm:flex-wrap">
       <legend className="sr-only">{label}</legend>
       {values.map((one) => (
         <button
@@ -18,25 +21,28 @@ export function Chips<Value extends string>({ label, values, value, onChange }: 
           key={one}
           aria-pressed={one === value}
           onClick={() => onChange(one)}
-          className="rounded-full border border-line-strong px-2.5 py-0.5 text-xs text-muted aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent max-sm:min-h-8"
+          className="shrink-0 rounded-full border border-line-strong px-2.5 py-0.5 text-xs text-muted hover:text-text aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent max-sm:min-h-8"
         >
-          {one}
+          {labelOf(one)}
         </button>
       ))}
     </fieldset>
   );
 }
 
-export function Choice<Value extends string>({ label, values, value, onChange }: ChoiceProps<Value>) {
+export function Choice<Value extends string>(props: ChoiceProps<Value>) {
+  const { label, values, value, onChange, labelOf = String } = props;
   return (
     <select
       aria-label={label}
       value={value}
       onChange={(event) => onChange(values.find((one) => one === event.target.value) ?? value)}
-      className="rounded-md border border-line-strong bg-panel px-2 py-1"
+      className="rounded-md border border-line-strong bg-panel px-2 py-1 max-sm:min-w-0 max-sm:flex-1"
     >
       {values.map((one) => (
-        <option key={one}>{one}</option>
+        <option key={one} value={one}>
+          {labelOf(one)}
+        </option>
       ))}
     </select>
   );

@@ -5,7 +5,7 @@ import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { ErrorPanel } from "./panel.tsx";
 
-export const INPUT = "w-full rounded-md border border-line-strong bg-panel px-2 py-1";
+const INPUT = "w-full rounded-md border border-line-strong bg-panel px-2 py-1";
 
 interface FieldProps {
   readonly label: string;
@@ -44,6 +44,30 @@ export function TextField({ label, hint, value, onChange, mono = false, ...rest 
           value={value}
           onChange={(event) => onChange(event.target.value)}
           className={`${INPUT} ${mono ? "font-mono" : ""}`}
+        />
+      )}
+    </Field>
+  );
+}
+
+interface JsonProps {
+  readonly label: string;
+  readonly rows: number;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+export function JsonField({ label, rows, value, onChange }: JsonProps) {
+  return (
+    <Field label={label} hint="JSON">
+      {(id) => (
+        <textarea
+          id={id}
+          rows={rows}
+          required
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+          className={`${INPUT} font-mono text-xs`}
         />
       )}
     </Field>
@@ -97,9 +121,27 @@ export function CheckField({ label, hint, checked, onChange }: CheckProps) {
   );
 }
 
+interface DetailsProps {
+  readonly title: string;
+  readonly isOpen?: boolean;
+  readonly children: ReactNode;
+}
+
+/** Fields that are rarely needed. */
+export function Details({ title, isOpen = false, children }: DetailsProps) {
+  return (
+    <details open={isOpen}>
+      <summary className="w-fit cursor-pointer text-muted hover:text-text">{title}</summary>
+      <div className="mt-2">{children}</div>
+    </details>
+  );
+}
+
 interface FormDialogProps<Result> {
   readonly title: string;
   readonly submit: string;
+  /** Whether the form may be submitted. Default: yes. */
+  readonly isReady?: boolean;
   readonly onClose: () => void;
   readonly children: ReactNode;
   act(): Promise<Result>;
@@ -108,7 +150,7 @@ interface FormDialogProps<Result> {
 }
 
 export function FormDialog<Result>(props: FormDialogProps<Result>) {
-  const { title, submit, onClose, children, act, done } = props;
+  const { title, submit, isReady = true, onClose, children, act, done } = props;
   const client = useQueryClient();
   const change = useMutation({
     mutationFn: act,
@@ -126,12 +168,12 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
       {change.data !== undefined && done !== undefined ? (
         done(change.data)
       ) : (
-        <form className="grid gap-3" onSubmit={onSubmit}>
+        <form className="grid grid-cols-1 gap-3" onSubmit={onSubmit}>
           {children}
           {change.error && <ErrorPanel error={change.error} />}
           <div className="flex justify-end gap-2">
             <Button onClick={onClose}>Cancel</Button>
-            <Button type="submit" tone="primary" disabled={change.isPending}>
+            <Button type="submit" tone="primary" disabled={change.isPending || !isReady}>
               {submit}
             </Button>
           </div>

@@ -77,7 +77,7 @@ function Node({
   readonly value: unknown;
   readonly level: number;
 }) {
-  const label = name === undefined ? null : <span className="text-accent">{name}: </span>;
+  const label = name === undefined ? null : <span className="text-accent">{visible(name)}: </span>;
   if (typeof value !== "object" || value === null || value instanceof Digits) {
     return (
       <div className="break-all whitespace-pre-wrap">
@@ -126,8 +126,16 @@ function Branch({
   );
 }
 
+/** Characters that are invisible, or turn the text after them around. */
+const HIDDEN = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
+
+/** Data must not look like other data, so such characters are shown as JSON escapes them. */
+function visible(json: string): string {
+  return json.replace(HIDDEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 function Leaf({ value }: { readonly value: unknown }) {
   if (value instanceof Digits) return <span className="text-blue">{value.source}</span>;
-  if (typeof value === "string") return <span className="text-green">{JSON.stringify(value)}</span>;
+  if (typeof value === "string") return <span className="text-green">{visible(JSON.stringify(value))}</span>;
   return <span className="text-blue">{String(value)}</span>;
 }

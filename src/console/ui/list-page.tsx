@@ -18,11 +18,16 @@ export interface Filter<Row> {
   /** Chips take more room than a list and show all choices at once. */
   readonly as?: "chips" | "list" | "search" | "wide" | "applied";
   of?(row: Row): string;
+  /** The text of a choice. Default: the value. */
+  labelOf?(value: string): string;
 }
 
 interface ListPageProps<Row>
-  extends Omit<HeadingProps, "facts">,
-    Omit<TableProps<Row>, "rows" | "onEndReached" | "sort" | "onSort"> {
+  extends Omit<HeadingProps, "title" | "facts">,
+    Omit<TableProps<Row>, "label" | "rows" | "onEndReached" | "sort" | "onSort"> {
+  readonly title: string;
+  /** The name of the table for screen readers. Default: the title. */
+  readonly label?: string;
   readonly facts?: ReactNode;
   readonly list: List<Row>;
   readonly filters?: readonly Filter<Row>[];
@@ -33,20 +38,24 @@ interface ListPageProps<Row>
 }
 
 export function ListPage<Row>(props: ListPageProps<Row>) {
-  const { title, facts, actions, command, list, filters = [], children } = props;
+  const { title, label = title, facts, actions, command, list, filters = [], children } = props;
   return (
     <>
       <Heading title={title} facts={facts} actions={actions} {...(command !== undefined && { command })} />
       <Filters filters={filters} />
       <Panel>
-        <ListTable {...props} list={list} />
+        <ListTable {...props} label={label} list={list} />
       </Panel>
       {children}
     </>
   );
 }
 
-type ListTableProps<Row> = Omit<ListPageProps<Row>, "title" | "facts" | "actions" | "command" | "children">;
+type ListTableProps<Row> = Omit<
+  ListPageProps<Row>,
+  "title" | "label" | "facts" | "actions" | "command" | "children"
+> &
+  Pick<TableProps<Row>, "label">;
 
 /** The table of a list page, which other pages use inside a panel of their own. */
 export function ListTable<Row>({ list, filters = [], empty, above, ...table }: ListTableProps<Row>) {
@@ -97,7 +106,7 @@ function Filters<Row>({ filters }: { readonly filters: readonly Filter<Row>[] })
   if (filters.length === 0) return null;
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2">
-      {filters.map(({ key, label, values, as = values ? "list" : "search" }) => {
+      {filters.map(({ key, label, values, labelOf, as = values ? "list" : "search" }) => {
         const value = search[key];
         const set = (next: string) =>
           change({ [key]: next === "" || next === values?.[0] ? undefined : next });
@@ -109,7 +118,14 @@ function Filters<Row>({ filters }: { readonly filters: readonly Filter<Row>[] })
           );
         const Control = as === "chips" ? Chips : Choice;
         return (
-          <Control key={key} label={label} values={values} value={value ?? values[0] ?? ""} onChange={set} />
+          <Control
+            key={key}
+            label={label}
+            values={values}
+            labelOf={labelOf}
+            value={value ?? values[0] ?? ""}
+            onChange={set}
+          />
         );
       })}
     </div>

@@ -26,3 +26,7 @@ export function middle(text: string, charsMax: number): string {
 export function machineName(host: string): string {
   return host.split("/")[0] ?? host;
 }
+
+export function costText(usd: number): string {
+  return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
+}

@@ -11,9 +11,11 @@ interface OutputProps {
   /** Output is still being written: its end stays in view unless somebody scrolls up. */
   readonly isLive?: boolean;
   readonly actions?: ReactNode;
+  /** Without search and other controls. */
+  readonly isBare?: boolean;
 }
 
-export function Output({ text, label, isLive = false, actions }: OutputProps) {
+export function Output({ text, label, isLive = false, actions, isBare = false }: OutputProps) {
   const [find, setFind] = useState("");
   const [wraps, setWraps] = useState(true);
   const needle = find.toLowerCase();
@@ -26,7 +28,9 @@ export function Output({ text, label, isLive = false, actions }: OutputProps) {
   const region = useFollowedEnd(isLive, runs);
   return (
     <div>
-      <div className="flex flex-wrap items-center gap-3 border-b border-line px-3 py-1.5 text-xs text-muted">
+      <div
+        className={`flex flex-wrap items-center gap-3 border-b border-line px-3 py-1.5 text-xs text-muted ${isBare ? "hidden" : ""}`}
+      >
         <label className="flex items-center gap-1.5">
           Find
           <input

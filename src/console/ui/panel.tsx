@@ -16,7 +16,7 @@ export function Panel({ title, actions, children, className = "" }: PanelProps) 
   return (
     <section className={`min-w-0 rounded-lg border border-line bg-panel ${className}`}>
       {(title !== undefined || actions !== undefined) && (
-        <header className="flex flex-wrap items-center justify-between gap-2 border-b border-line px-3 py-2">
+        <header className="flex min-h-10 flex-wrap items-center justify-between gap-2 border-b border-line px-3 py-1">
           <h2 className="text-sm font-semibold">{title}</h2>
           {actions}
         </header>
@@ -37,7 +37,7 @@ export interface HeadingProps {
 export function Heading({ title, facts, actions, command }: HeadingProps) {
   return (
     <div className="mb-3 flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
-      <div className="min-w-0">
+      <div className="min-w-0 flex-1 basis-56 sm:basis-96">
         <h1 className="text-xl font-semibold break-words">{title}</h1>
         {facts !== undefined && (
           <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1 text-muted">{facts}</div>

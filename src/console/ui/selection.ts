@@ -3,15 +3,14 @@ import { useEffect, useState } from "react";
 import { pauseLive } from "../data/live.ts";
 import { useKeys } from "../shell/keys.ts";
 
-export function useRowSelection(keys: readonly string[]) {
+/** The keys of all rows are needed only for a range, because a list may have 100,000 of them. */
+export function useRowSelection<Row>(rows: readonly Row[], keyOf: (row: Row) => string) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [anchor, setAnchor] = useState<string>();
   const clear = () => setSelected(new Set());
   const select = (key: string, range: boolean) => {
     const next = new Set(selected);
-    const [from, to] = [keys.indexOf(anchor ?? key), keys.indexOf(key)].sort((a, b) => a - b);
-    const many =
-      range && from !== undefined && to !== undefined && from >= 0 ? keys.slice(from, to + 1) : [key];
+    const many = range ? between(rows.map(keyOf), anchor ?? key, key) : [key];
     const isOn = !selected.has(key);
     for (const one of many) isOn ? next.add(one) : next.delete(one);
     setAnchor(key);
@@ -23,4 +22,10 @@ export function useRowSelection(keys: readonly string[]) {
   }, [selected.size]);
   useKeys({ Escape: clear });
   return { selected, select, clear };
+}
+
+/** The keys from one to the other, in the order of the list. */
+function between(keys: readonly string[], one: string, other: string): readonly string[] {
+  const [from = -1, to = -1] = [keys.indexOf(one), keys.indexOf(other)].sort((a, b) => a - b);
+  return from < 0 ? [other] : keys.slice(from, to + 1);
 }

@@ -6,7 +6,7 @@ import { plural } from "./numbers.ts";
 export function Stack({ text }: { readonly text: string }) {
   const parts = useMemo(() => stackParts(text), [text]);
   return (
-    <details className="border-t border-line px-3 py-2" open>
+    <details className="border-t border-line px-3 py-2 first:border-0" open>
       <summary className="cursor-pointer text-muted">Stack trace</summary>
       <div className="mt-1 font-mono text-xs leading-5 break-all whitespace-pre-wrap">
         {parts.map(({ isLibrary, lines }, index) =>

@@ -13,6 +13,7 @@ const TONES: Readonly<Record<string, readonly [tone: Tone, sign: string]>> = {
   held: ["amber", "Ⅱ"],
   interrupted: ["amber", "!"],
   stopped: ["amber", "■"],
+  new: ["blue", "+"],
   selecting: ["blue", "▸"],
   leased: ["blue", "▸"],
   running: ["blue", "▸"],

@@ -1,26 +1,92 @@
-/** The cells of one row: side by side in a table, or as a card on a phone. */
+/** One row: its cells stand side by side in a table, or form a card on a phone. */
+import { memo } from "react";
 import type { Column } from "./table.tsx";
+
+/** Numbers keep a distance from the text of the next column. */
+export const RIGHT = "text-right pr-3";
+
+interface RowProps {
+  readonly rowKey: string;
+  readonly row: unknown;
+  readonly index: number;
+  /** Where the row begins, in pixels. */
+  readonly start: number;
+  readonly columns: readonly Column<unknown>[];
+  readonly tracks: string;
+  /** The height of a row in a table; null for a card, which is as high as its content. */
+  readonly height: number | null;
+  readonly isCurrent: boolean;
+  readonly isSelected: boolean | undefined;
+  measure(element: Element | null): void;
+  readonly onOpen: ((row: unknown) => void) | undefined;
+  readonly onSelect: ((key: string, range: boolean) => void) | undefined;
+}
+
+/** Scrolling renders only the rows that come into view, because the others have the same properties. */
+export const MemoRow = memo(function Row(props: RowProps) {
+  const { rowKey, row, index, start, columns, tracks, height, isCurrent, isSelected, onOpen, onSelect } =
+    props;
+  return (
+    <div
+      role="row"
+      data-index={index}
+      ref={height === null ? props.measure : undefined}
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      onClick={(event) => isPlainClick(event) && onOpen?.(row)}
+      className={`absolute inset-x-0 gap-3 border-b border-line px-3 hover:bg-grey-soft ${
+        height === null ? "flex py-2" : "grid items-center"
+      } ${isCurrent || isSelected === true ? "bg-accent-soft" : ""} ${onOpen ? "cursor-pointer" : ""}`}
+      style={{
+        ...(height !== null && { gridTemplateColumns: tracks, height }),
+        transform: `translateY(${start}px)`,
+      }}
+    >
+      {onSelect && (
+        <span role="cell">
+          <input
+            type="checkbox"
+            aria-label={`Select ${rowKey}`}
+            checked={isSelected ?? false}
+            onChange={(event) => onSelect(rowKey, (event.nativeEvent as MouseEvent).shiftKey)}
+          />
+        </span>
+      )}
+      {height === null ? (
+        <CardCells columns={columns} row={row} />
+      ) : (
+        <WideCells columns={columns} row={row} />
+      )}
+    </div>
+  );
+});
+
+/** Clicks on links, buttons and boxes inside a row are theirs, and selecting text is not a click. */
+function isPlainClick(event: React.MouseEvent): boolean {
+  const inside = event.target instanceof Element && event.target.closest("a, button, input, select, summary");
+  return !inside && String(window.getSelection()) === "" && !event.metaKey && !event.ctrlKey;
+}
 
 interface CellsProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly row: Row;
 }
 
-export function WideCells<Row>({ columns, row }: CellsProps<Row>) {
+function WideCells<Row>({ columns, row }: CellsProps<Row>) {
   return columns.map(({ key, cell, align }) => (
-    <span role="cell" key={key} className={`min-w-0 truncate ${align === "right" ? "text-right" : ""}`}>
+    <span role="cell" key={key} className={`min-w-0 truncate ${align === "right" ? RIGHT : ""}`}>
       {cell(row)}
     </span>
   ));
 }
 
 /** The first column is the title of the card, the others stand below it with their names. */
-export function CardCells<Row>({ columns, row }: CellsProps<Row>) {
+function CardCells<Row>({ columns, row }: CellsProps<Row>) {
   const [title, ...others] = columns;
   if (title === undefined) return null;
   const asides = others.filter(({ aside }) => aside);
   const lines = others.filter(({ line }) => line);
-  const below = others.filter(({ aside, line }) => !aside && !line);
+  const below = others.filter(({ aside, line, isEmpty }) => !aside && !line && !isEmpty?.(row));
   return (
     <div role="presentation" className="min-w-0 flex-1">
       <div role="presentation" className="flex items-start justify-between gap-2">

@@ -3,9 +3,9 @@
  * between rows, Enter opens one and `x` selects it. On a phone every row is a card with the same cells.
  */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useKeys } from "../shell/keys.ts";
-import { CardCells, WideCells } from "./table-row.tsx";
+import { MemoRow, RIGHT } from "./table-row.tsx";
 
 export interface Column<Row> {
   readonly key: string;
@@ -21,6 +21,8 @@ export interface Column<Row> {
   readonly line?: boolean;
   /** What the rows are sorted by when the heading is pressed. */
   readonly sort?: (row: Row) => string | number;
+  /** Whether a card leaves the cell out. */
+  readonly isEmpty?: (row: Row) => boolean;
   cell(row: Row): ReactNode;
 }
 
@@ -36,6 +38,8 @@ export interface TableProps<Row> {
   readonly rowHeight?: number | undefined;
   /** Default: the rest of the window. */
   readonly maxHeight?: string | undefined;
+  /** Keys that act on the current row. */
+  readonly rowKeys?: Readonly<Record<string, (row: Row) => void>> | undefined;
   /** The column that the rows are sorted by, with `-` in front when descending. */
   readonly sort?: string | undefined;
   readonly onSort?: ((sort: string) => void) | undefined;
@@ -56,7 +60,10 @@ export function Table<Row>(props: TableProps<Row>) {
   const [current, setCurrent] = useState(left.get(place)?.current ?? -1);
   const isCards = useWindowBelow(CARDS_BELOW);
   const isNarrow = useWindowBelow(NARROW_BELOW);
-  const shown = isNarrow ? columns.filter(({ secondary }) => !secondary) : columns;
+  const shown = useMemo(
+    () => (isNarrow ? columns.filter(({ secondary }) => !secondary) : columns),
+    [isNarrow, columns],
+  );
   const tracks = `${onSelect ? "32px " : ""}${shown.map(({ track }) => track).join(" ")}`;
   const virtual = useVirtualizer({
     count: rows.length,
@@ -75,6 +82,8 @@ export function Table<Row>(props: TableProps<Row>) {
     return () => void left.set(place, { top: element?.scrollTop ?? 0, current });
   }, [place, current]);
   const rest = useRestOfWindow(scroller);
+  const openRow = useLatest(onOpen) as ((row: unknown) => void) | undefined;
+  const selectRow = useLatest(onSelect);
 
   const move = (by: number) => {
     const next = Math.min(rows.length - 1, Math.max(0, current + by));
@@ -85,7 +94,9 @@ export function Table<Row>(props: TableProps<Row>) {
     const row = rows[current];
     if (row !== undefined) change(row);
   };
+  const ownKeys = Object.entries(props.rowKeys ?? {}).map(([key, change]) => [key, act(change)] as const);
   useKeys({
+    ...Object.fromEntries(ownKeys),
     j: () => move(1),
     k: () => move(-1),
     Enter: act((row) => onOpen?.(row)),
@@ -125,37 +136,22 @@ export function Table<Row>(props: TableProps<Row>) {
             const row = rows[index];
             if (row === undefined) return null;
             const key = keyOf(row);
-            const isOn = index === current || selected?.has(key) === true;
-            const checkbox = onSelect && (
-              <span role="cell">
-                <input
-                  type="checkbox"
-                  aria-label={`Select ${key}`}
-                  checked={selected?.has(key) ?? false}
-                  onChange={(event) => onSelect(key, (event.nativeEvent as MouseEvent).shiftKey)}
-                />
-              </span>
-            );
             return (
-              <div
+              <MemoRow
                 key={key}
-                role="row"
-                data-index={index}
-                ref={isCards ? virtual.measureElement : undefined}
-                aria-rowindex={index + 2}
-                aria-selected={selected?.has(key)}
-                onClick={(event) => isPlainClick(event) && onOpen?.(row)}
-                className={`absolute inset-x-0 gap-3 border-b border-line px-3 hover:bg-grey-soft ${
-                  isCards ? "flex py-2" : "grid items-center"
-                } ${isOn ? "bg-accent-soft" : ""} ${onOpen ? "cursor-pointer" : ""}`}
-                style={{
-                  ...(!isCards && { gridTemplateColumns: tracks, height: rowHeight }),
-                  transform: `translateY(${start}px)`,
-                }}
-              >
-                {checkbox}
-                {isCards ? <CardCells columns={shown} row={row} /> : <WideCells columns={shown} row={row} />}
-              </div>
+                rowKey={key}
+                row={row}
+                index={index}
+                start={start}
+                columns={shown as readonly Column<unknown>[]}
+                tracks={tracks}
+                height={isCards ? null : rowHeight}
+                isCurrent={index === current}
+                isSelected={selected?.has(key)}
+                measure={virtual.measureElement}
+                onOpen={openRow}
+                onSelect={selectRow}
+              />
             );
           })}
         </div>
@@ -172,7 +168,7 @@ interface HeaderCellProps<Row> {
 
 function HeaderCell<Row>({ column, sort, onSort }: HeaderCellProps<Row>) {
   const { key, title, align } = column;
-  const side = align === "right" ? "text-right" : "";
+  const side = align === "right" ? RIGHT : "";
   if (column.sort === undefined || onSort === undefined) {
     return (
       <span role="columnheader" className={`truncate ${side}`}>
@@ -202,10 +198,18 @@ function HeaderCell<Row>({ column, sort, onSort }: HeaderCellProps<Row>) {
   );
 }
 
-/** Clicks on links, buttons and boxes inside a row are theirs, and selecting text is not a click. */
-function isPlainClick(event: React.MouseEvent): boolean {
-  const inside = event.target instanceof Element && event.target.closest("a, button, input, select, summary");
-  return !inside && String(window.getSelection()) === "" && !event.metaKey && !event.ctrlKey;
+/** A function that stays the same while what it calls changes; undefined while there is nothing to call. */
+function useLatest<Args extends readonly unknown[]>(
+  given: ((...args: Args) => void) | undefined,
+): ((...args: Args) => void) | undefined {
+  const latest = useRef(given);
+  latest.current = given;
+  const [stable] = useState(
+    () =>
+      (...args: Args) =>
+        latest.current?.(...args),
+  );
+  return given === undefined ? undefined : stable;
 }
 
 const CARDS_BELOW = window.matchMedia("(max-width: 640px)");
@@ -227,14 +231,17 @@ const BELOW_TABLE = 18;
 /** The height from the top of the element to the end of the window, so that the page itself does not scroll. */
 function useRestOfWindow(element: RefObject<HTMLElement | null>): string {
   const [height, setHeight] = useState("60vh");
-  useLayoutEffect(() => {
-    const measure = () => {
-      const top = (element.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
-      setHeight(`${Math.max(REST_MIN, window.innerHeight - top - BELOW_TABLE)}px`);
-    };
-    measure();
-    window.addEventListener("resize", measure);
-    return () => window.removeEventListener("resize", measure);
-  }, [element]);
+  const measure = useRef(() => {});
+  measure.current = () => {
+    const top = (element.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
+    setHeight(`${Math.max(REST_MIN, window.innerHeight - top - BELOW_TABLE)}px`);
+  };
+  // What stands above the table may grow when its data arrives, so every render measures again.
+  useLayoutEffect(() => measure.current());
+  useEffect(() => {
+    const onResize = () => measure.current();
+    window.addEventListener("resize", onResize);
+    return () => window.removeEventListener("resize", onResize);
+  }, []);
   return height;
 }

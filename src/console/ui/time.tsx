@@ -29,7 +29,8 @@ export function relativeText(at: number, from: number): string {
   const distance = Math.abs(from - at);
   const [unit, ms] = UNITS.find(([, size]) => distance >= size) ?? ["s", 1000];
   const amount = `${Math.max(0, Math.floor(distance / ms))} ${unit}`;
-  return at > from + 1000 ? `in ${amount}` : `${amount} ago`;
+  // The page's clock may be as old as its tick, so what has just happened seems to lie ahead.
+  return at > from + TICK_MS + 1000 ? `in ${amount}` : at > from ? "now" : `${amount} ago`;
 }
 
 /** Formats a duration as people say it: `850 ms`, `1.4 s`, `3 min 20 s`. */
@@ -69,13 +70,30 @@ export function exactText(at: number, inZone: Zone): string {
   return `${format.format(at)} ${name}`;
 }
 
+/** The time of day to the millisecond; of another day than `today`, with the date. */
+export function clockText(at: number, inZone: Zone, today: number): string {
+  const zoneOption = inZone === "utc" && { timeZone: "UTC" };
+  const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", ...zoneOption });
+  const clock = new Intl.DateTimeFormat("en-GB", {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    fractionalSecondDigits: 3,
+    ...zoneOption,
+  });
+  const date = day.format(at) === day.format(today) ? "" : `${day.format(at)} `;
+  return `${date}${clock.format(at)}`;
+}
+
 interface TimeProps {
   readonly at: string | number | null | undefined;
   /** Shows the exact time as text instead of in the tooltip. */
   readonly exact?: boolean;
+  /** Shows the time of day, for events that follow each other closely. */
+  readonly clock?: boolean;
 }
 
-export function Time({ at, exact = false }: TimeProps) {
+export function Time({ at, exact = false, clock = false }: TimeProps) {
   const current = useNow();
   const [inZone] = useZone();
   const ms = typeof at === "string" ? Date.parse(at) : at;
@@ -85,10 +103,10 @@ export function Time({ at, exact = false }: TimeProps) {
   return (
     <time
       dateTime={new Date(ms).toISOString()}
-      title={exact ? relative : precise}
+      title={exact ? relative : clock ? `${precise}, ${relative}` : precise}
       className="whitespace-nowrap"
     >
-      {exact ? precise : relative}
+      {exact ? precise : clock ? clockText(ms, inZone, current) : relative}
     </time>
   );
 }

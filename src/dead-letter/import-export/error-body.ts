@@ -205,7 +205,6 @@ export function letterOfReceipt(entry: JsonObject, job: string): JsonObject {
         duration_ms: 0,
       },
     ],
-    reason: `out of retries (${String(attempts)} attempts used)`,
     job_id: entry.job_id ?? job,
   };
 }

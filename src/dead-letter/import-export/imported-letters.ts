@@ -124,10 +124,13 @@ export function completeLetter(json: JsonObject, now: number): Letter {
     manualReviewRequired: isGiven(json.manual_review_required)
       ? read.manualReviewRequired
       : review.manualReviewRequired,
-    reason: isGiven(json.reason)
-      ? read.reason
-      : `out of retries (${Math.max(read.failureCount, 1)} attempts used)`,
+    reason: isGiven(json.reason) ? read.reason : outOfRetries(Math.max(read.failureCount, 1)),
   };
+}
+
+/** The reason of a letter that was written without one. */
+function outOfRetries(attempts: number): string {
+  return `out of retries (${attempts} ${attempts === 1 ? "attempt" : "attempts"} used)`;
 }
 
 function isGiven(value: JsonObject[string] | undefined): boolean {

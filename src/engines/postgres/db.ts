@@ -7,6 +7,7 @@ import {
   call,
   type Db,
   type MatchingLetters,
+  ReadingDb,
   runAwaiting,
   type Scalar,
   type SqlValue,
@@ -23,26 +24,15 @@ import { sendBack } from "./send-back.ts";
 import type { Tx } from "./session.ts";
 import { lostRace } from "./trouble.ts";
 
-export class PostgresDb implements Db {
+export class PostgresDb extends ReadingDb implements Db {
   readonly sql = DIALECT;
   readonly tx: Tx;
   /** A PostgreSQL store has no text index. */
   readonly reindexTexts = () => call(() => undefined);
 
   constructor(tx: Tx) {
+    super(tx);
     this.tx = tx;
-  }
-
-  get now(): number {
-    return this.tx.now;
-  }
-
-  get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {
-    return call(() => this.tx.get<Row>(sql, ...values));
-  }
-
-  all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]> {
-    return call(() => this.tx.all<Row>(sql, ...values));
   }
 
   run(sql: string, ...values: readonly SqlValue[]): Step<number> {

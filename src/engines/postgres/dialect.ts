@@ -21,6 +21,8 @@ export const DIALECT: Dialect = {
   }),
   amongSelected: (column, select) => `${column} = ANY (ARRAY (${select}))`,
   jsonArray: (values) => `json_agg(${values})::text`,
+  jsonRows: (select, columns) =>
+    `(SELECT json_agg(r)::text FROM (SELECT ${columns.join(", ")} FROM (${select}) s) r)`,
   jsonText: (column, key) => `(${column}::json ->> '${key}') COLLATE "C"`,
   lookUp: (table, key, value) => `CROSS JOIN ${seek(table, key, value)}`,
   lookUpAny: (table, key, value) => `LEFT JOIN ${seek(table, key, value)} ON true`,

@@ -49,44 +49,43 @@ const WRITE = `
     FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::integer[], ?::integer[], ?::text[], ?::text[])
          AS e (type, queue, ref, attempt, span, data, run)`;
 
-/** The items of the events as a relation (queue, ref, attempt), their order, and the time of the events. */
-interface EventRows {
+/** Events of one type: their items as a relation (queue, ref, attempt), and their order. */
+export interface EventRows {
+  readonly type: EventType;
   readonly relation: string;
   readonly order: string;
-  readonly at: string;
 }
 
 /**
- * A statement that records the same event for all items: as runs if they have the same queue and attempt
+ * A statement that records the same event for all items, type by type: as runs if they have the same queue and attempt
  * number, else as rows.
  */
-export function recordAll(type: EventType, rows: EventRows): string {
-  const { relation, order, at } = rows;
+export function recordAll(at: string, ...types: readonly EventRows[]): string {
   const isMixed = "min(queue) < max(queue) OR min(attempt) < max(attempt)";
-  return insertRuns(
-    type,
-    at,
-    `${runsIn(rows, `HAVING count(*) > 0 AND (${isMixed}) IS NOT TRUE`)}
+  const runs = types.map(
+    (rows) => `${runsIn(rows, `HAVING count(*) > 0 AND (${isMixed}) IS NOT TRUE`)}
       UNION ALL
-     (SELECT queue, attempt, ARRAY[ref] FROM ${relation} e WHERE (SELECT ${isMixed} FROM ${relation} e) ORDER BY ${order})`,
+     (SELECT '${rows.type}', queue, attempt, ARRAY[ref] FROM ${rows.relation} e
+       WHERE (SELECT ${isMixed} FROM ${rows.relation} e) ORDER BY ${rows.order})`,
   );
+  return insertRuns(at, runs.join("\n      UNION ALL\n     "));
 }
 
 /** Like `recordAll`, for items that are known to have the same queue and attempt number. */
-export function recordAlike(type: EventType, rows: EventRows): string {
-  return insertRuns(type, rows.at, runsIn(rows, "HAVING count(*) > 0"));
+export function recordAlike(at: string, rows: EventRows): string {
+  return insertRuns(at, runsIn(rows, "HAVING count(*) > 0"));
 }
 
-function insertRuns(type: EventType, at: string, runs: string): string {
+function insertRuns(at: string, runs: string): string {
   return `
     INSERT INTO events (id, at, type, queue, attempt, span, ref, refs)
-    SELECT nextval('event_ids') + span - 1, ${at}, '${type}', queue, attempt, span,
+    SELECT nextval('event_ids') + span - 1, ${at}, type, queue, attempt, span,
            CASE WHEN span = 1 THEN refs[1] END, CASE WHEN span > 1 THEN refs END
       FROM (SELECT r.*, cardinality(refs) AS span FROM (${runs}) r) r`;
 }
 
-function runsIn({ relation, order }: EventRows, having: string): string {
-  return `SELECT queue, attempt, refs[part * ${RUN_MAX} + 1 : (part + 1) * ${RUN_MAX}] AS refs
+function runsIn({ type, relation, order }: EventRows, having: string): string {
+  return `SELECT '${type}' AS type, queue, attempt, refs[part * ${RUN_MAX} + 1 : (part + 1) * ${RUN_MAX}] AS refs
       FROM (SELECT min(queue) AS queue, min(attempt) AS attempt, array_agg(ref ORDER BY ${order}) AS refs FROM ${relation} e ${having}) alike
            CROSS JOIN LATERAL generate_series(0, (cardinality(refs) - 1) / ${RUN_MAX}) AS part`;
 }
@@ -99,23 +98,23 @@ const EVERY_QUEUE = "(SELECT 0 AS no UNION ALL SELECT no FROM queues)";
  * runs that the page needs; the cursor may point into the middle of the first run.
  */
 export async function listEvents(session: Session, query: EventQuery): Promise<Event[]> {
-  const { queue } = query;
-  const queues = queue === undefined ? EVERY_QUEUE : "(SELECT no FROM queues WHERE name = ?6)";
+  const { queue, through = Number.MAX_SAFE_INTEGER } = query;
+  const queues = queue === undefined ? EVERY_QUEUE : "(SELECT no FROM queues WHERE name = ?7)";
   return afterHorizon(session, async (tx, horizon) => {
     const rows = await tx.all<object>(
       `SELECT one.id, e.at, e.type, n.name AS queue, i.item_id, e.attempt, e.data
          FROM (SELECT e.*, sum(span) OVER (ORDER BY e.id) - span AS before
                  FROM (SELECT e.* FROM ${queues} q CROSS JOIN LATERAL
-                         (SELECT * FROM events WHERE queue = q.no AND id > ?1 AND id <= ?2 AND at >= ?3
+                         (SELECT * FROM events WHERE queue = q.no AND id > ?1 AND id <= ?2 AND id < ?6::bigint + ${RUN_MAX} AND at >= ?3
                              AND (?4::text[] IS NULL OR type = ANY (?4::text[]))
                            ORDER BY id LIMIT ?5) e
                         ORDER BY e.id LIMIT ?5) e) e
               CROSS JOIN LATERAL (SELECT e.id - e.span + r.position AS id, r.ref
                 FROM unnest(coalesce(e.refs, ARRAY[e.ref])) WITH ORDINALITY AS r (ref, position)) one
               LEFT JOIN queues n ON n.no = e.queue LEFT JOIN items i ON i.ref = one.ref
-        WHERE e.before < ?5 + ${RUN_MAX} AND one.id > ?1
+        WHERE e.before < ?5 + ${RUN_MAX} AND one.id > ?1 AND one.id <= ?6::bigint
         ORDER BY one.id LIMIT ?5`,
-      ...[query.after, horizon, query.since ?? 0, query.types ?? null, query.limit],
+      ...[query.after, horizon, query.since ?? 0, query.types ?? null, query.limit, through],
       ...(queue === undefined ? [] : [queue]),
     );
     return rows.map(eventOf);

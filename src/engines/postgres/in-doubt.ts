@@ -6,10 +6,12 @@
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { Lease, LeasedItem, Settlement } from "../../item/item.ts";
+import { assertSettlement } from "../../item/settlement.ts";
+import { type AutocommitStep, autocommitStepOf, stepAutocommit } from "./autocommit-step.ts";
 import { takeUnanswered } from "./lease.ts";
-import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
+import { PlainLeases } from "./plain-leases.ts";
 import { CommitInDoubt, type Session, type Tx } from "./session.ts";
-import { lesseeAutocommit, settleAndLease, settleAndLeaseAutocommit } from "./settle-and-lease.ts";
+import { settleAndLease } from "./settle-and-lease.ts";
 
 /** A step that may or may not have been committed. */
 interface InDoubt {
@@ -38,9 +40,10 @@ export class SettleAndLeaseSteps {
   }
 
   async settleAndLease(holderId: string | null, request: SettleAndLease): Promise<SettleAndLeaseResult> {
+    for (const settlement of request.settle) assertSettlement(settlement);
     const inDoubt = this.#inDoubtOf(holderId, request);
-    const lessee = inDoubt === null ? lesseeAutocommit(holderId, request, this.#plain) : undefined;
-    if (lessee !== undefined) return this.#settleAndLeaseAutocommit(lessee, request);
+    const step = inDoubt === null ? autocommitStepOf(holderId, request, this.#plain) : undefined;
+    if (step !== undefined) return this.#autocommit(step);
     try {
       const answer = await this.#session.writePipelined(
         (tx) =>
@@ -58,21 +61,31 @@ export class SettleAndLeaseSteps {
     }
   }
 
-  async #settleAndLeaseAutocommit(
-    lessee: KnownLessee,
-    request: SettleAndLease,
-  ): Promise<SettleAndLeaseResult> {
+  async #autocommit(step: AutocommitStep): Promise<SettleAndLeaseResult> {
+    const { lessee, request } = step;
     this.#turn += 1;
-    const asked = { request, plain: this.#plain, turn: this.#turn };
+    const asked = { plain: this.#plain, turn: this.#turn };
+    let answer: SettleAndLeaseResult | null;
     try {
-      return await this.#session.writeAutocommit((tx) => settleAndLeaseAutocommit(tx, lessee, asked), {
+      answer = await this.#session.writeAutocommit((tx) => stepAutocommit(tx, step, asked), {
         timeoutMs: STEP_MS_MAX,
       });
     } catch (error) {
-      // After any error, items may have been leased, unless the holder no longer exists.
-      if (!isGone(error)) this.#unanswered.set(lessee.holderId, asked.turn);
+      // After any error, the step may have been committed, unless the holder no longer exists.
+      if (!isGone(error)) this.#rememberStep(step, asked.turn);
       throw error;
     }
+    if (answer !== null) {
+      this.#plain.forget(request.settle);
+      return answer;
+    }
+    this.#rememberStep(step, asked.turn);
+    return this.settleAndLease(lessee.holderId, request);
+  }
+
+  #rememberStep({ lessee, request }: AutocommitStep, turn: number): void {
+    this.#rememberSettled(request.settle);
+    this.#unanswered.set(lessee.holderId, turn);
   }
 
   #inDoubtOf(holderId: string | null, { settle }: SettleAndLease): InDoubt | null {
@@ -84,12 +97,16 @@ export class SettleAndLeaseSteps {
   }
 
   #remember(holderId: string | null, { settle }: SettleAndLease, { leased }: SettleAndLeaseResult): void {
+    this.#rememberSettled(settle);
+    const before = this.#leased.get(holderId ?? "") ?? [];
+    if (leased.length > 0) this.#leased.set(holderId ?? "", [...before, ...leased]);
+  }
+
+  #rememberSettled(settle: readonly Settlement[]): void {
     for (const settlement of settle) {
       const key = keyOf(settlement.lease);
       if (!this.#settled.has(key)) this.#settled.set(key, settlement);
     }
-    const before = this.#leased.get(holderId ?? "") ?? [];
-    if (leased.length > 0) this.#leased.set(holderId ?? "", [...before, ...leased]);
   }
 
   #forget(holderId: string | null, { settle }: SettleAndLease): void {

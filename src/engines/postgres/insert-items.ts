@@ -81,10 +81,10 @@ const insertSql = (given: string) => `
          INSERT INTO queue_counts (shard, queue, ready)
          SELECT ?13::integer, queue, count(*) FROM given WHERE ?13::integer IS NOT NULL GROUP BY queue
          ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + excluded.ready),
-       recorded AS (${recordAlike("item_queued", {
+       recorded AS (${recordAlike("(SELECT now FROM here)", {
+         type: "item_queued",
          relation: "(SELECT queue, ref, NULL::integer AS attempt, step FROM given)",
          order: "step",
-         at: "(SELECT now FROM here)",
        })})
   SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?14, ?15) END,
          (SELECT json_agg(DISTINCT ordering_key)::text FROM given WHERE ?7::text[] IS NOT NULL AND ordering_key IS NOT NULL) AS keys,

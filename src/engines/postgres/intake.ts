@@ -23,9 +23,7 @@ export async function addItems(
   items: readonly NewItem[],
   options: AddOptions = {},
 ): Promise<AddReport> {
-  assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
-  const spec = options.spec === undefined ? null : stringifyJson(options.spec);
-  const intake = { queueName, replacer: options.replace?.author, spec, listsExisting: options.listsExisting };
+  const intake = intakeOf(queueName, items, options);
   const [only] = items;
   if (only !== undefined && items.length === 1 && isPlain(only) && options.replace === undefined)
     return addOne(session, intake, only);
@@ -48,12 +46,15 @@ export async function addItemsWithin(
   items: readonly NewItem[],
   options: AddOptions = {},
 ): Promise<AddReport> {
-  assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
-  const spec = options.spec === undefined ? null : stringifyJson(options.spec);
-  const { listsExisting } = options;
-  const intake = { queueName, replacer: options.replace?.author, spec, listsExisting, isWithin: true };
+  const intake = { ...intakeOf(queueName, items, options), isWithin: true };
   if (isAddedAtOnce(items, options)) return addAtOnce(tx, { ...intake, expectNew: true }, items);
   return addTo(tx, { ...intake, expectNew: false }, items);
+}
+
+function intakeOf(queueName: string, items: readonly NewItem[], options: AddOptions) {
+  assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
+  const spec = options.spec === undefined ? null : stringifyJson(options.spec);
+  return { queueName, replacer: options.replace?.author, spec, listsExisting: options.listsExisting };
 }
 
 function isPlain({ orderingKey }: NewItem): boolean {

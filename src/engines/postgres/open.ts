@@ -11,7 +11,9 @@ import { earliestFailure } from "./group-walk.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { SettleAndLeaseSteps } from "./in-doubt.ts";
 import { addItems } from "./intake.ts";
+import { listItemEvents } from "./item-events.ts";
 import { listLetters } from "./letter-list.ts";
+import { readLetterRecords } from "./letter-records.ts";
 import { readLetter } from "./letters.ts";
 import { Listener } from "./listener.ts";
 import { migrate, requireVersion } from "./migrate.ts";
@@ -42,7 +44,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const { shown } = session.address;
   return {
     url: shown,
-    can: { sharedByProcesses: true, sharedByMachines: true, wakes, copy: true, findItemEvents: false },
+    can: { sharedByProcesses: true, sharedByMachines: true, wakes, copy: true },
     ...sharedMethods(transactionsOf(session, options)),
     now: () => session.now(),
     watchClock: (report) => heartbeats.watch.on(report),
@@ -61,9 +63,11 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     },
     listLetters: (query) => listLetters(session, query),
     readLetter: (ref) => readPipelined((tx) => readLetter(tx, ref)),
+    readLetterRecords: (address) => readLetterRecords(session, address),
     earliestFailure: (queue) => readSnapshot((tx) => earliestFailure(tx, queue)),
     listEvents: (query) => listEvents(session, query),
     newestEvent: () => newestEvent(session),
+    listItemEvents: (query) => readPipelined((tx) => listItemEvents(tx, query)),
     readRows: (table, page) => readSnapshot((tx) => readRows(tx, table, page)),
     writeRows: (table, rows) => writeLocked((tx) => writeRows(tx, table, rows)),
     deleteRows: () => writeLocked((tx) => deleteRows(tx)),

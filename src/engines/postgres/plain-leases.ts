@@ -3,7 +3,7 @@
  * key (which is fixed during a lease), and the numbers of holders. So most settlements need not read the
  * items. Entries may be dropped at any time.
  */
-import type { Settlement } from "../../item/item.ts";
+import type { Lease, Settlement } from "../../item/item.ts";
 
 /** Far more than the leases that runners hold at a time. */
 const KEPT_MAX = 100_000;
@@ -21,25 +21,33 @@ export interface KnownLessee {
   readonly queue: number;
 }
 
+/** A lease and the number of its queue. */
+interface KnownLease extends Lease {
+  readonly queue: number;
+}
+
 export class PlainLeases {
-  readonly #attempts = new Map<number, number>();
+  /** Plain leases, by the number of the item. */
+  readonly #leases = new Map<number, KnownLease>();
   /** Known holders, by holder and queue. */
   readonly #lessees = new Map<string, KnownLessee>();
   /** Leases of each holder since its rows were last merged. */
   readonly #given = new Map<number, number>();
 
   /** Records a new lease. If its transaction fails, the attempt is never settled, so the entry does no harm. */
-  note(ref: number, attempt: number, isPlain: boolean): void {
-    if (this.#attempts.size >= KEPT_MAX) this.#attempts.clear();
-    if (isPlain) this.#attempts.set(ref, attempt);
-    else this.#attempts.delete(ref);
+  note(lease: KnownLease, isPlain: boolean): void {
+    if (this.#leases.size >= KEPT_MAX) this.#leases.clear();
+    if (isPlain) this.#leases.set(lease.ref, lease);
+    else this.#leases.delete(lease.ref);
   }
 
-  /** Whether all leases are known and none is listed twice. */
-  has(settlements: readonly Settlement[]): boolean {
+  /** Whether all leases are known, none is listed twice, and all items are in the queue, if one is given. */
+  has(settlements: readonly Settlement[], queue?: number): boolean {
     const refs = new Set<number>();
     for (const { lease } of settlements) {
-      if (this.#attempts.get(lease.ref) !== lease.attempt || refs.has(lease.ref)) return false;
+      const known = this.#leases.get(lease.ref);
+      if (known?.attempt !== lease.attempt || refs.has(lease.ref)) return false;
+      if (queue !== undefined && known.queue !== queue) return false;
       refs.add(lease.ref);
     }
     return true;
@@ -68,6 +76,6 @@ export class PlainLeases {
   }
 
   forget(settlements: readonly Settlement[]): void {
-    for (const { lease } of settlements) this.#attempts.delete(lease.ref);
+    for (const { lease } of settlements) this.#leases.delete(lease.ref);
   }
 }

@@ -15,6 +15,7 @@ import { VERSION_3 } from "./migrations/version-3.ts";
 import { VERSION_4 } from "./migrations/version-4.ts";
 import { VERSION_5 } from "./migrations/version-5.ts";
 import { VERSION_6 } from "./migrations/version-6.ts";
+import { VERSION_7 } from "./migrations/version-7.ts";
 
 const listOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(", ");
 const isOneOf = (column: string, values: readonly string[]) => `${column} IN (${listOf(values)})`;
@@ -393,5 +394,5 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE documents (name ${TEXT} PRIMARY KEY, version bigint NOT NULL CHECK (version >= 1), body text NOT NULL)
     WITH (fillfactor = 50);
   `,
-  ...[VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6],
+  ...[VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7],
 ];

@@ -5,8 +5,6 @@
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import type { Lease, Settlement } from "../../item/item.ts";
-import { assertSettlement } from "../../item/settlement.ts";
-import { assert } from "../../std/assert.ts";
 import { runAwaiting } from "../sql/db.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
 import { EventLog } from "../sql/events.ts";
@@ -15,8 +13,8 @@ import { queueNo } from "../sql/jobs.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { PostgresDb, runOn } from "./db.ts";
 import { writeEvents } from "./events.ts";
-import { findLessee, type Lessee, leaseAutocommit, leaseDue, NOTHING } from "./leasing.ts";
-import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
+import { findLessee, type Lessee, leaseDue, NOTHING } from "./leasing.ts";
+import { PlainLeases } from "./plain-leases.ts";
 import type { Tx } from "./session.ts";
 import { keepLate, type Step, settleAll } from "./settle.ts";
 import { isPlainSuccess, settleSuccesses } from "./successes.ts";
@@ -28,52 +26,29 @@ export async function settleAndLease(
   request: SettleAndLease,
   plain = new PlainLeases(),
 ): Promise<SettleAndLeaseResult> {
-  for (const settlement of request.settle) assertSettlement(settlement);
   return isQuick(request, plain)
     ? settleAndLeaseQuickly(tx, holderId, request, plain)
     : settleAndLeaseAny(tx, holderId, request, plain);
 }
 
-type QuickStep = SettleAndLease & { readonly lease: NonNullable<SettleAndLease["lease"]> };
+export type QuickStep = SettleAndLease & { readonly lease: NonNullable<SettleAndLease["lease"]> };
 
 /** The usual case: plain successes, leases, and a breaker that is only read. */
-function isQuick(request: SettleAndLease, plain: PlainLeases): request is QuickStep {
+export function isQuick(request: SettleAndLease, plain: PlainLeases): request is QuickStep {
   const { settle, lease, gate } = request;
   if (lease === undefined || (gate !== undefined && (gate.queue !== lease.queue || gate.next !== undefined)))
     return false;
   return settle.every(isPlainSuccess) && plain.has(settle);
 }
 
-/** Returns the holder if the step only leases and everything it needs is known, so that it needs no transaction. */
-export function lesseeAutocommit(
-  holderId: string | null,
-  request: SettleAndLease,
-  plain: PlainLeases,
-): KnownLessee | undefined {
-  const { settle, lease } = request;
-  if (settle.length > 0 || !isQuick(request, plain) || lease?.rate !== undefined) return undefined;
-  const lessee = plain.lesseeOf(holderId, request.lease.queue);
-  return lessee !== undefined && plain.isTimeToGather(lessee.holder) ? undefined : lessee;
-}
-
-/** Runs in `Session.writeAutocommit`. `turn` identifies the step of the holder. */
-export async function settleAndLeaseAutocommit(
-  tx: Tx,
-  lessee: KnownLessee,
-  asked: { readonly request: SettleAndLease; readonly plain: PlainLeases; readonly turn: number },
-): Promise<SettleAndLeaseResult> {
-  const { request, plain, turn } = asked;
-  assert(request.lease !== undefined, "nothing is to be leased");
-  const { lease, gate } = request;
-  const leasing = { tx, plain, seen: gate?.seen ?? null };
-  const { lessee: found, ...leased } = await leaseAutocommit(leasing, lessee, { request: lease, turn });
-  return answer(leased, { asked: gate, found, now: found.now });
-}
-
 /** The result of a lease, with the state of the breaker and the queue. */
-function answer(
+export function answerOf(
   { leased, nextDueAt }: Pick<SettleAndLeaseResult, "leased" | "nextDueAt">,
-  as: { readonly asked: SettleAndLease["gate"]; readonly found: Lessee; readonly now: number },
+  as: {
+    readonly asked: SettleAndLease["gate"];
+    readonly found: Pick<Lessee, "gate" | "isPaused">;
+    readonly now: number;
+  },
 ): SettleAndLeaseResult {
   const { asked, found, now } = as;
   const gate = asked === undefined ? null : found.gate;
@@ -106,7 +81,7 @@ async function settleAndLeaseQuickly(
   plain.noteLessee(found, lease.queue);
   await Promise.all([keepLate(tx, stale), tx.number()]);
   tx.part(deltas.write(tx));
-  return { ...answer(leasing, { asked, found, now: tx.now }), stale: stale.map(leaseOf) };
+  return { ...answerOf(leasing, { asked, found, now: tx.now }), stale: stale.map(leaseOf) };
 }
 
 const leaseOf = ({ lease }: Settlement): Lease => lease;

@@ -8,7 +8,7 @@ import { countersOf } from "../../item/settlement.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { column } from "./arrays.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
-import { recordAll } from "./events.ts";
+import { type EventRows, recordAll } from "./events.ts";
 import { type Tx, timeIn } from "./session.ts";
 
 /**
@@ -29,10 +29,7 @@ export async function settleSuccesses(
   const sums = await tx.all<{ queue: number; refs: number[] | null; count: number }>(
     SUCCEED,
     tx.timeIfKnown,
-    settlements.map(({ lease }) => lease.ref),
-    settlements.map(({ lease }) => lease.attempt),
-    column(settlements, ({ log }) => log),
-    column(settlements, ({ result }) => (result === undefined ? undefined : stringifyJson(result))),
+    ...successColumns(settlements),
   );
   const isWhole = sums.every(({ refs }) => refs === null) && sums.length > 0;
   const held = isWhole ? null : new Set(sums.flatMap(({ refs }) => refs ?? []));
@@ -45,23 +42,49 @@ export async function settleSuccesses(
   return held === null ? [] : settlements.filter((settlement) => !isHeld(settlement));
 }
 
-/** Returns the settled items only if some are missing or they belong to several queues. */
-const SUCCEED = `
-  WITH moved AS (
+interface SuccessParts {
+  /** The parameter with the first of four columns: references, attempt numbers, logs and results. */
+  readonly first: number;
+  readonly at: string;
+  /** Restricts the items `i`. */
+  readonly condition: string;
+}
+
+/** Ends the attempts of the items. `settled` are those whose leases were not lost. */
+export const successParts = ({ first, at, condition }: SuccessParts) => `
+       settled AS (
          UPDATE items i SET state = 'done'
-           FROM unnest(?2::bigint[], ?3::integer[], ?4::text[], ?5::text[]) WITH ORDINALITY AS g (ref, attempt, log, result, at)
-          WHERE i.ref = g.ref AND i.attempts = g.attempt AND i.state = 'leased'
+           FROM unnest(?${first}::bigint[], ?${first + 1}::integer[], ?${first + 2}::text[], ?${first + 3}::text[])
+                WITH ORDINALITY AS g (ref, attempt, log, result, at)
+          WHERE i.ref = g.ref AND i.attempts = g.attempt AND i.state = 'leased' ${condition}
          RETURNING i.ref, i.attempts, i.queue, i.holder, i.started_at, g.log, g.result, g.at),
        ended AS (
          INSERT INTO attempts (ref, number, holder, started_at, ended_at, outcome, log, result)
-         SELECT ref, attempts, holder, started_at, ${timeIn("?1")}, 'succeeded', log, result FROM moved),
-       recorded AS (${recordAll("attempt_succeeded", {
-         relation: "(SELECT queue, ref, attempts AS attempt, at FROM moved)",
-         order: "at",
-         at: timeIn("?1"),
-       })})
+         SELECT ref, attempts, holder, started_at, ${at}, 'succeeded', log, result FROM settled)`;
+
+/** The events of the settlements, after `successParts`. */
+export const SUCCEEDED: EventRows = {
+  type: "attempt_succeeded",
+  relation: "(SELECT queue, ref, attempts AS attempt, at FROM settled)",
+  order: "at",
+};
+
+/** The values of the four columns of `successParts`. */
+export function successColumns(settlements: readonly Settlement[]) {
+  return [
+    settlements.map(({ lease }) => lease.ref),
+    settlements.map(({ lease }) => lease.attempt),
+    column(settlements, ({ log }) => log),
+    column(settlements, ({ result }) => (result === undefined ? undefined : stringifyJson(result))),
+  ] as const;
+}
+
+/** Returns the settled items only if some are missing or they belong to several queues. */
+const SUCCEED = `
+  WITH ${successParts({ first: 2, at: timeIn("?1"), condition: "" })},
+       recorded AS (${recordAll(timeIn("?1"), SUCCEEDED)})
   SELECT queue, count(*) AS count,
-         CASE WHEN count(*) < cardinality(?2::bigint[]) THEN array_agg(ref) END AS refs FROM moved GROUP BY queue`;
+         CASE WHEN count(*) < cardinality(?2::bigint[]) THEN array_agg(ref) END AS refs FROM settled GROUP BY queue`;
 
 function countAll(
   deltas: CounterDeltas,

@@ -21,7 +21,11 @@ const WRITE = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE DEFER
 /** A lost client must not keep its locks for long. */
 const IDLE_MS_MAX = 20_000;
 /** Replanning each small batch takes longer than running it, and gives the same plan. */
-const GENERIC_PLANS = { plan_cache_mode: "force_generic_plan" };
+const GENERIC_PLANS = {
+  plan_cache_mode: "force_generic_plan",
+  // A generic plan expects far more rows than a page has, and starting parallel workers for them takes 15 ms.
+  max_parallel_workers_per_gather: "0",
+};
 const FITTING_PLANS = { plan_cache_mode: "auto" };
 
 type Settings = Readonly<Record<string, string>>;

@@ -5,7 +5,7 @@ import { compact } from "../../std/json.ts";
 import type { Db, SqlValue, Step } from "./db.ts";
 import { queueNo } from "./jobs.ts";
 
-const COLUMNS = [
+export const AGENT_RUN_COLUMNS = [
   ...["id", "queue", "ref", "attempt", "step", "agent", "session", "model"],
   ...[
     "cost",
@@ -42,9 +42,9 @@ export function* writeAgentRuns(db: Db, queue: string, runs: readonly AgentRun[]
     ],
     ...[isFinal ? 1 : 0, startedAt, updatedAt],
   ]);
-  const changed = COLUMNS.slice(5).map((column) => `${column} = excluded.${column}`);
+  const changed = AGENT_RUN_COLUMNS.slice(5).map((column) => `${column} = excluded.${column}`);
   yield* db.insert(
-    `agent_runs (${COLUMNS.join(", ")})`,
+    `agent_runs (${AGENT_RUN_COLUMNS.join(", ")})`,
     rows,
     `ON CONFLICT (id) DO UPDATE SET ${changed.join(", ")}`,
   );
@@ -65,26 +65,30 @@ interface Row {
 
 export function* listAgentRuns(db: Db, query: AgentRunQuery): Step<AgentRun[]> {
   const { typed } = db.sql;
-  const rows = yield* db.all<Row & Counts>(
-    `SELECT ${COLUMNS.join(", ")} FROM agent_runs
+  const rows = yield* db.all<AgentRunRow>(
+    `SELECT ${AGENT_RUN_COLUMNS.join(", ")} FROM agent_runs
       WHERE queue = ?1 AND (${typed("?2", "bigint")} IS NULL OR ref = ?2)
         AND (${typed("?3", "text")} IS NULL OR session = ?3)
       ORDER BY started_at, id LIMIT ?4`,
     ...[yield* queueNo(db, query.queue), query.ref ?? null, query.session ?? null, query.limit],
   );
-  return rows.map((row) =>
-    compact({
-      id: row.id,
-      lease: row.ref === null || row.attempt === null ? undefined : { ref: row.ref, attempt: row.attempt },
-      step: row.step,
-      agent: row.agent,
-      session: row.session ?? undefined,
-      usage: compact({ model: row.model ?? undefined, ...usageOf(row) }),
-      isFinal: row.is_final === 1,
-      startedAt: row.started_at,
-      updatedAt: row.updated_at,
-    }),
-  );
+  return rows.map(agentRunOf);
+}
+
+export type AgentRunRow = Row & Counts;
+
+export function agentRunOf(row: AgentRunRow): AgentRun {
+  return compact({
+    id: row.id,
+    lease: row.ref === null || row.attempt === null ? undefined : { ref: row.ref, attempt: row.attempt },
+    step: row.step,
+    agent: row.agent,
+    session: row.session ?? undefined,
+    usage: compact({ model: row.model ?? undefined, ...usageOf(row) }),
+    isFinal: row.is_final === 1,
+    startedAt: row.started_at,
+    updatedAt: row.updated_at,
+  });
 }
 
 interface Counts {
@@ -145,9 +149,10 @@ function selectionOf({ sql }: Db, query: UsageQuery): { sql: string; values: rea
         sql: `SELECT g.signature AS key, ${SUMS}
                 FROM groups g JOIN queues q ON q.no = g.queue JOIN letters l ON l.grp = g.no
                      JOIN agent_runs r ON r.ref = l.ref
-               WHERE ${sql.typed("?1", "text")} IS NULL OR q.name = ?1
+               WHERE EXISTS (SELECT 1 FROM agent_runs) AND ${sql.among("g.signature", "?1", "text")}
+                 AND (${sql.typed("?2", "text")} IS NULL OR q.name = ?2)
                GROUP BY g.signature ORDER BY g.signature`,
-        values: [query.queue ?? null],
+        values: [query.signatures, query.queue ?? null],
       };
   }
 }

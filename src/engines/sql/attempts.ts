@@ -12,18 +12,25 @@ export const ATTEMPT_COLUMNS = "ref, number, holder, started_at, ended_at, outco
 export const RUNNING = `SELECT i.ref, i.attempts AS number, i.holder, i.started_at, CAST(NULL AS bigint) AS ended_at,
   'running' AS outcome, NULL AS failure, NULL AS log, NULL AS result FROM items i`;
 
+/** Selects the attempts of an item, oldest first. */
+export const attemptsOf = (
+  ref: string,
+) => `SELECT a.number, a.outcome, h.id AS holder, a.started_at, a.ended_at, a.failure, a.log, a.result
+    FROM (SELECT ${ATTEMPT_COLUMNS} FROM attempts WHERE ref = ${ref}
+           UNION ALL ${RUNNING} WHERE i.ref = ${ref} AND i.state = 'leased') a
+         JOIN holders h ON h.no = a.holder ORDER BY a.number`;
+
+export interface AttemptRow {
+  readonly failure: string | null;
+}
+
+export function attemptOf({ failure, ...row }: AttemptRow): Attempt {
+  const attempt = objectOf<Attempt>(row, { json: ["result"] });
+  return failure === null ? attempt : { ...attempt, failure: readFailure(failure) };
+}
+
 export function* listAttempts(db: Db, ref: number): Step<Attempt[]> {
-  const rows = yield* db.all<{ failure: string | null }>(
-    `SELECT a.number, a.outcome, h.id AS holder, a.started_at, a.ended_at, a.failure, a.log, a.result
-       FROM (SELECT ${ATTEMPT_COLUMNS} FROM attempts WHERE ref = ?1
-              UNION ALL ${RUNNING} WHERE i.ref = ?1 AND i.state = 'leased') a
-            JOIN holders h ON h.no = a.holder ORDER BY a.number`,
-    ref,
-  );
-  return rows.map(({ failure, ...row }) => ({
-    ...objectOf<Attempt>(row, { json: ["result"] }),
-    ...(failure !== null && { failure: readFailure(failure) }),
-  }));
+  return (yield* db.all<AttemptRow>(attemptsOf("?1"), ref)).map(attemptOf);
 }
 
 /** Returns SQL for the stored failure of the item's last failed attempt. */
@@ -42,12 +49,15 @@ const BETWEEN = "\u001e";
 /**
  * Returns an expression for the failed attempts of an item as one text, so that one statement reads them for
  * many items; null if there are none. The text contains their number, then the attempts, the last one first.
- * Failures are large, so they are optional.
+ * Failures are large, so they are optional; without them, the text has only the last attempt.
  */
 export function failedAttempts(ref: string, withFailures: boolean): string {
-  const columns = withFailures ? "a.ended_at, a.failure" : "a.ended_at";
-  return `(SELECT count(*) || '${BETWEEN}' || string_agg(concat_ws(' ', ${columns}), '${BETWEEN}' ORDER BY a.number DESC)
-             FROM attempts a WHERE a.ref = ${ref} AND (a.outcome = 'failed' OR a.outcome = 'lost'))`;
+  const failed = `FROM attempts a WHERE a.ref = ${ref} AND (a.outcome = 'failed' OR a.outcome = 'lost')`;
+  // Without failures only the last end is read, because sorting thousands of attempts takes longer than counting them.
+  const texts = withFailures
+    ? `string_agg(concat_ws(' ', a.ended_at, a.failure), '${BETWEEN}' ORDER BY a.number DESC)`
+    : `(SELECT a.ended_at ${failed} ORDER BY a.number DESC LIMIT 1)`;
+  return `(SELECT count(*) || '${BETWEEN}' || ${texts} ${failed})`;
 }
 
 /** Returns the number of attempts in a text of `failedAttempts`. */

@@ -17,6 +17,34 @@ export type Scalar = string | number | boolean | null;
 /** A list is bound as one parameter; see `Dialect.among`. */
 export type SqlValue = Scalar | readonly Scalar[];
 
+/** What reads rows: a session of SQLite, or a transaction of PostgreSQL. */
+interface Reader {
+  readonly now: number;
+  get<Row>(sql: string, ...values: readonly SqlValue[]): Row | undefined | Promise<Row | undefined>;
+  all<Row>(sql: string, ...values: readonly SqlValue[]): Row[] | Promise<Row[]>;
+}
+
+/** The part of `Db` that both databases implement in the same way. */
+export abstract class ReadingDb {
+  readonly #reader: Reader;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  get now(): number {
+    return this.#reader.now;
+  }
+
+  get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {
+    return call(() => this.#reader.get<Row>(sql, ...values));
+  }
+
+  all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]> {
+    return call(() => this.#reader.all<Row>(sql, ...values));
+  }
+}
+
 /** One transaction of a store. */
 export interface Db {
   readonly sql: Dialect;
@@ -116,6 +144,8 @@ export interface Dialect {
   amongSelected(column: string, select: string): string;
   /** An aggregate that returns the values of a group of rows as JSON text: `jsonArray("item_id ORDER BY ref")`. */
   jsonArray(values: string): string;
+  /** An expression: the rows of an ordered SELECT as the JSON text of a list of objects; null or an empty list if there are none. */
+  jsonRows(select: string, columns: readonly string[]): string;
   /** The text at a key of a JSON object, compared by code points. */
   jsonText(column: string, key: string): string;
   /** Joins the row of a table by its key, with one seek per preceding row: `lookUp("items i", "ref", "s.ref")`. */

@@ -21,13 +21,13 @@ import type { LetterNote, ResolutionKind } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
 import { compact } from "../../std/json.ts";
 import { allOf, condition, groupConditions } from "./conditions.ts";
-import { type Db, type Step, together } from "./db.ts";
+import { type Db, type Dialect, type Step, together } from "./db.ts";
 import { writeEvent } from "./events.ts";
 
 const COLUMNS =
   "signature, pattern, state, since, author, ignore_until, new_letters, recent, regressions, is_regression";
 
-interface RecordRow {
+export interface RecordRow {
   readonly signature: string;
   readonly pattern: string;
   readonly state: GroupState;
@@ -142,11 +142,14 @@ function* recordsOf(db: Db, rows: readonly RecordRow[]): Step<GroupRecord[]> {
   if (rows.length === 0) return [];
   const signatures = rows.map(({ signature }) => signature);
   const [notes, fixes] = yield* together(notesOf(db, signatures), fixesOf(db, signatures));
-  return rows.map((row) => {
-    const { signature, pattern } = row;
-    const kept = { notes: notes.get(signature) ?? [], fixes: fixes.get(signature) ?? [] };
-    return { signature, pattern, ...standingOf(row), ...kept };
-  });
+  return rows.map((row) =>
+    recordOf(row, { notes: notes.get(row.signature) ?? [], fixes: fixes.get(row.signature) ?? [] }),
+  );
+}
+
+export function recordOf(row: RecordRow, kept: Pick<GroupRecord, "notes" | "fixes">): GroupRecord {
+  const { signature, pattern } = row;
+  return { signature, pattern, ...standingOf(row), ...kept };
 }
 
 function* notesOf(db: Db, signatures: readonly string[]): Step<ReadonlyMap<string, readonly LetterNote[]>> {
@@ -199,7 +202,9 @@ export function* countFixes(db: Db, fixes: readonly FixSum[]): Step<void> {
   );
 }
 
-interface FixRow {
+const FIX_COLUMNS = ["signature", "operation", "kind", "at", "count", "edit", "rule", "author", "waited_ms"];
+
+export interface FixRow {
   readonly signature: string;
   readonly operation: string;
   readonly kind: ResolutionKind;
@@ -213,10 +218,21 @@ interface FixRow {
 
 const FIXES_MAX = 10;
 
+/** The record of the signature in a parameter with its notes and fixes, as columns of a SELECT. Each is the JSON text of a list of rows. */
+export function groupColumns({ jsonRows, serial }: Dialect, signature: string): string {
+  const note = ["at", "author", "text"];
+  const ofSignature = `WHERE signature = ${signature}`;
+  return [
+    `${jsonRows(`SELECT ${COLUMNS} FROM group_records ${ofSignature}`, COLUMNS.split(", "))} AS records`,
+    `${jsonRows(`SELECT at, author, text FROM group_notes ${ofSignature} ORDER BY ${serial}`, note)} AS group_notes`,
+    `${jsonRows(`SELECT * FROM group_fixes ${ofSignature} ORDER BY at DESC, no DESC LIMIT ${FIXES_MAX}`, FIX_COLUMNS)} AS fixes`,
+  ].join(", ");
+}
+
 /** The latest fixes of each signature, newest first. */
 function* fixesOf(db: Db, signatures: readonly string[]): Step<ReadonlyMap<string, readonly GroupFix[]>> {
   const rows = yield* db.all<FixRow>(
-    `SELECT signature, operation, kind, at, count, edit, rule, author, waited_ms
+    `SELECT ${FIX_COLUMNS.join(", ")}
        FROM (SELECT g.*, row_number() OVER (PARTITION BY signature ORDER BY at DESC, no DESC) AS position
                FROM group_fixes g WHERE ${db.sql.among("signature", "?", "text")}) f
       WHERE position <= ${FIXES_MAX} ORDER BY position`,
@@ -227,7 +243,7 @@ function* fixesOf(db: Db, signatures: readonly string[]): Step<ReadonlyMap<strin
   return found;
 }
 
-function fixOf(row: FixRow): GroupFix {
+export function fixOf(row: FixRow): GroupFix {
   return compact({
     at: row.at,
     kind: row.kind,
@@ -280,25 +296,29 @@ export function* listGroups(
   const merged = new Map<string, LetterGroup>();
   for (const row of rows) {
     const key = `${row.queue}\n${row.signature}`;
-    const first = merged.get(key) ?? newGroup(row);
-    merged.set(key, {
-      ...first,
-      count: first.count + row.count,
-      firstAt: Math.min(first.firstAt, row.first_at),
-      lastAt: Math.max(first.lastAt, row.last_at),
-    });
+    const first = merged.get(key);
+    merged.set(key, first === undefined ? groupOf(row) : withRow(first, row));
   }
   return [...merged.values()].filter((group) => group.count > 0).sort(byWeight);
 }
 
-function newGroup(row: GroupRow): LetterGroup {
+function withRow(group: LetterGroup, row: GroupRow): LetterGroup {
+  return {
+    ...group,
+    count: group.count + row.count,
+    firstAt: Math.min(group.firstAt, row.first_at),
+    lastAt: Math.max(group.lastAt, row.last_at),
+  };
+}
+
+function groupOf(row: GroupRow): LetterGroup {
   return {
     queue: row.queue,
     signature: row.signature,
     pattern: row.pattern,
     errorType: row.error_type,
     errorClass: row.error_class,
-    count: 0,
+    count: row.count,
     firstAt: row.first_at,
     lastAt: row.last_at,
     state: row.state,

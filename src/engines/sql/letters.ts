@@ -61,9 +61,12 @@ export type Additions = {
 /** Builds a letter without its additions. Does not use `compact`, because a listing calls this for every letter. */
 export function letterOf(row: LetterTuple, texts: LetterTexts, group: GroupColumns): StoredLetter {
   const letter: Growing<StoredLetter> = new LoadedLetter(row, texts, group);
-  const [, , , , , , , , , artifacts, poison, sourceSignature, kind] = row;
+  // Destructuring would iterate the array, which costs more than the rest of the function.
+  const artifacts = row[9];
+  const sourceSignature = row[11];
+  const kind = row[12];
   if (artifacts != null) letter.worktreeArtifacts = artifactsFromJson(parseJson(artifacts) as JsonObject);
-  if (poison === 1) letter.poison = true;
+  if (row[10] === 1) letter.poison = true;
   if (sourceSignature != null) letter.sourceSignature = sourceSignature;
   if (kind != null) letter.resolution = resolutionOf(kind, row);
   return letter;
@@ -112,8 +115,10 @@ class LoadedLetter implements StoredLetter {
   #attempts: string | null;
   #failures: readonly Failure[];
 
-  constructor(row: LetterTuple, [data, attempts, lastFailure]: LetterTexts, group: GroupColumns) {
-    this.#data = data;
+  constructor(row: LetterTuple, texts: LetterTexts, group: GroupColumns) {
+    const attempts = texts[1];
+    const lastFailure = texts[2];
+    this.#data = texts[0];
     this.#attempts = lastFailure === null ? attempts : null;
     this.#failures = lastFailure === null ? NO_FAILURES : [readFailure(lastFailure)];
     this.ref = row[1];

@@ -23,7 +23,7 @@ export interface StoredOperation extends Operation {
   readonly complete: boolean;
 }
 
-function storedOf(row: object): StoredOperation {
+export function storedOf(row: object): StoredOperation {
   return objectOf(row, { json: ["filter", "plan", "progress"], flags: ["force", "complete"] });
 }
 
@@ -32,7 +32,7 @@ export function operationOf({ no, queueNo, nextNo, complete, ...operation }: Sto
   return operation;
 }
 
-const OPERATION_SQL = `
+export const OPERATION_SQL = `
   SELECT o.no, o.id, o.kind, q.name AS queue, q.no AS queue_no, o.filter, o.force, o.author, o.reason, o.selection,
          (SELECT u.id FROM operations u WHERE u.no = o.undoes) AS undoes, o.plan, o.status, o.created_at, o.ended_at, o.bound,
          o.next_no, o.complete, o.cursor, o.progress, o.selected, o.done, o.refused, o.succeeded, o.failed, o.returned

@@ -6,6 +6,7 @@ import {
   call,
   type Db,
   type MatchingLetters,
+  ReadingDb,
   runNow,
   type Scalar,
   type SqlValue,
@@ -25,7 +26,7 @@ import { indexAgain } from "./text-index.ts";
 const nothing = () => call(() => undefined);
 const notHere = () => call(() => null);
 
-export class SqliteDb implements Db {
+export class SqliteDb extends ReadingDb implements Db {
   readonly sql = DIALECT;
   readonly session: Session;
   // Only PostgreSQL needs these steps.
@@ -35,19 +36,8 @@ export class SqliteDb implements Db {
   readonly redriveNext = notHere;
 
   constructor(session: Session) {
+    super(session);
     this.session = session;
-  }
-
-  get now(): number {
-    return this.session.now;
-  }
-
-  get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {
-    return call(() => this.session.get<Row>(sql, ...values));
-  }
-
-  all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]> {
-    return call(() => this.session.all<Row>(sql, ...values));
   }
 
   run(sql: string, ...values: readonly SqlValue[]): Step<number> {

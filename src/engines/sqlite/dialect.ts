@@ -17,6 +17,8 @@ export const DIALECT: Dialect = {
   }),
   amongSelected: (column, select) => `${column} IN (${select})`,
   jsonArray: (values) => `json_group_array(${values})`,
+  jsonRows: (select, columns) =>
+    `(SELECT json_group_array(json_object(${columns.map((name) => `'${name}', ${name}`).join(", ")})) FROM (${select}))`,
   jsonText: (column, key) => `${column} ->> '${key}'`,
   lookUp: (table, key, value) => `CROSS JOIN ${table} ON ${aliasOf(table)}.${key} = ${value}`,
   lookUpAny: (table, key, value) => `LEFT JOIN ${table} ON ${aliasOf(table)}.${key} = ${value}`,

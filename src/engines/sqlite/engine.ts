@@ -10,6 +10,7 @@ import { listEvents, newestEvent } from "./events.ts";
 import { addItems } from "./intake.ts";
 import { listItemEvents } from "./item-events.ts";
 import { listLetters } from "./letter-list.ts";
+import { readLetterRecords } from "./letter-records.ts";
 import { readLetter } from "./letters.ts";
 import { earliestFailure } from "./letters-by-age.ts";
 import { deleteRows, readRows, writeRows } from "./rows.ts";
@@ -30,7 +31,6 @@ export function engineOf(session: Session): Engine {
       sharedByMachines: false,
       wakes: false,
       copy: !inMemory, // a store in memory ends with its process
-      findItemEvents: true,
     },
     ...sharedMethods(transactions),
     registerHolder: (holder) => write((db) => registerHolder(db, holder)),
@@ -53,12 +53,11 @@ export function engineOf(session: Session): Engine {
       return session.read(() => listLetters(session, query));
     },
     readLetter: async (ref) => session.read(() => readLetter(session, ref)),
+    readLetterRecords: async (address) => session.read(() => readLetterRecords(session, address)),
     earliestFailure: async (queue) => session.read(() => earliestFailure(session, queue)),
-    listEvents: async ({ queue, itemId, ...query }) =>
-      queue === undefined || itemId === undefined
-        ? listEvents(session, { ...query, ...(queue !== undefined && { queue }) })
-        : session.read(() => listItemEvents(session, { ...query, queue, itemId })),
+    listEvents: async (query) => listEvents(session, query),
     newestEvent: async () => newestEvent(session),
+    listItemEvents: async (query) => session.read(() => listItemEvents(session, query)),
     readRows: async (table, page) => session.read(() => readRows(session, table, page)),
     writeRows: (table, rows) => session.write(() => writeRows(session, table, rows)),
     deleteRows: () => session.write(() => deleteRows(session)),

@@ -34,7 +34,7 @@ export function writeEvents(session: Session, log: EventLog): void {
 /**
  * The index (queue, id) is used for one queue, the primary key for all queues; both start at the cursor. Only
  * those events of a run that follow the cursor and are within the limit are expanded: `passed` of them are
- * skipped, and `before` events precede the run.
+ * skipped, and `before` events precede the run. The first row from `through` on has that event.
  */
 export function listEvents(session: Session, query: EventQuery): Event[] {
   const ofQueue =
@@ -42,6 +42,7 @@ export function listEvents(session: Session, query: EventQuery): Event[] {
   const rows = session.all<object>(
     `WITH found AS (SELECT id, span, max(span - id + ?1, 0) AS passed FROM events
                      WHERE id > ?1 AND at >= ?2 AND ${ofQueue}
+                       AND (?6 IS NULL OR id <= coalesce((SELECT min(id) FROM events WHERE id >= ?6), ?6))
                        AND (?4 IS NULL OR type IN (SELECT value FROM json_each(?4))) ORDER BY id LIMIT ?5),
           counted AS (SELECT id, passed, sum(span - passed) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - (span - passed) AS before
                         FROM found)
@@ -55,8 +56,10 @@ export function listEvents(session: Session, query: EventQuery): Event[] {
     query.queue ?? null,
     query.types === undefined ? null : JSON.stringify(query.types),
     query.limit,
+    query.through ?? null,
   );
-  return rows.map(eventOf);
+  const { through = Number.POSITIVE_INFINITY } = query;
+  return rows.map(eventOf).filter(({ id }) => id <= through);
 }
 
 /** Reads the end of the primary key, without a scan. */

@@ -42,19 +42,22 @@ import type { Session } from "./session.ts";
 import { walkText } from "./text-walk.ts";
 
 export function listLetters(session: Session, query: LetterQuery): LetterPage {
+  const read = () => readPage(session, query);
+  return query.limit < MANY && query.condition === undefined ? read() : session.mapped(read);
+}
+
+/** For at least this many letters, or a condition on all of them, mapping the file costs less than reading its pages one by one. */
+const MANY = 200;
+
+function readPage(session: Session, query: LetterQuery): LetterPage {
   const search = searchOf(query);
   const sources = isApart(query) ? sourcesApartIn(session, query) : sourcesIn(session, query);
-  const look = () => sources.map((source) => lookInto(session, source, search, query.counted ?? true));
-  const parts = query.condition === undefined ? look() : session.mapped(look);
+  const parts = sources.map((source) => lookInto(session, source, search, query.counted ?? true));
   const { page, ...rest } = mergeParts(search, parts);
   if (rest.total === 0 && session.get(LETTERS_WITHOUT_GROUPS) !== undefined)
     throw groupsMissing(session.path);
-  const readPage = () => readLetters(session, page, query.parts);
-  return { letters: page.length < MANY ? readPage() : session.mapped(readPage), ...rest };
+  return { letters: readLetters(session, page, query.parts), ...rest };
 }
-
-/** For at least this many letters, mapping the file costs less than reading its pages one by one. */
-const MANY = 200;
 
 /**
  * Whether each state is searched separately: attempts, item ids and texts are indexed for dead items only,

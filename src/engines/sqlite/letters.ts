@@ -81,7 +81,7 @@ function readFrom(
     value,
   );
   if (rows.length === 0) return [];
-  const refs = rows.map(([, ref]) => ref);
+  const refs = rows.map((row) => row[1]);
   const groups = groupsOf(session, rows);
   const texts = textsOf(session, refs, parts);
   const additions = parts.has("additions") ? new PageAdditions(session, refs) : null;
@@ -125,9 +125,8 @@ interface Page {
 }
 
 function letterFrom(row: LetterTuple, texts: LetterTexts, { groups, additions }: Page): StoredLetter {
-  const [no, , grp] = row;
-  const group = groups.get(grp);
-  assert(group, `letter ${no} is of group ${grp}, which is not there`);
+  const group = groups.get(row[2]);
+  assert(group, `letter ${row[0]} is of group ${row[2]}, which is not there`);
   const letter = letterOf(row, texts, group);
   return additions === null ? letter : additions.addTo(letter);
 }
@@ -138,7 +137,7 @@ interface GroupRow extends GroupColumns {
 
 /** Many letters share a group, so it is read once for all of them. */
 function groupsOf(session: Session, rows: readonly LetterTuple[]): ReadonlyMap<number, GroupRow> {
-  const numbers = new Set(rows.map(([, , group]) => group));
+  const numbers = new Set(rows.map((row) => row[2]));
   const groups = session.all<GroupRow>(
     `SELECT g.no, q.name AS queue, g.signature, g.pattern, g.eligible, g.review
        FROM json_each(?) numbers CROSS JOIN groups g ON g.no = numbers.value CROSS JOIN queues q ON q.no = g.queue`,

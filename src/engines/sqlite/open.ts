@@ -8,10 +8,12 @@ import { type Clock, systemClock } from "../../std/clock.ts";
 import { makeFolder, makePrivate } from "../../std/files.ts";
 import { createStoreFile } from "./create-file.ts";
 import { engineOf } from "./engine.ts";
-import { NEW_STORE, NEW_STORE_VERSION } from "./new-store.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { IN_MEMORY, Session } from "./session.ts";
 import { followClock } from "./store-clock.ts";
+
+/** The statements that create a store with the current schema at once. The build derives them from the migrations. */
+declare const REDRIVE_NEW_STORE: string;
 
 export interface SqliteOptions {
   readonly path: string;
@@ -172,9 +174,9 @@ function migrate(session: Session): void {
       },
     );
   }
-  if (from === 0) session.exec(NEW_STORE);
+  const steps = from === 0 ? [REDRIVE_NEW_STORE] : MIGRATIONS.slice(from);
   session.changingSchema(() => {
-    for (const sql of MIGRATIONS.slice(from === 0 ? NEW_STORE_VERSION : from)) session.exec(sql);
+    for (const sql of steps) session.exec(sql);
   });
   session.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
 }

@@ -16,6 +16,7 @@ import { VERSION_5 } from "./migrations/version-5.ts";
 import { VERSION_6 } from "./migrations/version-6.ts";
 import { VERSION_7 } from "./migrations/version-7.ts";
 import { VERSION_8 } from "./migrations/version-8.ts";
+import { VERSION_9 } from "./migrations/version-9.ts";
 
 /** One entry per version; entry n migrates a store from version n to n + 1. Released statements never change. */
 export const MIGRATIONS: readonly string[] = [
@@ -353,4 +354,5 @@ export const MIGRATIONS: readonly string[] = [
   VERSION_6,
   VERSION_7,
   VERSION_8,
+  VERSION_9,
 ];

@@ -8,10 +8,10 @@ import type { Clock } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { Notifier } from "../../std/notifier.ts";
 import type { Scalar } from "../sql/db.ts";
-import { CONDITION_MARK } from "../sql/letter-condition.ts";
 import { storeChanged } from "../store-version.ts";
 import { bound, type Given, insertTexts, type Value } from "./bound-values.ts";
 import { notifierOf } from "./notifiers.ts";
+import { type Preparing, Statements } from "./statements.ts";
 import { StoreClock } from "./store-clock.ts";
 import { storeError } from "./store-error.ts";
 import { StoreFile } from "./store-file.ts";
@@ -30,9 +30,6 @@ const INSERT_ROWS_MAX = 32;
 
 /** SQLite's name for a database that has no file. */
 export const IN_MEMORY = ":memory:";
-
-/** How many statements with conditions are kept prepared. */
-const CONDITIONS_MAX = 50;
 
 /** Pages beyond this offset are read without the memory map. */
 const MAPPED_BYTES_MAX = 1_073_741_824;
@@ -54,11 +51,7 @@ export interface SessionOptions {
   readonly notifier?: Pick<Notifier, "notify" | "on">;
 }
 
-type Connection = Pick<InstanceType<typeof DatabaseSync>, "exec" | "isTransaction"> & {
-  prepare(sql: string): Statement;
-};
-
-export type Statement = Pick<StatementSyncInstance, "run" | "get" | "all" | "setReturnArrays">;
+type Connection = Pick<InstanceType<typeof DatabaseSync>, "exec" | "isTransaction"> & Preparing;
 
 export class Session {
   readonly path: string;
@@ -74,10 +67,7 @@ export class Session {
   readonly #own: InstanceType<typeof DatabaseSync> | undefined;
   readonly #busyMsMax: number;
   readonly #onWait: ((reason: string) => void) | undefined;
-  readonly #statements = new Map<string, Statement>();
-  /** The keys in `#statements` that contain conditions, oldest first. */
-  readonly #conditions: string[] = [];
-  readonly #tupleStatements = new Map<string, Statement>();
+  readonly #statements: Statements;
   /** The SQL of INSERT statements by table and number of rows. */
   readonly #inserts = insertTexts();
   #closed = false;
@@ -101,12 +91,14 @@ export class Session {
     this.#onWait = options.onWait;
     if (options.connection !== undefined) {
       this.#db = options.connection;
+      this.#statements = new Statements(options.connection, { namesColumns: false });
       return;
     }
     const own = this.guard(
       () => new DatabaseSync(options.url ?? options.path, { readOnly: options.readOnly }),
     );
     [this.#own, this.#db] = [own, own];
+    this.#statements = new Statements(own, { namesColumns: true });
     // Waits only briefly inside SQLite, which blocks the process; `write` waits longer, between tries.
     this.exec("PRAGMA busy_timeout = 5");
     own.function("has_text", { deterministic: true }, hasText);
@@ -226,7 +218,7 @@ export class Session {
   }
 
   run(sql: string, ...values: readonly Given[]): Written {
-    return this.guard(() => this.#statement(sql).run(...bound(values)));
+    return this.guard(() => this.#statements.of(sql).run(...bound(values)));
   }
 
   /** Inserts many rows with one statement, because a call costs more than a row. */
@@ -245,16 +237,16 @@ export class Session {
   }
 
   get<Row>(sql: string, ...values: readonly Given[]): Row | undefined {
-    return this.guard(() => this.#statement(sql).get(...bound(values))) as Row | undefined;
+    return this.guard(() => this.#statements.of(sql).get(...bound(values))) as Row | undefined;
   }
 
   all<Row>(sql: string, ...values: readonly Given[]): Row[] {
-    return this.guard(() => this.#statement(sql).all(...bound(values))) as Row[];
+    return this.guard(() => this.#statements.all(sql, bound(values))) as Row[];
   }
 
   /** Returns each row as an array, which costs half as much as an object. */
   tuples<Tuple extends readonly Value[]>(sql: string, ...values: readonly Given[]): Tuple[] {
-    return this.guard(() => this.#tupleStatement(sql).all(...bound(values))) as unknown as Tuple[];
+    return this.guard(() => this.#statements.tuples(sql, bound(values))) as unknown as Tuple[];
   }
 
   /** Notifies watchers of the queue in this process after the transaction. */
@@ -303,7 +295,6 @@ export class Session {
     for (const end of this.#watches) end();
     this.#watches.clear();
     this.#statements.clear();
-    this.#tupleStatements.clear();
     this.guard(() => this.#own?.close());
     this.#closed = true;
   }
@@ -316,33 +307,6 @@ export class Session {
     } catch (error) {
       throw storeError(error, this.path);
     }
-  }
-
-  #statement(sql: string): Statement {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#db.prepare(sql);
-      this.#statements.set(sql, statement);
-      if (sql.includes(CONDITION_MARK)) this.#forgetOldest(sql);
-    }
-    return statement;
-  }
-
-  /** The statements of conditions differ with every expression of a user, so only the last ones are kept. */
-  #forgetOldest(newest: string): void {
-    this.#conditions.push(newest);
-    const oldest = this.#conditions.length > CONDITIONS_MAX ? this.#conditions.shift() : undefined;
-    if (oldest !== undefined) this.#statements.delete(oldest);
-  }
-
-  #tupleStatement(sql: string): Statement {
-    let statement = this.#tupleStatements.get(sql);
-    if (statement === undefined) {
-      statement = this.#db.prepare(sql);
-      statement.setReturnArrays(true);
-      this.#tupleStatements.set(sql, statement);
-    }
-    return statement;
   }
 
   #tryBegin(): boolean {

@@ -2,15 +2,19 @@
 import type { EngineWithin } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { TABLES } from "../../item/tables.ts";
-import { isSqliteConnection, type SqliteConnection } from "../../item/transaction.ts";
+import { isSqliteConnection } from "../../item/transaction.ts";
 import { listItems } from "../sql/items.ts";
 import { findJob } from "../sql/jobs.ts";
 import { runOn } from "./db.ts";
 import { addItems } from "./intake.ts";
-import type { Session, Statement } from "./session.ts";
+import { DatabaseSync, type Session } from "./session.ts";
+import type { Statement } from "./statements.ts";
+
+type Connection = InstanceType<typeof DatabaseSync>;
 
 export function engineWithin(session: Session, connection: unknown): EngineWithin {
   if (!isSqliteConnection(connection)) throw noConnection();
+  if (!(connection instanceof DatabaseSync)) throw otherLibrary();
   requireSameFile(session, connection);
   requireOwnTables(connection);
   const over = session.over(
@@ -18,18 +22,18 @@ export function engineWithin(session: Session, connection: unknown): EngineWithi
       exec: (sql) => connection.exec(sql),
       prepare: (sql) => prepared(connection, sql),
       get isTransaction() {
-        return isInTransaction(connection);
+        return connection.isTransaction;
       },
     },
     (notify) => afterTransaction(connection, notify),
   );
   const within = async <T>(steps: () => T): Promise<T> => {
     session.requireSound();
-    if (!isInTransaction(connection)) throw noTransaction();
+    if (!connection.isTransaction) throw noTransaction();
     try {
       return over.runWithin(steps);
     } catch (error) {
-      throw isInTransaction(connection) ? error : rolledBack(error);
+      throw connection.isTransaction ? error : rolledBack(error);
     }
   };
   return {
@@ -40,7 +44,7 @@ export function engineWithin(session: Session, connection: unknown): EngineWithi
   };
 }
 
-function requireSameFile(session: Session, connection: SqliteConnection): void {
+function requireSameFile(session: Session, connection: Connection): void {
   if (session.inMemory) {
     throw new RedriveError(
       "usage",
@@ -64,7 +68,7 @@ function requireSameFile(session: Session, connection: SqliteConnection): void {
 }
 
 /** A temporary table would be written instead of the store's table with the same name. */
-function requireOwnTables(connection: SqliteConnection): void {
+function requireOwnTables(connection: Connection): void {
   const names = TABLES.map(({ name }) => name);
   const row = connection
     .prepare("SELECT name FROM temp.sqlite_master WHERE name IN (SELECT value FROM json_each(?)) LIMIT 1")
@@ -77,44 +81,12 @@ function requireOwnTables(connection: SqliteConnection): void {
   );
 }
 
-/**
- * Reads rows as objects with plain numbers, regardless of the caller's own settings. Older versions of
- * `node:sqlite` cannot return arrays.
- */
-function prepared(connection: SqliteConnection, sql: string): Statement {
-  const statement = connection.prepare(sql) as Statement & {
-    setReadBigInts?(isOn: boolean): void;
-    setReturnArrays?(isOn: boolean): void;
-  };
-  statement.setReadBigInts?.(false);
-  statement.setReturnArrays?.(false);
-  if (statement.setReturnArrays !== undefined) return statement;
-  let isTuple = false;
-  return {
-    run: (...values) => statement.run(...values),
-    get: (...values) => statement.get(...values),
-    all: (...values) => {
-      const rows = statement.all(...values);
-      return isTuple ? rows.map((row) => Object.values(row as object)) : rows;
-    },
-    setReturnArrays: (isOn) => {
-      isTuple = isOn;
-    },
-  };
-}
-
-/**
- * Older versions of `node:sqlite` do not report this; with them, a second BEGIN fails inside a transaction.
- */
-function isInTransaction(connection: SqliteConnection): boolean {
-  if (typeof connection.isTransaction === "boolean") return connection.isTransaction;
-  try {
-    connection.exec("BEGIN");
-  } catch {
-    return true;
-  }
-  connection.exec("ROLLBACK");
-  return false;
+/** Reads rows as objects with plain numbers, regardless of the caller's own settings. */
+function prepared(connection: Connection, sql: string): Statement {
+  const statement = connection.prepare(sql);
+  statement.setReadBigInts(false);
+  statement.setReturnArrays(false);
+  return statement;
 }
 
 /**
@@ -124,15 +96,15 @@ const POLL_MS = 5;
 const POLLS_MAX = 12_000;
 
 /** Calls back when the transaction has ended. It does not keep the process alive. */
-function afterTransaction(connection: SqliteConnection, notify: () => void, polls = 0): void {
+function afterTransaction(connection: Connection, notify: () => void, polls = 0): void {
   if (polls === POLLS_MAX) return; // workers still find the items when they poll
   const poll = () => (isOver(connection) ? notify() : afterTransaction(connection, notify, polls + 1));
   setTimeout(poll, POLL_MS).unref();
 }
 
-function isOver(connection: SqliteConnection): boolean {
+function isOver(connection: Connection): boolean {
   try {
-    return !isInTransaction(connection);
+    return !connection.isTransaction;
   } catch {
     return true; // the connection was closed, which ended the transaction
   }
@@ -140,7 +112,17 @@ function isOver(connection: SqliteConnection): boolean {
 
 function noConnection(): RedriveError {
   return new RedriveError("usage", "The given transaction is not a SQLite connection.", {
-    hint: "Pass a DatabaseSync of node:sqlite or of @photostructure/sqlite.",
+    hint: "Pass a DatabaseSync of @photostructure/sqlite.",
+  });
+}
+
+/**
+ * Two copies of SQLite in one process, such as that of Node, do not see each other's locks: both write at once, and the one that
+ * closes first deletes the journal of the other.
+ */
+function otherLibrary(): RedriveError {
+  return new RedriveError("usage", "The given connection belongs to another copy of SQLite than the store.", {
+    hint: 'Import DatabaseSync from "@photostructure/sqlite", which has the interface of node:sqlite. Two copies in one process would lose items.',
   });
 }
 

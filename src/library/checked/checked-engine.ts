@@ -3,8 +3,10 @@ import * as z from "zod";
 import {
   type Engine,
   type EventQuery,
+  type ItemEventQuery,
   type ItemQuery,
   LETTER_PARTS,
+  type LetterAddress,
   type LetterQuery,
 } from "../../engine.ts";
 import type { ErrorQuery } from "../../item/error-log.ts";
@@ -64,9 +66,13 @@ const eventQuery = t.objectOf<EventQuery>({
   limit: t.positive,
   ...t.optional(t.name, "queue"),
   ...t.optional(t.listOf(t.oneOf(EVENT_TYPES)), "types"),
-  ...t.optional(t.time, "since", "until"),
-  ...t.optional(t.text, "itemId"),
+  ...t.optional(t.time, "since"),
+  ...t.optional(t.count, "through"),
 });
+const itemEventQuery = t.objectOf<ItemEventQuery>({
+  ...{ queue: t.name, itemId: t.text, times: t.listOf(t.time) },
+});
+const letterAddress = t.objectOf<LetterAddress>({ queue: t.name, itemId: t.text });
 const errorQuery = t.objectOf<ErrorQuery>({ ...ERROR_QUERY, ...t.optional(t.name, "queue") });
 const newNote = t.objectOf<NewNote>({ author: t.text, text: t.text });
 /** Callers may build letters without `letterFromJson`; these fields are the minimum. */
@@ -104,7 +110,11 @@ export function checkedEngine(engine: Engine): Engine {
     listItems: checked("store.listItems", engine.listItems, { query: itemQuery }),
     listLetters: checked("store.listLetters", engine.listLetters, { query: letterQuery }),
     readLetter: checked("store.readLetter", engine.readLetter, { ref: t.count }),
+    readLetterRecords: checked("store.readLetterRecords", engine.readLetterRecords, {
+      address: letterAddress,
+    }),
     listEvents: checked("store.listEvents", engine.listEvents, { query: eventQuery }),
+    listItemEvents: checked("store.listItemEvents", engine.listItemEvents, { query: itemEventQuery }),
     listErrors: checked("store.listErrors", engine.listErrors, { query: errorQuery }),
     importLetters: checked("store.importLetters", engine.importLetters, { queue: t.name, letters }),
     addNote: checked("store.addNote", engine.addNote, { ref: t.count, note: newNote }),

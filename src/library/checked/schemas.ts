@@ -149,6 +149,7 @@ export const runOptions = t.objectOf<RunOptions>({
   ...t.optional(t.flag, "keepGoing"),
   ...t.optional(rate, "rate", "ownRate"),
   ...t.optional(t.durationMs, "abandonAfterMs", "holderTtlMs"),
+  ...t.optional(t.positive, "waitingMax"),
 });
 
 const INPUT = {

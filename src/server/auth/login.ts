@@ -2,6 +2,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Engine } from "../../engine.ts";
 import { authorText } from "../../item/author.ts";
+import type { Clock } from "../../std/clock.ts";
 import type { Role } from "../contract/route.ts";
 import { RequestError } from "../problem.ts";
 import type { Principal } from "./principal.ts";
@@ -19,6 +20,7 @@ export type AuthMode =
 export interface LoginOptions {
   readonly engine: Engine;
   readonly mode: AuthMode;
+  readonly clock: Clock;
   /** Whether browsers reach the server over TLS, directly or through a proxy. */
   readonly isSecure: boolean;
   /** The path of the server as browsers see it, e.g. `/` or `/redrive/`. */
@@ -33,7 +35,7 @@ export class Login {
 
   constructor(options: LoginOptions) {
     this.#options = options;
-    this.#cache = new TokenCache(options.engine);
+    this.#cache = new TokenCache(options.engine, options.clock);
   }
 
   /** The name of the cookie. The prefix makes browsers refuse one that another host or plain HTTP has set. */

@@ -6,7 +6,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { RecordedChange } from "../../item/store-queries.ts";
-import { toRfc3339 } from "../../std/clock.ts";
+import { type Clock, toRfc3339 } from "../../std/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
 import { randomName } from "../../std/random.ts";
 import type { Role } from "../contract/route.ts";
@@ -106,45 +106,71 @@ const CACHE_MS = 1000;
 /** The time of the last use is only written this often, because every write costs a flush. */
 const USE_WRITTEN_MS = 60_000;
 
-/** Finds the record of a secret. Keeps the list for a moment, so that not every request reads the store. */
+/** Finds the record of a secret. Keeps the list and the store's time for a moment, so that not every request reads the store. */
 export class TokenCache {
   readonly #engine: Engine;
+  readonly #clock: Pick<Clock, "monotonicNow">;
   #tokens: ReadonlyMap<string, TokenRecord> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
+  /** The store's time at `#readAt`. */
+  #storeTime = 0;
+  #reading: Promise<void> | undefined;
+  #readsBegun = 0;
+  #lastRead = 0;
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, clock: Pick<Clock, "monotonicNow">) {
     this.#engine = engine;
+    this.#clock = clock;
   }
 
   /** Returns undefined for an unknown, expired or revoked secret. */
   async find(secret: string): Promise<TokenRecord | undefined> {
-    const now = performance.now();
-    if (now - this.#readAt > CACHE_MS) await this.refresh();
+    const now = this.#clock.monotonicNow();
+    if (now - this.#readAt > CACHE_MS) await this.#readOnce();
     const hash = hashOf(secret);
     let record = this.#tokens.get(hash);
     if (record === undefined && now - this.#readAt > 0) {
-      await this.refresh(); // it may have been created a moment ago
+      await this.refresh(); // it may have been created a moment ago, after another read began
       record = this.#tokens.get(hash);
     }
     if (record === undefined || record.revokedAt !== undefined) return undefined;
-    const at = await this.#engine.now();
+    const at = Math.round(this.#storeTime + this.#clock.monotonicNow() - this.#readAt);
     if (record.expiresAt <= at) return undefined;
     if (at - (record.lastUsedAt ?? 0) > USE_WRITTEN_MS) await this.#writeUse(record, at);
     return record;
   }
 
+  /** Reads the list again. A read that began earlier and ends later changes nothing. */
   async refresh(): Promise<void> {
-    this.#tokens = new Map((await readTokens(this.#engine)).map((one) => [one.hash, one]));
-    this.#readAt = performance.now();
+    this.#readsBegun += 1;
+    const read = this.#readsBegun;
+    const [tokens, storeTime] = await Promise.all([readTokens(this.#engine), this.#engine.now()]);
+    if (read < this.#lastRead) return;
+    this.#lastRead = read;
+    this.#tokens = byHash(tokens);
+    this.#storeTime = storeTime;
+    this.#readAt = this.#clock.monotonicNow();
   }
 
-  /** A lost race means that another request has just written a use. */
+  /** Requests that come together wait for the same read. */
+  #readOnce(): Promise<void> {
+    this.#reading ??= this.refresh().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  /** A lost race means that another request has just written a use, or that the list has changed and is read again soon. */
   async #writeUse({ id }: TokenRecord, at: number): Promise<void> {
     const { version, tokens } = await readDocument(this.#engine);
     const used = tokens.map((one) => (one.id === id ? { ...one, lastUsedAt: at } : one));
-    await this.#engine.writeDocument(DOCUMENT, { seen: version, body: toBody(used) });
-    this.#tokens = new Map(used.map((one) => [one.hash, one]));
+    if (await this.#engine.writeDocument(DOCUMENT, { seen: version, body: toBody(used) }))
+      this.#tokens = byHash(used);
   }
+}
+
+function byHash(tokens: readonly TokenRecord[]): ReadonlyMap<string, TokenRecord> {
+  return new Map(tokens.map((one) => [one.hash, one]));
 }
 
 /** The public form of a token; the hash stays inside. */

@@ -86,6 +86,32 @@ export const event = z
   })
   .meta({ id: "Event" });
 
+/** The sums of what agents used. A figure that no agent reported is absent. */
+export const usage = z
+  .looseObject({
+    cost_usd: z.number().optional(),
+    input_tokens: count.optional(),
+    cached_tokens: count.optional(),
+    output_tokens: count.optional(),
+    turns: count.optional(),
+    model: z.string().optional(),
+  })
+  .meta({ id: "AgentUsage" });
+
+/** One agent that ran as a step of an attempt. */
+export const agentRun = usage
+  .extend({
+    attempt_number: count.optional(),
+    step: z.string(),
+    agent: z.string(),
+    session: z.string().optional(),
+    open_command: z.string().optional().meta({ description: "opens the session by hand, in its folder" }),
+    is_final: z.boolean().meta({ description: "whether the agent reported its final result" }),
+    started_at: time,
+    updated_at: time,
+  })
+  .meta({ id: "AgentRun" });
+
 export const letterDetails = letter
   .extend({
     group_count: count,
@@ -93,6 +119,8 @@ export const letterDetails = letter
     events: z.array(event),
     requeued_from: z.string().optional(),
     requeued_as: z.array(z.string()).optional(),
+    usage: usage.optional().meta({ description: "what the agents of all attempts used" }),
+    agent_runs: z.array(agentRun).optional(),
   })
   .meta({ id: "LetterDetails" });
 
@@ -111,10 +139,16 @@ export const group = z
     is_regression: z.boolean(),
     sample_items: z.array(z.string()),
     location: z.string().nullable().optional(),
+    usage: usage.optional().meta({ description: "what agents used for the waiting letters" }),
+    assignee: z.string().optional().meta({ description: "who looks after the group" }),
     arrivals: z
       .array(count)
       .optional()
       .meta({ description: "the number of letters in each of the last 24 hours, oldest first" }),
+    helped: z
+      .looseObject({ kind: z.string(), count })
+      .optional()
+      .meta({ description: "what made the most letters succeed, and how many" }),
   })
   .meta({ id: "Group" });
 
@@ -154,6 +188,9 @@ export const operation = z
 
 export const operationDetails = operation
   .extend({
+    waits_for_worker: z
+      .boolean()
+      .meta({ description: "whether it goes on only when a worker processes the queue, and none does" }),
     force: z.boolean(),
     filter: z.record(z.string(), z.unknown()),
     plan: z.record(z.string(), z.unknown()),
@@ -191,10 +228,7 @@ export const job = z
     cwd: z.string().nullable(),
     dismissed: z.boolean(),
     is_paused: z.boolean().optional().meta({ description: "given where one job is shown" }),
-    usage: z
-      .looseObject({ cost_usd: z.number().optional(), turns: z.number().optional() })
-      .optional()
-      .meta({ description: "what the agents of the job used" }),
+    usage: usage.optional().meta({ description: "what the agents of the job used" }),
     groups: z.array(jobGroup),
   })
   .meta({ id: "Job" });
@@ -223,6 +257,7 @@ export const item = z
     revision: count,
     redrive_count: count,
     data,
+    usage: usage.optional().meta({ description: "what the agents of the item used; given in lists" }),
   })
   .meta({ id: "Item" });
 

@@ -19,6 +19,9 @@ export const duration = z
 /** A sentence that a person wrote, such as a reason or a note. */
 export const sentence = z.string().trim().min(1).max(TEXT_MAX);
 
+/** The name of a person. */
+export const person = z.string().trim().min(1).max(200);
+
 export const PAGE_MAX = 500;
 export const PAGE_DEFAULT = 50;
 export const limit = z.number().int().min(1).max(PAGE_MAX).optional().meta({ default: PAGE_DEFAULT });
@@ -28,6 +31,15 @@ export const cursor = z
   .max(4096)
   .optional()
   .meta({ description: "the `next` value of the previous page" });
+
+/** The cursor of a list whose rows are numbered. */
+export const rowCursor = z
+  .string()
+  .regex(/^\d{1,16}$/)
+  .optional();
+
+/** The body of a request that pauses. */
+export const pauseReason = z.strictObject({ reason: sentence.optional() });
 
 const errorType = z.enum(ERROR_TYPE_NAMES as readonly [ErrorTypeName, ...ErrorTypeName[]]);
 

@@ -1,7 +1,7 @@
 /** Routes that change groups. */
 import * as z from "zod";
 import { count, groupDetails, time } from "./documents.ts";
-import { name, sentence } from "./filter.ts";
+import { name, person, sentence } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
 const tag = "groups";
@@ -55,6 +55,18 @@ export const groupActionRoutes = {
     }),
     response: groupDetails,
     errors: [...known, "usage"],
+  },
+  "POST /groups/{group}/assign": {
+    id: "assignGroup",
+    tag,
+    summary: "Assign a group to a person who looks after it, or to nobody.",
+    role: "operator",
+    params,
+    body: z.strictObject({
+      assignee: person.nullable().meta({ description: "any name; null removes the assignee" }),
+    }),
+    response: groupDetails,
+    errors: known,
   },
   "POST /groups/{group}/notes": {
     id: "addGroupNote",

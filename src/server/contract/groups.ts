@@ -3,7 +3,7 @@ import * as z from "zod";
 import { GROUP_STATES } from "../../item/group.ts";
 import { GROUP_ORDERS } from "../../item/letter-query.ts";
 import { count, explanation, group, groupDetails } from "./documents.ts";
-import { limit, name } from "./filter.ts";
+import { limit, name, person } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
 const tag = "groups";
@@ -12,12 +12,22 @@ const tag = "groups";
 const params = z.strictObject({ group: name });
 const found = ["group_not_found", "ambiguous"] as const;
 
+const suggested = z.looseObject({
+  signature: z.string(),
+  pattern: z.string(),
+  count,
+  differs_in: z
+    .string()
+    .meta({ description: "the word in which the group differs; empty for the first one" }),
+});
+
 export const groupRoutes = {
   "GET /groups": {
     id: "listGroups",
     tag,
     summary: "List groups of letters with the same failure, largest first.",
     role: "viewer",
+    isShared: true,
     query: z.strictObject({
       job: name.optional(),
       queue: name.optional(),
@@ -30,12 +40,14 @@ export const groupRoutes = {
         .boolean()
         .optional()
         .meta({ description: "add the number of letters for each of the last 24 hours" }),
+      helped: z.boolean().optional().meta({ description: "add what made the most letters succeed before" }),
       search: z
         .string()
         .min(1)
         .max(1000)
         .optional()
         .meta({ description: "the title or the location contains this text, ignoring case" }),
+      assignee: person.optional().meta({ description: "groups that this person looks after" }),
       sort: z
         .enum(GROUP_ORDERS)
         .optional()
@@ -59,11 +71,31 @@ export const groupRoutes = {
     }),
     errors: ["job_not_found"],
   },
+  "GET /groups/suggestions": {
+    id: "suggestMerges",
+    tag,
+    summary: "List groups that differ in one word that looks like a value.",
+    description: "They may have one cause. `POST /groups/merge` joins them.",
+    role: "viewer",
+    isShared: true,
+    query: z.strictObject({
+      job: name.optional().meta({ description: "compare groups of this job (default: of all jobs)" }),
+      limit,
+    }),
+    response: z.looseObject({
+      suggestions: z.array(
+        z.looseObject({ common: z.string(), into: z.string(), groups: z.array(suggested).min(1) }),
+      ),
+      total: count,
+    }),
+    errors: ["job_not_found"],
+  },
   "GET /groups/{group}": {
     id: "showGroup",
     tag,
     summary: "Show a group: letters, samples, notes, and what helped before.",
     role: "viewer",
+    isShared: true,
     params,
     response: groupDetails,
     errors: found,

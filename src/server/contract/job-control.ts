@@ -1,7 +1,7 @@
 /** Routes that control a running map or workflow, and its items. */
 import * as z from "zod";
 import { job } from "./documents.ts";
-import { itemId, name, sentence } from "./filter.ts";
+import { itemId, name, pauseReason } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
 const tag = "jobs";
@@ -13,72 +13,49 @@ const asked = z.looseObject({
   state: z.string().meta({ description: "the state at the time of the request" }),
 });
 const errors = ["job_not_found", "usage"] as const;
-const itemErrors = [...errors, "item_not_found", "illegal_move"] as const;
+const change = { tag, role: "operator", params, response: job, errors, isRepeatable: true } as const;
+const itemChange = {
+  ...change,
+  params: address,
+  response: asked,
+  errors: [...errors, "item_not_found", "illegal_move"],
+} as const;
 
 export const jobControlRoutes = {
   "POST /jobs/{job}/stop": {
     id: "stopJob",
-    tag,
     summary: "Ask the process that runs a job to stop it. Running attempts are ended and do not count.",
     description: "The request is in the store; the process obeys within a second. The job can be resumed.",
-    role: "operator",
-    params,
-    response: job,
+    ...change,
     status: 202,
     errors: [...errors, "illegal_move"],
-    isRepeatable: true,
   },
   "POST /jobs/{job}/pause": {
     id: "pauseJob",
-    tag,
     summary: "Pause a job: nothing more is started, and running items finish.",
-    role: "operator",
-    params,
-    body: z.strictObject({ reason: sentence.optional() }),
-    response: job,
-    errors,
-    isRepeatable: true,
+    ...change,
+    body: pauseReason,
   },
   "POST /jobs/{job}/continue": {
     id: "continueJob",
-    tag,
     summary: "Continue a paused job.",
-    role: "operator",
-    params,
-    response: job,
-    errors,
-    isRepeatable: true,
+    ...change,
   },
   "POST /jobs/{job}/items/{item_id}/stop": {
     id: "stopItem",
-    tag,
     summary: "Stop one item: its running attempt is ended, does not count, and the item is held.",
-    role: "operator",
-    params: address,
-    response: asked,
+    ...itemChange,
     status: 202,
-    errors: itemErrors,
-    isRepeatable: true,
   },
   "POST /jobs/{job}/items/{item_id}/skip": {
     id: "skipItem",
-    tag,
     summary: "Skip one item: its running attempt is ended, and it does not run again.",
-    role: "operator",
-    params: address,
-    response: asked,
+    ...itemChange,
     status: 202,
-    errors: itemErrors,
-    isRepeatable: true,
   },
   "POST /jobs/{job}/items/{item_id}/continue": {
     id: "continueItem",
-    tag,
     summary: "Let a held item of a job run again.",
-    role: "operator",
-    params: address,
-    response: asked,
-    errors: itemErrors,
-    isRepeatable: true,
+    ...itemChange,
   },
 } as const satisfies Routes;

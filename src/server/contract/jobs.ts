@@ -1,7 +1,7 @@
 /** Routes of jobs. */
 import * as z from "zod";
-import { count, job, next, time } from "./documents.ts";
-import { limit, name } from "./filter.ts";
+import { count, job, next, time, usage } from "./documents.ts";
+import { limit, name, rowCursor } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
 const tag = "jobs";
@@ -22,12 +22,10 @@ export const jobRoutes = {
     tag,
     summary: "List jobs, newest first.",
     role: "viewer",
+    isShared: true,
     query: z.strictObject({
       limit,
-      cursor: z
-        .string()
-        .regex(/^\d{1,16}$/)
-        .optional(),
+      cursor: rowCursor,
     }),
     response: z.looseObject({ jobs: z.array(job), next }),
     errors: [],
@@ -37,6 +35,7 @@ export const jobRoutes = {
     tag,
     summary: "Show a job.",
     role: "viewer",
+    isShared: true,
     params,
     response: job,
     errors: ["job_not_found"],
@@ -60,11 +59,23 @@ export const jobRoutes = {
           name: z.string().optional(),
           step: z.string().optional(),
           last_line: z.string().optional(),
-          usage: z.looseObject({ cost_usd: z.number().optional(), turns: z.number().optional() }).optional(),
+          usage: usage.optional(),
         }),
       ),
     }),
     errors: ["job_not_found"],
+  },
+  "GET /jobs/{job}/report": {
+    id: "reportJob",
+    tag,
+    summary: "Report what a job has done: items, changes, failures by cause, cost.",
+    role: "viewer",
+    params,
+    query: z.strictObject({
+      format: z.enum(["md", "html", "json"]).optional().meta({ description: "default: md" }),
+    }),
+    response: { contentType: "text/markdown; charset=utf-8", description: "The report in the format." },
+    errors: ["job_not_found", "usage"],
   },
   "POST /jobs/{job}/dismiss": {
     id: "dismissJob",

@@ -33,8 +33,17 @@ export const letterRoutes = {
     tag,
     summary: "List letters, newest first.",
     role: "viewer",
-    query: letterFilter.extend({ sort: z.enum(LETTER_ORDERS).optional(), limit, cursor }),
-    response: z.looseObject({ items: z.array(letter), next }),
+    isShared: true,
+    query: letterFilter.extend({
+      sort: z.enum(LETTER_ORDERS).optional(),
+      brief: z
+        .boolean()
+        .optional()
+        .meta({ description: "leave out data, notes and all failures but the last; such pages are faster" }),
+      limit,
+      cursor,
+    }),
+    response: z.looseObject({ items: z.array(letter.extend({ item_data: data.optional() })), next }),
     errors: ["job_not_found", "filter_invalid", "ambiguous"],
   },
   "GET /letters/count": {
@@ -42,6 +51,7 @@ export const letterRoutes = {
     tag,
     summary: "Count letters.",
     role: "viewer",
+    isShared: true,
     query: letterFilter,
     response: z.looseObject({ total: count }),
     errors: ["job_not_found", "filter_invalid", "ambiguous"],

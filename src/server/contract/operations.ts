@@ -11,6 +11,13 @@ const known = ["operation_not_found", "ambiguous"] as const;
 
 export const ACTION_NAMES = ["retry", "requeue", "edit", "discard", "restore", "purge", "clear"] as const;
 
+const CANARY_SIZE_MAX = 1_000_000;
+
+export const canary = z.union([z.boolean(), z.int().min(1).max(CANARY_SIZE_MAX)]).meta({
+  description:
+    "true: retry one of each group first, then 1 %, 10 %, all; a number: that many first, then all",
+});
+
 export const selectionRequest = z.strictObject({
   action: z.enum(ACTION_NAMES),
   filter: letterFilter.meta({ description: "needs a job or a queue" }),
@@ -20,7 +27,7 @@ export const selectionRequest = z.strictObject({
     .meta({ description: "select every letter of the queue, because the filter has no other condition" }),
   reason: sentence.optional().meta({ description: "required for a discard" }),
   force: z.boolean().optional().meta({ description: "also retry letters that are not eligible" }),
-  canary: z.boolean().optional().meta({ description: "retry one of each group first, then 1 %, 10 %, all" }),
+  canary: canary.optional(),
   rate: z.string().max(32).optional().meta({ description: "the maximum rate: 5/s, 100/m" }),
   delay: duration.optional(),
   priority: z.enum(PRIORITIES).optional(),
@@ -94,6 +101,7 @@ export const operationRoutes = {
     tag: "operations",
     summary: "List operations, newest first.",
     role: "viewer",
+    isShared: true,
     query: z.strictObject({
       job: name.optional(),
       open: z.boolean().optional().meta({ description: "only operations that have not ended" }),

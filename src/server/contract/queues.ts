@@ -4,13 +4,15 @@ import { PRIORITIES } from "../../item/item.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 import { UNIQUE_RULES } from "../../queue/queue-spec.ts";
 import { attempt, count, data, item, itemDetails, next, queue, time } from "./documents.ts";
-import { duration, itemId, limit, name, sentence } from "./filter.ts";
+import { duration, itemId, limit, name, pauseReason, rowCursor, sentence } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
 const tag = "queues";
 const params = z.strictObject({ queue: name });
 const address = z.strictObject({ queue: name, item_id: itemId });
 const found = ["job_not_found", "item_not_found"] as const;
+/** What changes of a queue have in common that operators make. */
+const change = { params, role: "operator", errors: ["job_not_found"], isRepeatable: true } as const;
 
 /** The settings of a queue, with the names of the command line options. */
 export const queueSettings = z.strictObject({
@@ -68,6 +70,7 @@ export const queueRoutes = {
     tag,
     summary: "List queues: items by state, workers, breaker.",
     role: "viewer",
+    isShared: true,
     response: z.looseObject({ queues: z.array(queue) }),
     errors: [],
   },
@@ -105,22 +108,16 @@ export const queueRoutes = {
     id: "pauseQueue",
     tag,
     summary: "Pause a queue: workers get no more items; running attempts finish.",
-    role: "operator",
-    params,
-    body: z.strictObject({ reason: sentence.optional() }),
+    ...change,
+    body: pauseReason,
     response: queue,
-    errors: ["job_not_found"],
-    isRepeatable: true,
   },
   "POST /queues/{queue}/resume": {
     id: "resumeQueue",
     tag,
     summary: "Resume a paused queue.",
-    role: "operator",
-    params,
+    ...change,
     response: queue,
-    errors: ["job_not_found"],
-    isRepeatable: true,
   },
   "POST /queues/{queue}/items": {
     id: "addItems",
@@ -160,23 +157,17 @@ export const queueRoutes = {
     id: "holdItems",
     tag: "items",
     summary: "Hold items: workers skip them until they are released.",
-    role: "operator",
-    params,
+    ...change,
     body: moving,
     response: moved,
-    errors: ["job_not_found"],
-    isRepeatable: true,
   },
   "POST /queues/{queue}/unhold": {
     id: "unholdItems",
     tag: "items",
     summary: "Return held items to the queue.",
-    role: "operator",
-    params,
+    ...change,
     body: moving,
     response: moved,
-    errors: ["job_not_found"],
-    isRepeatable: true,
   },
   "GET /items": {
     id: "listItems",
@@ -187,10 +178,7 @@ export const queueRoutes = {
       queue: name,
       state: z.array(z.enum(ITEM_STATES)).min(1).optional(),
       limit,
-      cursor: z
-        .string()
-        .regex(/^\d{1,16}$/)
-        .optional(),
+      cursor: rowCursor,
     }),
     response: z.looseObject({ items: z.array(item), next }),
     errors: ["job_not_found"],
@@ -244,6 +232,7 @@ export const queueRoutes = {
     tag: "workers",
     summary: "List the processes that run items.",
     role: "viewer",
+    isShared: true,
     response: z.looseObject({
       workers: z.array(
         z.looseObject({

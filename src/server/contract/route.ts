@@ -67,6 +67,8 @@ export interface RouteSpec {
   readonly needsRevision?: boolean;
   /** Sending the request twice has the effect of sending it once, so an interrupted request may be repeated. */
   readonly isRepeatable?: boolean;
+  /** The answer depends only on the path, the query and the role, so equal requests that wait together share one read. */
+  readonly isShared?: boolean;
 }
 
 /** The routes by method and path, e.g. `GET /letters/{queue}/{item_id}`. */

@@ -35,6 +35,7 @@ export const systemRoutes = {
     tag: "system",
     summary: "Summary numbers for all queues and jobs.",
     role: "viewer",
+    isShared: true,
     response: z.looseObject({ queues: z.array(z.looseObject({})) }),
     errors: [],
   },

@@ -1,12 +1,15 @@
 /** Routes of receipt targets. */
 import * as z from "zod";
 import { count, operation, queue } from "./documents.ts";
-import { duration, itemId, name, sentence } from "./filter.ts";
+import { duration, itemId, name, pauseReason } from "./filter.ts";
+import { canary } from "./operations.ts";
 import { queueSettings } from "./queues.ts";
 import type { Routes } from "./route.ts";
 
 const tag = "receipts";
 const params = z.strictObject({ target: name });
+/** What changes of a target have in common that operators make. */
+const change = { params, role: "operator", errors: ["job_not_found"], isRepeatable: true } as const;
 
 const text = z.string().min(1).max(512);
 
@@ -94,7 +97,7 @@ export const targetRoutes = {
       "`count` is the number from GET /targets/{target}/recovery; if it has changed, the answer is 409. `redrive receipts deliver` delivers them.",
     role: "operator",
     params,
-    body: z.strictObject({ count, canary: z.boolean().optional() }),
+    body: z.strictObject({ count, canary: canary.optional() }),
     response: operation,
     status: 202,
     errors: ["job_not_found", "usage", "target_unreachable", "selection_changed"],
@@ -103,22 +106,16 @@ export const targetRoutes = {
     id: "pauseTarget",
     tag,
     summary: "Pause a target: nothing is sent, receipts are kept.",
-    role: "operator",
-    params,
-    body: z.strictObject({ reason: sentence.optional() }),
+    ...change,
+    body: pauseReason,
     response: queue,
-    errors: ["job_not_found"],
-    isRepeatable: true,
   },
   "POST /targets/{target}/resume": {
     id: "resumeTarget",
     tag,
     summary: "Resume a paused target.",
-    role: "operator",
-    params,
+    ...change,
     response: queue,
-    errors: ["job_not_found"],
-    isRepeatable: true,
   },
   "POST /targets/{target}/receipts": {
     id: "sendReceipt",

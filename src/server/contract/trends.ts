@@ -12,6 +12,7 @@ export const trendRoutes = {
     tag,
     summary: "Count letters by the time of their last failure, in equal intervals up to now.",
     role: "viewer",
+    isShared: true,
     query: z.strictObject({
       job: name.optional(),
       queue: name.optional(),

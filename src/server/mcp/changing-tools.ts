@@ -1,5 +1,6 @@
 /** Tools that change: preview and start a bulk change, undo it, write notes. Agents see them only if changes were allowed. */
 import * as z from "zod";
+import { planOf } from "../../redrive/plan.ts";
 import type { JsonObject } from "../../std/json.ts";
 import { count, time } from "../contract/documents.ts";
 import { itemId, name, sentence } from "../contract/filter.ts";
@@ -33,7 +34,7 @@ const previewChange = tool({
   }),
   run: async (routes, body) => {
     const held = await routes.document("POST /selections", { body });
-    const needed = needsCanary(body.action, Number(held.count)) && body.canary !== true;
+    const needed = needsCanary(body.action, Number(held.count)) && !isCautious(body.canary);
     return answerOf({ ...held, canary_needed: needed, ...(await workersOf(routes, String(held.job_id))) });
   },
 });
@@ -67,11 +68,16 @@ const startChange = tool({
 /** An unknown selection is refused by the route, which says so better. */
 async function requireCanary({ context }: RouteCaller, id: string): Promise<void> {
   const held = await context.engine.findOperation(id);
-  if (held === null || held.plan.canary === true || held.kind !== "redrive") return;
+  if (held === null || isCautious(planOf(held).canary) || held.kind !== "redrive") return;
   if (!needsCanary("retry", held.selected)) return;
   throw new AgentRefusal(
     `A retry of ${held.selected} letters needs a canary, because it is more than ${CANARY_ABOVE}. Make a new selection with preview_change and canary: true.`,
   );
+}
+
+/** A canary of many letters is no canary. */
+function isCautious(canary: boolean | number | undefined): boolean {
+  return typeof canary === "number" ? canary <= CANARY_ABOVE : canary === true;
 }
 
 function needsCanary(action: string, letters: number): boolean {

@@ -1,7 +1,7 @@
 /** The tool that reads the output of attempts and compares two of them. */
 import * as z from "zod";
-import { diffJson } from "../../redrive/json-diff.ts";
 import type { JsonObject } from "../../std/json.ts";
+import { diffJson } from "../../std/json-diff.ts";
 import { count } from "../contract/documents.ts";
 import { RequestError } from "../problem.ts";
 import { type Answer, answerOf, fits, writeAnswer } from "./answer.ts";

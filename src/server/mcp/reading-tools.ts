@@ -191,7 +191,7 @@ const watchOperation = tool({
       const shown = await routes.document("GET /operations/{operation_id}", { params: { operation_id } });
       const isOver = shown.ended_at !== undefined || shown.status === "paused";
       if (isOver || routes.signal.aborted || clock.monotonicNow() >= until) {
-        return answerOf({ ...shown, canary: fieldsOf(shown.plan).canary === true });
+        return answerOf({ ...shown, canary: Boolean(fieldsOf(shown.plan).canary) });
       }
       await clock.sleep(POLL_MS, routes.signal);
     }

@@ -58,7 +58,7 @@ export class RouteCaller {
       principal: this.#principal,
       author: this.author,
       headers: new Headers(headers),
-      signal: this.signal,
+      signal: () => this.signal,
       stream: null,
     });
   }

@@ -4,6 +4,7 @@ import { RedriveError } from "../../errors.ts";
 import type { GroupChange } from "../../item/group.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { parseTimeOption, TIME_OPTION_FORMS } from "../../queue/time-option.ts";
+import { assignGroups } from "../../redrive/assignees.ts";
 import { mergeGroups, rebuildGroups, removeCorrection, splitGroup } from "../../redrive/correct-groups.ts";
 import { groupViewToJson, requireLiveGroup, viewGroup } from "../../redrive/groups.ts";
 import { toRfc3339 } from "../../std/clock.ts";
@@ -27,6 +28,12 @@ export const groupActionHandlers: { readonly [Name in keyof Routes]: Handler<Rou
     const at = until === undefined ? undefined : timeOf(until, await context.engine.now());
     const ignoreUntil = compact({ at, count, perHour });
     return decide(context, params.group, { state: "ignored", ignoreUntil, ...compact({ note }) });
+  },
+
+  "POST /groups/{group}/assign": async ({ engine, author }, { params, body: { assignee } }) => {
+    const record = await requireLiveGroup(engine, params.group);
+    await assignGroups(engine, [record], { assignee, author });
+    return groupViewToJson(await viewGroup(engine, record));
   },
 
   "POST /groups/{group}/notes": (context, { params, body }) =>

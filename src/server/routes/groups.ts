@@ -4,6 +4,7 @@ import { GROUP_STATES } from "../../item/group.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { explainGroup, explanationToJson } from "../../redrive/explain-group.ts";
 import {
+  bestFix,
   groupToJson,
   groupViewToJson,
   listGroups,
@@ -11,7 +12,8 @@ import {
   sampleItems,
   viewGroup,
 } from "../../redrive/groups.ts";
-import { compact } from "../../std/json.ts";
+import { suggestedMerges, suggestionToJson } from "../../redrive/suggest-merges.ts";
+import { compact, type JsonObject } from "../../std/json.ts";
 import { ALGORITHM } from "../../triage/signature.ts";
 import type { Handler } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
@@ -29,11 +31,11 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     const name = query.job ?? query.queue;
     const queue = name === undefined ? {} : { queue: (await requireJob(engine, name)).id };
     const states = GROUP_STATES.filter((state) => given.includes("all") || given.includes(state));
-    const { search, sort: order } = query;
+    const { search, assignee, sort: order } = query;
     const { groups, total, next, leftOut } = await listGroups(engine, {
       ...queue,
       ...{ states, limit },
-      ...compact({ cursor, order, search }),
+      ...compact({ cursor, order, search, assignee }),
     });
     const documents: object[] = [];
     for (const group of groups) {
@@ -41,7 +43,8 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
       const samples = query.samples ? await sampleItems(engine, signature, queue.queue) : [];
       const document = groupToJson(group, samples);
       const trend = query.trend ? { arrivals: await lastDay(engine, signature, queue.queue) } : {};
-      documents.push({ ...document, ...trend });
+      const helped = query.helped ? await helpedBefore(engine, signature) : {};
+      documents.push({ ...document, ...trend, ...helped });
     }
     return {
       groups: documents,
@@ -49,6 +52,16 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
       next,
       left_out: leftOut,
       algorithm: ALGORITHM,
+    };
+  },
+
+  "GET /groups/suggestions": async ({ engine, redactor }, { query: { job, limit = PAGE_DEFAULT } }) => {
+    const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
+    const all = await suggestedMerges(engine, queue);
+    const suggestions = all.slice(0, limit).map(suggestionToJson);
+    return {
+      suggestions: redactor === null ? suggestions : suggestions.map(withoutWords),
+      total: all.length,
     };
   },
 
@@ -63,6 +76,16 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     return redactor === null ? explanation : { ...explanation, lines: [], hits: [], words: [] };
   },
 };
+
+async function helpedBefore(engine: Engine, signature: string): Promise<object> {
+  const fix = bestFix((await engine.readGroup(signature))?.fixes ?? []);
+  return fix === undefined ? {} : { helped: compact({ kind: fix.kind, count: fix.count, rule: fix.rule }) };
+}
+
+/** The words in which groups differ may be any value of an item. */
+function withoutWords({ groups, ...rest }: ReturnType<typeof suggestionToJson>): JsonObject {
+  return { ...rest, common: "", groups: groups.map((group) => ({ ...group, differs_in: "" })) };
+}
 
 async function lastDay(engine: Engine, signature: string, queue?: string): Promise<readonly number[]> {
   const span = { bucketMs: HOUR_MS, spanMs: DAY_MS };

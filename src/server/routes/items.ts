@@ -7,10 +7,10 @@ import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { isFromElsewhere, NOT_READ } from "../../item/imported-letter.ts";
 import { type Attempt, attemptToJson, type Item, jobLogsFolder } from "../../item/item.ts";
-import { itemToJson, itemViewToJson, readItemView } from "../../queue/find-item.ts";
+import { itemViewToJson, readItemView } from "../../queue/find-item.ts";
 import { requireJob } from "../../queue/find-job.ts";
+import { itemPageToJson, readItemPage } from "../../queue/item-page.ts";
 import { followLogs, isExact } from "../../run/follow-logs.ts";
-import { compact } from "../../std/json.ts";
 import { jobLogs } from "../../store/home.ts";
 import type { Handler, RequestContext } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
@@ -35,11 +35,9 @@ const LOG_TYPE = "text/plain; charset=utf-8";
 export const itemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
   "GET /items": async ({ engine }, { query: { queue, state: states, limit = PAGE_DEFAULT, cursor } }) => {
     const { id } = await requireQueueOf(engine, queue);
-    const after = Number(cursor ?? 0);
-    const page = await engine.listItems({ queue: id, after, limit: limit + 1, ...compact({ states }) });
-    const items = page.slice(0, limit); // the extra item only shows whether there is a next page
-    const next = page.length > limit ? String(items.at(-1)?.ref ?? after) : null;
-    return { items: items.map(itemToJson), next };
+    return itemPageToJson(
+      await readItemPage(engine, { queue: id, after: Number(cursor ?? 0), limit, states }),
+    );
   },
 
   "GET /items/{queue}/{item_id}": async ({ engine }, { params }) =>
@@ -64,7 +62,7 @@ export const itemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Nam
     if (redactor !== null) requireVisible("live output"); // a value may be cut in two by the chunks
     const item = await requireExactItem(engine, params);
     const job = await requireJob(engine, item.queue);
-    return eventStream({ signal, clock }, async function* (stop) {
+    return eventStream({ signal: signal(), clock }, async function* (stop) {
       for await (const { attempt, part } of followLogs(engine, { home, job, item, clock, signal: stop })) {
         if ("outcome" in part) yield { event: "ended", data: { attempt, outcome: part.outcome } };
         else if ("title" in part) yield { event: "output", data: { attempt, title: part.title } };

@@ -10,8 +10,14 @@ import type { Handler, RequestContext } from "../context.ts";
 import type { jobControlRoutes } from "../contract/job-control.ts";
 import { requireExactItem } from "../find.ts";
 import { jobDocument } from "./jobs.ts";
+import { pausing } from "./pausing.ts";
 
 type Routes = typeof jobControlRoutes;
+
+const { pause, resume } = pausing(
+  (engine, { job }: { readonly job: string }) => requireEnding(engine, job),
+  jobDocument,
+);
 
 export const jobControlHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
   "POST /jobs/{job}/stop": async ({ engine, author }, { params }) => {
@@ -25,15 +31,8 @@ export const jobControlHandlers: { readonly [Name in keyof Routes]: Handler<Rout
     return jobDocument(engine, job);
   },
 
-  "POST /jobs/{job}/pause": async ({ engine, author }, { params, body: { reason = "" } }) => {
-    const { id } = await requireEnding(engine, params.job);
-    return jobDocument(engine, await engine.changeJob(id, { pause: { author, reason } }));
-  },
-
-  "POST /jobs/{job}/continue": async ({ engine }, { params }) => {
-    const { id } = await requireEnding(engine, params.job);
-    return jobDocument(engine, await engine.changeJob(id, { pause: null }));
-  },
+  "POST /jobs/{job}/pause": pause,
+  "POST /jobs/{job}/continue": resume,
 
   "POST /jobs/{job}/items/{item_id}/stop": async (context, { params }) => {
     const { engine, author } = context;

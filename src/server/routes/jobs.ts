@@ -1,16 +1,20 @@
 /** Handlers of the routes of jobs. */
 import type { Engine } from "../../engine.ts";
-import { ENDING_KINDS, type Job } from "../../item/job.ts";
-import { requireJob } from "../../queue/find-job.ts";
+import { ENDING_KINDS, isStanding, type Job } from "../../item/job.ts";
+import { refuseStanding, requireJob } from "../../queue/find-job.ts";
 import { summarise } from "../../queue/job-summary.ts";
+import { type JobReport, readReport, reportToJson } from "../../report/read-report.ts";
+import type { ReportFormat } from "../../report/report-facts.ts";
+import { htmlPolicy, reportHtml, reportMarkdown } from "../../report/report-text.ts";
 import { readRunningItems } from "../../run/running-items.ts";
 import { deleteJob, dismissJob, type JobDeletion, previewDeletion } from "../../service/delete-job.ts";
 import { jobToJson } from "../../service/job-json.ts";
-import { compact, type JsonObject } from "../../std/json.ts";
+import { compact, type JsonObject, stringifyJson } from "../../std/json.ts";
 import type { Handler } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
 import type { jobRoutes } from "../contract/jobs.ts";
 import { RequestError } from "../problem.ts";
+import { requireVisible } from "../redact.ts";
 
 type Routes = typeof jobRoutes;
 
@@ -35,6 +39,16 @@ export const jobHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name
     return { running: [...running] as never };
   },
 
+  "GET /jobs/{job}/report": async ({ engine, redactor }, { params, query: { format = "md" } }) => {
+    if (redactor !== null) requireVisible("a report"); // it has names of items and messages in running text
+    const job = await requireJob(engine, params.job);
+    if (isStanding(job)) refuseStanding(job);
+    const report = await readReport(engine, job);
+    const text = REPORT_TEXTS[format](report);
+    const policy = format === "html" ? { "content-security-policy": htmlPolicy() } : undefined;
+    return new Response(text, { headers: { "content-type": REPORT_TYPES[format], ...policy } });
+  },
+
   "POST /jobs/{job}/dismiss": async ({ engine, author }, { params }) => {
     const job = await dismissJob(engine, await requireJob(engine, params.job), author);
     return jobToJson(job, await summarise(engine, job));
@@ -54,6 +68,18 @@ export const jobHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name
     const options = { home, author, force: query.force ?? false, signal: stopping, ...compact({ dlqDir }) };
     return deletionToJson(await deleteJob(engine, job, options));
   },
+};
+
+const REPORT_TYPES: Readonly<Record<ReportFormat, string>> = {
+  md: "text/markdown; charset=utf-8",
+  html: "text/html; charset=utf-8",
+  json: "application/json",
+};
+
+const REPORT_TEXTS: Readonly<Record<ReportFormat, (report: JobReport) => string>> = {
+  md: reportMarkdown,
+  html: reportHtml,
+  json: (report) => stringifyJson(reportToJson(report), 2),
 };
 
 /** A job as it is shown by itself. */

@@ -6,19 +6,14 @@ import type { CapsuleContent } from "../../dead-letter/capsule.ts";
 import { exportLetters } from "../../dead-letter/import-export/export.ts";
 import { importLetters } from "../../dead-letter/import-export/import.ts";
 import { makeCapsule, readLetterChanges } from "../../dead-letter/make-capsule.ts";
-import {
-  hadLetters,
-  type JobLetterStats,
-  letterStatsToJson,
-  readLetterStats,
-  sumOfStats,
-} from "../../dead-letter/stats.ts";
+import { letterStatsToJson, sumOfStats } from "../../dead-letter/stats.ts";
 import type { Engine, StoredLetter } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { type EvidenceFile, evidenceFileToJson } from "../../item/failure.ts";
 import { letterToJson } from "../../item/letter.ts";
 import { type OperationKind, operationToJson } from "../../item/operation.ts";
-import { everyJob, requireJob } from "../../queue/find-job.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { letterStatsOf } from "../../queue/letter-stats.ts";
 import { analyseSelected } from "../../redrive/analyse-selected.ts";
 import { discardLetters, restoreLetters } from "../../redrive/discard.ts";
 import { selectLetters } from "../../redrive/select.ts";
@@ -127,7 +122,7 @@ export const letterActionHandlers: { readonly [Name in keyof Routes]: Handler<Ro
     const { engine, signal, redactor } = context;
     if (redactor !== null) requireVisible("an export");
     const { selection } = await selectionOf(engine, words);
-    const letters = selectLetters(engine, selection, { order: "oldest", signal });
+    const letters = selectLetters(engine, selection, { order: "oldest", signal: signal() });
     const stream = new PassThrough();
     exportLetters(letters, { path: "-", stdout: stream, format }).then(
       () => stream.end(),
@@ -158,7 +153,7 @@ export const letterActionHandlers: { readonly [Name in keyof Routes]: Handler<Ro
 
   "GET /letters/stats": async ({ engine, config }, { query: { job } }) => {
     const { maxItems } = (await config()).dlq;
-    const all = await statsOf(engine, job);
+    const all = await letterStatsOf(engine, job);
     const jobs = all.map((own) => ({ job_id: own.jobId, ...letterStatsToJson(own, maxItems) }));
     return { jobs, total: letterStatsToJson(sumOfStats(all)) };
   },
@@ -187,16 +182,6 @@ function evidenceOf({ failureHistory }: StoredLetter): readonly { attempt: numbe
   return failureHistory.flatMap(({ attemptNumber: attempt, evidence = [] }) =>
     evidence.map((file) => ({ attempt, file })),
   );
-}
-
-async function statsOf(engine: Engine, name: string | undefined): Promise<readonly JobLetterStats[]> {
-  if (name !== undefined) return [await readLetterStats(engine, (await requireJob(engine, name)).id)];
-  const found: JobLetterStats[] = [];
-  for await (const job of everyJob(engine)) {
-    const own = await readLetterStats(engine, job.id);
-    if (hadLetters(own)) found.push(own);
-  }
-  return found;
 }
 
 /** A patch as text; null if there is none, or if it is too large or not text. */

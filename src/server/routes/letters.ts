@@ -1,31 +1,31 @@
 /** Handlers of the routes that read and edit letters. */
-import { linksToJson, readHistory, readLinks } from "../../dead-letter/history.ts";
-import type { StoredLetter } from "../../engine.ts";
+import { type LetterView, letterViewToJson, readLetterView } from "../../dead-letter/letter-view.ts";
+import type { Engine, StoredLetter } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
-import { eventToJson } from "../../item/event.ts";
-import { groupRecordToJson } from "../../item/group.ts";
 import { letterToJson } from "../../item/letter.ts";
 import { editLetters, editToJson, schemasFor } from "../../redrive/amend.ts";
-import { diffJson } from "../../redrive/json-diff.ts";
 import { compileRecipe, type Recipe } from "../../redrive/recipe.ts";
 import { countSelected, selectPage } from "../../redrive/select.ts";
 import { compact, type Json, type JsonObject } from "../../std/json.ts";
+import { diffJson } from "../../std/json-diff.ts";
 import { type Handler, Reply } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
 import type { letterRoutes } from "../contract/letters.ts";
-import { requireExactLetter } from "../find.ts";
+import { type ItemAddress, requireExactLetter } from "../find.ts";
 import { RequestError } from "../problem.ts";
+import type { Redactor } from "../redact.ts";
 import { selectionOf } from "../selection.ts";
 
 type Routes = typeof letterRoutes;
 
 export const letterHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
-  "GET /letters": async ({ engine }, { query }) => {
-    const { sort: order, limit = PAGE_DEFAULT, cursor, ...words } = query;
+  "GET /letters": async ({ engine, redactor }, { query }) => {
+    const { sort: order, brief: isBrief, limit = PAGE_DEFAULT, cursor, ...words } = query;
     const { selection } = await selectionOf(engine, words);
-    const page = { limit, counted: false, ...compact({ order, cursor }) };
+    const parts = isBrief && redactor === null ? BRIEF_PARTS : undefined;
+    const page = { limit, counted: false, ...compact({ order, cursor, parts }) };
     const { letters, next } = await selectPage(engine, selection, page);
-    return { items: letters.map(letterToJson), next };
+    return { items: letters.map(isBrief ? (letter) => briefOf(letter, redactor) : letterToJson), next };
   },
 
   "GET /letters/count": async ({ engine }, { query }) => {
@@ -34,16 +34,8 @@ export const letterHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
   },
 
   "GET /letters/{queue}/{item_id}": async ({ engine }, { params }) => {
-    const letter = await requireExactLetter(engine, params);
-    const history = await readHistory(engine, letter);
-    const document = {
-      ...letterToJson(letter),
-      ...linksToJson(await readLinks(engine, letter)),
-      group_count: history.groupCount,
-      group: history.group && groupRecordToJson(history.group),
-      events: history.events.map(eventToJson),
-    };
-    return new Reply(document, { etag: etagOf(letter) });
+    const view = await requireLetterView(engine, params);
+    return new Reply(letterViewToJson(view), { etag: etagOf(view.letter) });
   },
 
   "PATCH /letters/{queue}/{item_id}": async (context, { params, query, body }) => {
@@ -74,6 +66,25 @@ export const letterHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     return new Reply(document, { etag: etagOf(edited) });
   },
 };
+
+const BRIEF_PARTS = ["record", "times", "last_failure"] as const;
+
+/** The data is needed to mask its values, which the command of a failed step may contain, so it is removed after that. */
+function briefOf(letter: StoredLetter, redactor: Redactor | null): JsonObject {
+  const whole = letterToJson(letter);
+  const shown = redactor === null ? whole : (redactor.document(whole) as JsonObject);
+  const { item_data: _, notes: __, amendments: ___, late_results: ____, ...rest } = shown;
+  const failures = Array.isArray(shown.failure_history) ? shown.failure_history : [];
+  return { ...rest, failure_history: failures.slice(-1) };
+}
+
+async function requireLetterView(engine: Engine, address: ItemAddress): Promise<LetterView> {
+  for (;;) {
+    const view = await readLetterView(engine, { queue: address.queue, itemId: address.item_id });
+    if (view !== null) return view;
+    await requireExactLetter(engine, address); // returns only if it became a letter again in the meantime
+  }
+}
 
 /** Names one state of a letter: its burial and the revision of its data. */
 export function etagOf({ revision, letterSequence }: StoredLetter): string {

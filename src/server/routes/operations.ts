@@ -2,10 +2,11 @@
 import { RedriveError } from "../../errors.ts";
 import { operationToJson } from "../../item/operation.ts";
 import { requireJob } from "../../queue/find-job.ts";
+import { shownOperationToJson, showOperation } from "../../queue/shown-operation.ts";
 import { editToJson } from "../../redrive/amend.ts";
 import { cancelOperation, pauseOperation, reopen } from "../../redrive/change-operation.ts";
 import { listStarted, requireOperation, requireStarted } from "../../redrive/operation.ts";
-import { operationViewToJson, viewOperation } from "../../redrive/operation-view.ts";
+import { isCanary } from "../../redrive/plan.ts";
 import { undoOperation } from "../../redrive/undo.ts";
 import { compact } from "../../std/json.ts";
 import type { Handler } from "../context.ts";
@@ -40,7 +41,7 @@ export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Route
   },
 
   "GET /operations/{operation_id}": async ({ engine }, { params }) =>
-    operationViewToJson(await viewOperation(engine, params.operation_id)),
+    shownOperationToJson(await showOperation(engine, params.operation_id)),
 
   "POST /operations/{operation_id}/pause": async ({ engine }, { params }) =>
     operationToJson(
@@ -50,7 +51,7 @@ export const operationHandlers: { readonly [Name in keyof Routes]: Handler<Route
   "POST /operations/{operation_id}/resume": async (context, { params }) => {
     const { engine, runner } = context;
     const found = requireStarted(await requireOperation(engine, params.operation_id));
-    requireRunnable(context, await requireJob(engine, found.queue), found.plan.canary === true);
+    requireRunnable(context, await requireJob(engine, found.queue), isCanary(found));
     const operation = await reopen(engine, found);
     if (operation.endedAt !== undefined)
       throw new RedriveError("illegal_move", `${operation.id} has already ended.`);

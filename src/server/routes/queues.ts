@@ -18,11 +18,17 @@ import { compact, type Json, type JsonObject } from "../../std/json.ts";
 import type { Handler, RequestContext } from "../context.ts";
 import type { queueRoutes } from "../contract/queues.ts";
 import type { RouteInput } from "../contract.ts";
+import { pausing } from "./pausing.ts";
 
 type Routes = typeof queueRoutes;
 type Families<Tag extends string> = {
   [Name in keyof Routes as Routes[Name]["tag"] extends Tag ? Name : never]: Handler<Routes[Name]>;
 };
+
+const { pause, resume } = pausing(
+  (engine, { queue }: { readonly queue: string }) => requireQueue(engine, queue),
+  shown,
+);
 
 export const queueHandlers: Families<"queues" | "workers"> = {
   "GET /queues": async ({ engine }) => ({ queues: (await listQueues(engine)).map(queueToJson) }),
@@ -36,15 +42,8 @@ export const queueHandlers: Families<"queues" | "workers"> = {
   "PATCH /queues/{queue}": async ({ engine }, { params, body }) =>
     shown(engine, await changeQueue(engine, params.queue, settingsFrom(body))),
 
-  "POST /queues/{queue}/pause": async ({ engine, author }, { params, body: { reason = "" } }) => {
-    const { id } = await requireQueue(engine, params.queue);
-    return shown(engine, await engine.changeJob(id, { pause: { author, reason } }));
-  },
-
-  "POST /queues/{queue}/resume": async ({ engine }, { params }) => {
-    const { id } = await requireQueue(engine, params.queue);
-    return shown(engine, await engine.changeJob(id, { pause: null }));
-  },
+  "POST /queues/{queue}/pause": pause,
+  "POST /queues/{queue}/resume": resume,
 
   "GET /workers": async ({ engine }) => {
     const alive = (await engine.listHolders()).filter((holder) => !isGone(holder));

@@ -29,7 +29,7 @@ export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     if (given !== undefined && !/^\d{1,16}$/.test(given))
       throw new RequestError("request_invalid", "Last-Event-ID is not an event id.");
     const after = given === undefined ? await engine.newestEvent() : Number(given);
-    return eventStream({ signal, clock }, (stop) =>
+    return eventStream({ signal: signal(), clock }, (stop) =>
       events.follow(after, { ...filter, ...compact({ mask }) }, stop),
     );
   },
@@ -106,10 +106,14 @@ export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     const own = queue === undefined ? undefined : (await requireJob(engine, queue)).id;
     return listAudit(engine, {
       limit,
+      scanMax: SCAN_MAX,
       ...compact({ queue: own, author, before: cursor === undefined ? undefined : Number(cursor) }),
     });
   },
 };
+
+/** Few of a million events are changes by people. A page ends after so many, so that no request takes long. */
+const SCAN_MAX = 100_000;
 
 async function eventFilter(
   engine: Engine,

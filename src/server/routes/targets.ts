@@ -22,9 +22,15 @@ import { compact, type JsonObject } from "../../std/json.ts";
 import type { Handler } from "../context.ts";
 import type { targetRoutes } from "../contract/targets.ts";
 import { RequestError } from "../problem.ts";
+import { pausing } from "./pausing.ts";
 import { settingsFrom } from "./queues.ts";
 
 type Routes = typeof targetRoutes;
+
+const { pause, resume } = pausing(
+  (engine, { target }: { readonly target: string }) => requireTarget(engine, target),
+  shown,
+);
 
 export const targetHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
   "GET /targets": async ({ engine }) => ({ targets: (await listTargets(engine)).map(targetToJson) }),
@@ -66,15 +72,8 @@ export const targetHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     return operationToJson(operation);
   },
 
-  "POST /targets/{target}/pause": async ({ engine, author }, { params, body: { reason = "" } }) => {
-    const { id } = await requireTarget(engine, params.target);
-    return shown(engine, await engine.changeJob(id, { pause: { author, reason } }));
-  },
-
-  "POST /targets/{target}/resume": async ({ engine }, { params }) => {
-    const { id } = await requireTarget(engine, params.target);
-    return shown(engine, await engine.changeJob(id, { pause: null }));
-  },
+  "POST /targets/{target}/pause": pause,
+  "POST /targets/{target}/resume": resume,
 
   "POST /targets/{target}/receipts": async ({ engine }, { params, body }) => {
     const target = await requireTarget(engine, params.target);

@@ -10,6 +10,7 @@ export type WordVisitor = (words: PatternWords, index: number, reason: VariableR
 
 const VALUE = "<*>";
 const OPEN = "(";
+const EQUALS = 61;
 
 /** Shared by all calls, which never overlap. */
 const words = new PatternWords();
@@ -20,7 +21,9 @@ const ALL_RULES: ReadonlySet<VariableReason> = new Set();
 export function canonicalPattern(pattern: string, visit?: WordVisitor, without = ALL_RULES): string {
   words.read(withoutPosition(pattern));
   const folded = new Folded();
-  for (let index = 0; index < words.count; index += 1) {
+  const start = invalidEnd(words);
+  for (let index = 0; index < start; index += 1) visit?.(words, index, "invalid");
+  for (let index = start; index < words.count; index += 1) {
     folded.readGap(words.gap(index));
     const skipped = indexEnd(words, index, folded.endsWithValue);
     if (skipped > index) {
@@ -28,6 +31,7 @@ export function canonicalPattern(pattern: string, visit?: WordVisitor, without =
       index = skipped - 1;
       continue;
     }
+    if (isEmptyValue(words, index)) folded.addValue();
     const word = words.word(index);
     const found = variableReason(words, index);
     const reason = found !== undefined && without.has(found) ? undefined : found;
@@ -38,14 +42,33 @@ export function canonicalPattern(pattern: string, visit?: WordVisitor, without =
       if (isBeforeFreeText(word, words.gap(index + 1))) break;
     }
   }
+  if (isEmptyValue(words, words.count)) folded.addValue();
   folded.readGap(words.gap(words.count));
   return folded.text();
+}
+
+/** Whether the key before this word has no value, as in `user= host=a`: then a key follows, or nothing. */
+function isEmptyValue(all: PatternWords, index: number): boolean {
+  const gap = all.gap(index);
+  if (gap.charCodeAt(0) !== EQUALS) return false;
+  if (index === all.count || /^=[,;)]/.test(gap)) return true;
+  if (gap !== "= ") return false;
+  const after = all.gap(index + 1);
+  return after.startsWith("=") && (after !== "= " || all.gap(index + 2).startsWith("="));
 }
 
 /** Removes the position that compilers print after an arrow. */
 function withoutPosition(pattern: string): string {
   const at = pattern.lastIndexOf(" --> ");
   return at > 0 && /^\S+(?: \w+>?)?$/.test(pattern.slice(at + 5)) ? pattern.slice(0, at) : pattern;
+}
+
+/** Returns the end of what is invalid if the reason follows, as in `cart "<str>" is invalid: no price`; 0 if there is none. */
+function invalidEnd(all: PatternWords): number {
+  const is = all.word(1) === "is" ? 1 : all.word(2) === "is" ? 2 : 0;
+  if (is === 0 || all.word(is + 1) !== "invalid" || !all.gap(is + 2).startsWith(": ")) return 0;
+  const isNamed = all.word(is - 1).endsWith(">") || all.gap(is).includes('""');
+  return isNamed && is + 2 < all.count ? is + 2 : 0;
 }
 
 /** Returns the end of an index: `[…]` directly after a value, or the process id in `sshd[<num>]:`. */
@@ -62,6 +85,8 @@ function isBeforeFreeText(word: string, gap: string): boolean {
   return gap.startsWith("... ") && /<(?:hash|id|hex|num)>$/.test(word);
 }
 
+/** Kinds of tokens of a language. Compilers print them or leave them out. */
+const TOKENS = new Set("keyword identifier token reserved".split(" "));
 const JOINERS = new Set("and or of in on for to".split(" "));
 /** Words that may stand between a preposition and a value: "in the column <*>". */
 const KINDS = new Set(
@@ -127,6 +152,7 @@ class Folded {
   }
 
   addValue(): void {
+    while (this.#out.length > 1 && TOKENS.has(this.#out.at(-1) ?? "")) this.#out.length -= 1;
     const isNew = this.#isSeparated || !this.#absorbed();
     this.#isSeparated = false;
     this.#nounsLeft = PLURAL_WORDS_MAX;

@@ -64,9 +64,11 @@ export class PatternWords {
   readonly #starts: number[] = [];
   readonly #kinds: number[] = [];
   #count = 0;
+  #plainCount = 0;
 
   read(pattern: string): void {
     this.#count = 0;
+    this.#plainCount = 0;
     let gapStart = 0;
     let at = 0;
     while (at < pattern.length) {
@@ -105,12 +107,19 @@ export class PatternWords {
     const isBlank = start - gapStart === 1 && pattern.charCodeAt(gapStart) === BLANK;
     this.#gaps[this.#count] = isBlank ? " " : pattern.slice(gapStart, start);
     this.#starts[this.#count] = start;
-    this.#kinds[this.#count] = kindsOf(pattern, start, end);
+    const kinds = kindsOf(pattern, start, end);
+    this.#kinds[this.#count] = kinds;
+    if (kinds === LOWER && end - start > 1) this.#plainCount += 1;
     this.#count += 1;
   }
 
   get count(): number {
     return this.#count;
+  }
+
+  /** How many words of at least two small letters the pattern has. */
+  get plainCount(): number {
+    return this.#plainCount;
   }
 
   /** The word; empty before the first and after the last. */

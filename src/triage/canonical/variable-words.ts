@@ -1,4 +1,6 @@
 /** Decides which words of a pattern are variable although the maskers left them, by their form and their neighbours. */
+import { isKind } from "../mask/vocabulary.ts";
+import { NAME_REASONS, NAMES_FAILURE, plainNameReason, nameReason as unquotedReason } from "./name-words.ts";
 import { ANGLE, DIGIT, LOWER, type PatternWords } from "./pattern-words.ts";
 
 /** Why a word belongs to the item and not to the failure. Each reason completes the sentence "It is variable, because …". */
@@ -16,13 +18,14 @@ export const VARIABLE_REASONS = {
   last: "a single word after the last colon is the value",
   exists: "it names the thing that exists or does not exist",
   name: "a word with a capital at this position is a name",
+  bracketed: "a word in square brackets after the kind of thing is its name",
   index: "the index of a value belongs to the value",
+  invalid: "it only states what is invalid, and the reason follows",
+  ...NAME_REASONS,
 } as const;
 
 export type VariableReason = keyof typeof VARIABLE_REASONS;
 
-/** Names of exceptions and constants in capitals, which identify the failure. */
-const NAMES_FAILURE = /(?:Error|Exception|Warning|Fault)$|(?:^|\.)[A-Z][A-Z\d]*_[A-Z\d_]+$/;
 const HAS_DIGIT = /\d/;
 
 /** Why a word is part of the failure, for people. */
@@ -43,7 +46,12 @@ export function variableReason(words: PatternWords, index: number): VariableReas
   if (word.length === 1) return letterReason(words, index, word);
   if (kinds === LOWER) return plainReason(words, index, word);
   if (!WORD.test(word)) return symbolReason(words, index, word);
-  return valueReason(words, index, word) ?? formReason(words, index, word) ?? nameReason(words, index, word);
+  return (
+    valueReason(words, index, word) ??
+    formReason(words, index, word) ??
+    nameReason(words, index, word) ??
+    unquotedReason(words, index, word)
+  );
 }
 
 /** The rules for a word of small letters. Most words are such, so cheap tests come first. */
@@ -56,14 +64,29 @@ function plainReason(words: PatternWords, index: number, word: string): Variable
     if (reason !== undefined) return reason;
   }
   const after = words.gap(index + 1);
-  if (after !== " ")
-    return after.startsWith("(") && isCalled(words, index, word) ? "call" : userReason(words, index, word);
-  if (isBeforeExistence(words, index, word)) return "exists";
-  return userReason(words, index, word);
+  if (after === " " ? isBeforeExistence(words, index, word) : false) return "exists";
+  if (after.startsWith("(") && isCalled(words, index, word)) return "call";
+  if (isUserName(words, index, word)) return "user";
+  if (isNamedType(words, index, word)) return "type";
+  return isBracketed(words, index, word) ? "bracketed" : plainNameReason(words, index, word);
 }
 
-function userReason(words: PatternWords, index: number, word: string): VariableReason | undefined {
-  return isUserName(words, index, word) ? "user" : undefined;
+const BEFORE_TYPE_OF = /^(?:of|to|from|for|has|is|with)$/;
+const AFTER_TYPE = /^(?:but|and|or|instead|is|was|to|varying|precision|in|on|cannot|has|does)$/;
+
+/** Whether the word is the type in "of type record but …". */
+function isNamedType(words: PatternWords, index: number, word: string): boolean {
+  if (words.word(index - 1) !== "type" || words.gap(index) !== " " || !/^[A-Za-z_]+$/.test(word))
+    return false;
+  if (!BEFORE_TYPE_OF.test(words.word(index - 2))) return false;
+  const after = words.gap(index + 1);
+  return /^(?:[,.;)]|$)/.test(after) || (after === " " && AFTER_TYPE.test(words.word(index + 1)));
+}
+
+/** Whether the word is the name in `field [price]`. */
+function isBracketed(words: PatternWords, index: number, word: string): boolean {
+  if (words.gap(index) !== " [" || !words.gap(index + 1).startsWith("]")) return false;
+  return SIMPLE.test(word) && isKind(words.word(index - 1));
 }
 
 const MASK = /<[a-z]{2,5}>/;
@@ -113,7 +136,7 @@ function formReason(words: PatternWords, index: number, word: string): VariableR
 }
 
 const TYPES = new Set(
-  "int integer float double str string bool boolean bytes list dict tuple object array number char void long byte".split(
+  "int integer float double str string bool boolean list dict tuple object array number char void long".split(
     " ",
   ),
 );
@@ -134,6 +157,8 @@ function nameReason(words: PatternWords, index: number, word: string): VariableR
   if (isCalled(words, index, word)) return "call";
   if (isUserName(words, index, word)) return "user";
   if (isBeforeExistence(words, index, word)) return "exists";
+  if (isNamedType(words, index, word)) return "type";
+  if (isBracketed(words, index, word)) return "bracketed";
   return isCapitalName(words, index, word) ? "name" : undefined;
 }
 

@@ -16,6 +16,8 @@ export interface FoundTrace {
   readonly frames: readonly Frame[];
   /** The index of the trace's last line. If a text has several traces, the one that ends last is used. */
   readonly endsAt: number;
+  /** Whether no frame counts when none belongs to the application. Default: the innermost one counts. */
+  readonly onlyInApp?: boolean;
   /** How many application frames go into the signature. Default 2. */
   readonly framesMax?: number;
 }

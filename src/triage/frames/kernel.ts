@@ -22,7 +22,7 @@ function read(all: readonly string[]): FoundTrace | undefined {
   if (start < 0) return undefined;
   const report = lines.slice(start, start + REPORT_LINES_MAX);
   const { headline, isHang } = kindOfReport(report);
-  return { headline, frames: framesOf(report, isHang), endsAt: all.length, framesMax: 1 };
+  return { headline, frames: framesOf(report, isHang), endsAt: all.length, framesMax: 1, onlyInApp: true };
 }
 
 const CALL = /^\s*(?:\[<[\da-f]{1,16}>\] ?)?([A-Za-z_][\w.$]{1,100})\+0x[\da-f]{1,8}\/0x[\da-f]{1,8}/;
@@ -45,7 +45,7 @@ function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] 
   };
   let isInterrupt = false;
   for (const [index, line] of report.entries()) {
-    if (index > 0 && frames.length > 0 && isReport(line) && frames.some((frame) => frame.inApp)) break;
+    if (index > 0 && isOtherReport(line, frames)) break;
     if (isHang && line.includes("<IRQ>")) isInterrupt = true; // frames of the timer interrupt that detected the hang
     if (/<\/IRQ>|<EOI>/.test(line)) isInterrupt = false;
     if (isInterrupt) continue;
@@ -60,6 +60,16 @@ function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] 
     );
   }
   return frames;
+}
+
+/** A fault of another processor, whose report is printed in the middle of this one. */
+const FAULT =
+  /[Uu]nable to handle kernel|[Uu]nable to handle page fault|general protection fault|\bdivide error|BUG: K[AMC]SAN/;
+
+/** Whether the line begins another report. Until a possible cause was printed, only a fault does. */
+function isOtherReport(line: string, frames: readonly Frame[]): boolean {
+  if (!isReport(line)) return false;
+  return frames.some((frame) => frame.inApp) || FAULT.test(line);
 }
 
 const REPORT =
@@ -170,6 +180,13 @@ const PRIMITIVES = `raw_spin raw_read raw_write spin_lock spin_unlock spin_trylo
   slab_ cache_alloc cache_free alloc_pages alloc_page alloc_frozen rb_ free_pages free_page get_page_from qlist_ quarantine mempool_
   folio_lock folio_unlock lock_page unlock_page flush_work cancel_work cancel_delayed
   rcu_read rcu_is_watching rcu_lockdep INIT_LIST_HEAD init_timer del_timer try_to_del lock_timer timer_`;
+/** Functions of the kernel's own library: strings, text, checksums, containers, memory, buffers. The cause is their caller. */
+const LIBRARY = `k[mrcz]?alloc kv[mcz]?alloc vzalloc vfree vunmap krealloc kstrdup kstrndup kmemdup memdup_ kasprintf kvasprintf
+  strn?len strn?cat strr?chr strstr strsep strspn strcspn strncasecmp strcasecmp vsnprintf vscnprintf snprintf scnprintf sprintf sscanf format_decode number\\b read_word_at_a_time read_once_word
+  crc\\d+ crc32c xas_ xa_ radix_tree_ idr_ ida_ rhashtable_ klist_ llist_ kfifo_ bitmap_ interval_tree assoc_array
+  skb_panic skb_over_panic skb_under_panic skb_put skb_push skb_pull skb_trim alloc_skb usercopy_ check_heap_object check_object_size
+  mod_timer add_timer insert_work finish_wait complete\\b add_uevent_var kobject_add kobject_get kobject_del kobject_release phys_addr
+  simple_copy copy_page_to_iter copy_page_from_iter create_object bad_area do_bad exiting_irq`;
 /** Functions on every path into sleep, interrupts, timers, threads or system calls. */
 const ENTRY = `schedule context_switch switch_to preempt_ io_schedule wait_for do_wait wait_on_bit bit_wait wait_rcu_gp wait_ out_of_line_wait finish_task prepare_to_wait
   ret_from kthread kernel_thread worker_thread process_one_work process_scheduled smp_apic apic_timer local_apic sysvec_ smpboot smp_reschedule
@@ -179,7 +196,7 @@ const ENTRY = `schedule context_switch switch_to preempt_ io_schedule wait_for d
   start_secondary start_kernel rest_init x86_64_start run_ksoftirqd default_wake wake_up try_to_wake ttwu_ amd64_syscall syscall\\b mi_syscall
   svm_ task_work_run exit_to_user prepare_exit_to notifier_call raw_notifier blocking_notifier inlined caller`;
 
-const NEVER_THE_CAUSE = beginningWith(REPORTING, LOCK_CHECKING, PRIMITIVES, ENTRY);
+const NEVER_THE_CAUSE = beginningWith(REPORTING, LOCK_CHECKING, PRIMITIVES, LIBRARY, ENTRY);
 
 function mayBeCause(name: string): boolean {
   return !NEVER_THE_CAUSE.test(name);

@@ -52,7 +52,7 @@ export type CountedFrames = { readonly counted: readonly Frame[]; readonly skipp
  * Selects the innermost named frames of the application, or else the innermost named frame. Unnamed frames
  * are skipped: they could be identified only by their file, and copies of a file fail in the same way.
  */
-export function countFrames({ frames, framesMax = FRAMES_MAX }: Trace): CountedFrames {
+export function countFrames({ frames, framesMax = FRAMES_MAX, onlyInApp = false }: Trace): CountedFrames {
   const counted: Frame[] = [];
   const skipped: Frame[] = [];
   for (const frame of frames) {
@@ -60,7 +60,7 @@ export function countFrames({ frames, framesMax = FRAMES_MAX }: Trace): CountedF
     if (!frame.inApp || !isNamed(frame)) skipped.push(frame);
     else if (counted.at(-1)?.function !== frame.function) counted.push(frame); // recursive calls count as one frame
   }
-  if (counted.length > 0 || frames.some(({ inApp }) => inApp)) return { counted, skipped };
+  if (onlyInApp || counted.length > 0 || frames.some(({ inApp }) => inApp)) return { counted, skipped };
   const innermost = skipped.findIndex(isNamed);
   return { counted: skipped.splice(innermost, innermost < 0 ? 0 : 1), skipped };
 }

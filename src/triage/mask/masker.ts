@@ -51,6 +51,8 @@ export const MASKS: Readonly<Record<string, string>> = {
   hex: "memory addresses and handles differ from run to run",
   hash: "a digest or key identifies one content",
   id: "letters mixed with digits are a generated identifier",
+  type: "data types differ from item to item",
+  regex: "a pattern between slashes differs from item to item",
   name: 'the word after "table", "column", "user" and similar words is a name',
   sql: "the SQL statement differs from item to item",
   list: "the number of operands differs from item to item",

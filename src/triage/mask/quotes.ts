@@ -132,10 +132,13 @@ function endOfAll(text: string, first: number, quote: string): number {
 const REQUEST = /^(GET|POST|PUT|DELETE|HEAD|PATCH|OPTIONS) /;
 const PROSE = /^(?:[A-Za-z][a-z']*|<[a-z]{2,5}>),?(?: (?:[A-Za-z']+|<[a-z]{2,5}>)[,.:]?){3,}[.!?]?$/;
 const PROSE_CHARS_MAX = 300;
+/** Words of a sentence about a failure. Other quoted sentences are values, such as titles and subjects. */
+const ABOUT_FAILURE =
+  /(?:^| )(?:not|no|cannot|can't|fail(?:ed|s|ure)?|error|invalid|denied|refused|missing|unknown|unable|timed|exceeded|expired|is|was|are|has|does|did|must|too|out|already|unexpected|unsupported|without|wrong|bad)(?= |$|[.,:])/i;
 
-/** Returns the mask. A request keeps its method, because GET may fail where POST succeeds. */
+/** Returns the mask. A sentence about a failure stays. A request keeps its method, because GET may fail where POST succeeds. */
 function maskOf(inner: string): string {
   const request = REQUEST.exec(inner);
   if (request) return `${request[1]} <str>`;
-  return inner.length <= PROSE_CHARS_MAX && PROSE.test(inner) ? inner : "<str>";
+  return inner.length <= PROSE_CHARS_MAX && PROSE.test(inner) && ABOUT_FAILURE.test(inner) ? inner : "<str>";
 }

@@ -77,8 +77,13 @@ const SHAPES: readonly Shape[] = [
   {
     mask: "ip",
     hint: /::|[\da-fA-F]:[\da-fA-F]/,
-    shape: /(?<![\w:.])(?:[\da-fA-F]{1,4}:|:){2,15}(?::|[\da-fA-F]{1,4})(?:%\w{1,16})?(?![\w:])/g,
+    shape: /(?<![\w:.])(?:[\da-fA-F]{1,4}:|:){2,15}(?::?\d{5}|:|[\da-fA-F]{1,4})(?:%\w{1,16})?(?![\w:])/g,
     fit: (match) => (isAddress(match) ? match : undefined),
+  },
+  {
+    mask: "host",
+    hint: /-\w+:\d/,
+    shape: /(?<![\w.:/@-])[A-Za-z]\w{0,40}(?:-\w{1,40}){1,6}:\d{2,5}(?![\w:.-])/g,
   },
   {
     mask: "ip",
@@ -100,7 +105,7 @@ export const SHAPE_MASKER: Masker = {
 };
 
 /** Every shape contains a digit, `@` or `::`. */
-const ANY_HINT = /\d[-:./]|@|::|[a-z] {1,2}\d|\d [A-Z]/;
+const ANY_HINT = /\d[-:./]|@|:[:\d]|[a-z] {1,2}\d|\d [A-Z]/;
 
 function maskShapes(text: string, hit?: Hit): string {
   if (!ANY_HINT.test(text)) return text;

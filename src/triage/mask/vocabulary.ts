@@ -11,9 +11,16 @@ export const KINDS = words(`
   user username account role group host hostname node server domain database schema table view column field relation
   index sequence constraint trigger rule extension language function procedure method aggregate operator type datatype
   class object module package library plugin component service target container image volume namespace topic queue job
-  task worker process thread program command option parameter argument variable property attribute key label tag branch
+  task worker process thread program command option parameter argument arg variable property attribute key label tag branch
   ref remote repository file directory folder path bucket region zone cluster pod secret policy publication subscription
   collation cast wrapper tablespace symbol identifier token alias member named called point action format`);
+
+/** Whether a word says what kind of thing the next word names: "table", "Table", "TABLE". */
+export function isKind(word: string): boolean {
+  if (KINDS.has(word)) return true;
+  const first = word.charCodeAt(0);
+  return first >= 65 && first <= 90 && KINDS.has(word.toLowerCase());
+}
 
 /** Words that are not names when they follow a kind: "type arguments", "table is full". */
 export const PLAIN = words(`
@@ -56,6 +63,106 @@ export const PLAIN = words(`
   environment registry store storage filesystem mount network interface protocol socket sockets packet packets tunnel
   proxy gateway router certificate certificates credentials got gets get gave went comes came became becomes seems
   looks left right`);
+
+/** Other common words of messages. With the endings of nouns, verbs and adjectives they tell ordinary words from names. */
+const COMMON = words(`
+  abbrev able aborted absolute abstract accept accessor account accounts acquire addon addr advice affects air album
+  algorithm alias aliases align alive alloc allocate allow allowlist allows almost along amount analyze anchor anchors
+  anymore anyone anything anyway api apis app appear appears append applies apply approve arch architecture
+  architectures archive archives area armed around arp arrow article artifact artifacts ask asked asks asleep assign
+  assume async attach attachment attachments attribute attributes attrs audio audit audits author auto avoid await
+  awake away axis back backend background backoff backslash backtrace backward ballot bank banner banners base based
+  basic batch batches battery become behaviour behind beside beyond bill billing bin bind bins bios bit bitmap bits
+  black blacklist blame blank blob blobs blue bogus book books bool boolean boost boot border borders borrow borrowed
+  borrows bound bounds brace braces bracket brackets branch branches brand break bright bring broadcast brought bubble
+  bucket buckets budget bug bugs build built builtin bump bumps bundle bus button buyer byte bytes calendar callback
+  camera cancel cap caps capture car card cards case cash catalog categories category caught cause causes cell cells
+  center centre certain chain channel channels chapter char chars chart checkout checksum checksums child children
+  chip chosen chunk circular city clause clean clear cli clip clips clock clone closure closures cluster clusters
+  codec coerce coercion coin cold collect colon color come comma comment comments commit common compact compare
+  comparison compile completion completions complex composite comprehension compress compute concrete config configs
+  conflict conflicts connect const construct consts consume contact contacts contain container contains context
+  continue control convert cookie cookies copy copyright core coredump coroutine correct corrupt cors country course
+  cpu crate crates credential criteria cron crontab cross crypt csrf css csv currency cursor cursors curve custom
+  customer cut cycle cyclic daemonset daily dark dash dataset datasets date dates datetime day days db deal debounce
+  decide declare decline decode decompress decorator decorators decrypt deep define delimiter delimiters delivery deny
+  denylist depend dependencies dependency depends deployment depth dequeue desktop destroy determine dev dhcp dialog
+  dict dictionary diff digest digit digits dimension dimensions dir direct dirs dirty discard discount disjoint
+  dispatch display displays distinct dns doc docs doctor doing door dot double download downstream draft drafts drain
+  drains drop dry due dump dumps dynamic early earth easing east edge edit effect egress eight election eleven elf
+  email emails embedding emit encode encrypt ended endian endpoint endpoints enough enqueue enter entire entities
+  entity enum enums epoch epochs equal errno escape etc evaluate everything evict evicts exact exam example except
+  exclude exec execute expand expect explicit ext extend extern extra extract fallback falsy family fan far fast fatal
+  fault fd feature features fee fees fetch fewer filename filenames filetype fill final find finds finite fire
+  firewall firmware fit five fix fixed flag flags flat flight float floats floor flush fold folder folds follow
+  follows font fonts forbidden force forget fork form four free friend front ftp fulfil fulfill fully future gain game
+  gap gaps garden gate gauge generator getter gid give given gives glob globs glyph glyphs go goal goes grade gradient
+  grant grants graph green grid guard gui guid gzip halt happen hard hardware hash he head health heartbeat heavy held
+  help here hex hidden hide hierarchy hint hints histogram hold holds hole home hook hooks hop hot hotel hour hourly
+  hours house how html http https huge human hundred hyphen icmp icon icons ignore illegal imap immutable impl
+  implicit implies impls inbox include includes incomplete incorrect indent indirect inf infinite ingress init inline
+  inner insecure insert instead intend interpret interrupt ints inventory invite invoice invoke ip issue item items
+  iterator itself jitter job join json jump keep kept kernel kernels keyboard keychain keyframe keyring keyword
+  keywords kill kind know known ko label labels lack lacks lambda lambdas lamp lanes language languages later launch
+  law layer layers layout lazy leaf lease ledger legacy legal legend len lens let letter letters lib library license
+  lifetime lifetimes light like limiter link links little live locale locate lockfile look loop loose lose loss lot
+  lower lowercase lvalue machine machines macro macros made magic mail mailbox main major make man manifest margin
+  margins mark marker markers market mask match matches matrix max maximum maybe me mean means media medium meeting
+  menu merge mesh meshes met metaclass metadata meter mid middle middleware million min minimum minute minutes mirror
+  mistake mix model models money month months moon mouse move moved moves multi multiple mutable na namespace
+  namespaces nan nearly need needs nests newer newline nice nightly nine non nonzero north note notes nothing notice
+  now nowhere ntp num numbers nurse obsolete obtain occurs octal odd offer offline okay older oldest once one opaque
+  opcode opt optimizer order origin our outer overall overlap overlaps overlay overload overridden override overwrite
+  overwritten pack pair pairs palette panel panels panic paper param params parentheses parenthesis part parts pass
+  past paste patch pathname patient pause payload payment peek peer people perform perhaps person phone photo photos
+  picture pid ping pipe pipeline pipes pivot pixel pixels place plain plan plans platform play player please plugin
+  plugins plus pod poll polls portal pos posix post postal posts power ppid pre precede prefix prepare preset presets
+  pressure pretty price prime print printer prints privileges probe probes problem problems produce product products
+  profile profiles progress promise prompt provide publish pull pump pure purge purges purpose push put queue queues
+  quit quite quorum quotas quote race rack rain raise raised ramp ramps random rather rating ratio raw re reach real
+  rear rebuild recipient recipients recovery recursion red redefine redirect redirects redistribute reduce refer
+  referer refund reg regex regexp regular reject relation relations relax release remain rename render renew reopen
+  repeat replace report reports require requires reserve reset rest restart restrict resume retrieve reverse revert
+  review revoke road robot roof room root round route routes routine runtime rvalue safety sale sales salt sample
+  samples sandbox satisfy save saved saw scalar scan schedule scheme school scope score screen scroll sealed search
+  second seconds secret secrets sector secure seed seeds seek seem seen segfault segment select self seller semicolon
+  sender senders sense sensor setter setuid setup seven shadow shallow shape share she shelf shell shift ship shipment
+  shop show shown shut shutdown side sidebar sign signal similar simple single six skip slash slashes sleep slice
+  slider slot slots slow smart sms smtp snippet snippets snow soft software someone something somewhere song sorry
+  sort south spare spawn spec speed split spread sprite sql ssh ssl stage standard star startup stat static station
+  stay stderr stdin stdout steady stencil step stock str strategy stream streams street strict stride strip stroke
+  strong struct structs structure stub student style sub subclass subject submodule subnet subpackage subprocess
+  subscribe subscript subscription subscriptions subtype success suffix sun superclass supertype support supports
+  suppress sure suspend swatch sweep sweeps switch symlink sync tab tabs tag tags tail take takes tape tar task tasks
+  tax tcp teacher team temp temperature ten tenant tensor tensors term terms test tests text their them theme
+  themselves there they thick thin third though thousand three threshold throttle throw thrown ticket tid tile tiles
+  timeline timestamp timestamps timezone tiny title tls today toggle tokenizer told toml tomorrow took tool toolbar
+  tools tooltip top toward towards traceback track trail train trait traits translation transport trap treat tried
+  tries trigger trim truthy try tune tuple tuples turn twelve twice two udp ui uid underscores unicode union unions
+  unique unit units unlock unpack unsafe unset unwind upload upper uppercase upset upstream uri uris url urls us uuid
+  vacuum validate valve var vault vector vectors verbose verify vertex video view viewport views virtual volume
+  volumes vote vpc vpn vs waits wake wall wallet want warm warranty watch water way ways we weak webhook webhooks week
+  weekly weights weird well west wet what where which whilst white whitelist whitespace who whole whom whose wide
+  widget widgets width wildcard wind window wire wizard woman word words work wrap wrapper wrappers xml yaml year
+  years yes yesterday yields you young your zero zip zlib zone zones zoom zstd`);
+
+const DERIVED =
+  /^[a-z]{2,}(?:tion|sion|ment|ness|ity|ance|ence|ancy|ency|ing|ed|able|ible|ful|less|ship|ize|ise|ify|ously|ally|ly)s?$|^[a-z]{6,}(?:er|or|al|ic|ive|ous|ate|ent|ant|ary|ory|ism|ist)s?$/;
+
+/** Prefixes of ordinary words: "reload", "undo", "overrun". */
+const PREFIX = /^(?:re|un|dis|mis|over|under|pre|sub|inter|auto)(?=[a-z]{3})/;
+
+/** Every ordinary word with and without the ending of the plural, so that one look-up is enough. */
+const ORDINARY: ReadonlySet<string> = new Set(
+  [...PLAIN, ...COMMON, ...KINDS].flatMap((word) => [word, `${word}s`]),
+);
+
+/** Whether a word in small letters is an ordinary word of messages, and not a name. */
+export function isOrdinary(word: string): boolean {
+  if (ORDINARY.has(word) || DERIVED.test(word)) return true;
+  const prefix = PREFIX.exec(word)?.[0];
+  return prefix !== undefined && ORDINARY.has(word.slice(prefix.length));
+}
 
 /** Words that follow a name in a sentence. */
 export const AFTER_NAME = words(`

@@ -1,5 +1,14 @@
 /** Classifies a word as a path, a host, an error code, an identifier, a measurement or a name. */
-import { AFTER_NAME, DATA_TYPES, FILE_ENDING, HOST_NAME, isPlain, KINDS, NO_NAME } from "./vocabulary.ts";
+import {
+  AFTER_NAME,
+  DATA_TYPES,
+  FILE_ENDING,
+  HOST_NAME,
+  isKind,
+  isOrdinary,
+  isPlain,
+  NO_NAME,
+} from "./vocabulary.ts";
 import { DIGIT, DOT, isWordEnd, SLASH, UNDERSCORE, type Words } from "./words.ts";
 
 /** Common project folders: `src/components` is a path, although it has the form of `and/or`. */
@@ -11,7 +20,13 @@ export function isPath(word: string, kinds: number): boolean {
   if ((kinds & SLASH) === 0) return (kinds & DOT) !== 0 && FILE_ENDING.test(word);
   if (word.length === 1) return false;
   if ((kinds & (DIGIT | DOT)) !== 0 || PROJECT_FOLDER.test(word)) return true;
-  return /^(?:[/~.]|[A-Za-z]:\\)|[/\\].*[/\\]/.test(word);
+  return /^(?:[/~.]|[A-Za-z]:\\)|[/\\].*[/\\]/.test(word) || isPairOfNames(word);
+}
+
+/** Whether a part of `acme/price` is a name, unlike in `read/write` and `text/html`. */
+function isPairOfNames(word: string): boolean {
+  if (!/^[a-z][a-z.-]{2,}\/[a-z][a-z.-]{2,}$/.test(word)) return false;
+  return word.split("/").some((part) => !isOrdinary(part));
 }
 
 export function isHost(word: string, kinds: number): boolean {
@@ -143,12 +158,6 @@ export function isOperand(words: Words, index: number, before: string): boolean 
 
 const BEFORE_TYPES = new Set(["from", "to", "as", "type"]);
 
-function isKind(word: string): boolean {
-  if (KINDS.has(word)) return true;
-  const first = word.charCodeAt(0);
-  return first >= 65 && first <= 90 && KINDS.has(word.toLowerCase()); // "Table", "TABLE"
-}
-
 /** Whether the word is a user name, which can be any word, even "default" or "operator". */
 function isUserName(words: Words, index: number, word: string): boolean {
   if (NO_NAME.has(word)) return false;
@@ -173,5 +182,8 @@ function endsName(words: Words, index: number): boolean {
   if (char !== " ") return char !== "<";
   // The answer must be the same whether the next word is a mask or will be masked later.
   if (!words.hasBlankAfter(index)) return words.text.charCodeAt(words.end(index) + 1) !== 60;
-  return !words.touchesNext(index + 1) && AFTER_NAME.has(words.word(index + 1).toLowerCase());
+  return (
+    !words.touchesNext(index + 1) &&
+    (AFTER_NAME.has(words.word(index + 1).toLowerCase()) || /^[a-z]{3,}ed$/.test(words.word(index + 1)))
+  );
 }

@@ -3,11 +3,12 @@
  * `${tests.success} && ${coverage} >= 80`. In both, a missing value is not an error: a comparison with it is false.
  */
 import { nearest } from "../../std/nearest.ts";
+import { type ListReference, readListReference } from "./list-reference.ts";
 import { readReference } from "./references.ts";
 
 /** Returns the CEL expression, or undefined if the text is not in this language. */
 export function conditionToCel(text: string, kind: "filter" | "when"): string | undefined {
-  const tokens = tokensOf(text);
+  const tokens = tokensOf(text.replace(WHOLE_EXPRESSION, "($1)"));
   if (tokens === undefined) return undefined;
   const parser = new Parser(tokens, kind);
   try {
@@ -17,6 +18,9 @@ export function conditionToCel(text: string, kind: "filter" | "when"): string | 
     throw error;
   }
 }
+
+/** `${branch == 'main' && passed}`: an expression inside of the braces, in which names are variables. */
+const WHOLE_EXPRESSION = /\$\{([^{}]*(?:==|!=|&&|\|\||[<>])[^{}]*)\}/g;
 
 type Token =
   | { readonly kind: "text"; readonly value: string }
@@ -28,7 +32,7 @@ type Token =
 class NotInLanguage extends Error {}
 
 const TOKEN =
-  /\s+|(?<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\$\{(?<reference>[^}]*)\}|(?<number>-?\d+(?:\.\d+)?)(?![\w.])|(?<word>[A-Za-z_][\w-]*(?:\.[\w-]+|\[\d+\])*)|(?<sign>&&|\|\||==|!=|>=|<=|[=<>!(),[\]])|(?<other>[\s\S])/g;
+  /\s+|(?<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\$\{(?<reference>[^}]*)\}|(?<number>-?\d+(?:\.\d+)?)(?![\w.])|(?<word>[A-Za-z_][\w-]*(?:\.[\w-]+|\[\d+\])*)|(?<sign>&&|\|\||==|!=|=~|!~|>=|<=|[=<>!(),[\]])|(?<other>[\s\S])/g;
 
 function tokensOf(text: string): Token[] | undefined {
   const tokens: Token[] = [];
@@ -121,6 +125,11 @@ class Parser {
       this.#at += 1;
       return compared(left, token.value, this.#value());
     }
+    if (token.kind === "sign" && (token.value === "=~" || token.value === "!~")) {
+      this.#at += 1;
+      const matches = callToCel("matches", [left, this.#value()]);
+      return token.value === "=~" ? matches : `!(${matches})`;
+    }
     if (token.kind !== "word") return truth(left);
     const name = token.value.toLowerCase();
     if (!["in", "contains", "matches", "starts_with", "ends_with"].includes(name)) return truth(left);
@@ -188,7 +197,16 @@ function textValue(text: string): Value {
   return { kind: "text", cel: JSON.stringify(text) };
 }
 
+/** Lists of git are texts in which the files are separated by spaces. */
+function listValue({ path, filters }: ListReference): string {
+  const list = referenceToCel("vars", path.split("."));
+  const glob = filters.find((filter) => filter.startsWith("match:"))?.slice("match:".length);
+  return glob === undefined ? `words(${list})` : `matching(${list}, ${JSON.stringify(glob)})`;
+}
+
 function referenceValue(text: string): Value {
+  const git = readListReference(text);
+  if (git?.isGit) return { kind: "any", cel: listValue(git) };
   const path = readReference(text);
   if (path === undefined) throw new NotInLanguage();
   return { kind: "any", cel: referenceToCel("vars", path) };

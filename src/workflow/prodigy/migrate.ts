@@ -1,12 +1,18 @@
 /** Converts a workflow of Prodigy to the format of Redrive, with a comment at everything that differs. */
 import type { Document } from "yaml";
-import { isMap, isScalar, isSeq, type Node, take, YAMLMap } from "../../yaml/edit-yaml.ts";
+import * as yaml from "../../yaml/edit-yaml.ts";
 import { type FormProblem, readYaml } from "../../yaml/read-yaml.ts";
 import { rewriteProdigy } from "./rewrite.ts";
 import type { Note, Rewriting } from "./rewriting.ts";
 
 export type Migrated =
-  | { readonly text: string; readonly notes: readonly string[]; readonly isChanged: boolean }
+  | {
+      readonly text: string;
+      readonly notes: readonly string[];
+      readonly isChanged: boolean;
+      /** Names that the workflow does not define, and that `--var` must set. */
+      readonly variables: readonly string[];
+    }
   | { readonly problems: readonly FormProblem[] };
 
 /** Comments of the file are kept. Settings that are read from the environment get the values that they have now. */
@@ -20,7 +26,8 @@ export function migrateWorkflow(
     notMapping: "a workflow must be a mapping, or a list of steps",
     rewrite: (document) => {
       rewriting = rewriteProdigy(document, { environment });
-      if (document.contents instanceof YAMLMap && rewriting.isProdigy) take(document.contents, "mode");
+      if (document.contents instanceof yaml.YAMLMap && rewriting.isProdigy)
+        yaml.take(document.contents, "mode");
       annotate(document, rewriting.notes);
     },
   });
@@ -31,14 +38,19 @@ export function migrateWorkflow(
   const problems = [...refused, ...read.problems([])];
   if (read.raw === undefined || problems.length > 0) return { problems };
   const isChanged = rewriting?.isProdigy === true;
-  return { text: isChanged ? read.print() : text, notes: notes.map(({ message }) => message), isChanged };
+  return {
+    text: isChanged ? read.print() : text,
+    notes: notes.map(({ message }) => message),
+    isChanged,
+    variables: [...(rewriting?.assumed ?? [])],
+  };
 }
 
 const WIDTH_MAX = 110;
 
 /** Puts each note above the key or the list entry that it is about; notes on keys that are gone stand at the top. */
 function annotate(document: Document, notes: readonly Note[]): void {
-  const left = new Map<Node, string[]>();
+  const left = new Map<yaml.Node, string[]>();
   for (const { at, message } of notes) left.set(at, [...(left.get(at) ?? []), message]);
   walk(document.contents, (owner, value) => {
     const own = left.get(value) ?? left.get(owner);
@@ -57,15 +69,15 @@ function annotate(document: Document, notes: readonly Note[]): void {
 }
 
 /** Visits the values of mappings with their key, and the entries of lists with themselves. */
-function walk(node: unknown, visit: (owner: Node, value: Node) => void): void {
-  if (isSeq(node))
+function walk(node: unknown, visit: (owner: yaml.Node, value: yaml.Node) => void): void {
+  if (yaml.isSeq(node))
     for (const item of node.items) {
-      if (isMap(item) || isScalar(item)) visit(item, item);
+      if (yaml.isMap(item) || yaml.isScalar(item)) visit(item, item);
       walk(item, visit);
     }
-  if (!isMap(node)) return;
+  if (!yaml.isMap(node)) return;
   for (const { key, value } of node.items) {
-    if (isScalar(key) && value !== null && typeof value === "object") visit(key, value as Node);
+    if (yaml.isScalar(key) && value !== null && typeof value === "object") visit(key, value as yaml.Node);
     walk(value, visit);
   }
 }

@@ -1,128 +1,197 @@
 /** Rewrites `env`, `secrets`, `profiles` and `env_files` of Prodigy. */
-import {
-  has,
-  isMap,
-  isScalar,
-  isSeq,
-  keyText,
-  listOf,
-  mapOf,
-  type Node,
-  nodeAt,
-  nodesOf,
-  plainOf,
-  put,
-  textsOf,
-  type YAMLMap,
-} from "../../yaml/edit-yaml.ts";
+import { compileExpression } from "../../std/expression.ts";
+import * as yaml from "../../yaml/edit-yaml.ts";
+import { conditionToCel } from "./conditions.ts";
 import type { Rewriting } from "./rewriting.ts";
 
-export function rewriteEnvironment(root: YAMLMap, rewriting: Rewriting): void {
+export function rewriteEnvironment(root: yaml.YAMLMap, rewriting: Rewriting): void {
+  flattenProfiles(root, rewriting);
   rewriteSecrets(root, rewriting);
   rewriteValues(root, rewriting);
   rewriteFiles(root, rewriting);
-  const env = nodeAt(root, "env");
-  const profiles = nodeAt(root, "profiles");
+  const env = yaml.nodeAt(root, "env");
+  const profiles = yaml.nodeAt(root, "profiles");
   const { profile } = rewriting.options;
-  if (isMap(profiles))
+  if (yaml.isMap(profiles))
     for (const pair of profiles.items) {
-      if (!isMap(pair.value)) continue;
+      if (!yaml.isMap(pair.value)) continue;
       for (const inner of pair.value.items)
-        if (keyText(pair) === profile || !rewriting.environment.has(keyText(inner)))
-          define(rewriting, inner, keyText(pair) === profile);
+        if (yaml.keyText(pair) === profile || !rewriting.environment.has(yaml.keyText(inner)))
+          define(rewriting, inner, yaml.keyText(pair) === profile);
     }
-  if (isMap(env))
+  if (yaml.isMap(env))
     for (const pair of env.items)
-      if (profile === undefined || rewriting.environment.get(keyText(pair)) === undefined)
+      if (profile === undefined || rewriting.environment.get(yaml.keyText(pair)) === undefined)
         define(rewriting, pair, true);
-  for (const name of textsOf(nodeAt(root, "secrets")))
+  for (const name of yaml.textsOf(yaml.nodeAt(root, "secrets")))
     if (!rewriting.environment.has(name.value)) rewriting.environment.set(name.value, undefined);
 }
 
-function define(rewriting: Rewriting, pair: YAMLMap["items"][number], hasValue: boolean): void {
+/** `{env: {A: b}, description}` of a profile is `{A: b, description}`. */
+function flattenProfiles(root: yaml.YAMLMap, rewriting: Rewriting): void {
+  const profiles = yaml.nodeAt(root, "profiles");
+  if (!yaml.isMap(profiles)) return;
+  for (const { value } of profiles.items) {
+    const inner = yaml.isMap(value) ? yaml.nodeAt(value, "env") : undefined;
+    if (!yaml.isMap(value) || !yaml.isMap(inner)) continue;
+    yaml.take(value, "env");
+    value.items.push(...inner.items);
+    rewriting.touch();
+  }
+}
+
+function define(rewriting: Rewriting, pair: yaml.YAMLMap["items"][number], hasValue: boolean): void {
   const { value } = pair;
-  const isFixed = hasValue && isScalar(value) && !String(value.value).includes("${");
-  rewriting.environment.set(keyText(pair), isFixed ? String(value.value) : undefined);
+  const isFixed = hasValue && yaml.isScalar(value) && !String(value.value).includes("${");
+  rewriting.environment.set(yaml.keyText(pair), isFixed ? String(value.value) : undefined);
 }
 
 /** A mapping of names becomes a list of names, and an entry of `env` where the value comes from elsewhere. */
-function rewriteSecrets(root: YAMLMap, rewriting: Rewriting): void {
-  const secrets = nodeAt(root, "secrets");
-  if (!isMap(secrets)) return;
+function rewriteSecrets(root: yaml.YAMLMap, rewriting: Rewriting): void {
+  const secrets = yaml.nodeAt(root, "secrets");
+  if (!yaml.isMap(secrets)) return;
   rewriting.touch();
-  const names: (string | Node)[] = [];
+  const names: (string | yaml.Node)[] = [];
   for (const pair of secrets.items) {
-    const name = keyText(pair);
-    const entry = secretOf(name, pair.value as Node, rewriting);
+    const name = yaml.keyText(pair);
+    const entry = secretOf(name, pair.value as yaml.Node, rewriting);
     if (entry === undefined) continue;
     names.push(entry.listed);
-    if (entry.value !== undefined) put(envOf(root, secrets), name, entry.value, pair.value as Node);
+    if (entry.value !== undefined) yaml.put(envOf(root, secrets), name, entry.value, pair.value as yaml.Node);
   }
-  put(root, "secrets", listOf(secrets, names));
+  yaml.put(root, "secrets", yaml.listOf(secrets, names));
 }
 
 interface Secret {
-  readonly listed: string | Node;
+  readonly listed: string | yaml.Node;
   /** What `env` gets, if the variable has another name or a value. */
-  readonly value?: string | Node | undefined;
+  readonly value?: string | yaml.Node | undefined;
 }
 
-function secretOf(name: string, node: Node, rewriting: Rewriting): Secret | undefined {
-  if (isScalar(node)) {
+function secretOf(name: string, node: yaml.Node, rewriting: Rewriting): Secret | undefined {
+  if (yaml.isScalar(node)) {
     const text = String(node.value);
     const from = /^\$?\{?(?:env[:.])?([A-Za-z_]\w*)\}?$/.exec(text)?.[1];
+    const provider = /^\$\{(\w+):/.exec(text)?.[1];
+    if (from === undefined && provider !== undefined) return fromOutside(name, node, provider, rewriting);
     if (from === undefined) return { listed: name, value: node };
     return from === name ? { listed: name } : { listed: name, value: `\${env.${from}}` };
   }
-  if (!isMap(node)) return undefined;
-  const value = nodeAt(node, "value");
+  if (!yaml.isMap(node)) return undefined;
+  const value = yaml.nodeAt(node, "value");
   if (value !== undefined) return { listed: name, value };
-  const [provider, key] = [plainOf(node, "provider"), plainOf(node, "key")];
+  const [provider, key] = [yaml.plainOf(node, "provider"), yaml.plainOf(node, "key")];
   if (provider === "env")
     return key === name ? { listed: name } : { listed: name, value: `\${env.${String(key)}}` };
-  if (provider === "file") return { listed: mapOf(node, { name, file: String(key) }) };
-  rewriting.refuse(
-    node,
-    `Redrive cannot read secrets from ${String(provider ?? "this provider")}. Put ${name} into the environment before the run, and write secrets: [${name}]`,
-  );
-  return undefined;
+  if (provider === "file") return { listed: yaml.mapOf(node, { name, file: String(key) }) };
+  return fromOutside(name, node, typeof provider === "string" ? provider : "this provider", rewriting);
 }
 
-function envOf(root: YAMLMap, at: Node): YAMLMap {
-  const env = nodeAt(root, "env");
-  if (isMap(env)) return env;
-  const made = mapOf(at, {});
-  put(root, "env", made);
+/** A secret of another provider must be in the environment, which is all that a run can see. */
+function fromOutside(name: string, node: yaml.Node, named: string, rewriting: Rewriting): Secret {
+  const { isRun, environment } = rewriting.options;
+  const message = `Redrive cannot read secrets from ${named}. Put ${name} into the environment before the run, and write secrets: [${name}]`;
+  if (isRun && environment?.(name) === undefined) rewriting.refuse(node, message);
+  else rewriting.warn(node, message);
+  return { listed: name };
+}
+
+function envOf(root: yaml.YAMLMap, at: yaml.Node): yaml.YAMLMap {
+  const env = yaml.nodeAt(root, "env");
+  if (yaml.isMap(env)) return env;
+  const made = yaml.mapOf(at, {});
+  yaml.put(root, "env", made);
   return made;
 }
 
 /** `{secret: true, value}` is a variable that is also a secret. */
-function rewriteValues(root: YAMLMap, rewriting: Rewriting): void {
-  const env = nodeAt(root, "env");
-  if (!isMap(env)) return;
+function rewriteValues(root: yaml.YAMLMap, rewriting: Rewriting): void {
+  const env = yaml.nodeAt(root, "env");
+  if (!yaml.isMap(env)) return;
   for (const pair of env.items) {
     const { value } = pair;
-    if (!isMap(value) || !has(value, "secret")) continue;
+    if (!yaml.isMap(value)) continue;
+    const command = yaml.plainOf(value, "command");
+    if (typeof command === "string") {
+      rewriting.computedVariables.set(yaml.keyText(pair), command);
+      continue;
+    }
+    if (!yaml.has(value, "secret")) {
+      pair.value = chosenValue(yaml.keyText(pair), value, rewriting);
+      continue;
+    }
     rewriting.touch();
-    const isSecret = plainOf(value, "secret") !== false;
-    const entry = secretOf(keyText(pair), value, rewriting);
-    pair.value = (entry?.value ?? `\${env.${keyText(pair)}}`) as Node;
-    if (typeof pair.value === "string") put(env, keyText(pair), pair.value, value);
+    const isSecret = yaml.plainOf(value, "secret") !== false;
+    const entry = secretOf(yaml.keyText(pair), value, rewriting);
+    pair.value = (entry?.value ?? `\${env.${yaml.keyText(pair)}}`) as yaml.Node;
+    if (typeof pair.value === "string") yaml.put(env, yaml.keyText(pair), pair.value, value);
     if (isSecret && entry !== undefined) addSecret(root, entry.listed, value);
   }
+  for (const name of rewriting.computedVariables.keys()) yaml.take(env, name);
 }
 
-function addSecret(root: YAMLMap, secret: string | Node, at: Node): void {
-  const secrets = nodeAt(root, "secrets");
-  put(root, "secrets", listOf(secrets ?? at, [...nodesOf(isSeq(secrets) ? secrets : undefined), secret]));
+/** `{default: a, prod: b}` is a value for each profile; `{condition, when_true, when_false}` one of two. */
+function chosenValue(name: string, value: yaml.YAMLMap, rewriting: Rewriting): yaml.Node {
+  rewriting.touch();
+  const { profile } = rewriting.options;
+  const ofProfile = profile === undefined ? undefined : yaml.nodeAt(value, profile);
+  const condition = yaml.plainOf(value, "condition");
+  const branch = typeof condition === "string" ? `when_${holds(condition, value, rewriting)}` : "default";
+  const chosen = ofProfile ?? yaml.nodeAt(value, branch);
+  if (chosen !== undefined) return chosen;
+  rewriting.refuse(value, computed(name));
+  return yaml.scalar("", value);
+}
+
+/** Decides with the environment and the profile, which are all that is known before a run. */
+function holds(condition: string, at: yaml.Node, rewriting: Rewriting): boolean {
+  const { options } = rewriting;
+  const cel = conditionToCel(condition, "when");
+  const compiled = cel === undefined ? undefined : compileExpression(cel, new Map([["vars", "any"]]));
+  const words = [...new Set(condition.match(/[A-Za-z_]\w*/g) ?? [])];
+  const env = Object.fromEntries(words.map((word) => [word, options.environment?.(word) ?? null]));
+  const vars = { ...env, env, profile: options.profile ?? null };
+  const answer = compiled?.ok ? compiled.evaluate({ vars }) : undefined;
+  const isTrue = answer?.ok === true && answer.value;
+  rewriting.warn(
+    at,
+    `the condition is decided before the run, with the environment and the profile: ${isTrue}`,
+  );
+  return isTrue;
+}
+
+function computed(name: string): string {
+  return `the value of ${name} must be a text. Compute it in a step with capture: ${name}, and read it as \${${name}}`;
+}
+
+function addSecret(root: yaml.YAMLMap, secret: string | yaml.Node, at: yaml.Node): void {
+  const secrets = yaml.nodeAt(root, "secrets");
+  yaml.put(
+    root,
+    "secrets",
+    yaml.listOf(secrets ?? at, [...yaml.nodesOf(yaml.isSeq(secrets) ? secrets : undefined), secret]),
+  );
 }
 
 /** A missing file is skipped, as Prodigy does, unless `required` is set. */
-function rewriteFiles(root: YAMLMap, rewriting: Rewriting): void {
-  const files = nodeAt(root, "env_files");
+function rewriteFiles(root: yaml.YAMLMap, rewriting: Rewriting): void {
+  const files = yaml.nodeAt(root, "env_files");
   if (files === undefined || !rewriting.isProdigy) return;
-  const entries = nodesOf(files).map((file) =>
-    isScalar(file) ? mapOf(file, { path: file, required: false }) : file,
-  );
-  put(root, "env_files", listOf(files, entries));
+  const entries = yaml
+    .nodesOf(files)
+    .map((file) =>
+      yaml.isScalar(file) ? yaml.mapOf(file, { path: chosenFile(file, root), required: false }) : file,
+    );
+  yaml.put(root, "env_files", yaml.listOf(files, entries));
+}
+
+/** `.env.${STAGE}` is the file of the value that `env` has for `STAGE`. Without a value the file is missing. */
+function chosenFile(file: yaml.Scalar, root: yaml.YAMLMap): yaml.Scalar {
+  const env = yaml.nodeAt(root, "env");
+  const path = String(file.value).replace(/\$\{(?:env[.:])?(\w+)\}/g, (_, name: string) => {
+    const value = yaml.isMap(env) ? String(yaml.plainOf(env, name) ?? "") : "";
+    const fallback = /^\$\{.*:-(.*)\}$/.exec(value)?.[1] ?? (value.includes("${") ? "" : value);
+    return `\${env.${name}:-${fallback}}`;
+  });
+  return yaml.scalar(path, file);
 }

@@ -1,31 +1,31 @@
 /** Rewrites numbers that are written as text, or as a variable of the environment: `max_parallel: "$WORKERS"`. */
-import { isScalar, nodeAt, type Scalar, take, type YAMLMap } from "../../yaml/edit-yaml.ts";
+import * as yaml from "../../yaml/edit-yaml.ts";
 import type { Rewriting } from "./rewriting.ts";
 
 const VARIABLE = /^\s*\$(?:\{(?:env[.:])?([A-Za-z_]\w*)(?::-([^}]*))?\}|([A-Za-z_]\w*))\s*$/;
 
 /** For settings that are a number. */
-export function rewriteNumber(map: YAMLMap, key: string, rewriting: Rewriting): void {
+export function rewriteNumber(map: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
   rewriteSetting(map, key, rewriting, (text) => (/^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : text));
 }
 
 /** For settings that are a duration: a text with a unit stays. */
-export function rewriteDuration(map: YAMLMap, key: string, rewriting: Rewriting): void {
+export function rewriteDuration(map: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
   rewriteSetting(map, key, rewriting, (text) => text);
 }
 
 function rewriteSetting(
-  map: YAMLMap,
+  map: yaml.YAMLMap,
   key: string,
   rewriting: Rewriting,
   valueOfText: (text: string) => string | number,
 ): void {
-  const node = nodeAt(map, key);
-  if (!isScalar(node) || typeof node.value !== "string") return;
+  const node = yaml.nodeAt(map, key);
+  if (!yaml.isScalar(node) || typeof node.value !== "string") return;
   const variable = VARIABLE.exec(node.value);
   const text = variable ? lookUp(node, variable, rewriting) : node.value;
   if (text === undefined) {
-    take(map, key);
+    yaml.take(map, key);
     return;
   }
   const value = valueOfText(text);
@@ -35,7 +35,7 @@ function rewriteSetting(
 }
 
 function lookUp(
-  node: Scalar,
+  node: yaml.Scalar,
   [, braced, fallback, bare]: RegExpExecArray,
   rewriting: Rewriting,
 ): string | undefined {

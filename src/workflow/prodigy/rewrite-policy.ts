@@ -1,15 +1,5 @@
 /** Moves the policy keys of Prodigy, which may stand at the top of the file or in `map`, into `error_policy`. */
-import {
-  isMap,
-  isScalar,
-  mapOf,
-  mapsOf,
-  type Node,
-  nodeAt,
-  put,
-  take,
-  type YAMLMap,
-} from "../../yaml/edit-yaml.ts";
+import * as yaml from "../../yaml/edit-yaml.ts";
 import { rewriteRetry } from "./rewrite-retry.ts";
 import type { Rewriting } from "./rewriting.ts";
 
@@ -24,39 +14,45 @@ const POLICY_KEYS = [
 ];
 
 /** Keys of the policy may stand at the top of the file, and take precedence over those of `error_policy`. */
-export function rewritePolicy(root: YAMLMap, rewriting: Rewriting): void {
+export function rewritePolicy(root: yaml.YAMLMap, rewriting: Rewriting): void {
   for (const key of POLICY_KEYS) movePolicyKey(root, root, key, rewriting);
-  const policy = nodeAt(root, "error_policy");
-  rewriteRetry(nodeAt(root, "retry"), rewriting);
-  if (!isMap(policy)) return;
-  rewriteRetry(nodeAt(policy, "retry_config"), rewriting);
-  const collection = take(policy, "error_collection");
+  const policy = yaml.nodeAt(root, "error_policy");
+  rewriteRetry(yaml.nodeAt(root, "retry"), rewriting);
+  if (!yaml.isMap(policy)) return;
+  rewriteRetry(yaml.nodeAt(policy, "retry_config"), rewriting);
+  const collection = yaml.take(policy, "error_collection");
   if (collection !== undefined)
     rewriting.warn(
       collection,
       "error_collection has no effect: failures are shown while the job runs, counted at its end, and kept as letters",
     );
-  const action = nodeAt(policy, "on_item_failure");
-  if (!isScalar(action) || typeof action.value !== "string" || !action.value.startsWith("custom:")) return;
+  const action = yaml.nodeAt(policy, "on_item_failure");
+  if (!yaml.isScalar(action) || typeof action.value !== "string" || !action.value.startsWith("custom:"))
+    return;
   rewriting.refuse(
     action,
     `"${action.value}" names a handler that Redrive does not have. Write on_item_failure: custom, and custom_handler with its steps`,
   );
-  take(policy, "on_item_failure");
+  yaml.take(policy, "on_item_failure");
 }
 
 /** Moves a key of the policy from another mapping into `error_policy`. */
-export function movePolicyKey(root: YAMLMap, from: YAMLMap, key: string, rewriting: Rewriting): void {
-  const value = take(from, key);
+export function movePolicyKey(
+  root: yaml.YAMLMap,
+  from: yaml.YAMLMap,
+  key: string,
+  rewriting: Rewriting,
+): void {
+  const value = yaml.take(from, key);
   if (value === undefined) return;
   rewriting.touch();
-  put(policyOf(root, value), key, value);
+  yaml.put(policyOf(root, value), key, value);
 }
 
-function policyOf(root: YAMLMap, at: Node): YAMLMap {
-  const [policy] = mapsOf(nodeAt(root, "error_policy"));
+function policyOf(root: yaml.YAMLMap, at: yaml.Node): yaml.YAMLMap {
+  const [policy] = yaml.mapsOf(yaml.nodeAt(root, "error_policy"));
   if (policy !== undefined) return policy;
-  const made = mapOf(at, {});
-  put(root, "error_policy", made);
+  const made = yaml.mapOf(at, {});
+  yaml.put(root, "error_policy", made);
   return made;
 }

@@ -1,37 +1,25 @@
 /** Rewrites retry settings of Prodigy: backoffs such as `{exponential: {initial: 1s, multiplier: 2}}`. */
-import {
-  has,
-  isMap,
-  isScalar,
-  isSeq,
-  type Node,
-  nodeAt,
-  nodesOf,
-  plainOf,
-  put,
-  rename,
-  scalar,
-  take,
-  type YAMLMap,
-} from "../../yaml/edit-yaml.ts";
+import * as yaml from "../../yaml/edit-yaml.ts";
 import { rewriteNumber } from "./rewrite-numbers.ts";
 import type { Rewriting } from "./rewriting.ts";
 
 /** Matchers such as `network` and `{pattern: "5\\d\\d"}` become regular expressions. */
-function retryOn(retry: YAMLMap, rewriting: Rewriting): void {
-  const matchers = nodeAt(retry, "retry_on");
-  if (!isSeq(matchers)) return;
+function retryOn(retry: yaml.YAMLMap, rewriting: Rewriting): void {
+  const matchers = yaml.nodeAt(retry, "retry_on");
+  if (!yaml.isSeq(matchers)) return;
   matchers.items = matchers.items.map((matcher: unknown) => {
-    const text = isScalar(matcher)
+    const text = yaml.isScalar(matcher)
       ? matcher.value
-      : isMap(matcher)
-        ? (plainOf(matcher, "pattern") ?? plainOf(matcher, "error") ?? plainOf(matcher, "custom"))
+      : yaml.isMap(matcher)
+        ? (yaml.plainOf(matcher, "pattern") ??
+          yaml.plainOf(matcher, "error") ??
+          yaml.plainOf(matcher, "custom"))
         : undefined;
     const pattern = MATCHERS[String(text).toLowerCase()] ?? text;
     if (typeof pattern !== "string" || pattern === text)
-      return isMap(matcher) ? scalar(String(text), matcher) : matcher;
+      return yaml.isMap(matcher) ? yaml.scalar(String(text), matcher) : matcher;
     rewriting.touch();
-    return scalar(pattern, matcher as Node);
+    return yaml.scalar(pattern, matcher as yaml.Node);
   });
 }
 
@@ -44,21 +32,21 @@ const MATCHERS: Readonly<Record<string, string>> = {
 
 const BACKOFFS = ["exponential", "linear", "fixed", "fibonacci", "custom"];
 
-export function rewriteRetry(node: Node | undefined, rewriting: Rewriting): void {
-  if (!isMap(node)) return;
+export function rewriteRetry(node: yaml.Node | undefined, rewriting: Rewriting): void {
+  if (!yaml.isMap(node)) return;
   for (const key of ["attempts", "max_attempts"]) rewriteNumber(node, key, rewriting);
-  if (rename(node, "max_retries", "max_attempts")) rewriting.touch();
+  if (yaml.rename(node, "max_retries", "max_attempts")) rewriting.touch();
   rewriteBackoff(node, rewriting);
-  const factor = take(node, "jitter_factor");
+  const factor = yaml.take(node, "jitter_factor");
   if (factor !== undefined)
     rewriting.warn(
       factor,
       "jitter_factor has no effect: with jitter, the wait is a random part of the delay",
     );
   retryOn(node, rewriting);
-  const action = take(node, "on_failure");
+  const action = yaml.take(node, "on_failure");
   if (action === undefined) return;
-  const isStop = isScalar(action) && action.value === "stop";
+  const isStop = yaml.isScalar(action) && action.value === "stop";
   if (isStop) rewriting.touch();
   else
     rewriting.refuse(
@@ -67,37 +55,37 @@ export function rewriteRetry(node: Node | undefined, rewriting: Rewriting): void
     );
 }
 
-function rewriteBackoff(retry: YAMLMap, rewriting: Rewriting): void {
+function rewriteBackoff(retry: yaml.YAMLMap, rewriting: Rewriting): void {
   const backoff = backoffNode(retry, rewriting);
-  if (!isMap(backoff)) return;
-  if (plainOf(backoff, "type") === "custom") put(backoff, "type", "list");
+  if (!yaml.isMap(backoff)) return;
+  if (yaml.plainOf(backoff, "type") === "custom") yaml.put(backoff, "type", "list");
   for (const [key, to] of [
     ["initial", "initial_delay"],
     ["delay", "initial_delay"],
     ["base", "factor"],
     ["max", "max_delay"],
   ] as const)
-    if (rename(backoff, key, to)) rewriting.touch();
+    if (yaml.rename(backoff, key, to)) rewriting.touch();
 }
 
 /** `backoff: {linear: {increment: 2s}}` becomes `{type: linear, increment: 2s}`. */
-function backoffNode(retry: YAMLMap, rewriting: Rewriting): Node | undefined {
-  const backoff = nodesOf(backoffOf(retry))[0];
-  if (isScalar(backoff) && backoff.value === "custom") {
+function backoffNode(retry: yaml.YAMLMap, rewriting: Rewriting): yaml.Node | undefined {
+  const backoff = yaml.nodesOf(backoffOf(retry))[0];
+  if (yaml.isScalar(backoff) && backoff.value === "custom") {
     backoff.value = "list";
     rewriting.touch();
   }
-  if (!isMap(backoff)) return backoff;
-  const kind = BACKOFFS.find((name) => has(backoff, name));
+  if (!yaml.isMap(backoff)) return backoff;
+  const kind = BACKOFFS.find((name) => yaml.has(backoff, name));
   if (kind === undefined || backoff.items.length !== 1) return backoff;
-  const inner = take(backoff, kind);
-  put(backoff, "type", kind === "custom" ? "list" : kind, backoff);
-  if (isMap(inner)) backoff.items.push(...inner.items);
+  const inner = yaml.take(backoff, kind);
+  yaml.put(backoff, "type", kind === "custom" ? "list" : kind, backoff);
+  if (yaml.isMap(inner)) backoff.items.push(...inner.items);
   rewriting.touch();
   return backoff;
 }
 
-function backoffOf(retry: YAMLMap): Node | undefined {
-  const pair = retry.items.find(({ key }) => isScalar(key) && key.value === "backoff");
-  return pair?.value as Node | undefined;
+function backoffOf(retry: yaml.YAMLMap): yaml.Node | undefined {
+  const pair = retry.items.find(({ key }) => yaml.isScalar(key) && key.value === "backoff");
+  return pair?.value as yaml.Node | undefined;
 }

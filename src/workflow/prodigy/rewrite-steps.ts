@@ -1,65 +1,62 @@
 /** Rewrites the steps of Prodigy: short forms, `test`, `goal_seek`, nested `foreach`, and options under other names. */
-import {
-  has,
-  isMap,
-  isScalar,
-  isSeq,
-  listOf,
-  mapOf,
-  type Node,
-  nodeAt,
-  plainOf,
-  put,
-  rename,
-  scalar,
-  take,
-  type YAMLMap,
-  type YAMLSeq,
-} from "../../yaml/edit-yaml.ts";
+import * as yaml from "../../yaml/edit-yaml.ts";
 import { conditionToCel } from "./conditions.ts";
 import { nested, nestedPair } from "./nested-steps.ts";
+import { rewriteAttempts } from "./rewrite-attempts.ts";
+import { rewriteGoal } from "./rewrite-goal.ts";
 import { rewriteFailureHandler, rewriteValidation } from "./rewrite-handlers.ts";
+import { rewriteMetadata, rewriteNamed } from "./rewrite-named.ts";
 import { rewriteDuration, rewriteNumber } from "./rewrite-numbers.ts";
 import { rewriteRetry } from "./rewrite-retry.ts";
 import type { Rewriting } from "./rewriting.ts";
 
-const ACTIONS = ["shell", "claude", "agent", "write_file", "foreach"];
-
 /** Rewrites a list of steps, or a single step, and returns it as a list. */
-export function rewriteSteps(node: Node | undefined, rewriting: Rewriting): YAMLSeq | undefined {
+export function rewriteSteps(node: yaml.Node | undefined, rewriting: Rewriting): yaml.YAMLSeq | undefined {
   if (node === undefined) return undefined;
-  if (!isSeq(node))
-    return listOf(
+  if (!yaml.isSeq(node))
+    return yaml.listOf(
       node,
       rewriteStep(node, rewriting).flatMap((step) => bothActions(step, rewriting)),
     );
-  node.items = node.items.flatMap((item) => rewriteStep(item as Node, rewriting));
+  node.items = node.items.flatMap((item) => rewriteStep(item as yaml.Node, rewriting));
   return node;
 }
 
-function rewriteStep(node: Node, rewriting: Rewriting): Node[] {
-  if (isScalar(node) && typeof node.value === "string") return [shortStep(node, rewriting)];
-  if (!isMap(node)) return [node];
-  namedCommand(node, rewriting);
+function rewriteStep(node: yaml.Node, rewriting: Rewriting): yaml.Node[] {
+  if (yaml.isScalar(node) && typeof node.value === "string") return [shortStep(node, rewriting)];
+  if (!yaml.isMap(node)) return [node];
+  rewriteNamed(node, rewriting);
+  rewriteMetadata(node, rewriting);
   testStep(node, rewriting);
-  if (has(node, "goal_seek")) goalSeek(node, rewriting);
-  if (has(node, "analyze")) analysis(node, rewriting);
+  if (yaml.has(node, "goal_seek")) rewriteGoal(node, rewriting);
+  if (yaml.has(node, "analyze")) analysis(node, rewriting);
+  if (isOnlyValidation(node)) {
+    yaml.put(node, "shell", "true", node);
+    rewriting.touch();
+  }
   rewriteOptions(node, rewriting);
   rewriteForeach(node, rewriting);
   for (const key of ["on_success"]) nested(node, key, rewriting);
-  const codes = nodeAt(node, "on_exit_code");
-  if (isMap(codes)) for (const pair of codes.items) nestedPair(pair, rewriting);
+  const codes = yaml.nodeAt(node, "on_exit_code");
+  if (yaml.isMap(codes)) for (const pair of codes.items) nestedPair(pair, rewriting);
   rewriteValidation(node, rewriting);
   rewriteFailureHandler(node, rewriting);
   return [node, ...outputSteps(node, rewriting)];
 }
 
-/** `outputs: {spec: {file_pattern: "*.md"}}` is the file of the last commit that matches; a step after it captures the name. */
-function outputSteps(step: YAMLMap, rewriting: Rewriting): Node[] {
-  const outputs = take(step, "outputs");
-  if (!isMap(outputs)) return [];
+/** `validate` may be a step of its own, which checks what the steps before it did. */
+function isOnlyValidation(step: yaml.YAMLMap): boolean {
+  return yaml.has(step, "validate") && !STEP_ACTIONS.some((key) => yaml.has(step, key));
+}
+
+const STEP_ACTIONS = ["shell", "claude", "agent", "write_file", "foreach"];
+
+/** `outputs: {spec: {file_pattern: "*.md"}}` is a file that the step has changed; a step after it captures the name. */
+function outputSteps(step: yaml.YAMLMap, rewriting: Rewriting): yaml.Node[] {
+  const outputs = yaml.take(step, "outputs");
+  if (!yaml.isMap(outputs)) return [];
   rewriting.touch();
-  const id = plainOf(step, "id");
+  const id = yaml.plainOf(step, "id");
   if (typeof id !== "string" || !/^[A-Za-z_]\w*$/.test(id)) {
     rewriting.refuse(
       outputs,
@@ -67,125 +64,164 @@ function outputSteps(step: YAMLMap, rewriting: Rewriting): Node[] {
     );
     return [];
   }
-  return outputs.items.map(({ key, value }) => {
-    const pattern = isMap(value) ? String(plainOf(value, "file_pattern")) : "";
-    const quoted = `':(glob)**/${pattern.replaceAll("'", "'\\''")}'`;
-    const shell = `git log -1 --name-only --format= -- ${quoted} | head -n 1`;
-    return mapOf(outputs, { shell, capture: `${id}.${String(isScalar(key) ? key.value : key)}` });
+  const when = yaml.nodeAt(step, "when"); // a step that is skipped has no outputs
+  return outputs.items.flatMap(({ key, value }) => {
+    if (yaml.isMap(value) && yaml.plainOf(value, "extract_from") === "stdout") {
+      const shell = `printf '%s\\n' "\${steps.${id}.output}"`;
+      return yaml.mapOf(outputs, {
+        shell,
+        when,
+        capture: `${id}.${String(yaml.isScalar(key) ? key.value : key)}`,
+      });
+    }
+    const pattern = filePattern(value as yaml.Node);
+    if (pattern === undefined) {
+      rewriting.refuse(value as yaml.Node, NO_PATTERN);
+      return [];
+    }
+    return yaml.mapOf(outputs, {
+      shell: fileScript(id, pattern),
+      when,
+      capture: `${id}.${String(yaml.isScalar(key) ? key.value : key)}`,
+    });
   });
+}
+
+/** Prints the first file that the step has added or modified and that matches. */
+function fileScript(id: string, pattern: string): string {
+  const files = ["added", "modified"].map((kind) => `\${steps.${id}.files_${kind}|match:${pattern}|words}`);
+  const message = `no file that this step has changed matches ${pattern}`.replaceAll("'", "");
+  return `set -- ${files.join(" ")}\n[ $# -gt 0 ] || { echo '${message}' >&2; exit 1; }\nprintf '%s\\n' "$1"`;
+}
+
+const NO_PATTERN =
+  'this output cannot be read. Write file_pattern: "*.md" for a file that the step writes, or capture at the step for what it prints';
+
+/** The pattern may be inside of `extract_from: {git_commit: …}`. */
+function filePattern(node: yaml.Node): string | undefined {
+  if (!yaml.isMap(node)) return undefined;
+  const pattern = yaml.plainOf(node, "file_pattern");
+  if (typeof pattern === "string") return pattern;
+  const inner = yaml.nodeAt(node, "extract_from") ?? yaml.nodeAt(node, "git_commit");
+  return inner === undefined ? undefined : filePattern(inner);
 }
 
 /** `"/fix the tests"` is a prompt, any other text a script. */
-export function shortStep(node: Node, rewriting: Rewriting): Node {
+export function shortStep(node: yaml.Node, rewriting: Rewriting): yaml.Node {
   rewriting.touch();
-  const text = isScalar(node) ? String(node.value) : "";
-  return mapOf(node, { [text.startsWith("/") ? "claude" : "shell"]: node });
-}
-
-/** The oldest form, `{name: code-review, args: [x], focus: security}`, is a prompt `/code-review x --focus security`. */
-function namedCommand(step: YAMLMap, rewriting: Rewriting): void {
-  const name = plainOf(step, "name");
-  const hasAction = [...ACTIONS, "test", "goal_seek", "analyze", "command"].some((key) => has(step, key));
-  if (hasAction || typeof name !== "string") return;
-  const node = take(step, "name");
-  const [args, options, focus] = [take(step, "args"), take(step, "options"), take(step, "focus")];
-  const words = isSeq(args) ? args.items.map((one) => String(isScalar(one) ? one.value : one)) : [];
-  const flags = isMap(options)
-    ? options.items.map(({ key, value }) => ` --${String(key)} ${String(value)}`)
-    : [];
-  if (isScalar(focus)) flags.push(` --focus ${String(focus.value)}`);
-  put(step, "claude", `/${[name.replace(/^\//, ""), ...words].join(" ")}${flags.join("")}`, node);
-  const metadata = take(step, "metadata");
-  if (isMap(metadata)) {
-    const retries = plainOf(metadata, "retries");
-    if (typeof retries === "number" && retries > 0)
-      put(step, "retry", mapOf(metadata, { max_attempts: retries + 1 }));
-    for (const key of ["timeout", "env", "commit_required", "continue_on_error"]) {
-      const value = take(metadata, key);
-      if (value !== undefined) put(step, key, value);
-    }
-  }
-  rewriting.touch();
+  const text = yaml.isScalar(node) ? String(node.value) : "";
+  return yaml.mapOf(node, { [text.startsWith("/") ? "claude" : "shell"]: node });
 }
 
 /** `test: {command, on_failure}` is an older way to write `shell` with `on_failure`. */
-function testStep(step: YAMLMap, rewriting: Rewriting): void {
-  const test = take(step, "test");
+function testStep(step: yaml.YAMLMap, rewriting: Rewriting): void {
+  const test = yaml.take(step, "test");
   if (test === undefined) return;
   rewriting.touch();
-  if (!isMap(test)) {
-    put(step, "shell", test);
+  if (!yaml.isMap(test)) {
+    yaml.put(step, "shell", test);
     return;
   }
-  const command = take(test, "command");
-  if (command !== undefined) put(step, "shell", command);
-  const handler = take(test, "on_failure");
-  if (handler !== undefined) put(step, "on_failure", handler);
+  const command = yaml.take(test, "command");
+  if (command !== undefined) yaml.put(step, "shell", command);
+  const handler = yaml.take(test, "on_failure");
+  if (handler !== undefined) yaml.put(step, "on_failure", handler);
 }
 
-/** Repeats a command until the score of another one reaches the threshold. */
-function goalSeek(step: YAMLMap, rewriting: Rewriting): void {
-  const goal = take(step, "goal_seek");
-  if (!isMap(goal)) return;
-  rewriting.touch();
-  const action = has(goal, "claude") ? "claude" : "shell";
-  const command = take(goal, action);
-  const attempts = plainOf(goal, "max_attempts");
-  const fails = plainOf(goal, "fail_on_incomplete");
-  const again = mapOf(goal, {
-    [action]: isScalar(command) ? scalar(command.value as string, command) : undefined,
-    max_attempts: Math.max(1, (typeof attempts === "number" ? attempts : 3) - 1),
-    fail_workflow: fails === false ? false : undefined,
-  });
-  if (command !== undefined) put(step, action, command);
-  const timeout = take(goal, "timeout_seconds");
-  if (timeout !== undefined) put(step, "timeout", timeout);
-  const title = take(goal, "goal");
-  if (title !== undefined && !has(step, "name")) put(step, "name", title);
-  put(
-    step,
-    "validate",
-    mapOf(goal, { shell: take(goal, "validate"), threshold: take(goal, "threshold"), on_incomplete: again }),
-  );
-}
-
-function analysis(step: YAMLMap, rewriting: Rewriting): void {
-  const settings = take(step, "analyze");
+function analysis(step: yaml.YAMLMap, rewriting: Rewriting): void {
+  const settings = yaml.take(step, "analyze");
   rewriting.warn(
     settings ?? step,
     "analyze has no effect: Redrive does not analyse a code base. Run a tool of your own in a shell step",
   );
-  put(step, "shell", "true # analyze has no effect", settings);
+  yaml.put(step, "shell", "true # analyze has no effect", settings);
 }
 
 /** Options with another name or another form. */
-function rewriteOptions(step: YAMLMap, rewriting: Rewriting): void {
+function rewriteOptions(step: yaml.YAMLMap, rewriting: Rewriting): void {
   for (const [key, to] of [
     ["cwd", "working_dir"],
     ["condition", "when"],
     ["retry_config", "retry"],
   ] as const)
-    if (rename(step, key, to)) rewriting.touch();
+    if (yaml.rename(step, key, to)) rewriting.touch();
   rewriteDuration(step, "timeout", rewriting);
-  rewriteRetry(nodeAt(step, "retry"), rewriting);
+  rewriteAttempts(step, rewriting);
+  rewriteRetry(yaml.nodeAt(step, "retry"), rewriting);
   rewriteWhen(step, rewriting);
-  for (const key of ["capture", "capture_output"]) {
-    if (typeof plainOf(step, key) !== "boolean") continue;
-    take(step, key); // the output of the last step is always ${shell.output} or ${claude.output}
-    rewriting.touch();
-  }
+  for (const key of ["capture", "capture_output"]) impliedCapture(step, key, rewriting);
+  captureFormat(step, rewriting);
   captureStreams(step, rewriting);
-  const file = nodeAt(step, "write_file");
-  if (isMap(file)) createdFolders(file, rewriting);
+  const file = yaml.nodeAt(step, "write_file");
+  if (yaml.isMap(file)) {
+    createdFolders(file, rewriting);
+    structuredContent(file, rewriting);
+    outsidePath(file, "path", rewriting);
+  }
+  outsidePath(step, "working_dir", rewriting);
   for (const [key, why] of Object.entries(WITHOUT_EFFECT)) {
-    const value = take(step, key);
+    const value = yaml.take(step, key);
     if (value !== undefined) rewriting.warn(value, `${key} has no effect: ${why}`);
   }
   for (const key of ["continue_on_error", "ignore_errors", "allow_failure"])
     ignoredFailure(step, key, rewriting);
 }
 
+/** The output of a step can always be read as `${shell.output}` or `${claude.output}`. */
+const ALWAYS_CAPTURED = /^(?:shell|claude|last|handler|test)\.output$/;
+
+/** A capture that adds nothing, or whose name is different in each round, so that no step can read it. */
+function impliedCapture(step: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
+  const name = yaml.nodeAt(step, key);
+  if (!yaml.isScalar(name)) return;
+  const text = String(name.value);
+  const isVariable = text.includes("${");
+  if (typeof name.value !== "boolean" && !isVariable && !ALWAYS_CAPTURED.test(text)) return;
+  yaml.take(step, key);
+  rewriting.touch();
+  if (isVariable)
+    rewriting.warn(
+      name,
+      `${key} has no effect: the name of a capture cannot contain a variable. Write a file for each: output_file: results/NAME.txt`,
+    );
+}
+
+/** `text` is an older name of `string`. Without the name of a capture, the format says nothing. */
+function captureFormat(step: yaml.YAMLMap, rewriting: Rewriting): void {
+  const format = yaml.nodeAt(step, "capture_format");
+  if (!yaml.isScalar(format)) return;
+  if (format.value === "text") {
+    format.value = "string";
+    rewriting.touch();
+  }
+  if (yaml.has(step, "capture") || yaml.has(step, "capture_output") || !rewriting.isProdigy) return;
+  yaml.take(step, "capture_format");
+  rewriting.warn(format, "capture_format has no effect without the name of a capture: capture: NAME");
+}
+
+/** A step works and writes only below the folder of its phase. */
+function outsidePath(map: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
+  const node = yaml.nodeAt(map, key);
+  if (!yaml.isScalar(node) || typeof node.value !== "string" || !rewriting.isProdigy) return;
+  const start = /^\$\{(?:env[.:])?(\w+)\}/.exec(node.value)?.[1];
+  const text = (start === undefined ? undefined : rewriting.environment.get(start)) ?? node.value;
+  if (!/^[/~]/.test(text)) return;
+  rewriting.warn(
+    node,
+    `${key} must be below the folder of the run: this step will fail. Use a script for other folders`,
+  );
+}
+
+/** Content that is written as YAML becomes the text of a JSON document, which is also YAML. */
+function structuredContent(file: yaml.YAMLMap, rewriting: Rewriting): void {
+  const content = yaml.nodeAt(file, "content");
+  if (!yaml.isMap(content) && !yaml.isSeq(content)) return;
+  rewriting.touch();
+  yaml.put(file, "content", JSON.stringify(content.toJSON(), null, 2), content);
+}
+
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+  context: "an agent reads only its prompt. Write there what it needs",
   analysis: "Redrive does not analyse a code base",
   auto_commit: "what a step leaves uncommitted is committed at the end of the item",
   commit_config: "what a step leaves uncommitted is committed at the end of the item, with its own message",
@@ -195,13 +231,13 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
 };
 
 /** Exit code, success and duration can always be read; the error output is never part of the capture. */
-function captureStreams(step: YAMLMap, rewriting: Rewriting): void {
-  const streams = take(step, "capture_streams");
+function captureStreams(step: yaml.YAMLMap, rewriting: Rewriting): void {
+  const streams = yaml.take(step, "capture_streams");
   if (streams === undefined) return;
   rewriting.touch();
-  const isError = isMap(streams)
-    ? plainOf(streams, "stderr") === true
-    : isScalar(streams) && ["stderr", "both"].includes(String(streams.value));
+  const isError = yaml.isMap(streams)
+    ? yaml.plainOf(streams, "stderr") === true
+    : yaml.isScalar(streams) && ["stderr", "both"].includes(String(streams.value));
   if (isError)
     rewriting.warn(
       streams,
@@ -209,32 +245,32 @@ function captureStreams(step: YAMLMap, rewriting: Rewriting): void {
     );
 }
 
-function createdFolders(file: YAMLMap, rewriting: Rewriting): void {
-  const created = take(file, "create_dirs");
+function createdFolders(file: yaml.YAMLMap, rewriting: Rewriting): void {
+  const created = yaml.take(file, "create_dirs");
   if (created === undefined) return;
   rewriting.touch();
-  if (isScalar(created) && created.value === false)
+  if (yaml.isScalar(created) && created.value === false)
     rewriting.warn(created, "create_dirs: false has no effect: write_file creates the folders of its file");
 }
 
-function ignoredFailure(step: YAMLMap, key: string, rewriting: Rewriting): void {
-  const value = take(step, key);
+function ignoredFailure(step: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
+  const value = yaml.take(step, key);
   if (value === undefined) return;
   rewriting.touch();
-  if (!isScalar(value) || value.value !== true) return;
-  const handler = nodeAt(step, "on_failure");
-  if (isMap(handler)) put(handler, "fail_workflow", false, value);
-  else if (handler === undefined) put(step, "on_failure", scalar(true, value));
+  if (!yaml.isScalar(value) || value.value !== true) return;
+  const handler = yaml.nodeAt(step, "on_failure");
+  if (yaml.isMap(handler)) yaml.put(handler, "fail_workflow", false, value);
+  else if (handler === undefined) yaml.put(step, "on_failure", yaml.scalar(true, value));
 }
 
-function rewriteWhen(step: YAMLMap, rewriting: Rewriting): void {
-  const node = nodeAt(step, "when");
-  if (!isScalar(node)) return;
+function rewriteWhen(step: yaml.YAMLMap, rewriting: Rewriting): void {
+  const node = yaml.nodeAt(step, "when");
+  if (!yaml.isScalar(node)) return;
   if (typeof node.value === "boolean") {
     node.value = String(node.value);
     rewriting.touch();
   }
-  if (typeof node.value !== "string" || !/\$\{|(^|\s)(AND|OR|NOT|contains|matches)\s/.test(node.value))
+  if (typeof node.value !== "string" || !/\$\{|(^|\s)(AND|OR|NOT|contains|matches|=~)\s/.test(node.value))
     return;
   const cel = conditionToCel(node.value, "when");
   if (cel === undefined) {
@@ -242,7 +278,7 @@ function rewriteWhen(step: YAMLMap, rewriting: Rewriting): void {
       node,
       'this condition cannot be read. Compare variables with ==, !=, <, > and join them with && and ||: ${score} >= 80 && ${branch} == "main"',
     );
-    take(step, "when");
+    yaml.take(step, "when");
     return;
   }
   node.value = cel;
@@ -252,27 +288,27 @@ function rewriteWhen(step: YAMLMap, rewriting: Rewriting): void {
 const LISTS = ["foreach", "input"];
 
 /** `foreach: {foreach: COMMAND, do: […]}`: the elements are the lines that the command prints. */
-function rewriteForeach(step: YAMLMap, rewriting: Rewriting): void {
-  let foreach = nodeAt(step, "foreach");
-  if (foreach !== undefined && !isMap(foreach)) {
-    foreach = mapOf(foreach, { foreach });
+function rewriteForeach(step: yaml.YAMLMap, rewriting: Rewriting): void {
+  let foreach = yaml.nodeAt(step, "foreach");
+  if (foreach !== undefined && !yaml.isMap(foreach)) {
+    foreach = yaml.mapOf(foreach, { foreach });
     for (const key of ["do", "steps", "parallel", "continue_on_error", "max_items"]) {
-      const value = take(step, key);
-      if (value !== undefined) put(foreach as YAMLMap, key, value);
+      const value = yaml.take(step, key);
+      if (value !== undefined) yaml.put(foreach as yaml.YAMLMap, key, value);
     }
-    put(step, "foreach", foreach);
+    yaml.put(step, "foreach", foreach);
     rewriting.touch();
   }
-  if (!isMap(foreach)) return;
+  if (!yaml.isMap(foreach)) return;
   for (const key of LISTS) {
-    const value = take(foreach, key);
+    const value = yaml.take(foreach, key);
     if (value === undefined) continue;
     rewriting.touch();
-    put(foreach, "items", isScalar(value) ? mapOf(value, { command: value }) : value);
-    put(foreach, "own_item", true, value);
+    yaml.put(foreach, "items", yaml.isScalar(value) ? yaml.mapOf(value, { command: value }) : value);
+    yaml.put(foreach, "own_item", true, value);
   }
-  const parallel = nodeAt(foreach, "parallel");
-  if (isScalar(parallel) && typeof parallel.value === "boolean") {
+  const parallel = yaml.nodeAt(foreach, "parallel");
+  if (yaml.isScalar(parallel) && typeof parallel.value === "boolean") {
     parallel.value = parallel.value ? FOREACH_PARALLEL : 1;
     rewriting.touch();
   }
@@ -285,9 +321,9 @@ function rewriteForeach(step: YAMLMap, rewriting: Rewriting): void {
 const FOREACH_PARALLEL = 10;
 
 /** A handler with `shell` and `claude` runs both, in this order. Options stay with the last one. */
-function bothActions(step: Node, rewriting: Rewriting): Node[] {
-  if (!isMap(step) || !has(step, "shell") || !has(step, "claude")) return [step];
+function bothActions(step: yaml.Node, rewriting: Rewriting): yaml.Node[] {
+  if (!yaml.isMap(step) || !yaml.has(step, "shell") || !yaml.has(step, "claude")) return [step];
   rewriting.touch();
-  const shell = take(step, "shell");
-  return [mapOf(shell, { shell, when: nodeAt(step, "when") }), step];
+  const shell = yaml.take(step, "shell");
+  return [yaml.mapOf(shell, { shell, when: yaml.nodeAt(step, "when") }), step];
 }

@@ -1,35 +1,35 @@
 /** Rewrites the variables of Prodigy in scripts, prompts and other templates: `${NAME}` of the environment, `${build.success}`. */
 
+import { templateParts } from "../../attempt/template.ts";
+import { compileExpression } from "../../std/expression.ts";
 import { nearest } from "../../std/nearest.ts";
-import {
-  isMap,
-  isScalar,
-  isSeq,
-  keyText,
-  type Node,
-  plainOf,
-  type Scalar,
-  type YAMLMap,
-} from "../../yaml/edit-yaml.ts";
-import { RESERVED_NAMES } from "../step-variables.ts";
+import * as yaml from "../../yaml/edit-yaml.ts";
+import { MAP_FIELDS, RESERVED_NAMES } from "../step-variables.ts";
+import { conditionToCel } from "./conditions.ts";
+import { readListReference } from "./list-reference.ts";
 import type { Rewriting } from "./rewriting.ts";
 
 /** Finds the names that steps give to their output, and their ids. */
 export function collectNames(node: unknown, rewriting: Rewriting): void {
-  if (isSeq(node)) for (const item of node.items) collectNames(item, rewriting);
-  if (!isMap(node)) return;
-  const [id, capture] = [plainOf(node, "id"), plainOf(node, "capture") ?? plainOf(node, "capture_output")];
+  if (yaml.isSeq(node)) for (const item of node.items) collectNames(item, rewriting);
+  if (!yaml.isMap(node)) return;
+  const [id, capture] = [
+    yaml.plainOf(node, "id"),
+    yaml.plainOf(node, "capture") ?? yaml.plainOf(node, "capture_output"),
+  ];
   if (typeof capture === "string") {
     rewriting.names.add(capture.split(".")[0] ?? "");
+    if (yaml.plainOf(node, "capture_format") === "number") rewriting.numbers.add(capture);
     rewriting.stepNames.add(capture);
   }
   if (typeof id === "string") {
     rewriting.stepNames.add(id);
     rewriting.names.add(id);
   }
+  if (yaml.has(node, "foreach")) rewriting.names.add("total");
   for (const { key, value } of node.items) {
-    if (String(isScalar(key) ? key.value : key) === "capture_outputs" && isMap(value))
-      for (const pair of value.items) rewriting.names.add(keyText(pair));
+    if (String(yaml.isScalar(key) ? key.value : key) === "capture_outputs" && yaml.isMap(value))
+      for (const pair of value.items) rewriting.names.add(yaml.keyText(pair));
     collectNames(value, rewriting);
   }
 }
@@ -47,38 +47,103 @@ interface Place {
   readonly isHandler: boolean;
 }
 
-export function rewriteVariables(root: YAMLMap, rewriting: Rewriting): void {
+export function rewriteVariables(root: yaml.YAMLMap, rewriting: Rewriting): void {
   walk(root, { isScript: false, isHandler: false }, rewriting);
 }
 
 function walk(node: unknown, place: Place, rewriting: Rewriting): void {
-  if (isSeq(node)) for (const item of node.items) walk(item, place, rewriting);
-  if (isMap(node))
+  if (yaml.isSeq(node)) for (const item of node.items) walk(item, place, rewriting);
+  if (yaml.isMap(node))
     for (const pair of node.items) {
-      const key = keyText(pair);
+      const key = yaml.keyText(pair);
+      if (key === "when") rewriteCondition(pair.value, rewriting);
+      if (key === "foreach") ownItem(pair.value, rewriting);
+      if (key === "capture_format") lenientBoolean(pair.value, rewriting);
       if (SKIPPED.has(key)) continue;
       const isHandler = place.isHandler || key === "on_failure";
       walk(pair.value, { isScript: SCRIPTS.has(key), isHandler }, rewriting);
     }
-  if (isScalar(node) && typeof node.value === "string" && node.value.includes("${"))
-    rewriteText(node as Scalar<string>, place, rewriting);
+  if (yaml.isScalar(node) && typeof node.value === "string" && node.value.includes("${"))
+    rewriteText(node as yaml.Scalar<string>, place, rewriting);
+}
+
+/** `when: "branch == 'main'"`: in a file of Prodigy a bare name is a variable, and false if nothing has set it. */
+function rewriteCondition(node: unknown, rewriting: Rewriting): void {
+  if (!rewriting.isProdigy || !yaml.isScalar(node) || typeof node.value !== "string") return;
+  const known = [...rewriting.names, ...RESERVED_NAMES, ...(rewriting.options.variables ?? []), "vars"];
+  const names = new Map(known.map((name) => [name, "any"] as const));
+  const cel = compileExpression(node.value, names).ok ? node.value : conditionToCel(node.value, "when");
+  if (cel === undefined || !compileExpression(cel, names).ok) return;
+  node.value = cel.replace(
+    TRANSLATED,
+    (written, plain: string | undefined, quoted: string | undefined, rest: string) => {
+      const name = plain ?? quoted ?? "";
+      if (rewriting.stepNames.has(name) && STEP_FIELDS.has(rest.slice(".?".length)))
+        return `vars.?steps${stepOf(name)}${rest}.orValue(null)`;
+      if (names.has(name) || plain === undefined) return written;
+      return `vars.?${ownerOf(name, rewriting)}${rest}.orValue(${absent(name, rewriting)})`;
+    },
+  );
+}
+
+function stepOf(name: string): string {
+  return /^[A-Za-z_]\w*$/.test(name) ? `.?${name}` : `[?${JSON.stringify(name)}]`;
+}
+
+/** A reference as the translation of conditions writes it. */
+const TRANSLATED = /\bvars(?:\.\?(\w+)|\[\?"([^"]+)"\])((?:\.\?\w+)*)\.orValue\(null\)/g;
+
+function ownerOf(name: string, { environment, defaults }: Rewriting): string {
+  const isVariable = environment.has(name) || (/^[A-Z][A-Z0-9_]*$/.test(name) && !defaults.has(name));
+  return isVariable ? `env.?${name}` : name;
+}
+
+function absent(name: string, { defaults }: Rewriting): string {
+  return JSON.stringify(defaults.get(name) ?? null);
+}
+
+/** In Prodigy, `${item}` is always the element. */
+function ownItem(node: unknown, rewriting: Rewriting): void {
+  if (rewriting.isProdigy && yaml.isMap(node) && !yaml.has(node, "own_item"))
+    yaml.put(node, "own_item", true);
+}
+
+/** In Prodigy, output that is no boolean counts as whether the step succeeded. */
+function lenientBoolean(node: unknown, rewriting: Rewriting): void {
+  if (rewriting.isProdigy && yaml.isScalar(node) && node.value === "boolean") node.value = "success";
 }
 
 const PLACEHOLDER = /\$\$\{|\$\{([^{}]*)\}/g;
 
-function rewriteText(node: Scalar<string>, place: Place, rewriting: Rewriting): void {
+function rewriteText(node: yaml.Scalar<string>, place: Place, rewriting: Rewriting): void {
   const text = node.value;
-  const changed = text.replace(PLACEHOLDER, (written, inner: string | undefined) =>
-    inner === undefined ? written : (replacementOf(inner, { ...place, text, node }, rewriting) ?? written),
-  );
+  const changed = text.replace(PLACEHOLDER, (written, inner: string | undefined, at: number) => {
+    if (inner === undefined) return written;
+    const replaced = replacementOf(inner, { ...place, text, node }, rewriting) ?? written;
+    const isCounted = place.isScript && isNumber(inner, rewriting) && isInArithmetic(text, at);
+    return isCounted ? replaced.replace("${", "${raw:") : replaced;
+  });
   if (changed === text) return;
   node.value = changed;
   rewriting.touch();
 }
 
+const NUMBERS =
+  /^(?:index|map\.(?:total|successful|failed|skipped)|(?:step|workflow)\.(?:commit_count|insertions|deletions))$/;
+
+function isNumber(inner: string, { numbers, isProdigy }: Rewriting): boolean {
+  return isProdigy && (NUMBERS.test(inner) || numbers.has(inner));
+}
+
+/** A shell evaluates what is between `$((` and `))`; a number is safe there. */
+function isInArithmetic(text: string, at: number): boolean {
+  const before = text.slice(0, at);
+  return before.lastIndexOf("$((") > before.lastIndexOf("))");
+}
+
 interface Spot extends Place {
   readonly text: string;
-  readonly node: Node;
+  readonly node: yaml.Node;
 }
 
 const SIMPLE = /^(raw:)?([A-Za-z_]\w*)(:-.*)?$/s;
@@ -90,13 +155,19 @@ function replacementOf(inner: string, spot: Spot, rewriting: Rewriting): string 
     const path = fallback[1] ?? "";
     return replacementOf(`${path}:-${fallback[2]}`, spot, rewriting) ?? `\${${path}:-${fallback[2]}}`;
   }
+  const list = readListReference(inner.replace(/^raw:/, ""), (name) => rewriting.names.has(name));
+  if (list !== undefined) {
+    rewriting.touch();
+    const raw = inner.startsWith("raw:") ? "raw:" : "";
+    return `\${${[raw + list.path, ...list.filters].join("|")}}`;
+  }
   const ofEnv = /^env:([A-Za-z_]\w*)$/.exec(inner)?.[1];
   if (ofEnv !== undefined) return `\${env.${ofEnv}}`;
   const simple = SIMPLE.exec(inner);
   if (simple) return simpleName(simple, spot, rewriting);
   const path = PATH.exec(inner);
   if (path) return fieldOf(path, spot, rewriting);
-  return forTheShell(inner, spot, rewriting);
+  return forTheShell(inner, spot, rewriting) ?? literally(inner, spot, rewriting);
 }
 
 const RENAMED: Readonly<Record<string, string>> = { item_index: "index" };
@@ -104,6 +175,8 @@ const RENAMED: Readonly<Record<string, string>> = { item_index: "index" };
 const ARGUMENTS = new Set(["ARG", "ARGUMENT", "FILE", "FILE_PATH"]);
 
 function simpleName([, raw = "", name = "", rest = ""]: RegExpExecArray, spot: Spot, rewriting: Rewriting) {
+  const fallback = rest === "" ? rewriting.defaults.get(name) : undefined;
+  if (fallback !== undefined && !rewriting.names.has(name)) return `\${${raw}${name}:-${fallback}}`;
   const renamed = RENAMED[name];
   if (renamed !== undefined && !rewriting.names.has(name)) return `\${${raw}${renamed}${rest}}`;
   if (isKnown(name, rewriting)) return undefined;
@@ -120,7 +193,12 @@ function simpleName([, raw = "", name = "", rest = ""]: RegExpExecArray, spot: S
     );
     return `\${env.${name}:-}`;
   }
-  assume(name, spot, rewriting);
+  if (name === "item_total")
+    rewriting.refuse(
+      spot.node,
+      "the number of items is known after the map phase: read ${map.total} in reduce",
+    );
+  else if (rest === "") assume(name, spot, rewriting);
   return undefined;
 }
 
@@ -149,14 +227,39 @@ function assigns(script: string, name: string): boolean {
 }
 
 const STEP_FIELDS = new Set(["output", "success", "exit_code", "stderr", "duration"]);
-const GIT_FIELDS = /^(files|commits?|insertions|deletions|diff|log|status|changes)/;
-const SCORES = new Set(["completion", "completion_percentage", "percentage"]);
+const KNOWN_OF_MAP: ReadonlySet<string> = new Set(MAP_FIELDS);
+/** Variables with another name here. */
+const RENAMED_FIELDS: Readonly<Record<string, string>> = {
+  "map.success_count": "map.successful",
+  "map.failure_count": "map.failed",
+  "map.results_array": "map.results",
+  "map.results_json": "map.results",
+  "validation.completion": "validation.score",
+  "validation.completion_percentage": "validation.score",
+  "validation.percentage": "validation.score",
+  "validation.incomplete_specs": "validation.missing",
+  "handler.output": "last.output",
+  "test.output": "shell.output",
+  "worker.id": "item_id",
+};
 
-function fieldOf([, raw = "", name = "", rest = ""]: RegExpExecArray, spot: Spot, rewriting: Rewriting) {
+function fieldOf(
+  [, raw = "", name = "", rest = ""]: RegExpExecArray,
+  spot: Spot,
+  rewriting: Rewriting,
+): string | undefined {
   const [, field = "", fallback = ""] = /^([^:]+)(:-.*)?$/s.exec(rest) ?? [];
   if (rewriting.stepNames.has(name) && STEP_FIELDS.has(field))
     return `\${${raw}${stepPath(name)}.${field}${fallback}}`;
-  if (name === "validation" && SCORES.has(field)) return `\${${raw}validation.score${fallback}}`;
+  const isOwn = rewriting.names.has(name) || rewriting.stepNames.has(name);
+  const renamed = isOwn || !rewriting.isProdigy ? undefined : RENAMED_FIELDS[`${name}.${field}`];
+  if (renamed !== undefined) {
+    if (name === "worker")
+      rewriting.warn(spot.node, "worker.id is the id of the item, because any free agent takes an item");
+    return replacementOf(raw + renamed + fallback, spot, rewriting) ?? `\${${raw}${renamed}${fallback}}`;
+  }
+  const isAbsent = name === "map" && rewriting.isProdigy && /^\w+$/.test(field) && !KNOWN_OF_MAP.has(field);
+  if (isAbsent && /^:-[\w ./-]*$/.test(fallback)) return fallback.slice(":-".length);
   // The output that Prodigy shows to a handler includes the error output.
   if (
     name === "shell" &&
@@ -166,23 +269,8 @@ function fieldOf([, raw = "", name = "", rest = ""]: RegExpExecArray, spot: Spot
     rewriting.isProdigy &&
     fallback === ""
   )
-    return "${shell.output}${error.stderr}";
-  if (GIT_FIELDS.test(rest) && (name === "step" || name === "workflow" || name === "git")) {
-    rewriting.refuse(
-      spot.node,
-      `\${${name}.${rest}} is not there. Capture it in a step before: shell: git diff --name-only HEAD~1, with capture: files`,
-    );
-    return "";
-  }
-  if (name === "map" && /^results\[\*\]\.(item|output)\b/.test(rest)) {
-    rewriting.refuse(
-      spot.node,
-      `\${map.${rest}} is not there. What the steps of an item captured is \${map.results[*].result.NAME}, and its id \${map.results[*].item_id}`,
-    );
-    return "";
-  }
-  if (name === "handler" && field === "output") return `\${${raw}last.output${fallback}}`;
-  if (!isKnown(name, rewriting) && !rewriting.stepNames.has(name)) assume(name, spot, rewriting);
+    return spot.isScript ? "${shell.output}${error.stderr}" : "${shell.output}\n${error.stderr}";
+  if (fallback === "" && !isKnown(name, rewriting) && !isOwn) assume(name, spot, rewriting);
   return undefined;
 }
 
@@ -195,4 +283,16 @@ function forTheShell(inner: string, { isScript }: Spot, rewriting: Rewriting): s
   const match = /^[#!]?([A-Za-z_]\w*|[\d@*#?$!-])(?:\[[@*\d]*\])?(?:[:%#/^,+?=-].*)?$/s.exec(inner);
   if (!isScript || !rewriting.isProdigy || !match || isKnown(match[1] ?? "", rewriting)) return undefined;
   return `$\${${inner}}`;
+}
+
+/** What cannot be read as a variable stays in the text, as it does in Prodigy. */
+function literally(inner: string, { node }: Spot, rewriting: Rewriting): string | undefined {
+  const written = `\${${inner}}`;
+  const [, part] = templateParts(written);
+  if (!rewriting.isProdigy || typeof part !== "object" || part.kind !== "unreadable") return undefined;
+  rewriting.warn(
+    node,
+    `${written} is not a variable: it stays in the text, as in Prodigy. Read a field as \${name.field}, and other parts with a tool such as jq`,
+  );
+  return `$${written}`;
 }

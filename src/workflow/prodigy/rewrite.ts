@@ -3,20 +3,11 @@
  * problems are reported at the lines of the file, and leaves a note where a meaning differs or a key has no effect.
  */
 import type { Document } from "yaml";
-import {
-  has,
-  isMap,
-  isScalar,
-  isSeq,
-  mapOf,
-  type Node,
-  nodeAt,
-  plainOf,
-  put,
-  rename,
-  take,
-  YAMLMap,
-} from "../../yaml/edit-yaml.ts";
+import * as yaml from "../../yaml/edit-yaml.ts";
+import { rewriteComputedEnvironment } from "./computed-environment.ts";
+import { rewriteComputed } from "./computed-variables.ts";
+import { rewriteCaptures } from "./rewrite-captures.ts";
+import { rewriteComposition } from "./rewrite-composition.ts";
 import { rewriteEnvironment } from "./rewrite-environment.ts";
 import { rewriteFilter, rewriteMap } from "./rewrite-map.ts";
 import { rewriteDuration } from "./rewrite-numbers.ts";
@@ -27,91 +18,121 @@ import { type RewriteOptions, Rewriting } from "./rewriting.ts";
 
 export function rewriteProdigy(document: Document, options: RewriteOptions): Rewriting {
   const rewriting = new Rewriting(options, rewriteSteps);
-  if (isSeq(document.contents)) {
-    document.contents = mapOf(document.contents, { steps: document.contents });
+  if (yaml.isSeq(document.contents)) {
+    document.contents = yaml.mapOf(document.contents, { steps: document.contents });
     rewriting.touch();
   }
   const root = document.contents;
-  if (!(root instanceof YAMLMap)) return rewriting;
-  rewriteRoot(root, rewriting);
+  if (!(root instanceof yaml.YAMLMap)) return rewriting;
+  const ends = rewriteRoot(root, rewriting);
+  rewriteComputedEnvironment(root, rewriting);
   collectNames(root, rewriting);
+  rewriteComputed(root, rewriting);
+  const steps = yaml.nodeAt(root, "steps");
+  if (yaml.isSeq(steps)) rewriting.stepStarts = [0, ...ends.map((end) => steps.items.indexOf(end) + 1)];
   rewriteVariables(root, rewriting);
   return rewriting;
 }
 
-function rewriteRoot(root: YAMLMap, rewriting: Rewriting): void {
-  if (rename(root, "commands", "steps")) rewriting.touch();
+/** Returns the last step here of each step of the file. */
+function rewriteRoot(root: yaml.YAMLMap, rewriting: Rewriting): readonly unknown[] {
+  withoutWrapper(root, rewriting);
+  rewriting.hasTheirDefaults = (yaml.has(root, "mode") || yaml.has(root, "commands")) && !isOurs(root);
+  if (yaml.rename(root, "commands", "steps")) rewriting.touch();
+  if (yaml.rename(root, "retry_defaults", "retry")) rewriting.touch();
+  if (yaml.rename(root, "max_iterations", "iterations")) rewriting.touch();
   rewriteMode(root, rewriting);
+  rewriteComposition(root, rewriting);
   rewriteEnvironment(root, rewriting);
-  const version = take(root, "version");
-  if (version !== undefined) rewriting.warn(version, "version has no effect: there is one format");
-  const map = nodeAt(root, "map");
-  if (isMap(map)) rewriteMap(root, map, rewriting);
+  for (const [key, why] of Object.entries(WITHOUT_EFFECT)) {
+    const value = yaml.take(root, key);
+    if (value !== undefined) rewriting.warn(value, `${key} has no effect: ${why}`);
+  }
+  const map = yaml.nodeAt(root, "map");
+  if (yaml.isMap(map)) rewriteMap(root, map, rewriting);
   rewritePolicy(root, rewriting);
-  for (const key of ["setup", "reduce", "merge"]) rewritePhase(root, key, rewriting);
-  rewriting.isSequence = has(root, "steps");
-  namedCommands(nodeAt(root, "steps"), rewriting);
-  const steps = rewriteSteps(nodeAt(root, "steps"), rewriting);
-  if (steps !== undefined) put(root, "steps", steps);
-  if (isMap(map)) rewriteFilter(map, rewriting);
+  for (const key of ["setup", "reduce"]) rewritePhase(root, key, rewriting);
+  mergePhase(root, rewriting);
+  rewriting.isSequence = yaml.has(root, "steps");
+  namedCommands(yaml.nodeAt(root, "steps"), rewriting);
+  const ends = rewriteOneByOne(root, rewriting);
+  if (yaml.isMap(map)) rewriteFilter(map, rewriting);
+  return ends;
+}
+
+function rewriteOneByOne(root: yaml.YAMLMap, rewriting: Rewriting): readonly unknown[] {
+  const steps = yaml.nodeAt(root, "steps");
+  if (!yaml.isSeq(steps)) {
+    const rewritten = rewriteSteps(steps, rewriting);
+    if (rewritten !== undefined) yaml.put(root, "steps", rewritten);
+    return rewritten?.items.slice(-1) ?? [];
+  }
+  const made = steps.items.map(
+    (item) => rewriteSteps(yaml.listOf(item as yaml.Node, [item as yaml.Node]), rewriting)?.items ?? [],
+  );
+  steps.items = made.flat();
+  return made.map((items) => items.at(-1));
+}
+
+const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+  version: "there is one format",
+  checkpoint: "every change of an item is stored at once, and a run can always be resumed",
+};
+
+/** `workflow: {commands: […]}` is an older form of the same keys at the top. */
+function withoutWrapper(root: yaml.YAMLMap, rewriting: Rewriting): void {
+  const inner = yaml.nodeAt(root, "workflow");
+  if (!yaml.isMap(inner) || yaml.has(root, "commands") || yaml.has(root, "steps")) return;
+  yaml.take(root, "workflow");
+  root.items.push(...inner.items);
+  rewriting.touch();
 }
 
 /** Keys that Prodigy does not have: a file with one of them was written for Redrive. */
-const OWN_KEYS = ["id_field", "isolation", "keep", "keep_worktrees", "remote"];
+const OWN_KEYS = ["id_field", "isolation", "keep", "keep_worktrees", "remote", "budget", "iterations"];
 
-/** `capture_outputs: {count: 0}` is `capture: count` at the first step. */
-function captureOutputs(phase: YAMLMap, rewriting: Rewriting): void {
-  const outputs = take(phase, "capture_outputs");
-  if (!isMap(outputs)) return;
-  rewriting.touch();
-  const steps = nodeAt(phase, "commands") ?? nodeAt(phase, "steps");
-  for (const { key, value } of outputs.items) {
-    const settings = isMap(value) ? value.items.length : 0;
-    const index = isMap(value) ? plainOf(value, "command_index") : isScalar(value) ? value.value : undefined;
-    const step = isSeq(steps) && typeof index === "number" ? steps.items[index] : undefined;
-    const isPlain =
-      settings <= 1 || (isMap(value) && settings === 2 && plainOf(value, "source") === "stdout");
-    if (!isMap(step) || !isPlain || has(step, "capture")) {
-      rewriting.refuse(
-        value as Node,
-        "this capture cannot be converted. Write capture at its step, and extract a part of the output in the script, for example with jq or sed",
-      );
-      continue;
-    }
-    put(step, "capture", String(isScalar(key) ? key.value : key), value as Node);
-  }
+function isOurs(root: yaml.YAMLMap): boolean {
+  return [root, ...yaml.mapsOf(yaml.nodeAt(root, "map"))].some((map) =>
+    OWN_KEYS.some((key) => yaml.has(map, key)),
+  );
 }
 
 /** In a list of steps, `code-review` is the prompt `/code-review`. */
-function namedCommands(steps: Node | undefined, rewriting: Rewriting): void {
-  if (!isSeq(steps)) return;
+function namedCommands(steps: yaml.Node | undefined, rewriting: Rewriting): void {
+  if (!yaml.isSeq(steps)) return;
   for (const step of steps.items) {
-    if (!isScalar(step) || typeof step.value !== "string" || step.value.startsWith("/")) continue;
+    if (!yaml.isScalar(step) || typeof step.value !== "string" || step.value.startsWith("/")) continue;
     step.value = `/${step.value}`;
     rewriting.touch();
   }
 }
 
-function rewriteMode(root: YAMLMap, rewriting: Rewriting): void {
-  const mode = plainOf(root, "mode");
-  const map = nodeAt(root, "map");
-  const isOurs = isMap(map) && OWN_KEYS.some((key) => has(map, key));
-  if (mode === "mapreduce" && !isOurs) rewriting.touch();
+function rewriteMode(root: yaml.YAMLMap, rewriting: Rewriting): void {
+  const mode = yaml.plainOf(root, "mode");
+  if (mode === "mapreduce" && !isOurs(root)) rewriting.touch();
   const isPlain = mode === "standard" || mode === "sequential" || mode === "workflow";
-  if (isPlain && !has(root, "map")) take(root, "mode");
+  if (isPlain && !yaml.has(root, "map")) yaml.take(root, "mode");
 }
 
-function rewritePhase(root: YAMLMap, key: string, rewriting: Rewriting): void {
-  const phase = nodeAt(root, key);
+/** What fails before the merge stops it, also in Prodigy. */
+function mergePhase(root: yaml.YAMLMap, rewriting: Rewriting): void {
+  const { hasTheirDefaults } = rewriting;
+  rewriting.hasTheirDefaults = false;
+  rewritePhase(root, "merge", rewriting);
+  rewriting.hasTheirDefaults = hasTheirDefaults;
+}
+
+function rewritePhase(root: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
+  const phase = yaml.nodeAt(root, key);
   if (phase === undefined) return;
-  if (!isMap(phase)) {
+  if (!yaml.isMap(phase)) {
     const steps = rewriteSteps(phase, rewriting);
-    if (steps !== undefined) put(root, key, steps);
+    if (steps !== undefined) yaml.put(root, key, steps);
     return;
   }
-  captureOutputs(phase, rewriting);
+  rewriteCaptures(phase, rewriting);
   rewriteDuration(phase, "timeout", rewriting);
-  if (rename(phase, "steps", "commands")) rewriting.touch();
-  const commands = rewriteSteps(nodeAt(phase, "commands"), rewriting);
-  if (commands !== undefined) put(phase, "commands", commands);
+  if (yaml.rename(phase, "steps", "commands")) rewriting.touch();
+  const commands = rewriteSteps(yaml.nodeAt(phase, "commands"), rewriting);
+  if (commands !== undefined) yaml.put(phase, "commands", commands);
 }

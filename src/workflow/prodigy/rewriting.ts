@@ -30,6 +30,16 @@ export class Rewriting {
   readonly stepNames = new Set<string>();
   /** Variables that nothing in the workflow defines, and that `--var` may set. */
   readonly assumed = new Set<string>();
+  /** Captures that are numbers. */
+  readonly numbers = new Set<string>();
+  /** Scripts that print the value of a variable of the environment. */
+  readonly computedVariables = new Map<string, string>();
+  /** Values of parameters that the command line may replace. */
+  readonly defaults = new Map<string, string>();
+  /** For each step of the file, the number of its first step here. Undefined without steps. */
+  stepStarts: readonly number[] | undefined;
+  /** Whether the file says at its top that it was written for Prodigy, with `mode` or `commands`, so that its defaults apply. */
+  hasTheirDefaults = false;
   /** Whether the workflow has steps instead of a map phase. */
   isSequence = false;
   /** Whether anything was written in the predecessor's format. */
@@ -63,6 +73,16 @@ export class Rewriting {
   refuse(at: Node, message: string): void {
     this.isProdigy = true;
     this.notes.push({ kind: "problem", at, message });
+  }
+
+  /** Returns a name for a capture that the workflow does not use. */
+  newName(base: string): string {
+    for (let number = 1; ; number++) {
+      const name = `${base}_${number}`;
+      if (this.names.has(name)) continue;
+      this.names.add(name);
+      return name;
+    }
   }
 
   /** Reads a variable as a step would see it. */

@@ -42,18 +42,18 @@ async function take(name: string, content: string | Buffer, options = {}) {
 }
 
 describe("JSON Lines", () => {
-  test("a broken line takes no other with it", async () => {
+  test("an invalid line does not affect other lines", async () => {
     const { ids, refused } = await take("x.jsonl", `${line("a")}{"item_id": nonsense\n\n${line("b")}`);
     expect(ids).toEqual(["a", "b"]);
     expect(refused).toEqual([["x.jsonl:2", expect.stringMatching(/^invalid JSON: /)]]);
   });
 
-  test("a broken first line does not hide the others", async () => {
+  test("an invalid first line does not hide the others", async () => {
     const { ids, refusedCount } = await take("x.jsonl", `{"item_id": "x\n${line("b")}`);
     expect([ids, refusedCount]).toEqual([["b"], 1]);
   });
 
-  test("a line that is not UTF-8 is told by its number", async () => {
+  test("a line that is not UTF-8 is reported by its number", async () => {
     const bytes = Buffer.concat([
       Buffer.from(line("a")),
       Buffer.from([0xff, 0xfe, 0x0a]),
@@ -65,7 +65,7 @@ describe("JSON Lines", () => {
     });
   });
 
-  test("a line without an end is read, and a mark in front of the first", async () => {
+  test("a last line without a line break is read, and a byte order mark is skipped", async () => {
     expect((await take("x.jsonl", `\uFEFF${line("a")}${line("b").trimEnd()}`)).ids).toEqual(["a", "b"]);
   });
 
@@ -76,7 +76,7 @@ describe("JSON Lines", () => {
     expect(refused).toMatchObject([["x.jsonl:2001", expect.anything()]]);
   });
 
-  test("an integer that a number cannot hold keeps its digits, and is no string", async () => {
+  test("an integer beyond 2^53 keeps its digits, and is not a string", async () => {
     const letter =
       '{"item_id":"a","failure_count":1,"item_data":[12345678901234567891,"12345678901234567891",7]}';
     writeFileSync(kit.path("x.jsonl"), `${letter}\n`);
@@ -110,24 +110,24 @@ describe("letters of the wrong shape", () => {
     expect(refused).toEqual([["x.jsonl:1", expect.stringContaining(why)]]);
   });
 
-  test("null says that a field is not there", async () => {
+  test("null means that a field is missing", async () => {
     expect((await take("x.jsonl", line("a", { worktree_artifacts: null, state: null }))).ids).toEqual(["a"]);
   });
 
-  test("of many refusals the first hundred are told, and all are counted", async () => {
+  test("the first hundred refusals are reported, and all are counted", async () => {
     const { refused, refusedCount, imported } = await take("x.jsonl", `${"7\n".repeat(250)}${line("a")}`);
     expect([refused.length, refusedCount, imported]).toEqual([100, 250, 1]);
   });
 });
 
 describe("a JSON array or document", () => {
-  test("an element that is no JSON is told by its line, and the others come in", async () => {
+  test("an element that is not JSON is reported by its line, and the others are imported", async () => {
     const { ids, refused } = await take("x.json", `[\n${line("a")},\n{"item_id": oops},\n${line("b")}]`);
     expect(ids).toEqual(["a", "b"]);
     expect(refused).toEqual([["x.json:4", expect.stringMatching(/^invalid JSON: /)]]);
   });
 
-  test("one that is cut off gives what it has, and says so", async () => {
+  test("a truncated array yields its complete elements, and is reported", async () => {
     const whole = `{"items":[\n${line("a")},\n${line("b")}],"total":2}`;
     expect(await take("x.json", whole)).toMatchObject({ ids: ["a", "b"], refusedCount: 0 });
     expect(await take("x.json", whole.slice(0, -40))).toMatchObject({
@@ -140,18 +140,18 @@ describe("a JSON array or document", () => {
     });
   });
 
-  test("the answer of `dlq list --json` can be imported, wherever its letters stand in it", async () => {
+  test("the output of `dlq list --json` can be imported, wherever its letters are in it", async () => {
     const document = { total: 9, next: null, items: [letter("a"), letter("b")] };
     expect((await take("x.json", JSON.stringify(document, null, 2))).ids).toEqual(["a", "b"]);
     expect((await take("y.json", JSON.stringify(document))).ids).toEqual(["a", "b"]);
     expect((await take("z.json", JSON.stringify({ items: [], total: 0 }))).ids).toEqual([]);
   });
 
-  test("a file with a single letter comes in", async () => {
+  test("a file with a single letter is imported", async () => {
     expect((await take("x.json", JSON.stringify(letter("a"), null, 2))).ids).toEqual(["a"]);
   });
 
-  test("it is cut into letters wherever its chunks end", async () => {
+  test("it is split into letters wherever its chunks end", async () => {
     const many = Array.from({ length: 3000 }, (_, n) => letter(`i${n}`, { reason: '[{\\"x,'.repeat(20) }));
     expect(await take("x.json", JSON.stringify({ items: many, total: 3000 }))).toMatchObject({
       imported: 3000,
@@ -161,7 +161,7 @@ describe("a JSON array or document", () => {
 });
 
 describe("CSV", () => {
-  test("a row that is too short takes no other with it", async () => {
+  test("a row that is too short does not affect other rows", async () => {
     const rows = "item_id,failure_count,job_id\na,1,j\nb,2\nc,3,j\n";
     expect(await take("x.csv", rows)).toMatchObject({
       ids: ["a", "c"],
@@ -169,26 +169,26 @@ describe("CSV", () => {
     });
   });
 
-  test("a quote that is never closed ends the reading, after what came before", async () => {
+  test("an unclosed quote ends the reading, after the rows before it", async () => {
     const { ids, refused } = await take("x.csv", 'item_id,reason\na,1\nb,"2\nc,3\n');
     expect(ids).toEqual(["a"]);
     expect(refused).toEqual([["x.csv:3", expect.stringMatching(/^invalid CSV: /)]]);
   });
 });
 
-describe("what is packed", () => {
-  test("it is known by its bytes, whatever it is called", async () => {
+describe("a compressed file", () => {
+  test("is recognised by its bytes, whatever its name", async () => {
     expect((await take("x.txt", gzipSync(line("a")))).ids).toEqual(["a"]);
   });
 
-  test("what is cut off gives what it has, and says so", async () => {
+  test("that is truncated yields its complete records, and is reported", async () => {
     const many = Array.from({ length: 5000 }, (_, n) => line(`i${n}`, { reason: String(n * 7919) })).join("");
     const { imported, refused } = await take("x.jsonl.gz", gzipSync(many).subarray(0, -20_000));
     expect(imported).toBeGreaterThan(500);
     expect(refused).toEqual([["x.jsonl.gz", "The gzip data is damaged: it is truncated."]]);
   });
 
-  test("a bomb of one line is refused when the line is longer than any record may be", async () => {
+  test("that expands to one huge line is refused at the length limit of a record", async () => {
     const bomb = gzipSync(
       Buffer.concat([
         Buffer.from(line("a")),
@@ -204,12 +204,12 @@ describe("what is packed", () => {
   });
 });
 
-describe("what cannot be read at all", () => {
-  test("a form that nobody knows is an error", async () => {
+describe("input that cannot be read at all", () => {
+  test("an unknown format is an error", async () => {
     await expect(take("x.txt", "hello\n")).rejects.toMatchObject({ code: "input_invalid" });
   });
 
-  test("it is an error when it is packed too, and the next file is read as ever", async () => {
+  test("it is an error if it is compressed too, and the next file is read normally", async () => {
     const [hello, good] = [zstdCompressed("hello\n"), zstdCompressed(line("a"))];
     await expect(take("x.zst", await hello)).rejects.toMatchObject({ code: "input_invalid" });
     expect((await take("y.zst", await good)).ids).toEqual(["a"]);
@@ -219,11 +219,11 @@ describe("what cannot be read at all", () => {
     await expect(kit.imported(".")).rejects.toMatchObject({ code: "input_invalid" });
   });
 
-  test("a file that is not there is an error", async () => {
+  test("a missing file is an error", async () => {
     await expect(kit.imported("nothing.json")).rejects.toMatchObject({ code: "usage" });
   });
 
-  test("an empty file has no letters, and that is none", async () => {
+  test("an empty file has no letters, which is not an error", async () => {
     expect(await take("x.jsonl", "")).toMatchObject({ imported: 0, refusedCount: 0 });
   });
 });
@@ -234,7 +234,7 @@ test("a stream is read like a file", async () => {
   expect(await importLetters(engine, "-", { stdin })).toMatchObject({ imported: 1 });
 });
 
-test("the format that is named goes before what the bytes look like", async () => {
+test("a named format precedes the detected one", async () => {
   const receipt = { receipt: { a: 1 }, item_id: "x", attempts: 2, failure_count: 1 };
   writeFileSync(kit.path("x.json"), JSON.stringify([receipt]));
   expect((await kit.imported("x.json", { format: "receipts" })).documents).toMatchObject([
@@ -243,8 +243,8 @@ test("the format that is named goes before what the bytes look like", async () =
   expect((await kit.imported("x.json")).documents).toMatchObject([{ item_id: "x", item_data: null }]);
 });
 
-describe("an import that only looks", () => {
-  test("says what would be done, and does nothing", async () => {
+describe("a dry run of an import", () => {
+  test("reports what would be done, and changes nothing", async () => {
     const engine = await kit.store();
     writeFileSync(kit.path("one.jsonl"), line("a") + line("b"));
     await kit.import(engine, "one.jsonl");
@@ -269,7 +269,7 @@ describe("an export", () => {
     if (error) throw error;
   }
 
-  test("that fails half-way leaves the file that was there, and no draft", async () => {
+  test("that fails half-way keeps the existing file, and leaves no draft", async () => {
     for (const name of ["x.json", "x.jsonl.gz", "x.csv.zst"]) {
       writeFileSync(kit.path(name), "before");
       const exporting = exportLetters(someLetters(1000, new Error("no more")), { path: kit.path(name) });
@@ -279,7 +279,7 @@ describe("an export", () => {
     expect((await take("x.json", "[]")).imported).toBe(0);
   });
 
-  test("to a place that is not there says so", async () => {
+  test("to a missing folder is an error", async () => {
     const exporting = exportLetters(someLetters(1), { path: kit.path("no/where.json") });
     await expect(exporting).rejects.toMatchObject({
       code: "usage",
@@ -287,7 +287,7 @@ describe("an export", () => {
     });
   });
 
-  test("of one file into a folder is refused, and a folder cannot go to stdout", async () => {
+  test("of one file into a folder is refused, and a folder cannot be written to stdout", async () => {
     await expect(
       exportLetters(someLetters(1), { path: kit.directory.path, format: "csv" }),
     ).rejects.toMatchObject({ code: "usage" });

@@ -24,7 +24,7 @@ const COMMENTED = `# a heading
 const DATA = { url: "https://example.test//a", text: 'a " // no comment # none', n: 1 };
 
 it.each([1, 2, 3, 7, 1000])(
-  "comments are blanked in chunks of %i bytes, and strings are not touched",
+  "comments are blanked in chunks of %i bytes, and strings are unchanged",
   async (size) => {
     const read1 = await read(COMMENTED, size);
     expect(JSON.parse(read1)).toEqual(DATA);
@@ -33,7 +33,7 @@ it.each([1, 2, 3, 7, 1000])(
   },
 );
 
-it("bytes that are all there are blanked alike", () => {
+it("complete input is blanked in the same way", () => {
   expect(JSON.parse(blankComments(Buffer.from(COMMENTED)).toString())).toEqual(DATA);
 });
 

@@ -31,7 +31,7 @@ const letter: Letter = letterFromJson({
 /** Cells of a row without quotes, as a spreadsheet shows them. */
 const cells = (row: string) => row.trimEnd().split(",");
 
-test("a row has what people look for in columns of its own", () => {
+test("a row has the most wanted fields in columns of their own", () => {
   expect(CSV_HEADER).toBe(`${CSV_COLUMNS.join(",")}\n`);
   const row = cells(csvRow(letter));
   expect(row[CSV_COLUMNS.indexOf("item_id")]).toBe("a");
@@ -56,12 +56,12 @@ test("a quote in front of anything else is part of the text", () => {
   expect(csvRow({ ...letter, reason: "'tis" })).toContain(",'tis,");
 });
 
-test("half a character goes into the details, for a file cannot hold it", () => {
+test("half a character is written to the details, because a file cannot contain it", () => {
   const row = csvRow({ ...letter, reason: "\ud800" });
   expect(row).toContain('""reason"":""\\ud800""');
 });
 
-test("the details say everything that has no column", () => {
+test("the details have everything without a column", () => {
   const details = (letterFromRow(["details"], ['{"failure_history":[],"poison":true}']) ?? {}) as object;
   expect(details).toEqual({ failure_history: [], poison: true });
   expect(Object.keys(letterToJson(letter)).filter((name) => !CSV_COLUMNS.includes(name))).toEqual([
@@ -69,7 +69,7 @@ test("the details say everything that has no column", () => {
   ]);
 });
 
-test("cells that a spreadsheet rewrote are understood, and nonsense is refused", () => {
+test("cells that a spreadsheet rewrote are understood, and invalid ones are refused", () => {
   expect(letterFromRow(["reprocess_eligible", "revision"], ["TRUE", "2"])).toEqual({
     reprocess_eligible: true,
     revision: 2,

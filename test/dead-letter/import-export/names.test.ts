@@ -20,14 +20,14 @@ test.each([
   expect(compressionOfName(name)).toBe(compression);
 });
 
-test("packed bytes are known by how they begin", () => {
+test("compressed bytes are recognised by their first bytes", () => {
   expect(compressionOfBytes(Buffer.from([0x1f, 0x8b, 8]))).toBe("gzip");
   expect(compressionOfBytes(Buffer.from([0x28, 0xb5, 0x2f, 0xfd]))).toBe("zstd");
   expect(compressionOfBytes(Buffer.from("{}"))).toBe("none");
   expect(compressionOfBytes(Buffer.alloc(0))).toBe("none");
 });
 
-describe("the form of a file", () => {
+describe("the format of a file", () => {
   const of = (text: string, name = "x", isAll = true) =>
     containerOf({ bytes: Buffer.from(text), isAll }, name);
 
@@ -50,11 +50,11 @@ describe("the form of a file", () => {
     expect(of(text)).toBe(container);
   });
 
-  test("of an object over many lines, of which the end is not known, is that of a single record", () => {
+  test("of an object over many lines without a known end is that of a single record", () => {
     expect(of('{\n  "item_id": "a",\n', "x", false)).toBe("single");
   });
 
-  test("a name that says CSV is believed when nothing else is recognised", () => {
+  test("a name with the extension csv decides if nothing else is recognised", () => {
     expect(of("a;b\n", "x.csv")).toBe("csv");
   });
 });

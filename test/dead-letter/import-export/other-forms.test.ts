@@ -42,7 +42,7 @@ describe("receipts.json", () => {
     expect(documents[0]?.item_id).not.toBe(documents[1]?.item_id);
   });
 
-  test("imported again after more were added, only those come in", async () => {
+  test("a second import adds only the new entries", async () => {
     write("receipts.json", [entry("l", "t-1")]);
     const engine = await kit.store();
     await kit.import(engine, "receipts.json");
@@ -51,7 +51,7 @@ describe("receipts.json", () => {
   });
 });
 
-describe("receipts.json that goes out", () => {
+describe("exported receipts.json", () => {
   const letter = (itemId: string, more: JsonObject = {}): JsonObject => ({
     item_id: itemId,
     item_data: { lease_id: "l", task_id: "t-1" },
@@ -78,7 +78,7 @@ describe("receipts.json that goes out", () => {
     return JSON.parse(readFileSync(path, "utf8")) as readonly JsonObject[];
   };
 
-  test("has the receipt, when it failed, and how often it was tried, one entry a line", async () => {
+  test("has the receipt, the time of its failure and its number of attempts, one entry per line", async () => {
     const itemId = contentId({ lease_id: "l", task_id: "t-1" });
     expect(await exported([letter(itemId)])).toEqual([
       { receipt: { lease_id: "l", task_id: "t-1" }, failed_at: "2024-01-15T10:30:45.000Z", attempts: 3 },
@@ -86,7 +86,7 @@ describe("receipts.json that goes out", () => {
     expect(readFileSync(kit.path("receipts.json"), "utf8").split("\n").length).toBe(4);
   });
 
-  test("names a key that does not follow from the receipt, and comes in again under it", async () => {
+  test("has the key if it does not follow from the receipt, and keeps it when it is imported again", async () => {
     const entries = await exported([letter("k-1")]);
     expect(entries).toMatchObject([{ idempotency_key: "k-1" }]);
     const { documents } = await kit.imported("receipts.json");
@@ -117,7 +117,7 @@ describe("error bodies", () => {
     "Error Evidence": "C:\\Screenshots\\error.jpg",
   };
 
-  test("one of the framework becomes a letter with all that it says as its data", async () => {
+  test("one of the framework becomes a letter with all its fields as data", async () => {
     write("errors.json", [body, { ...body, Action: "6" }]);
     const { documents } = await kit.imported("errors.json");
     expect(documents).toHaveLength(2);
@@ -143,7 +143,7 @@ describe("error bodies", () => {
     });
   });
 
-  test("those that were exported here come back with their items, data and history", async () => {
+  test("those exported by Redrive are imported with their items, data and history", async () => {
     write("in.json", [
       {
         item_id: "item-123",
@@ -177,7 +177,7 @@ describe("error bodies", () => {
     });
   });
 
-  test("one that is exported begins with the seven fields of the framework, and says what the work said", async () => {
+  test("an exported one begins with the seven fields of the framework, and has the source that the work reported", async () => {
     const source = { execution_id: "20260216143022", flow: "DF1", subflow: "Main", action: "5" };
     const told = { ...failure, agent_id: "robot-3:17:abcdef/1" };
     const files = [{ path: "/tmp/shot.png", kept: "/home/evidence/ab/ab12", bytes: 7 }, { path: "/tmp/b" }];
@@ -221,14 +221,14 @@ describe("error bodies", () => {
     expect((documents[0] as JsonObject).item_id).toBe((again.documents[0] as JsonObject).item_id);
   });
 
-  test("one of the framework is exported with the words that it came with", async () => {
+  test("one of the framework is exported with its original fields", async () => {
     write("errors.json", [body]);
     const { engine } = await kit.imported("errors.json");
     await kit.export(engine, "out.json", "error-body");
     expect(written("out.json")).toMatchObject([body]);
   });
 
-  test("those of an earlier version, with the item where the subflow stands, come back as they were", async () => {
+  test("those of an earlier version, with the item in the place of the subflow, are imported unchanged", async () => {
     const old = {
       ...body,
       ...{ ExecutionId: "j", DesktopFlow: "j", Subflow: "item-123", "Action name": "shell: cargo test" },

@@ -44,7 +44,7 @@ describe("a folder of Prodigy", () => {
     },
   );
 
-  test("its letters say what they said, and have what ours have", async () => {
+  test("its letters keep their fields, and have those of ours", async () => {
     const { documents } = await kit.imported(HOME);
     const { signature, pattern } = signatureOf({
       errorType: { name: "CommandFailed" },
@@ -73,7 +73,7 @@ describe("a folder of Prodigy", () => {
     });
   });
 
-  test("the job that is made has ended, and says where its letters came from", async () => {
+  test("the created job has ended, and says where its letters came from", async () => {
     const { engine } = await kit.imported(HOME);
     expect(await engine.findJob("mapreduce-1")).toMatchObject({
       kind: "imported",
@@ -83,14 +83,14 @@ describe("a folder of Prodigy", () => {
     });
   });
 
-  test("files that are being written, and others, are passed over", async () => {
+  test("files that are being written, and unrelated files, are skipped", async () => {
     write(`${HOME}/items/.draft-1`, "{");
     write(`${HOME}/items/notes.txt`, "{");
     const { report } = await kit.imported("dlq");
     expect(report).toMatchObject({ imported: 2, refusedCount: 0 });
   });
 
-  test("links are not followed, wherever they stand", async () => {
+  test("links are not followed, wherever they are", async () => {
     write("secret.json", { ...prodigy, item_id: "secret" });
     write("elsewhere/items/other.json", { ...prodigy, item_id: "other" });
     symlinkSync(kit.path("secret.json"), kit.path(`${HOME}/items/link.json`));
@@ -107,7 +107,7 @@ describe("a folder of Prodigy", () => {
     );
   });
 
-  test("a letter that cannot be read is told with its file, and the others come in", async () => {
+  test("an unreadable letter is reported with its file, and the others are imported", async () => {
     write(`${HOME}/items/broken.json`, '{"item_id": "x", ');
     write(`${HOME}/items/list.json`, "[]");
     const { report } = await kit.imported("dlq");
@@ -146,7 +146,7 @@ describe("a folder of mmm", () => {
   });
   const ROOT = ".mmm/mapreduce/dlq";
 
-  test("has a folder for each job, and every one comes in", async () => {
+  test("has a folder for each job, and all are imported", async () => {
     write(`${ROOT}/job-1/items/a.json`, mmm("a"));
     write(`${ROOT}/job-1/index.json`, {});
     write(`${ROOT}/job-1/patterns.json`, {});
@@ -165,7 +165,7 @@ describe("a folder of mmm", () => {
     });
   });
 
-  test("its stream of all letters adds those that have no file, and no other twice", async () => {
+  test("its stream of all letters adds those without a file, and duplicates none", async () => {
     write(`${ROOT}/job-1/items/a.json`, mmm("a"));
     write(`${ROOT}/global/all-items.jsonl`, `${JSON.stringify(mmm("a"))}\n${JSON.stringify(mmm("b"))}\n`);
     const { documents, report } = await kit.imported(ROOT);
@@ -176,7 +176,7 @@ describe("a folder of mmm", () => {
     ]);
   });
 
-  test("its stream alone comes in too", async () => {
+  test("its stream alone is imported too", async () => {
     write(`${ROOT}/global/all-items.jsonl`, `${JSON.stringify(mmm("a"))}\n`);
     expect((await kit.imported(ROOT)).report).toMatchObject({ imported: 1, jobs: [{ jobId: "dlq" }] });
     expect((await kit.imported(`${ROOT}/global/all-items.jsonl`, { job: "j" })).report).toMatchObject({
@@ -184,14 +184,14 @@ describe("a folder of mmm", () => {
     });
   });
 
-  test("an archive beside the letters stays where it is, and comes in when it is named", async () => {
+  test("an archive beside the letters is not read, unless it is named", async () => {
     write("dlq/job-1/items/a.json", mmm("a"));
     write("dlq/archive/job-1/op-1.jsonl", `${JSON.stringify({ ...mmm("gone"), job_id: "job-1" })}\n`);
     expect((await kit.imported("dlq")).documents.map(({ item_id }) => item_id)).toEqual(["a"]);
     expect((await kit.imported("dlq/archive")).documents.map(({ item_id }) => item_id)).toEqual(["gone"]);
   });
 
-  test("an error type that nobody knows is kept by its name", async () => {
+  test("an unknown error type is kept by its name", async () => {
     write("x.json", [mmm("a", "DiskOnFire")]);
     const { documents } = await kit.imported("x.json");
     expect(documents[0]?.failure_history).toMatchObject([
@@ -201,7 +201,7 @@ describe("a folder of mmm", () => {
   });
 });
 
-describe("what a letter lacks", () => {
+describe("missing fields of a letter", () => {
   const one = async (letter: JsonObject) => {
     write("one.jsonl", JSON.stringify(letter));
     const { documents, report } = await kit.imported("one.jsonl");
@@ -209,7 +209,7 @@ describe("what a letter lacks", () => {
     return documents[0] as JsonObject;
   };
 
-  test("the judgement follows from the type, as for a letter of ours", async () => {
+  test("the eligibility follows from the type, as for our letters", async () => {
     const letter = await one({
       item_id: "a",
       item_data: 1,
@@ -219,7 +219,7 @@ describe("what a letter lacks", () => {
     expect(letter.failure_history).toMatchObject([{ error_class: "permanent" }]);
   });
 
-  test("a judgement that is there stays", async () => {
+  test("a given eligibility is kept", async () => {
     const history = [{ error_type: "PermissionError" }];
     const letter = await one({
       item_id: "a",
@@ -230,7 +230,7 @@ describe("what a letter lacks", () => {
     expect(letter).toMatchObject({ reprocess_eligible: true, manual_review_required: true });
   });
 
-  test("without any failure, the signature says of what it died", async () => {
+  test("without any failure, the signature has the cause of death", async () => {
     const letter = await one({
       item_id: "a",
       item_data: 1,
@@ -247,7 +247,7 @@ describe("what a letter lacks", () => {
     expect(letter.error_signature).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  test("a failure without a message takes the pattern from the signature, and stays as it is", async () => {
+  test("a failure without a message gets the pattern of the signature, and is otherwise unchanged", async () => {
     const letter = await one({
       item_id: "a",
       item_data: 1,
@@ -267,7 +267,7 @@ describe("what a letter lacks", () => {
     expect(letter.error_pattern).not.toContain("special");
   });
 
-  test("an id is made from the content, and never from the place", async () => {
+  test("an id is made from the content, and never from the position", async () => {
     const entry = (n: number) =>
       JSON.stringify({ item_data: { n }, failure_history: [{ error_message: "x" }] });
     write("one.jsonl", [entry(1), entry(2), entry(1)].join("\n"));
@@ -280,7 +280,7 @@ describe("what a letter lacks", () => {
     expect(await ids("two.jsonl")).toEqual(found);
   });
 
-  test("fields that nobody knows are dropped, and named", async () => {
+  test("unknown fields are dropped, and named", async () => {
     write(
       "x.jsonl",
       JSON.stringify({ item_id: "a", item_data: 1, mood: "bad", failure_history: [{ colour: "red" }] }),
@@ -292,12 +292,12 @@ describe("what a letter lacks", () => {
   });
 });
 
-test("the folder of the file's own name is the home of letters that name no job", async () => {
+test("letters without a job belong to the folder with the name of the file", async () => {
   write(join("a", "old letters.json"), [{ ...prodigy }]);
   expect((await kit.imported("a/old letters.json")).report.jobs).toMatchObject([{ jobId: "old letters" }]);
 });
 
-test("a folder whose name can be no job's is told, and needs --job", async () => {
+test("a folder whose name cannot be a job's is reported, and needs --job", async () => {
   write("bad\nname/items/a.json", prodigy);
   const { report } = await kit.imported("bad\nname");
   expect(report).toMatchObject({

@@ -22,19 +22,19 @@ const text = Buffer.from(
 );
 
 describe("zstd", () => {
-  test("what was packed is unpacked as it was", async () => {
+  test("compressed data is decompressed unchanged", async () => {
     const packed = await gather(zstdCompress(piecesOf(text, 64_000)));
     expect(packed.length).toBeLessThan(text.length / 2);
     expect((await gather(zstdDecompress(piecesOf(packed)))).equals(text)).toBe(true);
   });
 
-  test("an empty stream becomes a frame that is empty", async () => {
+  test("an empty stream becomes an empty frame", async () => {
     const packed = await gather(zstdCompress(piecesOf(Buffer.alloc(0))));
     expect(packed.length).toBeGreaterThan(0);
     expect(await gather(zstdDecompress(piecesOf(packed)))).toEqual(Buffer.alloc(0));
   });
 
-  test("what it takes in by single bytes comes out the same", async () => {
+  test("single bytes of input give the same result", async () => {
     const packed = await gather(zstdCompress(piecesOf(Buffer.from("hello hello hello"))));
     expect((await gather(zstdDecompress(piecesOf(packed, 1)))).toString()).toBe("hello hello hello");
   });
@@ -52,7 +52,7 @@ describe("zstd", () => {
     },
   );
 
-  test("frames that follow one another, and ones that carry no data, are one stream", async () => {
+  test("consecutive frames, and frames without data, are one stream", async () => {
     const one = await gather(zstdCompress(piecesOf(Buffer.from("one "))));
     const two = await gather(zstdCompress(piecesOf(Buffer.from("two"))));
     const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
@@ -68,7 +68,7 @@ describe("zstd", () => {
     expect(plain.map(String)).toEqual(["a".repeat(300_000), "b".repeat(300_000)]);
   });
 
-  test("a stream that is cut off is an error, after what is good of it", async () => {
+  test("a truncated stream is an error, after its complete part", async () => {
     const packed = await gather(zstdCompress(piecesOf(text, 64_000)));
     const got: Buffer[] = [];
     const reading = async () => {
@@ -87,7 +87,7 @@ describe("zstd", () => {
     }
   });
 
-  test("what follows a frame and is none is an error", async () => {
+  test("data after a frame that is not a frame is an error", async () => {
     const packed = await gather(zstdCompress(piecesOf(Buffer.from("one"))));
     const all = Buffer.concat([packed, Buffer.from("something else")]);
     await expect(gather(zstdDecompress(piecesOf(all)))).rejects.toThrow("followed by other data");
@@ -108,7 +108,7 @@ describe("zstd", () => {
 });
 
 describe("gzip", () => {
-  test("one that is damaged or cut off says so", async () => {
+  test("a damaged or truncated one is an error", async () => {
     const { gzipSync } = await import("node:zlib");
     const packed = gzipSync(text);
     await expect(gather(decompress(piecesOf(packed.subarray(0, -20)), "gzip"))).rejects.toThrow(

@@ -15,7 +15,7 @@ async function arrived(list: readonly (string | null)[]): Promise<readonly (stri
   return JSON.parse(row?.list ?? "[]");
 }
 
-it("texts with quotes, backslashes, control characters and what looks like null", async () => {
+it("texts with quotes, backslashes, control characters and texts that look like null are unchanged", async () => {
   const list = [
     '{"a": "b\\\\n"}',
     "a\nb\tc\u0001",
@@ -33,7 +33,7 @@ it("texts with quotes, backslashes, control characters and what looks like null"
   expect(await arrived(list)).toEqual(list);
 });
 
-it("each of many texts, one by one and with another that is special", async () => {
+it("many texts are unchanged, one by one and beside another special one", async () => {
   const text = fc.string({ unit: "grapheme", maxLength: 12 }).map((value) => value.replaceAll("\0", ""));
   await fc.assert(
     fc.asyncProperty(fc.array(fc.option(text), { maxLength: 20 }), async (list) => {
@@ -44,10 +44,10 @@ it("each of many texts, one by one and with another that is special", async () =
   );
 });
 
-it("a NUL comes as its picture", async () => {
+it("a NUL is replaced by its symbol", async () => {
   expect(await arrived(["a\0b", "c"])).toEqual(["a\u2400b", "c"]);
 });
 
-it("numbers and truths are written as PostgreSQL reads them", () => {
+it("numbers and booleans are written as PostgreSQL reads them", () => {
   expect(storable([1, -2.5, 1e21, null, true])).toBe("{1,-2.5,1e+21,null,true}");
 });

@@ -25,7 +25,7 @@ async function commitOne(client: pg.Client): Promise<bigint> {
   return BigInt(rows[0]?.xid ?? 0);
 }
 
-it("a promoted standby is not asked about transactions of the primary before it", async () => {
+it("a promoted standby is not asked about transactions of the previous primary", async () => {
   const primary = await PostgresServer.make();
   onTestFinished(() => primary.remove());
   const standby = await primary.makeStandby();

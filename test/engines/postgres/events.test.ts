@@ -12,7 +12,7 @@ import { until } from "../../support/until.ts";
 const stores = postgresStores();
 afterAll(() => stores.remove());
 
-it("an event is held back while an older one may yet be committed", async () => {
+it("an event is withheld while an older one may still be committed", async () => {
   const engine = await stores.open();
   await engine.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
   const session = new Session({ url: postgresUrl(stores.schemaOf(engine)) });
@@ -91,7 +91,7 @@ it.each(["item_queued", "attempt_started"] as const)("%s, sent by itself, is not
   await engine.close();
 });
 
-it("a reader that follows many writers sees every event once, in order", async () => {
+it("a reader that follows many writers gets every event once, in order", async () => {
   const engine = await stores.open();
   const queues = ["q1", "q2", "q3"];
   for (const id of queues) await engine.createJob({ id, name: id, kind: "queue", spec: {} });

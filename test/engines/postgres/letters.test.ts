@@ -54,7 +54,7 @@ async function work(engine: Engine, place: number, settle: (item: LeasedItem) =>
 }
 
 describe("letters in PostgreSQL", () => {
-  it("burials of several connections at once are counted exactly and numbered without a gap", async () => {
+  it("concurrent burials of several connections are counted exactly and numbered without a gap", async () => {
     const engines = await openMany(4);
     const [first] = engines;
     await addItems(first, 200);
@@ -78,7 +78,7 @@ describe("letters in PostgreSQL", () => {
     expect(await first.check()).toEqual([]);
   });
 
-  it("letters that are buried, redriven, discarded, regrouped and resolved at once end with exact books", async () => {
+  it("concurrent burials, redrives, discards, regroupings and resolutions end with exact totals", async () => {
     const engines = await openMany(4);
     const [first, second, third, fourth] = engines as readonly [Engine, Engine, Engine, Engine];
     await addItems(first, 120);
@@ -105,7 +105,7 @@ describe("letters in PostgreSQL", () => {
     expect(await first.check()).toEqual([]);
   });
 
-  it("a note on a letter that is purged in the same moment is written before it, or not at all", async () => {
+  it("a note on a letter that is purged at the same time is written before it, or not at all", async () => {
     const [first, second] = (await openMany(2)) as readonly [Engine, Engine];
     await addItems(first, 30);
     await work(first, 0, (item) => buried(item));
@@ -119,7 +119,7 @@ describe("letters in PostgreSQL", () => {
     expect(await first.check()).toEqual([]);
   });
 
-  it("pages of many groups are found where their letters lie far behind those of others", async () => {
+  it("pages of many groups are found where their letters are far behind those of others", async () => {
     const [engine] = await openMany(1);
     await addItems(engine, 4500);
     const timeout = (n: number) => ({ errorType: "Timeout", signature: `t${n}` }) as const;
@@ -135,7 +135,7 @@ describe("letters in PostgreSQL", () => {
     expect(oldest.letters.map(({ itemId }) => itemId)).toEqual(far.slice(0, 60));
   });
 
-  it("a redrive of many sends those that are still dead, and says of each letter what became of it", async () => {
+  it("a redrive of many sends those that are still dead, and records the outcome of each letter", async () => {
     const [engine] = await openMany(1);
     await addItems(engine, 9);
     await settleNext(engine, 9, (item, n) => buried(item, { signature: n % 3 === 0 ? "s1" : "s2" }));
@@ -159,7 +159,7 @@ describe("letters in PostgreSQL", () => {
     expect(await engine.check()).toEqual([]);
   });
 
-  it("what a redrive of many selects is dead, also where others of the group are on their way", async () => {
+  it("a redrive of many selects dead letters even if others of the group are in retry", async () => {
     const [engine] = await openMany(1);
     await addItems(engine, 6);
     await settleNext(engine, 6, (item) => buried(item));
@@ -173,14 +173,14 @@ describe("letters in PostgreSQL", () => {
     expect(await engine.check()).toEqual([]);
   });
 
-  it("a question that fails leaves its connection as it was", async () => {
+  it("a failed query leaves its connection unchanged", async () => {
     const [engine] = await openMany(1);
     await expect(engine.count("nowhere")).rejects.toMatchObject({ code: "job_not_found" });
     await expect(engine.listAttempts(Number.MAX_VALUE)).rejects.toThrow();
     expect(await engine.count(QUEUE)).toMatchObject({ total: 0 });
   });
 
-  it("texts are folded as JavaScript does it, whatever the server's locale is", async () => {
+  it("texts are folded as JavaScript does it, whatever the server's locale", async () => {
     const [engine] = await openMany(1);
     await addItems(engine, 4);
     const messages = ["ΟΔΟΣ closed", "İstanbul", "5 \u212A above zero", "NUL \0 inside"];
@@ -196,7 +196,7 @@ describe("letters in PostgreSQL", () => {
     expect(await found("istanbul")).toBeUndefined();
   });
 
-  it("a letter that is retried on its way is regrouped by what it said last", async () => {
+  it("a letter that failed again during a retry is regrouped by its last message", async () => {
     const [engine] = await openMany(1);
     await addItems(engine, 1);
     await work(engine, 0, (item) => buried(item, { signature: "s1", pattern: "p1" }));

@@ -1,7 +1,8 @@
 /** A COMMIT whose answer is lost: nobody knows whether it was carried out, and nothing may be lost or done twice. */
-import { afterAll, afterEach, beforeEach, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Engine } from "../../../src/engine.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
+import type { LeasedItem, Settlement } from "../../../src/item/item.ts";
 import { gateName } from "../../../src/item/store-queries.ts";
 import { askPostgres, postgresStores, postgresUrl } from "../../support/postgres-stores.ts";
 import { succeeded } from "../../support/settlements.ts";
@@ -44,14 +45,17 @@ const leaseOne = async () => {
   return item;
 };
 
+/** A success with a counter of its own, which is settled in a transaction. */
+const counted = (item: LeasedItem) => ({ ...succeeded(item), counts: ["receipts.sent"] });
+
 const typesTold = async () =>
   (await beside.listEvents({ after: 0, limit: 100 })).map(({ type }) => type).sort();
 
-it("what was committed is answered as if nothing had been", async () => {
+it("a committed step returns its result as if the answer had not been lost", async () => {
   const item = await leaseOne();
   proxy.cutAt("COMMIT\0", "after");
   const answer = await engine.settleAndLease(HOLDER.id, {
-    settle: [succeeded(item)],
+    settle: [counted(item)],
     lease: { queue: QUEUE, max: 1 },
   });
   expect(proxy.cuts).toBe(1);
@@ -60,7 +64,7 @@ it("what was committed is answered as if nothing had been", async () => {
   expect(await beside.count(QUEUE)).toMatchObject({ done: 1, leased: 1, attempts: 2 });
 });
 
-it("items whose intake was committed are told of as added", async () => {
+it("items whose intake was committed are reported as added", async () => {
   proxy.cutAt("COMMIT\0", "after");
   const batch = ["c", "d"].map((itemId) => ({ itemId, data: 3 }));
   expect(await engine.add(QUEUE, batch)).toMatchObject({ added: 2, existing: 0 });
@@ -76,7 +80,7 @@ it.each(["before", "after"] as const)("one item whose answer is lost is added on
   expect((await typesTold()).filter((type) => type === "item_queued")).toHaveLength(3);
 });
 
-it("what never reached the server is store trouble, and done by the next try", async () => {
+it("a step that never reached the server is a store failure, and the next try does it", async () => {
   const item = await leaseOne();
   const settle = [succeeded(item)];
   proxy.cutAt("COMMIT\0", "before");
@@ -88,9 +92,9 @@ it("what never reached the server is store trouble, and done by the next try", a
   expect(await beside.count(QUEUE)).toMatchObject({ done: 1, leased: 0 });
 });
 
-it("a runner that asks again, when nobody could be asked, gets its leases and settles nothing twice", async () => {
+it("a runner that asks again while the server is away gets its leases and settles nothing twice", async () => {
   const item = await leaseOne();
-  const request = { settle: [succeeded(item)], lease: { queue: QUEUE, max: 1 } };
+  const request = { settle: [counted(item)], lease: { queue: QUEUE, max: 1 } };
   proxy.cutAt("COMMIT\0", "after");
   const lost = engine.settleAndLease(HOLDER.id, request);
   proxy.refuse(true);
@@ -105,7 +109,7 @@ it("a runner that asks again, when nobody could be asked, gets its leases and se
   expect((await beside.listCounters()).find(({ name }) => name === "attempts.succeeded")?.value).toBe(1);
 });
 
-it("a runner that wants no more gives back what it was never told of", async () => {
+it("a runner that wants no more releases leases that it never received", async () => {
   proxy.cutAt("COMMIT\0", "after");
   const lost = engine.settleAndLease(HOLDER.id, { settle: [], lease: { queue: QUEUE, max: 2 } });
   proxy.refuse(true);
@@ -116,7 +120,7 @@ it("a runner that wants no more gives back what it was never told of", async () 
   expect(await beside.unregisterHolder(HOLDER.id)).toBe(true);
 });
 
-it("a runner that is another holder by now is not told that what it settled came late", async () => {
+it("a runner that is another holder now does not get its settlements as late results", async () => {
   const item = await leaseOne();
   const settle = [succeeded(item)];
   proxy.cutAt("COMMIT\0", "after");
@@ -135,7 +139,7 @@ it("a runner that is another holder by now is not told that what it settled came
   expect(await typesTold()).not.toContain("late_result");
 });
 
-it("a lease that was reaped meanwhile is stale, also when its settlement was in doubt", async () => {
+it("a lease that was reaped meanwhile is stale, even if its settlement was in doubt", async () => {
   const item = await leaseOne();
   const settle = [succeeded(item)];
   proxy.cutAt("COMMIT\0", "before");
@@ -152,17 +156,20 @@ it("a lease that was reaped meanwhile is stale, also when its settlement was in 
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 2, done: 0 });
 });
 
-/** By now the engine knows who leases, so that what it only leases is sent at once, and by itself. */
+/** The beginning of the statement that settles successes and leases without a transaction. */
+const STEP = "WITH lessee AS";
+
+/** By now the engine knows the holder, so that a step that only leases is one statement. */
 const leaseAutocommit = (max = 1) =>
   engine.settleAndLease(HOLDER.id, { settle: [], lease: { queue: QUEUE, max } });
 
-/** From here on a statement that is sent by itself is all that is sent. */
+/** From here on a statement without a transaction is all that is sent. */
 const settleIn = () => engine.count(QUEUE);
 
-it("a lease that was sent at once, and whose answer was lost, is handed out by the next step", async () => {
+it("a lease whose answer was lost is returned by the next step", async () => {
   await leaseOne();
   await settleIn();
-  proxy.cutAt(HOLDER.id, "after");
+  proxy.cutAt(STEP, "after");
   await expect(leaseAutocommit()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(proxy.cuts).toBe(1);
   expect(await beside.count(QUEUE)).toMatchObject({ leased: 2, attempts: 2 });
@@ -173,19 +180,19 @@ it("a lease that was sent at once, and whose answer was lost, is handed out by t
   expect((await leaseAutocommit()).leased).toEqual([]);
 });
 
-it("a lease that was sent at once and never arrived is given by the next step", async () => {
+it("a lease that never arrived is made by the next step", async () => {
   await leaseOne();
   await settleIn();
-  proxy.cutAt(HOLDER.id, "before");
+  proxy.cutAt(STEP, "before");
   await expect(leaseAutocommit()).rejects.toMatchObject({ code: "store_unavailable" });
   expect((await leaseAutocommit()).leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
   expect(await beside.count(QUEUE)).toMatchObject({ leased: 2, attempts: 2 });
 });
 
-it("a lease that was sent at once and arrives after the holder has asked again leases nothing", async () => {
+it("a lease that arrives after the holder has asked again leases nothing", async () => {
   await leaseOne();
   await settleIn();
-  proxy.cutAt(HOLDER.id, "late");
+  proxy.cutAt(STEP, "late");
   await expect(leaseAutocommit()).rejects.toMatchObject({ code: "store_unavailable" });
   expect((await leaseAutocommit()).leased).toMatchObject([{ itemId: "b" }]);
   await beside.add(QUEUE, [{ itemId: "c", data: 3 }]);
@@ -194,16 +201,16 @@ it("a lease that was sent at once and arrives after the holder has asked again l
   expect((await leaseAutocommit()).leased).toMatchObject([{ itemId: "c" }]);
 });
 
-it("a lease that was sent at once, and whose answer was lost, is given back by who wants no more", async () => {
+it("a lease whose answer was lost is released by a holder that wants no more", async () => {
   await leaseOne();
   await settleIn();
-  proxy.cutAt(HOLDER.id, "after");
+  proxy.cutAt(STEP, "after");
   await expect(leaseAutocommit()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await engine.settleAndLease(HOLDER.id, { settle: [] })).toMatchObject({ leased: [], stale: [] });
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 1, leased: 1 });
 });
 
-it("a lease that was sent at once, and whose second statement failed, is handed out by the next step", async () => {
+it("a lease whose answer cannot be read is returned by the next step", async () => {
   await leaseOne();
   const documents = `${stores.schemaOf(beside)}.documents`;
   const gate = gateName(QUEUE);
@@ -212,6 +219,64 @@ it("a lease that was sent at once, and whose second statement failed, is handed 
   expect(await beside.count(QUEUE)).toMatchObject({ leased: 2 });
   await askPostgres(`DELETE FROM ${documents} WHERE name = $1`, gate);
   expect((await leaseAutocommit(2)).leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
+});
+
+describe("a success that is settled with the next lease in one statement", () => {
+  const step = (item: LeasedItem) => ({ settle: [succeeded(item)], lease: { queue: QUEUE, max: 1 } });
+  const attempts = async () => (await typesTold()).filter((type) => type.startsWith("attempt_"));
+
+  it.each(["before", "after"] as const)("is settled once if its answer is lost: %s", async (cut) => {
+    const item = await leaseOne();
+    await settleIn();
+    proxy.cutAt(STEP, cut);
+    await expect(engine.settleAndLease(HOLDER.id, step(item))).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    expect(proxy.cuts).toBe(1);
+    expect(await beside.count(QUEUE)).toMatchObject({ done: cut === "after" ? 1 : 0, leased: 1 });
+    const answer = await engine.settleAndLease(HOLDER.id, step(item));
+    expect(answer).toMatchObject({ stale: [], leased: [{ itemId: "b", attempt: 1 }] });
+    expect(await beside.listLeases(HOLDER.id)).toEqual(answer.leased);
+    expect(await attempts()).toEqual(["attempt_started", "attempt_started", "attempt_succeeded"]);
+    expect((await beside.listCounters()).find(({ name }) => name === "attempts.succeeded")?.value).toBe(1);
+  });
+
+  it("is settled once if the statement arrives after the step was repeated", async () => {
+    const item = await leaseOne();
+    await settleIn();
+    proxy.cutAt(STEP, "late");
+    await expect(engine.settleAndLease(HOLDER.id, step(item))).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    expect(await engine.settleAndLease(HOLDER.id, step(item))).toMatchObject({ leased: [{ itemId: "b" }] });
+    await beside.add(QUEUE, [{ itemId: "c", data: 3 }]);
+    await proxy.deliver();
+    expect(await beside.count(QUEUE)).toMatchObject({ ready: 1, leased: 1, done: 1 });
+  });
+
+  it("is a late result if the lease was lost, and the next lease is kept", async () => {
+    const item = await leaseOne();
+    const { ref, attempt } = item;
+    const lost = { lease: { ref, attempt }, outcome: "released", verdict: { kind: "park", delayMs: 60_000 } };
+    await beside.settleAndLease(null, { settle: [lost as Settlement] });
+    const answer = await engine.settleAndLease(HOLDER.id, step(item));
+    expect(answer).toMatchObject({ stale: [{ ref, attempt }], leased: [{ itemId: "b", attempt: 1 }] });
+    expect(await beside.listLeases(HOLDER.id)).toEqual(answer.leased);
+    expect(await typesTold()).toContain("late_result");
+  });
+
+  it("is not settled for a holder that is gone, and the new holder settles it", async () => {
+    const item = await leaseOne();
+    await beside.registerHolder({ ...HOLDER, id: "holder-2" });
+    const holders = `${stores.schemaOf(beside)}.holders`;
+    await askPostgres(`UPDATE ${holders} SET gone = 1 WHERE id = $1`, HOLDER.id);
+    await expect(engine.settleAndLease(HOLDER.id, step(item))).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await beside.count(QUEUE)).toMatchObject({ done: 0, leased: 1, ready: 1 });
+    expect(await engine.settleAndLease("holder-2", step(item))).toMatchObject({
+      stale: [],
+      leased: [{ itemId: "b" }],
+    });
+  });
 });
 
 it.each(["before", "after"] as const)(
@@ -233,7 +298,7 @@ it.each(["before", "after"] as const)(
   },
 );
 
-it("an intake of made up names that arrives after it was done again adds nothing", async () => {
+it("an intake with generated ids that arrives after it was repeated adds nothing", async () => {
   await settleIn();
   proxy.cutAt("m-1", "late");
   const batch = [{ itemId: "m-1", data: 3 }];

@@ -39,7 +39,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-it("a server that crashed does not pass another transaction's commit off as the one that it forgot", async () => {
+it("a crashed server does not report another transaction's commit as the forgotten one", async () => {
   const server = await PostgresServer.make();
   onTestFinished(() => server.remove());
   const url = `${server.url}?schema=crashed`;
@@ -67,7 +67,7 @@ it("a server that crashed does not pass another transaction's commit off as the 
 });
 
 describe("a backend that is terminated", () => {
-  it("between two calls is not even noticed", async () => {
+  it("between two calls has no effect", async () => {
     const { engine, beside, name } = await openNamed();
     await engine.add(QUEUE, [{ itemId: "a", data: 1 }]);
     await terminate(name);
@@ -77,7 +77,7 @@ describe("a backend that is terminated", () => {
     await beside.close();
   });
 
-  it("in the middle of the work costs tries, and neither loses nor doubles anything", async () => {
+  it("in the middle of the work counts attempts, and neither loses nor duplicates anything", async () => {
     const { engine, beside, name } = await openNamed();
     const ids = Array.from({ length: 30 }, (_, n) => ({ itemId: `i${n}`, data: n }));
     await engine.add(QUEUE, ids);
@@ -111,8 +111,8 @@ async function connectionsOf(name: string): Promise<number> {
   return (await askPostgres("SELECT 1 FROM pg_stat_activity WHERE application_name = $1", name)).length;
 }
 
-describe("who watches a queue", () => {
-  it("is notified by what another machine adds", async () => {
+describe("a watcher of a queue", () => {
+  it("is notified of what another machine adds", async () => {
     const { engine, beside } = await openNamed();
     let notifications = 0;
     const end = await engine.watch(QUEUE, () => {
@@ -125,7 +125,7 @@ describe("who watches a queue", () => {
     await beside.close();
   });
 
-  it("is notified when its connection was lost and is there again, and for what comes then", async () => {
+  it("is notified when its lost connection is back, and of later changes", async () => {
     const beside = await stores.open();
     await beside.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
     const url = postgresUrl(stores.schemaOf(beside));
@@ -147,8 +147,8 @@ describe("who watches a queue", () => {
   });
 });
 
-describe("connections that die without a word", () => {
-  it("do not cost a holder its lease: the beat is given up in time, and goes over a new one", async () => {
+describe("connections that die silently", () => {
+  it("do not cost a holder its lease: the heartbeat times out early enough, and uses a new one", async () => {
     const beside = await stores.open();
     await beside.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
     const url = postgresUrl(stores.schemaOf(beside));

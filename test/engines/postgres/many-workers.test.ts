@@ -24,7 +24,7 @@ async function openMany(count: number): Promise<readonly Engine[]> {
   return [first, ...others];
 }
 
-it("each item is worked by one, and successes, retries and burials add up", async () => {
+it("each item is run by one worker, and successes, retries and burials add up", async () => {
   const engines = await openMany(5);
   const [first] = engines;
   const items = Array.from({ length: 300 }, (_, n) => ({ itemId: `i${n}`, data: n }));
@@ -58,7 +58,7 @@ it("each item is worked by one, and successes, retries and burials add up", asyn
   for (const engine of engines) await engine.close();
 });
 
-it("items with one ordering key run one at a time however many work it", async () => {
+it("items with one ordering key run one at a time, however many workers there are", async () => {
   const engines = await openMany(4);
   const [first] = engines;
   await first?.add(
@@ -96,7 +96,7 @@ it("items with one ordering key run one at a time however many work it", async (
   for (const engine of engines) await engine.close();
 });
 
-it("the same items added by several at once are there once", async () => {
+it("items that several processes add at the same time exist once", async () => {
   const engines = await openMany(5);
   const items = Array.from({ length: 200 }, (_, n) => ({ itemId: `i${n}`, data: n }));
   const reports = await Promise.all(engines.map((engine) => engine.add(QUEUE, items)));
@@ -107,7 +107,7 @@ it("the same items added by several at once are there once", async () => {
   for (const engine of engines) await engine.close();
 });
 
-it("a holder that is taken away while it leases has its leases, or gets none", async () => {
+it("a holder that is removed while it leases has its leases, or gets none", async () => {
   const [first, second] = await openMany(2);
   if (!first || !second) throw new Error("two were opened");
   await first.add(

@@ -37,7 +37,7 @@ const errorOf = (url: string) =>
   );
 
 describe("a schema", () => {
-  it("is made once when ten open it at once, and all of them can work", async () => {
+  it("is created once when ten processes open it at once, and all of them can work", async () => {
     const url = postgresUrl(newSchema(), { pool: "1" });
     const engines = await Promise.all(Array.from({ length: 10 }, () => open(url)));
     const found = await Promise.all(engines.map(async (engine) => (await engine.info()).foundVersion));
@@ -46,7 +46,7 @@ describe("a schema", () => {
     expect(await engines[9]?.count("q")).toMatchObject({ total: 0 });
   });
 
-  it("may have any name, also one that SQL would have to quote", async () => {
+  it("may have any name, even one that SQL must quote", async () => {
     const schema = newSchema(`Odd "name"; DROP ${randomName(6)}`);
     const engine = await open(postgresUrl(schema));
     await engine.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
@@ -59,13 +59,13 @@ describe("a schema", () => {
     expect(there).toHaveLength(1);
   });
 
-  it("two schemas of one database are two stores", async () => {
+  it("of the same database as another is a separate store", async () => {
     const [one, two] = [await open(postgresUrl(newSchema())), await open(postgresUrl(newSchema()))];
     await one.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
     expect(await two.findJob("q")).toBeNull();
   });
 
-  it("is redrive when none is named", async () => {
+  it("is redrive by default", async () => {
     const url = new URL(postgresServerUrl());
     url.searchParams.delete("schema");
     const engine = await openStore(url.href);
@@ -76,7 +76,7 @@ describe("a schema", () => {
     expect(there).toHaveLength(1);
   });
 
-  it("that another program uses is left alone", async () => {
+  it("of another program is left alone", async () => {
     const schema = newSchema();
     await askPostgres(`CREATE SCHEMA ${schema}`);
     await askPostgres(`CREATE TABLE ${schema}.orders (id int)`);
@@ -94,7 +94,7 @@ describe("a schema", () => {
     expect(error).toMatchObject({ code: "store_newer", hint: "Install a newer version of Redrive." });
   });
 
-  it("is not made when it must be there", async () => {
+  it("is not created if it must exist", async () => {
     const schema = newSchema();
     const asked = openStore(postgresUrl(schema), { mustExist: true });
     await expect(asked).rejects.toMatchObject({ code: "input_invalid" });
@@ -103,7 +103,7 @@ describe("a schema", () => {
 });
 
 describe("a URL", () => {
-  it("with a password shows none, wherever it is shown", async () => {
+  it("with a password never shows it", async () => {
     const url = new URL(postgresUrl(newSchema()));
     url.password = SECRET;
     const engine = await open(url.href);
@@ -141,13 +141,13 @@ describe("a URL", () => {
     expect(error.message).toContain(name);
   });
 
-  it("that cannot be read is refused without its password", async () => {
+  it("that is invalid is refused without its password", async () => {
     const error = await errorOf(`postgres://user:${SECRET}@bad host/db`);
     expect(error.code).toBe("usage");
     expect(error.message).not.toContain(SECRET);
   });
 
-  it("says how many connections a process opens at most", async () => {
+  it("sets how many connections a process opens at most", async () => {
     const schema = newSchema();
     const url = new URL(postgresUrl(schema, { pool: "2" }));
     url.searchParams.set("application_name", schema);
@@ -160,7 +160,7 @@ describe("a URL", () => {
     expect(Number(row?.count)).toBe(2);
   });
 
-  it("names the application unless it says otherwise", async () => {
+  it("names the application by default", async () => {
     const engine = await open(postgresUrl(newSchema()));
     await engine.listHolders();
     const rows = await askPostgres("SELECT 1 FROM pg_stat_activity WHERE application_name = 'redrive'");
@@ -173,6 +173,7 @@ describe("a store of version 1", () => {
   const AS_VERSION_1 = `
     DROP FUNCTION run_within(text, text, boolean);
     DROP TABLE progress;
+    DROP INDEX events_of_items;
     DROP TABLE agent_runs;
     ALTER TABLE store DROP COLUMN id;
     ALTER TABLE payloads DROP COLUMN options;
@@ -197,7 +198,7 @@ describe("a store of version 1", () => {
     ALTER TABLE closed RENAME COLUMN poison TO toxic;
     UPDATE store SET version = 1;`;
 
-  it("gets the times of first failures when it is brought to the newest version", async () => {
+  it("gets the times of first failures when it is migrated to the newest version", async () => {
     const schema = newSchema();
     const url = postgresUrl(schema);
     const engine = await openPostgresEngine({ url });
@@ -229,7 +230,7 @@ describe("a store of version 1", () => {
     await engine.close();
     for (const sql of AS_VERSION_1.split(";").filter((one) => one.trim() !== ""))
       await askPostgres(
-        sql.replace(/(ALTER TABLE|ALTER INDEX|DROP TABLE|DROP FUNCTION|UPDATE) /, `$1 ${schema}.`),
+        sql.replace(/(ALTER TABLE|ALTER INDEX|DROP TABLE|DROP INDEX|DROP FUNCTION|UPDATE) /, `$1 ${schema}.`),
       );
     const migrated = await open(url);
     expect(await migrated.readLetter(second.ref)).toEqual(before);

@@ -12,7 +12,7 @@ const ITEMS_EACH = 30;
 const stores = postgresStores();
 afterAll(() => stores.remove());
 
-it("each item of an ordering key is leased once, one at a time, while more come into the ordering key", async () => {
+it("each item of an ordering key is leased once, one at a time, while more are added", async () => {
   const engine = await stores.open();
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "queue", spec: {} });
   const holders = await Promise.all(

@@ -78,7 +78,7 @@ describe.skipIf(!isThere)(
       return url.href;
     };
 
-    it("work is done by several at once, each transaction over another connection", async () => {
+    it("several workers work at once, each transaction over another connection", async () => {
       const engine = await openPostgresEngine({ url: bounced() });
       await engine.createJob({ id: QUEUE, name: QUEUE, kind: "queue", spec: {} });
       await engine.add(
@@ -107,14 +107,14 @@ describe.skipIf(!isThere)(
       await engine.close();
     });
 
-    it("nobody is notified, and says so", async () => {
+    it("nobody is notified, and that is reported", async () => {
       const engine = await openPostgresEngine({ url: bounced() });
       expect(engine.can.wakes).toBe(false);
       await (await engine.watch(QUEUE, () => {}))();
       await engine.close();
     });
 
-    it("a URL that knows better is believed", async () => {
+    it("a URL that states otherwise is obeyed", async () => {
       const engine = await openPostgresEngine({ url: `${bounced()}&listen=true` });
       expect(engine.can.wakes).toBe(true);
       await engine.close();
@@ -122,7 +122,7 @@ describe.skipIf(!isThere)(
   },
 );
 
-it("without a pooler in between queues can be watched, unless the URL says otherwise", async () => {
+it("without a pooler queues can be watched, unless the URL states otherwise", async () => {
   const schema = `test_${randomName(10)}`;
   const [plain, mute] = await Promise.all([
     openPostgresEngine({ url: postgresUrl(schema) }),

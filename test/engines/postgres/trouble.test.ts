@@ -12,7 +12,7 @@ const said = (error: Error) => {
 };
 const coded = (code: string, more: object = {}) => Object.assign(new Error("why"), { code, ...more });
 
-describe("trouble with a server", () => {
+describe("errors of a server", () => {
   it.each([
     [
       "it speaks no TLS",
@@ -47,12 +47,12 @@ describe("trouble with a server", () => {
     expect([code, text]).toEqual(["store_denied", expect.stringMatching(/wants a password .* PGPASSWORD/)]);
   });
 
-  it("an error of neither the server nor the network stays as it is", () => {
+  it("an error of neither the server nor the network is unchanged", () => {
     const bug = new TypeError("a bug");
     expect(storeError(bug, "postgres://h/d")).toBe(bug);
   });
 
-  it("a certificate's file that is not there is the user's mistake, which waiting does not mend", () => {
+  it("a missing certificate file is the user's mistake, for which waiting does not help", () => {
     const { code, text } = said(coded("ENOENT", { syscall: "open" }));
     expect([code, text]).toEqual(["usage", expect.stringMatching(/file that cannot be read .* sslrootcert/)]);
   });
@@ -91,13 +91,13 @@ describe("a store's URL with several hosts", () => {
 describe("the user of a store's URL", () => {
   afterEach(() => vi.unstubAllEnvs());
 
-  it("is the system's when neither the URL nor the environment names one", () => {
+  it("is the system's if neither the URL nor the environment names one", () => {
     for (const name of ["USER", "PGUSER"]) vi.stubEnv(name, undefined);
     const [url = ""] = readAddress("postgres://h/d").connectionStrings;
     expect(new URL(url).searchParams.get("user")).toBe(userInfo().username);
   });
 
-  it("is left to pg when the environment names one", () => {
+  it("is left to pg if the environment names one", () => {
     vi.stubEnv("PGUSER", "ana");
     expect(readAddress("postgres://h/d").connectionStrings).toEqual(["postgres://h/d"]);
   });

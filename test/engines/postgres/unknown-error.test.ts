@@ -216,8 +216,11 @@ describe("an error of this process after the COMMIT of a step", () => {
     );
     const done: string[] = [];
     const before = injector.failures;
-    const work = async ({ itemId }: { readonly itemId: string }) => {
-      if (itemId === "a") injector.failAfterCommit(new TypeError("a bug"));
+    const work: ItemHandler = async ({ itemId }, { note }) => {
+      if (itemId === "a") {
+        note("settled in a transaction");
+        injector.failAfterCommit(new TypeError("a bug"));
+      }
       done.push(itemId);
     };
     await workUntilEmpty(name, work);
@@ -232,7 +235,7 @@ describe("an error of this process after the COMMIT of a step", () => {
 });
 
 describe("a BEGIN that fails", () => {
-  it("keeps the statements sent with it from being carried out one by one", async () => {
+  it("keeps the statements sent with it from being executed one by one", async () => {
     await engine.createJob({ id: "begin", name: "begin", kind: "queue", spec: {} });
     await engine.registerHolder({
       id: "b",
@@ -251,7 +254,9 @@ describe("a BEGIN that fails", () => {
     const settle = leased.map(succeeded);
     const writes: Readonly<Record<string, () => Promise<unknown>>> = {
       settle: () => engine.settleAndLease("b", { settle }),
-      "settle and lease": () => engine.settleAndLease("b", { ...request, settle }),
+      // Plain successes are settled by one statement, which has no BEGIN.
+      "settle and lease": () =>
+        engine.settleAndLease("b", { ...request, settle: settle.map((one) => ({ ...one, counts: ["x"] })) }),
       // One item alone is added by one statement, which has no BEGIN.
       add: () =>
         engine.add(

@@ -45,7 +45,7 @@ it("a cursor misses no event of a transaction that commits late", async () => {
   await engine.close();
 });
 
-it("an open transaction makes nobody wait who adds other items or works", async () => {
+it("an open transaction delays nobody who adds other items or works", async () => {
   const engine = await openQueue();
   const held = await Promise.all([1, 2, 3].map(() => clientTo()));
   for (const [at, client] of held.entries()) {
@@ -64,7 +64,7 @@ it("an open transaction makes nobody wait who adds other items or works", async 
   await engine.close();
 });
 
-it("an id that another transaction adds at the same time is added once, and nobody is aborted", async () => {
+it("an id that another transaction adds at the same time is added once, and neither is aborted", async () => {
   const engine = await openQueue();
   const [first, second] = [await clientTo(), await clientTo()];
   for (const client of [first, second]) await client.query("BEGIN");
@@ -80,7 +80,7 @@ it("an id that another transaction adds at the same time is added once, and nobo
   await engine.close();
 });
 
-it("a snapshot that cannot see the other's item is told to run again", async () => {
+it("a snapshot that cannot see the other's item is asked to run again", async () => {
   const engine = await openQueue();
   const client = await clientTo();
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ");

@@ -5,7 +5,7 @@ import { SqliteDb } from "../../../src/engines/sqlite/db.ts";
 import { Session } from "../../../src/engines/sqlite/session.ts";
 import { TestClock } from "../../support/test-clock.ts";
 
-it("a statement runs when its step is reached, not when it is written", () => {
+it("a statement runs when its step is reached, not when it is created", () => {
   const session = new Session({ path: ":memory:", clock: new TestClock(), busyMsMax: 0, readOnly: false });
   session.exec("CREATE TABLE t (n INTEGER)");
   const db = new SqliteDb(session);

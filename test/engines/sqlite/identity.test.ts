@@ -43,7 +43,7 @@ async function openStore() {
 }
 
 describe("invariant 12", () => {
-  it("invariant 12: a store whose file was removed acknowledges nothing, and goes on when it is put back", async () => {
+  it("invariant 12: a store whose file was removed acknowledges nothing, and continues when it is put back", async () => {
     const { path, engine, asks } = await openStore();
     for (const file of FILES) renameSync(path + file, `${path}.away${file}`);
     for (const ask of asks) await expect(ask()).rejects.toMatchObject({ code: "store_unavailable" });
@@ -68,7 +68,7 @@ describe("invariant 12", () => {
     await expect(engine.requireUsable()).rejects.toMatchObject({ code: "store_corrupt" });
   });
 
-  it("the comparison leaves SQLite's locks alone: processes that come and go do no harm", async () => {
+  it("the comparison does not affect SQLite's locks: processes come and go without harm", async () => {
     const { path, engine } = await openStore();
     for (let times = 0; times < 3; times += 1) {
       await engine.heartbeat("holder-1");
@@ -79,7 +79,7 @@ describe("invariant 12", () => {
     expect(await engine.check()).toEqual([]);
   });
 
-  it("a process writes nothing into a store that a newer Redrive has changed", async () => {
+  it("a process writes nothing into a store that a newer Redrive has migrated", async () => {
     const { path, engine, asks } = await openStore();
     const other = new DatabaseSync(path);
     other.exec("PRAGMA user_version = 1000");

@@ -16,7 +16,7 @@ it("hashes and ids are parameters, words are not", () => {
   expect(text).toBe(`commit ${BLANK} of abe, deed ${BLANK}: face`);
 });
 
-it("of a message that is long, or cannot be written down, more is to be looked at", () => {
+it("more must be read of a message that is long or cannot be written as a template", () => {
   expect(templateOf(`x 1 ${"y".repeat(5000)}`)).toMatchObject({ isOpen: true, parameters: "" });
   expect(templateOf(`x 1 ${"y".repeat(5000)}`).text.startsWith(`x ${BLANK} yyy`)).toBe(true);
   for (const message of [`a${BLANK}b`, "half \ud83d of it"]) {
@@ -24,7 +24,7 @@ it("of a message that is long, or cannot be written down, more is to be looked a
   }
 });
 
-it("the candidates of a text lead to every message that has it, and by the template alone to no other", () => {
+it("the candidates of a text include every message that has it, and by the template alone no other", () => {
   const letters = fc.constantFrom(...("0aF1zZ-é😀 ".match(/./gu) ?? []));
   const texts = (maxLength: number) => fc.array(letters, { maxLength }).map((parts) => parts.join(""));
   fc.assert(

@@ -34,7 +34,7 @@ function migrated(title: string, body: (engine: Engine) => Promise<void>, write 
 }
 
 migrated("a store of version 1 has the newest version once it was opened", async (engine) => {
-  expect(await engine.info()).toMatchObject({ schemaVersion: 8, jobs: 1, items: 7, letters: 4, attempts: 9 });
+  expect(await engine.info()).toMatchObject({ schemaVersion: 9, jobs: 1, items: 7, letters: 4, attempts: 9 });
   expect(await engine.findJob("my job")).toMatchObject({ id: QUEUE, spec: { command: ["true"] } });
 });
 
@@ -182,7 +182,7 @@ migrated("letters of version 1 are redriven again and discarded", async (engine)
 const migrated2: typeof migrated = (title, body) => migrated(title, body, writeVersion2);
 
 migrated2("a store of version 2 has the newest version once it was opened", async (engine) => {
-  expect(await engine.info()).toMatchObject({ schemaVersion: 8, foundVersion: 2, items: 8 });
+  expect(await engine.info()).toMatchObject({ schemaVersion: 9, foundVersion: 2, items: 8 });
 });
 
 migrated2("the counters of version 2 are those of its events, also of what was purged", async (engine) => {

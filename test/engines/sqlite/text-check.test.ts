@@ -49,7 +49,7 @@ it.each([
   await engine.close();
 });
 
-it("takes an index that another process has changed for what it is", async () => {
+it("reads an index that another process has changed", async () => {
   const path = join(directory.path, "changed.db");
   const engine = await openSqliteEngine({ path });
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });

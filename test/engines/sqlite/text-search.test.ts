@@ -73,7 +73,7 @@ async function lease(engine: Engine, max: number) {
   return (await engine.settleAndLease(HOLDER, { settle: [], lease: { queue: QUEUE, max } })).leased;
 }
 
-it("finds the same letters and as many while letters come, change and go", async () => {
+it("finds the same letters and totals while letters arrive, change and leave", async () => {
   const chance = new Chance(7);
   const engine = await openSqliteEngine({ path: join(directory.path, "texts.db") });
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });

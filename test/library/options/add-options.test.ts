@@ -4,12 +4,12 @@ import { writeFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, expect } from "vitest";
-import { type AddOptions, open } from "../../../src/index.ts";
+import { type AddOptions, open, type Queue } from "../../../src/index.ts";
 import type { ResultOptions } from "../../../src/library/add.ts";
 import type { ItemFilter } from "../../../src/library/item.ts";
 import type { ImportItemsOptions } from "../../../src/queue/import-items.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
-import { describeOptions, idsOf, NOT, type OptionCases } from "./option-cases.ts";
+import { describeOptions, idsOf, NOT, type OptionCase, type OptionCases } from "./option-cases.ts";
 import { failing, timed } from "./policy-cases.ts";
 
 const directory = new TemporaryDirectory();
@@ -127,21 +127,7 @@ const options: OptionCases<AddOptions> = {
       expect(minutes).toEqual([0, 7, 14]);
     },
   },
-  transaction: {
-    refuses: [7, {}, "BEGIN", null],
-    effect: async () => {
-      const path = directory.file("transaction.db");
-      await using redrive = await open(`sqlite:${path}`, { home: directory.path });
-      const queue = redrive.queue<number>("q");
-      await queue.ready();
-      const client = new DatabaseSync(path);
-      client.exec("BEGIN");
-      await queue.add(1, { transaction: client });
-      client.exec("ROLLBACK");
-      client.close();
-      expect(await queue.counts()).toMatchObject({ total: 0 });
-    },
-  },
+  transaction: rolledBack("add", (queue, transaction) => queue.add(1, { transaction })),
 };
 
 describeOptions<AddOptions>("queue.add", {
@@ -151,6 +137,36 @@ describeOptions<AddOptions>("queue.add", {
 });
 
 const { transaction: _, ...ofOneItem } = options;
+
+describeOptions<Pick<AddOptions, "transaction">>("queue.addMany", {
+  call: (redrive, given) => redrive.queue<number>("q").addMany([{ data: 1 }], given),
+  prepare: (redrive) => redrive.queue("q").ready(),
+  options: {
+    transaction: rolledBack("addMany", (queue, transaction) => queue.addMany([{ data: 1 }], { transaction })),
+  },
+});
+
+/** Items that are added in a transaction are gone after its rollback. */
+function rolledBack(
+  name: string,
+  add: (queue: Queue<number>, transaction: InstanceType<typeof DatabaseSync>) => Promise<unknown>,
+): OptionCase {
+  return {
+    refuses: [7, {}, "BEGIN", null],
+    effect: async () => {
+      const path = directory.file(`${name}.db`);
+      await using redrive = await open(`sqlite:${path}`, { home: directory.path });
+      const queue = redrive.queue<number>("q");
+      await queue.ready();
+      const client = new DatabaseSync(path);
+      client.exec("BEGIN");
+      await add(queue, client);
+      client.exec("ROLLBACK");
+      client.close();
+      expect(await queue.counts()).toMatchObject({ total: 0 });
+    },
+  };
+}
 
 describeOptions<Omit<AddOptions, "transaction">>("an item of queue.addMany", {
   call: async (redrive, given: AddOptions) => {

@@ -213,6 +213,45 @@ describeOptions<BreakerOptions>("the breaker of a queue", {
   options: breaker,
 });
 
+type Changeable = Omit<QueueOptions, "schema" | "result" | "use" | "timeout">;
+
+/** Each with a value that is not the default. */
+const CHANGES: Required<Changeable> = {
+  retries: 7,
+  backoff: "fixed:7s",
+  rate: "1/m",
+  onFailure: "skip",
+  onOutage: "wait",
+  maxOutage: "20m",
+  breaker: { failureThreshold: 2 },
+  priority: "low",
+  unique: "return",
+  expiresAfter: "1h",
+  lease: "9s",
+  maxLosses: 2,
+  description: "for invoices",
+};
+
+/** A changed setting is stored like one of a new queue. */
+const changes = Object.entries(CHANGES).map(([name, value]) => {
+  const effect = async ({ redrive }: TestStore) => {
+    const base: QueueOptions = name === "maxOutage" ? { onOutage: "wait" } : {};
+    const declared = redrive.queue("declared", { ...base, [name]: value });
+    const changed = redrive.queue("changed", base);
+    const before = await changed.settings();
+    await changed.change({ [name]: value });
+    expect(await changed.settings()).toEqual(await declared.settings());
+    expect(await changed.settings()).not.toEqual(before);
+  };
+  return [name, { refuses: options[name as keyof Changeable].refuses, effect }];
+});
+
+describeOptions<Changeable>("queue.change", {
+  call: (redrive, given) => redrive.queue("q").change(given),
+  prepare: (redrive) => redrive.queue("q").ready(),
+  options: Object.fromEntries(changes) as OptionCases<Changeable>,
+});
+
 /** The field within the nested options. */
 function withoutPrefix(error: unknown, prefix: string): unknown {
   const { field } = error as { readonly field?: string };

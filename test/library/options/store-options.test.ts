@@ -1,11 +1,13 @@
 /** The options of `open`, and of what the entry object reads and changes: events, errors, groups, jobs, operations, schedules. */
 import { existsSync } from "node:fs";
+import { type Tracer, trace } from "@opentelemetry/api";
 import { afterAll, expect, it } from "vitest";
 import { openTest, TestClock, type TestStore } from "../../../src/exports/testing.ts";
 import { type EventQuery, type OpenOptions, open, type Redrive } from "../../../src/index.ts";
 import type { IgnoreOptions } from "../../../src/library/groups.ts";
 import type { ErrorQuery } from "../../../src/library/history.ts";
 import type { OperationWait } from "../../../src/library/operations.ts";
+import { type OpenTelemetryOptions, opentelemetry } from "../../../src/library/otel.ts";
 import type { ScheduleOptions } from "../../../src/library/schedules.ts";
 import type { DrainOptions, TestOptions } from "../../../src/library/testing/open-test.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -323,7 +325,7 @@ describeOptions<IgnoreOptions>("groups.ignore", {
   },
 });
 
-describeOptions<{ queue?: string; states?: string }>("groups.list", {
+describeOptions<{ queue?: string; states?: string; assignee?: string }>("groups.list", {
   call: (redrive, given) => redrive.groups.list(given),
   prepare: fail,
   options: {
@@ -341,6 +343,15 @@ describeOptions<{ queue?: string; states?: string }>("groups.list", {
         await fail(redrive);
         await redrive.groups.resolve(await groupOf(redrive));
         expect(await redrive.groups.list({ states: "resolved" })).toMatchObject([{ state: "resolved" }]);
+      },
+    },
+    assignee: {
+      refuses: NOT.text,
+      effect: async ({ redrive }) => {
+        await fail(redrive);
+        await redrive.groups.assign(await groupOf(redrive), "ann");
+        expect(await redrive.groups.list({ assignee: "ann" })).toMatchObject([{ assignee: "ann" }]);
+        expect(await redrive.groups.list({ assignee: "bob" })).toEqual([]);
       },
     },
   },
@@ -539,6 +550,27 @@ describeOptions<{ prefix?: string }>("redrive.metricsText", {
     prefix: {
       refuses: [7, {}, null],
       effect: async ({ redrive }) => expect(await redrive.metricsText({ prefix: "acme" })).toMatch(/^acme_/m),
+    },
+  },
+});
+
+describeOptions<OpenTelemetryOptions>("opentelemetry", {
+  call: (_, given) => opentelemetry(given),
+  options: {
+    tracer: {
+      refuses: [7, {}, "redrive", null],
+      effect: async () => {
+        const spans: string[] = [];
+        const tracer = trace.getTracer("none");
+        const startActiveSpan: Tracer["startActiveSpan"] = (name: string, ...rest: unknown[]) => {
+          spans.push(name);
+          return (tracer.startActiveSpan as (...given: unknown[]) => never)(name, ...rest);
+        };
+        const own = { startSpan: tracer.startSpan.bind(tracer), startActiveSpan };
+        await using test = await openTest({ use: [opentelemetry({ tracer: own })] });
+        await test.redrive.queue<number>("q").add(1);
+        expect(spans).toEqual(["send q"]);
+      },
     },
   },
 });

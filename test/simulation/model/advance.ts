@@ -1,4 +1,4 @@
-/** The work of an operation, one step at a time: each letter of the step is done or refused, and counted as it is. */
+/** The work of an operation, one step at a time: each letter of the step is processed or refused, and counted. */
 import type { EventDraft } from "../../../src/item/event.ts";
 import type { Resolution } from "../../../src/item/letter.ts";
 import {
@@ -44,7 +44,7 @@ export function advance(store: Store, operationId: string, step: OperationStep):
   return operationOf(operation);
 }
 
-/** The pending letters that the step is about, oldest burial first; of one that is named twice, the first naming. */
+/** The pending letters of the step, oldest burial first; if one is listed twice, the first entry. */
 function lettersOf(
   operation: OperationRow,
   { max = 0, letters }: OperationStep,
@@ -61,7 +61,7 @@ function lettersOf(
   });
 }
 
-/** Why the letter cannot be worked on, if so. */
+/** The reason why the letter cannot be processed, if there is one. */
 function obstacle(
   { asked }: OperationRow,
   { row, letterSequence, state }: SelectedRow,
@@ -102,7 +102,7 @@ function discard(store: Store, row: Row, by: Pick<Resolution, "author" | "operat
   closeLetter(store, row, { kind: "discard", at: store.now, ...by });
 }
 
-/** Another item takes the letter's place; the two name each other. */
+/** Another item replaces the letter; the two refer to each other. */
 function sendAnew(store: Store, row: Row, { asked }: OperationRow, step: LetterStep): string {
   const { queue, orderingKey } = row;
   const { data = row.data, priority = row.priority } = step;
@@ -117,7 +117,7 @@ function tell(store: Store, { queue, itemId }: Row, events: readonly EventDraft[
   for (const event of events) record(store, { ...event, queue: queue.name, itemId });
 }
 
-/** Attempts start anew for the policy; the history, and the death record until it succeeds, stay. */
+/** The attempts start again for the policy; the history stays, and so does the death record until it succeeds. */
 function sendBack(store: Store, row: Row, operation: OperationRow, { due, priority }: OperationStep): void {
   row.priority = priority ?? row.priority; // before it joins the line, which is in order of it
   moveRow(row, "redrive", dueAt(store, row, due));

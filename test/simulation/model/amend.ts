@@ -1,11 +1,11 @@
-/** Amendments: a new revision of an item's data, with what was there before. */
+/** Amendments: a new revision of an item's data, with the previous data. */
 import type { EventDraft } from "../../../src/item/event.ts";
 import type { Amendment } from "../../../src/item/letter.ts";
 import { amendmentEvent, type LetterStep } from "../../../src/item/operation.ts";
 import { canonicalJson, compact } from "../../../src/std/json.ts";
 import { frozenCopy, type Row, type Store } from "./store.ts";
 
-/** Gives the event that tells of it. Data that equals the old makes no revision and no event. */
+/** Returns the event of the amendment. Equal data creates neither a revision nor an event. */
 export function amend(
   store: Store,
   row: Row,

@@ -1,4 +1,4 @@
-/** How many letters were buried when, by the minute. What was counted once is never taken back; what waits is. */
+/** The number of burials per minute. The number of arrivals never decreases, the number of waiting letters does. */
 import type { Arrival, ArrivalQuery } from "../../../src/engine.ts";
 import { assert } from "../../../src/std/assert.ts";
 import type { ArrivalRow, Burial, Store } from "./store.ts";
@@ -13,7 +13,7 @@ export function countArrival(store: Store, queue: string, burial: Burial): void 
   else store.arrivals.set(key, newArrival(queue, burial));
 }
 
-/** A burial that is counted elsewhere now. A minute without any burial is forgotten. */
+/** Moves a burial to another group. A minute without burials is removed. */
 export function forgetArrival(store: Store, queue: string, burial: Burial): void {
   const key = arrivalKey(queue, burial);
   const row = store.arrivals.get(key);
@@ -22,7 +22,7 @@ export function forgetArrival(store: Store, queue: string, burial: Burial): void
   if (row.ever === 0) store.arrivals.delete(key);
 }
 
-/** One more of the burial's minute waits, or one less. */
+/** Changes the number of waiting letters of the burial's minute by one. */
 export function countWaiting(store: Store, queue: string, burial: Burial, by: 1 | -1): void {
   const row = store.arrivals.get(arrivalKey(queue, burial));
   assert(row, `burial ${burial.number} was never counted`);
@@ -46,7 +46,7 @@ export function listArrivals(store: Store, query: ArrivalQuery): readonly Arriva
   return [...stretches.values()].sort((a, b) => a.at - b.at);
 }
 
-/** The key under which the store counts a burial. */
+/** The key under which a burial is counted. */
 export function arrivalKey(queue: string, { at, death }: Burial): string {
   const { signature, errorType, errorClass, reprocessEligible } = death;
   return JSON.stringify([queue, minuteOf(at), signature, errorType, errorClass, reprocessEligible]);

@@ -1,4 +1,7 @@
-/** What is known to be there: an operation and its books, which are told how a letter has ended; the record of a signature. */
+/**
+ * Finds records that must exist: an operation, whose totals count how its letters ended, or the record of a
+ * signature.
+ */
 import { RedriveError } from "../../../src/errors.ts";
 import type { Operation } from "../../../src/item/operation.ts";
 import { assert } from "../../../src/std/assert.ts";
@@ -21,12 +24,12 @@ export function requireRecord(store: Store, signature: string): RecordRow {
   return record;
 }
 
-/** The operation as it is shown. */
+/** The operation as it is returned. */
 export function operationOf({ asked, selection, isComplete: _, ...row }: OperationRow): Operation {
   return compact({ ...asked, ...row, selected: selection.size });
 }
 
-/** A redriven item has come to an end: its operation counts how, releases it, and ends with its last letter. */
+/** A redriven item has ended: its operation counts the outcome, releases it, and ends with its last letter. */
 export function accountFor(store: Store, row: Row, end: "succeeded" | "failed" | "returned"): void {
   const { operation } = row;
   if (!operation) return;
@@ -36,7 +39,7 @@ export function accountFor(store: Store, row: Row, end: "succeeded" | "failed" |
   endRedrive(store, operation);
 }
 
-/** Ends a redrive of which nothing is pending or at work. A cancelled one stays cancelled. */
+/** Ends a redrive without pending or running letters. A cancelled one stays cancelled. */
 export function endRedrive(store: Store, operation: OperationRow): void {
   const { asked, selection, done, refused, succeeded, failed, isComplete } = operation;
   const isOver = isComplete && done + refused === selection.size && succeeded + failed === done;

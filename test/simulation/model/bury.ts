@@ -1,4 +1,6 @@
-/** Makes an item a letter, closes it, opens it again or deletes it, and keeps what is counted of letters that wait. */
+/**
+ * Makes an item a letter, resolves it, opens it again or deletes it, and updates the counters of waiting letters.
+ */
 import type { DeathRecord } from "../../../src/item/item.ts";
 import type { Resolution } from "../../../src/item/letter.ts";
 import { assert } from "../../../src/std/assert.ts";
@@ -7,8 +9,8 @@ import { enterGroup, leaveGroup } from "./groups.ts";
 import { type Burial, frozenCopy, type Row, type Store } from "./store.ts";
 
 /**
- * Buries the item. One that was redriven and died again is the same letter under a new death record. An imported letter has
- * times of its own.
+ * Buries the item. A redriven item that died again is the same letter with a new death record. An imported letter
+ * has its own times.
  */
 export function buryRow(
   store: Store,
@@ -26,27 +28,27 @@ export function buryRow(
   enterQueue(store, row);
 }
 
-/** A letter that dies again keeps the time that it has. */
+/** A letter that dies again keeps its time. */
 function firstFailure(store: Store, { burial, attempts }: Row): number {
   if (burial) return burial.firstAt;
   return attempts.find(({ outcome }) => outcome === "failed" || outcome === "lost")?.endedAt ?? store.now;
 }
 
-/** The letter waits no longer, but is kept to be read. The item is where the letter's end has brought it. */
+/** The letter no longer waits, but can still be read. The item has the state that the letter's end gave it. */
 export function closeLetter(store: Store, row: Row, resolution: Resolution): void {
   leaveQueue(store, row);
   row.resolution = frozenCopy(resolution);
   if (row.state === "done") row.queue.resolved += 1;
 }
 
-/** The letter waits again, under the death record that it had. */
+/** The letter waits again, under its old death record. */
 export function reopenLetter(store: Store, row: Row): void {
   assert(row.resolution, `the letter of item ${row.ref} is not closed`);
   row.resolution = undefined;
   enterQueue(store, row);
 }
 
-/** Takes the death record away, if there is one. The item, its attempts and their failures stay. */
+/** Removes the death record, if there is one. The item, its attempts and their failures stay. */
 export function removeLetter(store: Store, row: Row): void {
   if (!row.burial) return;
   if (!row.resolution) leaveQueue(store, row);
@@ -56,7 +58,7 @@ export function removeLetter(store: Store, row: Row): void {
   row.resolution = undefined;
 }
 
-/** The death record of a row that is known to be a letter. */
+/** The death record of a row that must be a letter. */
 export function burialOf(row: Row): Burial {
   assert(row.burial, `item ${row.ref} is listed as a letter and has no death`);
   return row.burial;

@@ -1,9 +1,9 @@
-/** What people said about where letters belong. Burials and regrouping obey it. */
+/** Corrections of people: which group letters belong to. Burials and regrouping obey them. */
 import { type Correction, corrected } from "../../../src/item/group.ts";
 import { assert } from "../../../src/std/assert.ts";
 import { frozenCopy, type Store } from "./store.ts";
 
-/** Replaces the one with the same origin and text, and is the newest then. */
+/** Replaces the correction with the same origin and text, and becomes the newest. */
 export function correct(store: Store, correction: Omit<Correction, "at">): void {
   const { from, to, text } = correction;
   assert(from !== to, `group ${from} is corrected to itself`);
@@ -12,7 +12,7 @@ export function correct(store: Store, correction: Omit<Correction, "at">): void 
   store.corrections = [...store.corrections, frozenCopy({ ...correction, at: store.now })];
 }
 
-/** False when there is none. */
+/** False if there is none. */
 export function removeCorrection(store: Store, from: string, text?: string): boolean {
   const rest = store.corrections.filter((one) => one.from !== from || !isSameText(one.text, text));
   const isFound = rest.length < store.corrections.length;
@@ -29,7 +29,7 @@ export function listCorrections(store: Store): readonly Correction[] {
   return [...store.corrections];
 }
 
-/** The group of a failure with this message, by the corrections and under the pattern that its signature has. */
+/** The group of a failure with this message, by the corrections and under the pattern of its signature. */
 export function groupFor<Group extends { readonly signature: string; readonly pattern: string }>(
   store: Store,
   group: Group,

@@ -1,9 +1,9 @@
-/** What only goes up, and survives whatever is deleted. */
+/** Counters, which only increase and survive all deletions. */
 import type { Counter } from "../../../src/engine.ts";
 import { compareCodePoints } from "./letter-order.ts";
 import type { Queue, Store } from "./store.ts";
 
-/** Each name by one. */
+/** Increases each name by one. */
 export function countUp({ counters }: Queue, names: readonly string[]): void {
   for (const name of names) counters.set(name, (counters.get(name) ?? 0) + 1);
 }

@@ -1,16 +1,16 @@
-/** Small documents that processes share, each with a version that goes up with every writing. */
+/** Small documents that processes share, each with a version that increases with every write. */
 import type { SettleAndLease, SettleAndLeaseResult, SharedDocument } from "../../../src/engine.ts";
 import { assertFreeName, gateName } from "../../../src/item/store-queries.ts";
 import type { Json, JsonObject } from "../../../src/std/json.ts";
 import { record } from "./events.ts";
 import { frozenCopy, type Store } from "./store.ts";
 
-/** Null when there is none. */
+/** Null if there is none. */
 export function readDocument(store: Store, name: string): SharedDocument | null {
   return store.documents.get(name) ?? null;
 }
 
-/** False when somebody else was first. */
+/** False if another process was first. */
 export function writeDocument(
   store: Store,
   name: string,
@@ -20,14 +20,14 @@ export function writeDocument(
   return writeSeen(store, name, { seen, body });
 }
 
-/** A gate as a step found and left it. */
+/** A gate before and after a step. */
 export interface Passage {
-  /** Whether it was the one that was seen: only then anything may be leased. */
+  /** Whether the caller had seen this version: only then anything may be leased. */
   readonly isOpen: boolean;
   readonly gate: SettleAndLeaseResult["gate"];
 }
 
-/** Writes what the step makes of the gate, if it is the one that was seen. */
+/** Writes the step's version of the gate, if the caller had seen the current one. */
 export function passGate(store: Store, asked: SettleAndLease["gate"]): Passage {
   if (!asked) return { isOpen: true, gate: null };
   const name = gateName(asked.queue);

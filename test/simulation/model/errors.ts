@@ -1,4 +1,4 @@
-/** The error log: the events that tell of errors, with what their attempts left. */
+/** The error log: the events of errors, with the failures of their attempts. */
 import {
   ERROR_EVENTS,
   type ErrorEntry,

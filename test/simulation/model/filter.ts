@@ -1,14 +1,17 @@
-/** Which letters fit a filter. Everything that is given must hold, any of a list; an empty list fits nothing. */
+/**
+ * Whether a letter matches a filter: all conditions must match, and any element of a list; an empty list matches
+ * nothing.
+ */
 import type { LetterFilter } from "../../../src/engine.ts";
 import { ageBounds } from "../../../src/item/letter-query.ts";
 import type { ItemState } from "../../../src/item/state.ts";
 import { burialOf } from "./bury.ts";
 import type { Row, Store } from "./store.ts";
 
-/** The letters that wait: dead, or on their way. */
+/** The waiting letters: dead, or in retry. */
 const WAITING: readonly ItemState[] = ["dead", "ready", "leased", "held"];
 
-/** The letters that fit, in no order. */
+/** The matching letters, in no order. */
 export function matchingLetters(store: Store, filter: LetterFilter): Row[] {
   return [...store.letters.values()].filter(
     (row) =>
@@ -48,7 +51,7 @@ function isAny<T>(wanted: readonly T[] | undefined, value: T): boolean {
   return wanted === undefined || wanted.includes(value);
 }
 
-/** In the message of the last failure, in any case of letters. */
+/** Searches the message of the last failure, ignoring case. */
 function says({ attempts }: Row, text: string | undefined): boolean {
   if (text === undefined) return true;
   const last = attempts.findLast(({ failure }) => failure !== undefined);

@@ -1,6 +1,6 @@
 /**
- * What is known of signatures beyond their letters. Records are made by the first letter, changed by burials, successes and
- * people, and never deleted.
+ * The records of signatures. They are created by the first letter, changed by burials, successes and people, and
+ * never deleted.
  */
 import { RedriveError } from "../../../src/errors.ts";
 import type { EventDraft } from "../../../src/item/event.ts";
@@ -26,7 +26,7 @@ import { record as recordEvent } from "./events.ts";
 import { compareCodePoints } from "./letter-order.ts";
 import type { RecordRow, Row, Store } from "./store.ts";
 
-/** By signature. Everything that is given must hold. */
+/** By signature. All conditions must match. */
 export function listGroupRecords(
   store: Store,
   { states, prefix = "" }: { readonly states?: readonly GroupState[]; readonly prefix?: string },
@@ -38,7 +38,7 @@ export function listGroupRecords(
     .map(recordOf);
 }
 
-/** What a person decided, or only wrote. */
+/** A person's decision or note. */
 export function changeGroup(store: Store, signature: string, change: GroupChange): GroupRecord {
   const record = store.records.get(signature);
   if (!record) {
@@ -53,7 +53,7 @@ export function changeGroup(store: Store, signature: string, change: GroupChange
   return recordOf(record);
 }
 
-/** The row is a letter: its group is opened when it is the first of its signature. */
+/** The row is a letter: its group is opened if it is the first of its signature. */
 export function knowGroup(store: Store, row: Row): RecordRow {
   const { signature, pattern } = burialOf(row).death;
   const known = store.records.get(signature);
@@ -64,7 +64,7 @@ export function knowGroup(store: Store, row: Row): RecordRow {
   return record;
 }
 
-/** The row was buried, and waits: a group that was resolved or ignored may be open again. */
+/** The row was buried, and waits: a resolved or ignored group may open again. */
 export function countBurial(store: Store, row: Row): void {
   const record = knowGroup(store, row);
   const { life, why } = afterBurial(record.life, store.now);
@@ -72,7 +72,7 @@ export function countBurial(store: Store, row: Row): void {
   if (why) tell(store, row, reopenedEvent(record.signature, why));
 }
 
-/** A redriven letter succeeded; the amendment, if there was one since it died, is the edit that helped. */
+/** A redriven letter succeeded; an amendment since its death is the edit that helped. */
 export function countFix(
   store: Store,
   row: Row,
@@ -97,7 +97,7 @@ export function countFix(
   fixes.set(key, Object.freeze(fix));
 }
 
-/** At the end of a step in which these letters succeeded: the groups of which none waits any more are resolved. */
+/** At the end of a step with successes: resolves groups without waiting letters. */
 export function resolveGroups(store: Store, succeeded: readonly Row[]): void {
   const lastOf = new Map(succeeded.map((row) => [burialOf(row).death.signature, row]));
   for (const [signature, row] of lastOf) {

@@ -1,7 +1,8 @@
 /**
- * Groups of letters by (queue, signature), kept with every burial. The count is of the letters that are there; the
- * times are those of the first and last failure of all letters that ever were in the group. A group without letters is kept but not listed. What is
- * shown of a group (pattern, type, class, algorithm) is what its first burial said; its state is that of its signature.
+ * Groups of letters by (queue, signature), updated with every burial. The count is that of existing letters; the
+ * times are those of the first and last failure of all letters ever in the group. A group without letters is kept
+ * but not listed. Pattern, type, class and algorithm come from its first burial; its state is that of its
+ * signature.
  */
 import type { LetterGroup } from "../../../src/engine.ts";
 import type { GroupState } from "../../../src/item/group.ts";
@@ -24,14 +25,14 @@ export function enterGroup(store: Store, queue: string, { at, firstAt: first, de
   group.lastAt = Math.max(group.lastAt, at);
 }
 
-/** Takes a burial out of the count; the times stay. */
+/** Removes a burial from the count; the times stay. */
 export function leaveGroup(store: Store, queue: string, { death }: Burial): void {
   const group = store.groups.get(groupKey(queue, death.signature));
   assert(group && group.count > 0, `letter of "${queue}" has no group ${death.signature}`);
   group.count -= 1;
 }
 
-/** Largest first; among equals the one that grew last, then by signature and queue. */
+/** Largest first; equal ones by their last burial, then by signature and queue. */
 export function listGroups(
   store: Store,
   filter: { readonly queue?: string; readonly states?: readonly GroupState[] },
@@ -49,7 +50,7 @@ function shownGroup(store: Store, group: GroupRow): LetterGroup {
   return { ...group, state, isRegression };
 }
 
-/** The key under which the store knows a group. */
+/** The key of a group. */
 export function groupKey(queue: string, signature: string): string {
   return JSON.stringify([queue, signature]);
 }

@@ -1,4 +1,4 @@
-/** Items that a person takes out of the line, and puts back. */
+/** Items that a person holds and releases. */
 import type { HoldBy, HoldReport } from "../../../src/engine.ts";
 import type { JsonObject } from "../../../src/std/json.ts";
 import { compact } from "../../../src/std/json.ts";
@@ -6,12 +6,12 @@ import { record } from "./events.ts";
 import { moveRow } from "./move.ts";
 import { requireQueue, type Store } from "./store.ts";
 
-/** Those that are not ready are refused. */
+/** Refuses items that are not ready. */
 export function hold(store: Store, queue: string, itemIds: readonly string[], by: HoldBy): HoldReport {
   return moveEach(store, { queue, itemIds, by, move: "hold" });
 }
 
-/** Those that are not held are refused. */
+/** Refuses items that are not held. */
 export function unhold(store: Store, queue: string, itemIds: readonly string[], by: HoldBy): HoldReport {
   const report = moveEach(store, { queue, itemIds, by, move: "unhold" });
   return report;

@@ -1,4 +1,4 @@
-/** Letters from elsewhere: what the queue does not have comes in, what it has less of is extended, the rest is kept. */
+/** Imported letters: unknown ones are added, shorter ones are extended, the others are kept. */
 import type { ImportReport } from "../../../src/engine.ts";
 import { importedFailures } from "../../../src/item/event.ts";
 import {
@@ -15,7 +15,7 @@ import { countBurial, knowGroup } from "./group-records.ts";
 import { newRow } from "./intake.ts";
 import { frozenCopy, type Queue, type Row, requireQueue, type Store } from "./store.ts";
 
-/** Letters come in one after the other: the second of the same item finds the first. */
+/** Letters are imported one after the other: the second of the same item finds the first. */
 export function importLetters(store: Store, queueName: string, letters: readonly Letter[]): ImportReport {
   const queue = requireQueue(store, queueName);
   const report = { imported: 0, extended: 0, existing: 0 };
@@ -47,7 +47,7 @@ function takeIn(store: Store, queue: Queue, letter: Letter, given: ImportedLette
   return "extended";
 }
 
-/** Gives a row that has nothing all that the letter has. */
+/** Gives an empty row all data of the letter. */
 function fill(store: Store, row: Row, letter: Letter, given: ImportedLetter): void {
   row.purged = false;
   row.attemptsCounted = 0;
@@ -65,7 +65,7 @@ function fill(store: Store, row: Row, letter: Letter, given: ImportedLetter): vo
   buryIn(store, row, given, letter.resolution);
 }
 
-/** One that comes in closed is no new failure of its group. */
+/** One that is imported as resolved is no new failure of its group. */
 function buryIn(store: Store, row: Row, given: ImportedLetter, resolution?: Resolution): void {
   const { firstAt, lastAt, attempts } = given;
   const death = groupFor(store, given.death, lastMessageOf(attempts));
@@ -79,8 +79,8 @@ function buryIn(store: Store, row: Row, given: ImportedLetter, resolution?: Reso
 }
 
 /**
- * Those that the row lacks. A number that it had before it was purged is not given away again, and its failure is in the
- * error log already.
+ * The attempts that the row lacks. A number that it had before its purge is not reused, and its failure is already
+ * in the error log.
  */
 function addAttempts(store: Store, row: Row, { attempts }: ImportedLetter): void {
   const had = row.started;

@@ -1,6 +1,6 @@
 /**
- * Intake: takes items into a queue, each id once. What is there already is kept as it is, never overwritten; where it is
- * asked for, what waits gets new data as a new revision.
+ * Intake: adds items to a queue, each id once. Existing items are kept and never overwritten; on request, waiting
+ * ones get new data as a new revision.
  */
 import type { AddOptions, AddReport } from "../../../src/engine.ts";
 import { settingsChanged } from "../../../src/errors.ts";
@@ -15,7 +15,7 @@ import { frozenCopy, type Queue, type Row, requireQueue, type Store } from "./st
 /** The report names no more ids than this. */
 const CHANGED_IDS_MAX = 10;
 
-/** An id that comes twice in one batch is treated as one that was there before. */
+/** An id that occurs twice in one batch is treated as an existing one. */
 export function add(
   store: Store,
   queueName: string,
@@ -50,12 +50,12 @@ function isWaiting({ state }: Row): boolean {
   return state === "ready" || state === "held";
 }
 
-/** Other data than it has now. */
+/** Other data than the current one. */
 function isOther(known: Row, item: NewItem): boolean {
   return !known.purged && canonicalJson(known.data) !== canonicalJson(item.data);
 }
 
-/** The old data is kept as an amendment. Whatever else the item came with is as if it came now. */
+/** The old data is kept as an amendment. The item's other fields are replaced. */
 function replaceOne(store: Store, row: Row, item: NewItem, author: string): void {
   const { line, name: queue } = row.queue;
   if (row.state === "ready") leaveLine(line, row);
@@ -71,14 +71,14 @@ function replaceOne(store: Store, row: Row, item: NewItem, author: string): void
   record(store, { type: "item_replaced", queue, itemId: row.itemId, data });
 }
 
-/** What it came in with counts, not what was made of it here. Of a purged item nobody knows it any more. */
+/** Compares the original data, not later edits. The data of a purged item is unknown. */
 function isSame(known: Row, item: NewItem): boolean {
   const [first] = known.amendments;
   const original = first ? first.before : known.data;
   return known.purged || canonicalJson(original) === canonicalJson(item.data);
 }
 
-/** Ready, and told of. */
+/** Makes it ready and notifies watchers. */
 export function addOne(store: Store, queue: Queue, item: NewItem, origin?: Row): void {
   const row = newRow(store, queue, item, origin);
   queue.counts.ready += 1;
@@ -86,7 +86,7 @@ export function addOne(store: Store, queue: Queue, item: NewItem, origin?: Row):
   record(store, { type: "item_queued", queue: queue.name, itemId: row.itemId });
 }
 
-/** Gives the item its row, due when it says. The caller puts it into its state. */
+/** Creates the row of the item with its due time. The caller sets its state. */
 export function newRow(store: Store, queue: Queue, item: NewItem, origin?: Row): Row {
   const row: Row = {
     ref: store.rows.length + 1,

@@ -1,4 +1,4 @@
-/** Jobs: made with their queue, found by id or name, changed together with the event that tells of it. */
+/** Jobs: created with their queue, found by id or name, changed together with their event. */
 import type { JobChange } from "../../../src/engine.ts";
 import { RedriveError } from "../../../src/errors.ts";
 import { type Job, type NewJob, type Pause, STANDING_KINDS } from "../../../src/item/job.ts";
@@ -7,7 +7,7 @@ import { compact, stringifyJson } from "../../../src/std/json.ts";
 import { record } from "./events.ts";
 import { frozenCopy, newQueue, type Store } from "./store.ts";
 
-/** No job may have the id or the name of another for its id or its name; `job_changed` when one is taken. */
+/** No job may have the id or the name of another as its id or name; otherwise `job_changed`. */
 export function createJob(store: Store, job: NewJob): Job {
   const rival = findJob(store, job.id) ?? findJob(store, job.name);
   if (rival) {

@@ -1,6 +1,6 @@
 /**
- * Holders of leases: they enter, beat and leave. Expiry is only shown here; a reaper above settles what an expired
- * holder held. A holder that beats late, but before it was taken away, goes on as if nothing had been.
+ * Holders of leases: they register, send heartbeats and unregister. Expiry is only shown here; a reaper settles the
+ * leases of an expired holder. A late heartbeat before that continues as if nothing had happened.
  */
 import type { Holder, NewHolder } from "../../../src/engine.ts";
 import { RedriveError } from "../../../src/errors.ts";
@@ -9,7 +9,7 @@ import { assert } from "../../../src/std/assert.ts";
 import { compact } from "../../../src/std/json.ts";
 import { type HolderRow, type Row, requireQueue, type Store } from "./store.ts";
 
-/** Announces a holder, which expires `ttlMs` from now. */
+/** Registers a holder, which expires `ttlMs` from now. */
 export function registerHolder(store: Store, holder: NewHolder): Holder {
   assert(!store.holders.has(holder.id), `holder ${holder.id} entered twice`);
   requireQueue(store, holder.queue);
@@ -19,7 +19,7 @@ export function registerHolder(store: Store, holder: NewHolder): Holder {
   return holderOf(row, now);
 }
 
-/** Puts off the expiry, also when it has passed. False for a holder that is unknown or revoked. */
+/** Extends the expiry, even if it has passed. False for an unknown or revoked holder. */
 export function heartbeat(store: Store, holderId: string): boolean {
   const holder = store.holders.get(holderId);
   if (holder === undefined || holder.expiresAt === 0) return false;
@@ -39,7 +39,7 @@ export function revoke(
   return true;
 }
 
-/** Leaving twice is no fault: two reapers may have found the same dead holder. */
+/** Unregistering twice is allowed: two reapers may have found the same dead holder. */
 export function unregisterHolder(store: Store, holderId: string): boolean {
   const leases = store.holders.get(holderId)?.leases.size ?? 0;
   if (leases > 0) return false;
@@ -47,20 +47,20 @@ export function unregisterHolder(store: Store, holderId: string): boolean {
   return true;
 }
 
-/** In the order in which they entered. */
+/** In the order of their registration. */
 export function listHolders(store: Store, { queue }: { queue?: string } = {}): readonly Holder[] {
   const now = store.now;
   const all = [...store.holders.values()].map((holder) => holderOf(holder, now));
   return all.filter((holder) => queue === undefined || holder.queue === queue);
 }
 
-/** By age of the item. Empty for a holder that is not known. */
+/** By age of the item. Empty for an unknown holder. */
 export function listLeases(store: Store, holderId: string): readonly LeasedItem[] {
   const leases = store.holders.get(holderId)?.leases ?? [];
   return [...leases].sort((a, b) => a.ref - b.ref).map(leasedItem);
 }
 
-/** The holder, or `lease_lost` when it was taken away. */
+/** The holder, or `lease_lost` if it was removed. */
 export function requireHolder(store: Store, holderId: string): HolderRow {
   const holder = store.holders.get(holderId);
   if (holder && holder.expiresAt > 0) return holder;
@@ -73,7 +73,7 @@ export function requireHolder(store: Store, holderId: string): HolderRow {
   );
 }
 
-/** What a worker gets to do. The item must be leased. */
+/** The item as a worker gets it. It must be leased. */
 export function leasedItem(row: Row): LeasedItem {
   const attempt = row.attempts.at(-1);
   assert(row.state === "leased" && attempt, `item ${row.ref} is not leased`);

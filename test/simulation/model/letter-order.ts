@@ -1,35 +1,35 @@
 /**
- * The orders in which letters are paged, and the cursors between two pages. A cursor is a place and not a letter: it
- * stays right when that letter has gone. Burials are numbered, so that a clock that was put back changes no order.
+ * The orders of letter pages, and the cursors between them. A cursor is a position and not a letter: it stays valid
+ * when that letter is gone. Burials are numbered, so that a clock that was set back changes no order.
  */
 import { LETTER_ORDERS, type LetterOrder } from "../../../src/engine.ts";
 import { RedriveError } from "../../../src/errors.ts";
 import { burialOf } from "./bury.ts";
 import type { Row } from "./store.ts";
 
-/** Where a letter is in an order: by key, then by burial. */
+/** The position of a letter in an order: by key, then by burial. */
 export interface Place {
   readonly key: string | number;
   readonly letterSequence: number;
 }
 
-/** The place of a letter. */
+/** The position of a letter. */
 export function placeOf(row: Row, order: LetterOrder): Place {
   return { key: KEY_OF[order](row), letterSequence: burialOf(row).number };
 }
 
-/** Less than zero when the first place comes before the second. */
+/** Less than zero if the first position comes before the second. */
 export function comparePlaces(order: LetterOrder, a: Place, b: Place): number {
   if (order === "oldest") return a.letterSequence - b.letterSequence;
   return compareKeys(a.key, b.key) || b.letterSequence - a.letterSequence;
 }
 
-/** The text of a cursor, which nobody but `readCursor` understands. */
+/** The text of a cursor, which only `readCursor` understands. */
 export function writeCursor(order: LetterOrder, { key, letterSequence }: Place): string {
   return Buffer.from(JSON.stringify([order, key, letterSequence])).toString("base64url");
 }
 
-/** The place that the cursor names, which must be one of the same order. */
+/** The position of the cursor, which must be one of the same order. */
 export function readCursor(order: LetterOrder, cursor: string): Place {
   const [of, key, letterSequence] = parse(cursor);
   const isPlace = (typeof key === "string" || typeof key === "number") && typeof letterSequence === "number";

@@ -1,6 +1,6 @@
 /**
- * Letters: the items that have a death record. That is every dead item, every redriven one until its new attempt has
- * succeeded, and the closed ones until they are deleted.
+ * Letters: the items with a death record. These are dead items, redriven ones until their new attempt has
+ * succeeded, and resolved ones until they are deleted.
  */
 import type { LetterPage, LetterPart, LetterQuery, StoredLetter } from "../../../src/engine.ts";
 import type { NewNote } from "../../../src/item/item.ts";
@@ -28,7 +28,7 @@ export function listLetters(store: Store, query: LetterQuery): LetterPage {
   };
 }
 
-/** Leaves out what is not named, so that a search that names too little finds too little here as everywhere. */
+/** Leaves out what was not requested, so that a caller that requests too little is found out here too. */
 function withParts(letter: StoredLetter, parts: readonly LetterPart[]): StoredLetter {
   const has = (part: LetterPart) => parts.includes(part);
   const { lateResults, amendments, notes, poison, worktreeArtifacts, sourceSignature, resolution, ...rest } =
@@ -45,13 +45,13 @@ function withParts(letter: StoredLetter, parts: readonly LetterPart[]): StoredLe
 
 const NO_RECORD = { state: "dead", revision: 0, redriveCount: 0, reason: "" } as const;
 
-/** The letter of an item; null when it is none. */
+/** The letter of an item; null if it is none. */
 export function readLetter(store: Store, ref: number): StoredLetter | null {
   const row = store.rows[ref - 1];
   return row?.burial ? letterOf(row) : null;
 }
 
-/** False when there is no such item, or only its bare row. */
+/** False if there is no such item, or only its bare row. */
 export function addNote(store: Store, ref: number, { author, text }: NewNote): boolean {
   const row = store.rows[ref - 1];
   if (!row || row.purged) return false;
@@ -98,7 +98,7 @@ function letterOf(row: Row): StoredLetter {
   });
 }
 
-/** A list with nothing in it is left out. */
+/** Omits an empty list. */
 function someOf<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length > 0 ? [...list] : undefined;
 }

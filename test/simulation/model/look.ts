@@ -1,18 +1,18 @@
-/** Looks at queues, items and attempts. Changes nothing. */
+/** Reads queues, items and attempts. Changes nothing. */
 import type { ItemQuery, QueueCounts } from "../../../src/engine.ts";
 import type { Attempt, Item } from "../../../src/item/item.ts";
 import type { Amendment, LetterNote } from "../../../src/item/letter.ts";
 import { compact } from "../../../src/std/json.ts";
 import { type Row, requireQueue, type Store } from "./store.ts";
 
-/** `job_not_found` for a queue that is not there, which is something else than an empty one. */
+/** `job_not_found` for an unknown queue, which is not an empty one. */
 export function count(store: Store, queueName: string): QueueCounts {
   const { counts, letters, resolved, purged, evicted, attempts } = requireQueue(store, queueName);
   const total = Object.values(counts).reduce((sum, each) => sum + each, 0);
   return { ...counts, total, letters, resolved, purged, evicted, attempts };
 }
 
-/** An item with exactly that id comes before those that only start with it; otherwise by age. */
+/** An item with exactly that id precedes those that only start with it; otherwise by age. */
 export function findItems(
   store: Store,
   idOrPrefix: string,

@@ -1,9 +1,9 @@
-/** The one place where an item changes its state: asserts that the move is legal and keeps counters and line. */
+/** The only place where an item changes its state: asserts that the move is legal and updates the counters. */
 import { assertMove, type Move } from "../../../src/item/state.ts";
 import { enterLine, leaveLine } from "./line.ts";
 import type { Row } from "./store.ts";
 
-/** Moves the item. Without a due time it keeps the one it had, and so its place in line. */
+/** Moves the item. Without a due time it keeps the old one, and so its position. */
 export function moveRow(row: Row, move: Move, dueAt: number = row.dueAt): void {
   const { counts, line } = row.queue;
   const to = assertMove(move, row.state);

@@ -1,6 +1,6 @@
 /**
- * The model of the simulation: what the engines must do, in plain data and without a thought for speed. It shares no code with
- * the SQL engines but the rules of `item/`, so that a mistake in theirs shows as a difference.
+ * The model of the simulation: what the engines must do, in plain data, without regard to speed. It shares only the
+ * rules of `item/` with the SQL engines, so that their mistakes appear as differences.
  */
 import type { Engine } from "../../../src/engine.ts";
 import { RedriveError } from "../../../src/errors.ts";
@@ -53,6 +53,8 @@ export type Simulated = Omit<
   | "earliestFailure"
   | "readGroup"
   | "newestEvent"
+  | "listItemEvents"
+  | "readLetterRecords"
   | "readRows"
   | "writeRows"
   | "deleteRows"
@@ -65,7 +67,7 @@ export type Simulated = Omit<
 export function openModel(clock: Clock): Simulated {
   const store = newStore(clock);
 
-  /** A step as a method of the engine. It runs in one go: the answer waits, the work does not. */
+  /** A step as a method of the engine. It runs synchronously; only its result is asynchronous. */
   const step =
     <Given extends unknown[], Answer>(work: (store: Store, ...given: Given) => Answer) =>
     async (...given: Given): Promise<Answer> => {

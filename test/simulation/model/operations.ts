@@ -1,4 +1,4 @@
-/** The records of operations: begun with a selection that is fixed, found, paused, cancelled and ended. */
+/** The records of operations: created with a fixed selection, found, paused, cancelled and ended. */
 
 import {
   type NewOperation,
@@ -14,7 +14,7 @@ import { moveRow } from "./move.ts";
 import { refuse, refusePending, select } from "./selection.ts";
 import { frozenCopy, type OperationRow, type Row, requireQueue, type Store } from "./store.ts";
 
-/** The operation's queue and everything in the filter must hold, also a queue that the filter names. */
+/** The operation's queue and all conditions of the filter must match, even a queue in the filter. */
 export function beginOperation(store: Store, asked: NewOperation): Operation {
   assert(!store.operations.has(asked.id), `operation ${asked.id} was begun twice`);
   requireQueue(store, asked.queue);
@@ -42,7 +42,7 @@ export function beginOperation(store: Store, asked: NewOperation): Operation {
   return operationOf(operation);
 }
 
-/** What has ended or was cancelled stays as it is. */
+/** An ended or cancelled operation does not change. */
 export function changeOperation(store: Store, id: string, change: OperationChange): Operation {
   const operation = requireOperation(store, id);
   if (operation.status === "ended" || operation.status === "cancelled") return operationOf(operation);
@@ -57,13 +57,13 @@ export function changeOperation(store: Store, id: string, change: OperationChang
   return operationOf(operation);
 }
 
-/** How the operation stands. */
+/** The status of the operation. */
 export function findOperation(store: Store, id: string): Operation | null {
   const operation = store.operations.get(id);
   return operation ? operationOf(operation) : null;
 }
 
-/** In order of their beginning. `open` true leaves those that have not ended, false those that have. */
+/** In the order of their creation. `open: true` selects unfinished operations, `open: false` ended ones. */
 export function listOperations(
   store: Store,
   filter: { readonly queue?: string; readonly open?: boolean },
@@ -74,7 +74,7 @@ export function listOperations(
     .map(operationOf);
 }
 
-/** Ends it once; a later call does not move the end. */
+/** Ends it once; a later call does not change the end. */
 export function closeOperation(store: Store, id: string): Operation {
   const operation = requireOperation(store, id);
   if (operation.endedAt !== undefined) return operationOf(operation);
@@ -85,19 +85,19 @@ export function closeOperation(store: Store, id: string): Operation {
   return operationOf(operation);
 }
 
-/** Opening one whose selection is not complete lets it go on selecting. */
+/** Opening one whose selection is incomplete continues the selection. */
 function nextStatus({ isComplete }: OperationRow, wanted: NonNullable<OperationChange["status"]>) {
   return wanted === "open" && !isComplete ? "selecting" : wanted;
 }
 
-/** Refuses what is pending and takes back what nobody has begun. What is leased comes to its own end. */
+/** Refuses pending letters and takes back those that nobody has started. Leased ones end normally. */
 function cancel(store: Store, operation: OperationRow): void {
   refusePending(operation, REFUSAL.cancelled);
   takeBack(store, operation);
   if (rowsAtWork(store, operation).length === 0) operation.endedAt = store.now;
 }
 
-/** The letter is dead as it was before, with the attempts that it had meanwhile. */
+/** The letter is dead as before, with the attempts that it had meanwhile. */
 function takeBack(store: Store, operation: OperationRow): void {
   for (const row of rowsAtWork(store, operation)) {
     if (row.state !== "ready") continue;

@@ -1,9 +1,11 @@
-/** Deletes letters. Of a dead or discarded one all goes but the item's bare row; a resolved one loses its record. */
+/**
+ * Deletes letters. Of a dead or discarded one only the item's bare row remains; a resolved one loses its record.
+ */
 import { removeLetter } from "./bury.ts";
 import { moveRow } from "./move.ts";
 import type { Row, Store } from "./store.ts";
 
-/** Counts it, for good. */
+/** Counts the removal permanently. */
 export function deleteLetter(store: Store, row: Row, kind: "purge" | "clear" | "evict"): void {
   row.queue[kind === "evict" ? "evicted" : "purged"] += 1;
   removeLetter(store, row);

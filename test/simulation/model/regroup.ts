@@ -1,4 +1,4 @@
-/** Letters that change their group while everything else about them stays: counters and arrivals follow. */
+/** Letters that change their group and nothing else: counters and arrivals move with them. */
 import type { Regrouped } from "../../../src/engine.ts";
 import type { DeathRecord } from "../../../src/item/item.ts";
 import { countArrival, countWaiting, forgetArrival } from "./arrivals.ts";
@@ -8,7 +8,7 @@ import { knowGroup } from "./group-records.ts";
 import { enterGroup, groupKey, leaveGroup } from "./groups.ts";
 import { frozenCopy, type Row, type Store } from "./store.ts";
 
-/** How many changed their group. Of one that is named twice, the first naming counts. */
+/** The number of letters that changed their group. If one is listed twice, the first entry counts. */
 export function regroup(store: Store, letters: readonly Regrouped[]): number {
   const named = new Map<number, Regrouped>();
   for (const letter of letters)
@@ -19,7 +19,7 @@ export function regroup(store: Store, letters: readonly Regrouped[]): number {
   }).length;
 }
 
-/** The group that it has or gets was grouped by this algorithm from now on. */
+/** Records that this algorithm grouped its current or new group. */
 function regroupRow(store: Store, row: Row, { signature, pattern, algorithm }: Regrouped): boolean {
   const { death } = burialOf(row);
   const found = groupFor(store, { signature, pattern }, lastMessage(row));
@@ -35,7 +35,7 @@ function lastMessage({ attempts }: Row): string {
   return attempts.findLast(({ failure }) => failure !== undefined)?.failure?.errorMessage ?? "";
 }
 
-/** A closed letter passes through the group as well, so that its times span the burial. */
+/** A resolved letter moves through the group as well, so that its times span the burial. */
 function move(store: Store, row: Row, death: DeathRecord): void {
   const queue = row.queue.name;
   const isWaiting = row.resolution === undefined;

@@ -1,4 +1,4 @@
-/** The selection of an operation: which letters it is to work on, where they were then, and what became of each. */
+/** The selection of an operation: its letters, their state at that time, and their outcomes. */
 
 import {
   KIND_RULES,
@@ -14,7 +14,7 @@ import { matchingLetters } from "./filter.ts";
 import { compareCodePoints } from "./letter-order.ts";
 import type { OperationRow, Row, SelectedRow, Store } from "./store.ts";
 
-/** What fits the filter now; of an undoing, all that the other operation did, wherever it is now. */
+/** The letters that match now; for an undo, all letters that the other operation changed, in any state. */
 export function select(store: Store, asked: NewOperation, undone?: OperationRow): readonly SelectedRow[] {
   if (undone) {
     const { id, queue } = asked;
@@ -30,7 +30,7 @@ export function select(store: Store, asked: NewOperation, undone?: OperationRow)
     .map(selectedNow);
 }
 
-/** A letter that another burial has replaced is not found by its number any more. */
+/** A letter that was buried again is not found by its old number. */
 export function enlist(
   store: Store,
   operationId: string,
@@ -84,14 +84,14 @@ export function inOrder({ selection }: OperationRow): readonly SelectedRow[] {
   return [...selection.values()].sort((a, b) => a.letterSequence - b.letterSequence);
 }
 
-/** The letter is not touched, and the operation says why. */
+/** The letter is not changed, and the operation has the reason. */
 export function refuse(operation: OperationRow, selected: SelectedRow, reason: string): void {
   selected.status = "refused";
   selected.reason = reason;
   operation.refused += 1;
 }
 
-/** Refuses all that nobody has looked at. */
+/** Refuses all pending letters. */
 export function refusePending(operation: OperationRow, reason: string): void {
   for (const selected of operation.selection.values())
     if (selected.status === "pending") refuse(operation, selected, reason);

@@ -1,6 +1,6 @@
 /**
- * The heart of the runner: settles what has ended, then leases what is due, in one step. What is settled may be
- * leased again by the same step. Nothing is changed before everything that can be refused was looked at.
+ * The runner's step: settles ended attempts, then leases due items. A settled item may be leased again by the same
+ * step. Nothing is changed before everything that can be refused was checked.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../../src/engine.ts";
 import type { LeasedItem } from "../../../src/item/item.ts";
@@ -16,7 +16,7 @@ import { moveRow } from "./move.ts";
 import { settle } from "./settle.ts";
 import { type HolderRow, type Queue, type Row, requireQueue, type Store } from "./store.ts";
 
-/** Refuses the whole call when the holder is not known or a settlement contradicts itself. */
+/** Refuses the whole call if the holder is unknown or a settlement is inconsistent. */
 export function settleAndLease(
   store: Store,
   holderId: string | null,
@@ -43,7 +43,7 @@ export function settleAndLease(
 
 const NOTHING = { leased: [], nextDueAt: null } as const;
 
-/** The row of an item that has just been settled, if it was a letter and is done. */
+/** The row of an item that was just settled, if it was a letter and is done. */
 function succeededLetter({ rows }: Store, ref: number): readonly Row[] {
   const row = rows[ref - 1];
   return row?.state === "done" && row.burial ? [row] : [];
@@ -93,7 +93,7 @@ function lineOf(
   return line.filter(({ operation }) => operation?.asked.id === operationId);
 }
 
-/** Starts an attempt: its record is there, and says `running`, before the worker knows of it. */
+/** Starts an attempt: its record exists, as `running`, before the worker gets it. */
 function lease(store: Store, row: Row, holder: HolderRow): LeasedItem {
   moveRow(row, "lease");
   row.started += 1;

@@ -32,7 +32,7 @@ import { countBurial, countFix } from "./group-records.ts";
 import { moveRow } from "./move.ts";
 import { type Burial, frozenCopy, type Row, type Store } from "./store.ts";
 
-/** False when the lease was not held any more. */
+/** False if the lease was lost. */
 export function settle(store: Store, given: Settlement): boolean {
   const row = store.rows[given.lease.ref - 1];
   if (row?.state !== "leased" || row.started !== given.lease.attempt) {
@@ -52,7 +52,7 @@ export function settle(store: Store, given: Settlement): boolean {
   return true;
 }
 
-/** With the death record of the group that people want such failures in. */
+/** With the death record of the group that the corrections select. */
 function underItsGroup(store: Store, settlement: Settlement): Settlement {
   const { death, failure } = settlement;
   return death ? { ...settlement, death: groupFor(store, death, failure?.errorMessage ?? "") } : settlement;
@@ -74,7 +74,7 @@ function endAttempt(store: Store, row: Row, { outcome, failure, log, result }: S
   store.holders.get(running.holder)?.leases.delete(row);
 }
 
-/** What the runner, an outage or a shutdown did is never the item's fault: only these verdicts spend. */
+/** Failures of the runner, outages and shutdowns are never the item's fault: only these verdicts count attempts. */
 const SPENDING: ReadonlySet<string> = new Set(["retry", "skip", "bury", "stop"]);
 
 function spend(row: Row, { outcome, verdict }: Settlement): void {
@@ -96,7 +96,7 @@ function carryOut(store: Store, row: Row, { verdict, death }: Settlement): void 
   else accountFor(store, row, death?.signature === signature ? "returned" : "failed");
 }
 
-/** What helped is who changed the data last, if anybody did since it died. */
+/** The author of the last change since the death, if there was one, is the author of the fix. */
 function succeed(store: Store, row: Row, burial: Burial): void {
   const amendment = row.revision > burial.revision ? row.amendments.at(-1) : undefined;
   const fix = amendment?.rule === undefined ? "manual_fix" : "auto_fix";

@@ -1,6 +1,6 @@
 /**
- * The whole state of the model, as plain data. The other files of this folder are the steps that change
- * it; each runs to its end without waiting, so each is atomic. What leaves the store is frozen or freshly made.
+ * The whole state of the model, as plain data. The other files of this folder are the steps that change it; each
+ * runs synchronously, so each is atomic. Results are frozen or new.
  */
 import type { LetterGroup, NewHolder, SharedDocument } from "../../../src/engine.ts";
 import { RedriveError } from "../../../src/errors.ts";
@@ -17,7 +17,7 @@ import { copyJson, type Json, type JsonObject } from "../../../src/std/json.ts";
 /** The whole store. */
 export interface Store {
   readonly clock: Clock;
-  /** The time of the step that runs. A step has one time, however long it takes. */
+  /** The time of the running step. A step has one time, however long it takes. */
   now: number;
   /** By id, in order of creation. */
   readonly jobs: Map<string, Job>;
@@ -25,7 +25,7 @@ export interface Store {
   /** The item with `ref` n is at n - 1. */
   readonly rows: Row[];
   readonly holders: Map<string, HolderRow>;
-  /** The items that have a death record, by the number of their burial; the closed letters too. */
+  /** The items with a death record, by the number of their burial; including resolved letters. */
   readonly letters: Map<number, Row>;
   readonly groups: Map<string, GroupRow>;
   /** By signature. */
@@ -37,12 +37,12 @@ export interface Store {
   readonly events: Event[];
   /** By name; the gates of queues are among them. */
   readonly documents: Map<string, SharedDocument>;
-  /** How many burials there were: the number of the latest one. */
+  /** The number of burials, which is the number of the latest one. */
   burials: number;
   closed: boolean;
 }
 
-/** One queue, with counters that are kept with every change. */
+/** One queue, with counters that are updated with every change. */
 export interface Queue {
   readonly name: string;
   readonly byId: Map<string, Row>;
@@ -52,20 +52,20 @@ export interface Queue {
   readonly orderingKeys: Map<string, Row[]>;
   /** Until when the rate is used up; see item/rate.ts. */
   spentUntil: number;
-  /** What only goes up, by name. */
+  /** Counters that only increase, by name. */
   readonly counters: Map<string, number>;
   readonly counts: Record<ItemState, number>;
-  /** Letters that wait. */
+  /** Waiting letters. */
   letters: number;
-  /** Letters that are closed because their items were done in the end. */
+  /** Letters that are resolved because their items succeeded. */
   resolved: number;
-  /** Letters that were deleted, ever. */
+  /** Letters that were ever deleted. */
   purged: number;
   evicted: number;
   attempts: number;
 }
 
-/** One item and all that belongs to it. */
+/** One item with all its data. */
 export interface Row {
   readonly ref: number;
   readonly queue: Queue;
@@ -81,23 +81,23 @@ export interface Row {
   readonly origin: Row | undefined;
   /** The items that were made from this one, oldest first. */
   readonly offspring: Row[];
-  /** How many attempts were started, ever. */
+  /** The number of attempts ever started. */
   started: number;
-  /** One record for each started attempt; the attempt with number n is at n - 1. Empty once the item is purged. */
+  /** One record for each started attempt; attempt number n is at n - 1. Empty after a purge. */
   attempts: Attempt[];
   attemptsCounted: number;
   lostCount: number;
   revision: number;
-  /** Among the items of its queue, in order of their coming. */
+  /** Its position in the queue. */
   readonly index: number;
   redriveCount: number;
-  /** The operation that sent it back to work, until it has come to an end. */
+  /** The operation that redrove it, until it has ended. */
   operation: OperationRow | undefined;
-  /** Present exactly while the item is a letter, also a closed one. */
+  /** Present exactly while the item is a letter, even a resolved one. */
   burial: Burial | undefined;
-  /** Present exactly when the letter is closed. */
+  /** Present exactly if the letter is resolved. */
   resolution: Resolution | undefined;
-  /** Its letter was deleted with all that it held. */
+  /** Its letter was deleted with all its data. */
   purged: boolean;
   lateResults: LateResult[];
   amendments: Amendment[];
@@ -106,32 +106,32 @@ export interface Row {
 
 /** When and under which death record an item became a letter. */
 export interface Burial {
-  /** Rises with every burial of the store; unlike a time, no two are the same and none goes back. */
+  /** Increases with every burial of the store; unlike times, no two are equal and none decreases. */
   readonly number: number;
   /** The time of the last failure, and of the first. */
   readonly at: number;
   readonly firstAt: number;
-  /** When the store got it: `at`, unless it was imported. */
+  /** When the store received it: `at`, unless it was imported. */
   readonly arrivedAt: number;
   readonly death: DeathRecord;
   /** The revision of the data that died. */
   readonly revision: number;
 }
 
-/** A holder and what it holds. */
+/** A holder and its leases. */
 export interface HolderRow extends NewHolder {
   expiresAt: number;
   readonly leases: Set<Row>;
 }
 
-/** A group outlives its letters, so that it remembers when it was first seen. */
+/** A group outlives its letters, so that it keeps its first time. */
 export type GroupRow = { -readonly [field in CountedField]: LetterGroup[field] };
 type CountedField = Exclude<keyof LetterGroup, "state" | "isRegression">;
 
-/** What is known of a signature beyond its letters. Never deleted. */
+/** The record of a signature. Never deleted. */
 export interface RecordRow {
   readonly signature: string;
-  /** That of its first letter, whichever pattern later ones come with. */
+  /** That of its first letter, whatever the later ones have. */
   readonly pattern: string;
   life: GroupLife;
   readonly notes: LetterNote[];
@@ -139,7 +139,7 @@ export interface RecordRow {
   readonly fixes: Map<string, GroupFix>;
 }
 
-/** The burials of one minute whose death records say the same to those who count them. */
+/** The burials of one minute whose death records have the same counted fields. */
 export interface ArrivalRow {
   readonly queue: string;
   readonly minute: number;
@@ -148,7 +148,7 @@ export interface ArrivalRow {
   ever: number;
 }
 
-/** An operation and its books. */
+/** An operation and its totals. */
 export interface OperationRow {
   readonly asked: NewOperation;
   status: OperationStatus;
@@ -168,7 +168,7 @@ export interface OperationRow {
   returned: number;
 }
 
-/** One letter of a selection, and where it was when it was selected. */
+/** One letter of a selection, with its state at that time. */
 export interface SelectedRow {
   readonly row: Row;
   readonly letterSequence: number;
@@ -178,7 +178,7 @@ export interface SelectedRow {
   reason: string | undefined;
 }
 
-/** A store with nothing in it. */
+/** An empty store. */
 export function newStore(clock: Clock): Store {
   return {
     clock,
@@ -200,7 +200,7 @@ export function newStore(clock: Clock): Store {
   };
 }
 
-/** A queue with nothing in it. */
+/** An empty queue. */
 export function newQueue(name: string): Queue {
   const sums = { letters: 0, resolved: 0, purged: 0, evicted: 0, attempts: 0, spentUntil: 0 };
   const places = { byId: new Map(), line: [], orderingKeys: new Map() };
@@ -221,7 +221,7 @@ export function requireQueue(store: Store, name: string): Queue {
   });
 }
 
-/** A deep copy that nobody can change, with just what JSON keeps: what a store on disk would give back. */
+/** A frozen deep copy with only what JSON keeps, as a store on disk would return it. */
 export function frozenCopy<T>(value: T): T {
   return deepFreeze(copyJson(value)) as T;
 }

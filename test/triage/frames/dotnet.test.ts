@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { patternOf, traceOf } from "./trace-text.ts";
 
 describe("a .NET trace", () => {
-  test("it is told by its exception and its innermost application frames", () => {
+  test("it is identified by its exception and its innermost application frames", () => {
     const text = `Unhandled exception. System.InvalidOperationException: cart 17 is empty
    at System.Linq.Enumerable.First[TSource](IEnumerable\`1 source)
    at Shop.Cart.Total(Order order) in /src/Cart.cs:line 31

@@ -20,7 +20,7 @@ exit status 2
 `;
 
 describe("a Go trace", () => {
-  test("the goroutine that panicked is told by its message and its innermost application frames", () => {
+  test("the goroutine that panicked is identified by its message and its innermost application frames", () => {
     expect(patternOf(FAILED)).toBe(
       "panic: runtime error: index out of range [<num>] with length <num> (in cart.(*Cart).Total < main.main)",
     );
@@ -33,7 +33,7 @@ main.run(...)\n\t/src/main.go:4\n`;
     expect(traceOf(text)).toMatchObject({ counted: ["main.run"], skipped: ["y.Do"] });
   });
 
-  test("a wrapped error stays as its text says it", () => {
+  test("a wrapped error keeps its text", () => {
     expect(patternOf("error: load config: open /etc/x.yml: no such file or directory")).toBe(
       "error: load config: open <path>: no such file or directory",
     );

@@ -15,7 +15,7 @@ Node.js v20.1.0
 `;
 
 describe("a JavaScript trace", () => {
-  test("it is told by its error and its innermost application frames", () => {
+  test("it is identified by its error and its innermost application frames", () => {
     expect(patternOf(FAILED)).toBe(
       "TypeError: Cannot read properties of undefined (reading '<str>') (in readPort < loadConfig)",
     );
@@ -36,7 +36,7 @@ describe("a JavaScript trace", () => {
     expect(trace.skipped).toEqual(["JSON.parse", "parse", "_compile", ""]);
   });
 
-  test("a copy of a file fails as the file does, and its callers have names", () => {
+  test("a copy of a file fails like the file, and its callers have names", () => {
     const failed = (file: string) =>
       `Error: no cart\n    at file:///a/${file}:1:7\n    at ModuleJob.run (node:internal/modules/esm/module_job:195:25)\n`;
     expect(patternOf(failed("e1.mjs"))).toBe("Error: no cart");
@@ -45,13 +45,13 @@ describe("a JavaScript trace", () => {
     expect(patternOf(called("e1.mjs"))).toBe("Error: no cart (in load)");
   });
 
-  test("a trace of the runtime alone is known by its innermost function with a name", () => {
+  test("a trace of the runtime alone is identified by its innermost named function", () => {
     const text =
       "Error: no\n    at node:internal/x:1:2\n    at emit (node:events:5:6)\n    at run (node:x:7:8)\n";
     expect(traceOf(text)).toMatchObject({ counted: ["emit"], skipped: ["", "run"] });
   });
 
-  test("a cause goes before what it caused", () => {
+  test("a cause precedes its consequence", () => {
     const caused = `Error: cannot start
     at start (/a/start.js:1:2)
     at run (/a/run.js:1:2) {
@@ -71,7 +71,7 @@ describe("a JavaScript trace", () => {
     ).toBe("TypeError: x is null (in pay < run)");
   });
 
-  test("a line that only begins with at is no frame", () => {
+  test("a line that only begins with at is not a frame", () => {
     expect(traceOf("error: it broke\n  at noon\n  at the station\n").language).toBeUndefined();
   });
 });

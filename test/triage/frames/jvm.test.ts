@@ -9,7 +9,7 @@ const FAILED = `Exception in thread "main" java.lang.IllegalStateException: cart
 `;
 
 describe("a Java trace", () => {
-  test("it is told by its exception and its innermost application frames", () => {
+  test("it is identified by its exception and its innermost application frames", () => {
     expect(patternOf(FAILED)).toBe(
       "java.lang.IllegalStateException: cart <num> is empty (in Cart.total < Cart.pay)",
     );

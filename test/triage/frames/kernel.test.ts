@@ -6,7 +6,7 @@ const log = (...lines: readonly string[]) =>
   lines.map((line, at) => `[  ${12 + at}.345678][  T99] ${line}\n`).join("");
 
 describe("a kernel's report", () => {
-  test("a bad access is told by its kind and by the function that did it, not by what checked or printed it", () => {
+  test("a bad access is identified by its kind and by the function that did it, not by what checked or printed it", () => {
     const text = log(
       "==================================================================",
       "BUG: KASAN: slab-use-after-free in _raw_spin_lock+0x12/0x40",
@@ -35,7 +35,7 @@ describe("a kernel's report", () => {
     expect(patternOf(text)).toBe("WARNING (in shop_cart_put)");
   });
 
-  test("a hang is told by what it waits in", () => {
+  test("a hang is identified by what it waits for", () => {
     const hung = (task: string, seconds: number, caller: string) =>
       log(
         `INFO: task ${task} blocked for more than ${seconds} seconds.`,
@@ -51,7 +51,7 @@ describe("a kernel's report", () => {
     expect(patternOf(hung("other:2", 120, "shop_close"))).toBe("INFO: task hung (in rtnl_lock)");
   });
 
-  test("of a stall the interrupt that found it does not count", () => {
+  test("in a stall, the interrupt that detected it does not count", () => {
     const text = log(
       "rcu: INFO: rcu_sched self-detected stall on CPU",
       "Call Trace:",
@@ -64,7 +64,7 @@ describe("a kernel's report", () => {
     expect(patternOf(text)).toBe("INFO: rcu detected stall (in smp_call_function)");
   });
 
-  test("the first report counts, and not what follows from it", () => {
+  test("the first report counts, and not its consequences", () => {
     const text = log(
       "WARNING: CPU: 0 PID: 12 at mm/shop.c:31 shop_map+0x1/0x2",
       " shop_map+0x1/0x2",
@@ -74,13 +74,32 @@ describe("a kernel's report", () => {
     expect(patternOf(text)).toBe("WARNING (in shop_map)");
   });
 
+  test("a report ends where the fault of another processor is printed before its own frames", () => {
+    const text = log(
+      "WARNING: suspicious RCU usage",
+      "6.1.0 #1 Not tainted",
+      "BUG: unable to handle kernel NULL pointer dereference at 0000000000000074",
+      "RIP: 0010:shop_cart_put+0xb2/0x250",
+    );
+    expect(patternOf(text)).toBe("WARNING: suspicious RCU usage");
+  });
+
+  test("functions that only report, check locks or belong to the kernel's library never identify it", () => {
+    const access = ["BUG: KASAN: use-after-free in strnlen+0x1/0x2", "Call Trace:"];
+    const library = [" dump_stack+0x1/0x2", " strnlen+0x1/0x2", " kvmalloc_node+0x1/0x2"];
+    expect(patternOf(log(...access, ...library))).toBe("KASAN: use-after-free");
+    expect(patternOf(log(...access, ...library, " shop_open+0x1/0x2"))).toBe(
+      "KASAN: use-after-free (in shop_open)",
+    );
+  });
+
   test("a BSD's panic is read", () => {
     const text =
       "panic: kmem: bad size 17\ndb_enter() at db_enter+0x29\npanic(ffff) at panic+0x77\nshop_alloc(1,2) at shop_alloc+0x3d\n";
     expect(patternOf(text)).toBe("panic: kmem: bad size <num> (in shop_alloc)");
   });
 
-  test("a report without frames is told by its first line", () => {
+  test("a report without frames is identified by its first line", () => {
     expect(
       patternOf(
         log("eth0: link is up", "BUG: unable to handle page fault for address: dead00001234", "oops"),

@@ -16,7 +16,7 @@ freed by thread T0 here:
 `;
 
 describe("a native stack", () => {
-  test("of a sanitizer's stacks the first counts, without the runtime's own frames", () => {
+  test("the first stack of a sanitizer counts, without the runtime's own frames", () => {
     expect(patternOf(SANITIZED)).toBe("ERROR: AddressSanitizer: heap-use-after-free (in cart_total < main)");
     expect(traceOf(SANITIZED).skipped).toEqual(["__interceptor_memcpy"]);
   });
@@ -39,7 +39,7 @@ describe("a native stack", () => {
     expect(patternOf(moved)).toBe(patternOf(SANITIZED));
   });
 
-  test("issue numbers are no frames", () => {
+  test("issue numbers are not frames", () => {
     expect(traceOf("#12 is fixed\nsee #13\n").language).toBeUndefined();
   });
 });

@@ -13,7 +13,7 @@ json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)
 `;
 
 describe("a Python traceback", () => {
-  test("it is told by its exception and its innermost application frames", () => {
+  test("it is identified by its exception and its innermost application frames", () => {
     expect(traceOf(FAILED)).toMatchObject({
       language: "Python",
       counted: ["pay"],
@@ -38,7 +38,7 @@ app.StartError: cannot start
     expect(patternOf(caused)).toBe("ConnectionRefusedError: [Errno 111] Connection refused (in connect)");
   });
 
-  test("an exception while another was handled is what failed", () => {
+  test("an exception while another was handled is the failure", () => {
     const second = `Traceback (most recent call last):
   File "/app/a.py", line 1, in first
 KeyError: 'x'
@@ -63,7 +63,7 @@ E: no
     expect(traceOf(text)).toMatchObject({ counted: ["mine"], skipped: ["request"] });
   });
 
-  test("prose that names a file is no traceback", () => {
+  test("prose that names a file is not a traceback", () => {
     expect(traceOf('see File "x" for more\nline 3\n').language).toBeUndefined();
   });
 });

@@ -18,7 +18,7 @@ note: Some details are omitted
 `;
 
 describe("a Rust backtrace", () => {
-  test("it is told by its panic and its innermost application frames", () => {
+  test("it is identified by its panic and its innermost application frames", () => {
     expect(traceOf(FAILED)).toMatchObject({
       language: "Rust",
       headline: "thread 'main' panicked at src/cart.rs:12:9: called `Option::unwrap()` on a `None` value",
@@ -34,7 +34,7 @@ describe("a Rust backtrace", () => {
     expect(traceOf(text)).toMatchObject({ counted: ["mine::run"], skipped: ["serde::de::load"] });
   });
 
-  test("a numbered list is no backtrace", () => {
+  test("a numbered list is not a backtrace", () => {
     expect(traceOf("1: first\n2: second\n").language).toBeUndefined();
   });
 });

@@ -43,7 +43,7 @@ test("a Rust panic without a backtrace is kept with its message", () => {
   expect(traceTextFor(message, [undefined, output])).toBe(RUST);
 });
 
-test("the trace of another failure is not taken, nor a text without one", () => {
+test("the trace of another failure is not used, nor a text without one", () => {
   expect(traceTextFor("java failed with exit code 1: 3 rows are wrong", [JAVA])).toBeUndefined();
   expect(traceTextFor("x failed", ["x failed"])).toBeUndefined();
 });

@@ -9,7 +9,7 @@ import { agent, claude, openBench, openGitBench, shell } from "./step-kit.ts";
 
 const FIXED = { kind: "fixed", delayMs: 0, jitter: false } as const;
 
-test("an agent gets its arguments and, by standard input, its prompt, and no shell sees them", async () => {
+test("an agent gets its arguments and, by standard input, its prompt, and no shell reads them", async () => {
   const bench = openBench({ variables: { item: { file: "a b; touch hacked" } } });
   await bench.run([agent("fix ${item.file}", "note-arguments note-prompt")]);
   expect(JSON.parse(bench.read("arguments.json"))).toEqual(["--go"]);
@@ -19,7 +19,7 @@ test("an agent gets its arguments and, by standard input, its prompt, and no she
 
 const HOSTILE_PROMPTS = ["--dangerously-skip-permissions", "--mcp-config=x.json\ndo it", "-p", "--", "-", ""];
 
-test.each(HOSTILE_PROMPTS)("invariant 11: the prompt %j becomes no option of an agent", async (prompt) => {
+test.each(HOSTILE_PROMPTS)("invariant 11: the prompt %j is not an option of an agent", async (prompt) => {
   const bench = openBench({ variables: { item: prompt } });
   await bench.run([claude("${item}", "note-arguments note-prompt")]);
   expect(JSON.parse(bench.read("arguments.json"))).toEqual([
@@ -55,7 +55,7 @@ test("invariant 11: an argument of an agent that begins with the item's - is ref
   expect(JSON.parse(bench.read("arguments.json"))).toEqual(["--go", "--model=--yolo", "--", "--yolo"]);
 });
 
-test("$NAME of env is filled in a prompt; another $ and the values of items stay as they are", async () => {
+test("$NAME of env is filled in a prompt; another $ and the values of items are unchanged", async () => {
   const bench = openBench({ env: { LANG_NAME: "Rust" }, variables: { item: "$LANG_NAME" } });
   const prompt = "/port to $LANG_NAME by $STYLE, not $HOME or $5 or \\$STYLE: ${item}";
   await bench.run([agent(prompt, "note-prompt", { env: { STYLE: "hand", FAKE_AGENT: "note-prompt" } })]);
@@ -74,14 +74,14 @@ test("an agent that fails a few times succeeds with its retries", async () => {
   });
 });
 
-test("an agent that hangs is ended with its time", async () => {
+test("an agent that hangs is ended after its timeout", async () => {
   const bench = openBench();
   const failure = await bench.failure([agent("go", "hang", { timeoutMs: 3000 })]);
   expect(failure.errorType).toEqual({ name: "Timeout" });
   expect(isAlive(Number(bench.read("agent.pid")))).toBe(false);
 });
 
-test("claude's answer is captured, its use added up, and its JSON log kept", async () => {
+test("claude's answer is captured, its use counted, and its JSON log kept", async () => {
   const bench = openBench();
   const end = await bench.run([
     claude("first", "", { capture: { name: "answer", format: "string" }, outputFile: "answer.md" }),
@@ -112,7 +112,7 @@ test("an error in the result is a failure although the exit code is 0", async ()
   expect(readFileSync(jsonLog, "utf8")).toContain("error_max_turns");
 });
 
-test("a limit that the log tells of is throttled until it ends", async () => {
+test("a limit in the log throttles the item until it ends", async () => {
   const clock = new TestClock();
   const bench = openBench({ clock });
   const resetsAt = clock.now() / 1000 + 90;
@@ -131,7 +131,7 @@ test("a limit that the log tells of is throttled until it ends", async () => {
   });
 });
 
-test("the user's own arguments for claude stand after those of Redrive", async () => {
+test("the user's own arguments for claude follow those of Redrive", async () => {
   const bench = openBench({ env: { REDRIVE_CLAUDE_ARGS: `--allowedTools "Bash Edit" --model 'm 1'` } });
   await bench.run([claude("go", "note-arguments")]);
   expect(JSON.parse(bench.read("arguments.json"))).toEqual([
@@ -148,7 +148,7 @@ test("the user's own arguments for claude stand after those of Redrive", async (
   expect(failure.errorMessage).toContain("REDRIVE_CLAUDE_ARGS");
 });
 
-test("50 MB that are no JSON at all are kept, and the agent has succeeded", async () => {
+test("50 MB of output that is not JSON are kept, and the agent has succeeded", async () => {
   const bench = openBench();
   expect(await bench.run([claude("go", "print-megabytes:50")])).toMatchObject({ kind: "done" });
   expect(statSync(join(dirname(bench.world.logPath), "1.1.jsonl")).size).toBeGreaterThan(50 * 1024 * 1024);
@@ -171,14 +171,14 @@ test("commit_required is met by a commit of the step and by no older one", async
   await bench.failure([agent("go", "commit"), agent("go", "", { commitRequired: true })]);
 });
 
-test("a commit of an earlier try of the same step counts", async () => {
+test("a commit of an earlier attempt of the same step counts", async () => {
   const bench = openGitBench();
   const script = "test -e tried && exit 0; touch tried; git add -A; git commit -qm tried; exit 1";
   const step = shell(script, { commitRequired: true, retry: { maxAttempts: 2, backoff: FIXED } });
   expect(await bench.run([step])).toMatchObject({ kind: "done" });
 });
 
-test("commit_required without git is a clear failure before anything runs", async () => {
+test("commit_required without git is a clear error before anything runs", async () => {
   const bench = openBench();
   const failure = await bench.failure([shell("touch ran", { commitRequired: true })]);
   expect(failure.errorMessage).toBe("commit_required needs a git repository, and this folder is not in one");

@@ -17,7 +17,7 @@ const writeFile = (path: string, content: string, rest: { mode?: number } & Part
   return stepOf({ kind: "write_file", path, content, ...(mode !== undefined && { mode }) }, options);
 };
 
-test("write_file fills its path and content, and makes the folders", async () => {
+test("write_file fills in its path and content, and creates the folders", async () => {
   const bench = openBench({ variables: { item: { name: "a b", text: "it's $HOME" } } });
   expect(await bench.run([writeFile("notes/${item.name}.md", "# ${item.text}\n")])).toMatchObject({
     kind: "done",
@@ -27,7 +27,7 @@ test("write_file fills its path and content, and makes the folders", async () =>
   expect(bench.log()).toBe("== step 1: write_file: notes/a b.md (13 bytes) ==\n");
 });
 
-test("write_file sets the mode that is asked for, and keeps that of a file that is there", async () => {
+test("write_file sets the given mode, and keeps that of an existing file", async () => {
   const bench = openBench();
   await bench.run([writeFile("run.sh", "#!/bin/sh\ntouch ran\n", { mode: 0o750 }), shell("./run.sh")]);
   expect(bench.has("ran")).toBe(true);
@@ -36,7 +36,7 @@ test("write_file sets the mode that is asked for, and keeps that of a file that 
   expect(bench.read("run.sh")).toBe("other");
 });
 
-test("write_file does not leave its folder by any way", async () => {
+test("write_file cannot leave its folder", async () => {
   const bench = openBench();
   const outside = join(dirname(bench.root), "outside");
   mkdirSync(outside);
@@ -59,13 +59,13 @@ test("write_file does not leave its folder by any way", async () => {
   expect(readFileSync(join(outside, "file"), "utf8")).toBe("untouched");
 });
 
-test("a path that an item brings along cannot lead out either", async () => {
+test("nor can a path from an item", async () => {
   const bench = openBench({ variables: { item: "../../stolen" } });
   await bench.failure([writeFile("out/${item}", "x")]);
   expect(existsSync(join(dirname(bench.root), "stolen"))).toBe(false);
 });
 
-test("write_file goes through a link that stays inside", async () => {
+test("write_file follows a link inside the folder", async () => {
   const bench = openBench();
   await bench.run([shell("mkdir real; ln -s real linked; echo old > real/f; ln -s real/f f")]);
   expect(await bench.run([writeFile("linked/g", "g"), writeFile("f", "new")])).toMatchObject({
@@ -82,7 +82,7 @@ test("write_file runs in its working_dir, and its path can be captured", async (
   expect(bench.world.variables.path).toBe("x.txt");
 });
 
-test("a file that cannot be written fails the step and says why", async () => {
+test("a file that cannot be written fails the step with the reason", async () => {
   const bench = openBench();
   await bench.run([shell("mkdir taken; touch file")]);
   const failure = await bench.failure([writeFile("taken", "x")]);

@@ -19,7 +19,7 @@ function foreach(items: readonly Json[] | string, steps: readonly Step[], more: 
   );
 }
 
-test("foreach runs its steps for each element in order, and the agent's item stays reachable", async () => {
+test("foreach runs its steps for each element in order, and the agent's item stays available", async () => {
   const bench = openBench({ variables: { item: { name: "agent" }, word: "b" } });
   const steps = [shell("echo ${foreach.index} ${foreach.item} ${foreach.total} ${item.name} >> trail")];
   expect(await bench.run([foreach(["a", "${word}", 3], steps)])).toMatchObject({ kind: "done" });
@@ -44,13 +44,13 @@ test.each([
   expect(bench.read("seen")).toBe(seen.map((line) => `${line}\n`).join(""));
 });
 
-test("max_items takes the first ones only", async () => {
+test("max_items takes only the first ones", async () => {
   const bench = openBench();
   await bench.run([foreach(["a", "b", "c"], [shell("echo ${foreach.item} >> seen")], { maxItems: 2 })]);
   expect(bench.read("seen")).toBe("a\nb\n");
 });
 
-test("parallel runs as many at a time", async () => {
+test("parallel runs that many at a time", async () => {
   const bench = openBench();
   // Each waits for the other, so that one after the other would never end.
   const meet = "touch here-${foreach.index}; until test -e here-0 && test -e here-1; do sleep 0.01; done";
@@ -64,7 +64,7 @@ test("no more than parallel run at a time", async () => {
   expect(await bench.run([foreach([1, 2, 3, 4], [shell(alone)])])).toMatchObject({ kind: "done" });
 });
 
-test("a failure lets the others finish, begins no more, and tells the element", async () => {
+test("a failure lets the others finish, starts no more, and names the element", async () => {
   const bench = openBench();
   const script = [
     "touch began-${foreach.item}",
@@ -81,7 +81,7 @@ test("a failure lets the others finish, begins no more, and tells the element", 
   expect(readdirSync(bench.root).sort()).toEqual(["began-a", "began-b", "ended-b"]);
 });
 
-test("what one element captures is not seen by another that runs at the same time", async () => {
+test("a capture of one element is not visible to another that runs at the same time", async () => {
   const bench = openBench();
   const steps = [
     shell("echo ${foreach.item}", { capture: { name: "mine", format: "string" } }),
@@ -93,7 +93,7 @@ test("what one element captures is not seen by another that runs at the same tim
   expect(bench.world.variables.mine).toBe("b");
 });
 
-test("the time of a foreach ends what runs in it, and the step can be tried again", async () => {
+test("the timeout of a foreach ends what runs in it, and the step can be retried", async () => {
   const bench = openBench();
   const script = "if test -e second; then exit 0; fi; touch second; echo $$ > pid; sleep 300";
   const retry = { maxAttempts: 2, backoff: { kind: "fixed", delayMs: 0, jitter: false } } as const;
@@ -102,7 +102,7 @@ test("the time of a foreach ends what runs in it, and the step can be tried agai
   expect(isAlive(Number(bench.read("pid")))).toBe(false);
 });
 
-test("a foreach whose time is over is a Timeout that names it", async () => {
+test("a foreach that exceeds its timeout is a Timeout that names it", async () => {
   const bench = openBench();
   const failure = await bench.failure([foreach(["a"], [shell("sleep 300")], { timeoutMs: 700 })]);
   expect(failure).toMatchObject({ errorType: { name: "Timeout" }, stepFailed: "shell: sleep 300" });
@@ -116,7 +116,7 @@ test("a list that cannot be filled in fails before anything runs", async () => {
   expect(readdirSync(bench.root)).toEqual([]);
 });
 
-test("the output of a foreach is that of its rounds", async () => {
+test("the output of a foreach is that of its iterations", async () => {
   const bench = openBench();
   const step = foreach(["a", "b"], [shell("echo x-${foreach.item}")], {
     outputFile: "all",

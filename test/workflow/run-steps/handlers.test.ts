@@ -6,7 +6,7 @@ const FIXED = { kind: "fixed", delayMs: 0, jitter: false } as const;
 /** Fails until the file `fixed` is there, and counts its runs. */
 const NEEDS_FIX = "echo run >> runs; test -e fixed || { echo not fixed >&2; exit 4; }";
 
-test("on_failure runs, then the step is run again and its new end counts", async () => {
+test("on_failure runs, then the step runs again and its new outcome counts", async () => {
   const bench = openBench();
   const onFailure = { steps: [shell("touch fixed")], maxAttempts: 1, failWorkflow: true };
   expect(await bench.run([shell(NEEDS_FIX, { onFailure }), shell("touch after")])).toMatchObject({
@@ -16,7 +16,7 @@ test("on_failure runs, then the step is run again and its new end counts", async
   expect(bench.has("after")).toBe(true);
 });
 
-test("the handler sees what failed", async () => {
+test("the handler sees the failure", async () => {
   const bench = openBench();
   const script = "printf '%s|' ${error.message} ${error.exit_code} ${error.step} ${error.stderr} > seen";
   const onFailure = { steps: [shell(script)], maxAttempts: 0, failWorkflow: true };
@@ -26,7 +26,7 @@ test("the handler sees what failed", async () => {
   );
 });
 
-test("the handler runs before each of its tries, and a step that stays failed fails the attempt", async () => {
+test("the handler runs before each retry, and a step that keeps failing fails the attempt", async () => {
   const bench = openBench();
   const onFailure = { steps: [shell("echo handled >> runs")], maxAttempts: 2, failWorkflow: true };
   const failure = await bench.failure([shell(NEEDS_FIX, { onFailure })]);
@@ -34,7 +34,7 @@ test("the handler runs before each of its tries, and a step that stays failed fa
   expect(failure.errorContext?.at(-1)).toBe("run again after on_failure, 2 of 2");
 });
 
-test("no tries after the handler leave the step failed", async () => {
+test("without retries after the handler the step has failed", async () => {
   const bench = openBench();
   const onFailure = { steps: [shell("touch fixed")], maxAttempts: 0, failWorkflow: true };
   await bench.failure([shell(NEEDS_FIX, { onFailure })]);
@@ -42,7 +42,7 @@ test("no tries after the handler leave the step failed", async () => {
   expect(bench.has("fixed")).toBe(true);
 });
 
-test("fail_workflow: false lets the attempt go on past a step that stays failed", async () => {
+test("fail_workflow: false continues the attempt after a step that keeps failing", async () => {
   const bench = openBench();
   const onFailure = { steps: [], maxAttempts: 0, failWorkflow: false };
   const onSuccess = [shell("touch success")];
@@ -51,7 +51,7 @@ test("fail_workflow: false lets the attempt go on past a step that stays failed"
   expect([bench.has("after"), bench.has("success")]).toEqual([true, false]);
 });
 
-test("a handler that fails is told in the trail of the step's own failure", async () => {
+test("a failing handler is part of the trail of the step's own failure", async () => {
   const bench = openBench();
   const onFailure = { steps: [shell("exit 8")], maxAttempts: 3, failWorkflow: true };
   const failure = await bench.failure([shell(NEEDS_FIX, { onFailure })]);
@@ -62,14 +62,14 @@ test("a handler that fails is told in the trail of the step's own failure", asyn
   expect(bench.read("runs")).toBe("run\n");
 });
 
-test("the retries of a step are spent before its handler runs", async () => {
+test("the retries of a step precede its handler", async () => {
   const bench = openBench();
   const onFailure = { steps: [shell("echo handled >> runs")], maxAttempts: 1, failWorkflow: true };
   await bench.failure([shell(NEEDS_FIX, { onFailure, retry: { maxAttempts: 2, backoff: FIXED } })]);
   expect(bench.read("runs")).toBe("run\nrun\nhandled\nrun\n");
 });
 
-test("a limit that turned the step away is left to the runner, not to the handler", async () => {
+test("a throttled step is left to the runner, not to the handler", async () => {
   const bench = openBench();
   const script = `echo '{"class": "throttled"}' > $REDRIVE_FAILURE_FILE; exit 1`;
   const onFailure = { steps: [shell("touch handled")], maxAttempts: 1, failWorkflow: false };
@@ -77,7 +77,7 @@ test("a limit that turned the step away is left to the runner, not to the handle
   expect(bench.has("handled")).toBe(false);
 });
 
-test("on_success runs after a success only, and its failure is the step's", async () => {
+test("on_success runs only after a success, and its failure is the step's", async () => {
   const bench = openBench();
   const onSuccess = [shell("echo ok >> trail"), shell("exit 6", { id: "notify" })];
   const failure = await bench.failure([shell("true", { onSuccess })]);
@@ -92,7 +92,7 @@ test("on_success runs after a success only, and its failure is the step's", asyn
   expect(bench.has("wrong")).toBe(false);
 });
 
-test("a listed exit code is no failure by itself: its steps decide", async () => {
+test("a listed exit code is not a failure by itself: its steps decide", async () => {
   const bench = openBench();
   const onExitCode = { "3": [shell("touch three")], "4": [shell("exit 9")] };
   const onSuccess = [shell("echo ${x} >> success")];
@@ -117,7 +117,7 @@ test("a code can be listed for success too, and a timeout has no code", async ()
   expect(failure.errorType).toEqual({ name: "Timeout" });
 });
 
-test("handlers can have steps with handlers, and the trail tells the way", async () => {
+test("handlers can have steps with handlers, and the trail lists them", async () => {
   const bench = openBench();
   const inner = shell("exit 2", { onExitCode: { "2": [shell("exit 7")] } });
   const failure = await bench.failure([shell("exit 3", { onExitCode: { "3": [shell("true"), inner] } })]);
@@ -130,15 +130,32 @@ test("handlers can have steps with handlers, and the trail tells the way", async
   ]);
 });
 
-test("a handler whose agent is turned away leaves the item to the runner too", async () => {
+test("a handler whose agent is throttled leaves the item to the runner too", async () => {
   const bench = openBench();
   const handler = shell(`echo '{"class": "throttled"}' > $REDRIVE_FAILURE_FILE; exit 1`);
   const onFailure = { steps: [handler], maxAttempts: 1, failWorkflow: false };
   expect(await bench.failure([shell("exit 1", { onFailure })])).toMatchObject({ errorClass: "throttled" });
 });
 
-test("a message names the line of the script that does something", async () => {
+test("a message names the first significant line of the script", async () => {
   const bench = openBench();
   const failure = await bench.failure([shell("# build it\nset -eu\n\nexit 3 # ${raw:x:-}\n")]);
   expect(failure.errorMessage).toBe("exit 3 # … failed with exit code 3");
+});
+
+test("a handler that must not fail fails the attempt, whatever fail_workflow is", async () => {
+  const bench = openBench();
+  const rest = { maxAttempts: 0, failWorkflow: false } as const;
+  const broken = { steps: [shell("exit 9")], ...rest };
+  expect(await bench.run([shell("exit 1", { onFailure: broken })])).toMatchObject({ kind: "done" });
+  const failure = await bench.failure([shell("exit 1", { onFailure: { ...broken, isFailureFatal: true } })]);
+  expect(failure).toMatchObject({ exitCode: 1, errorContext: expect.any(Array) });
+});
+
+test("the time limit of a handler is for all of its steps", async () => {
+  const bench = openBench();
+  const steps = [shell("sleep 60"), shell("touch late")];
+  const onFailure = { steps, maxAttempts: 0, failWorkflow: false, timeoutMs: 50 };
+  expect(await bench.run([shell("exit 1", { onFailure })])).toMatchObject({ kind: "done" });
+  expect([bench.has("late"), bench.log()]).toEqual([false, expect.stringContaining("on_failure")]);
 });

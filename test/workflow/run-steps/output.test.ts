@@ -6,7 +6,7 @@ import { openBench, shell } from "./step-kit.ts";
 
 const capture = (name: string, format: CaptureFormat) => ({ capture: { name, format } });
 
-test("each format captures its kind of value for later steps", async () => {
+test("each format captures its type of value for later steps", async () => {
   const bench = openBench();
   const end = await bench.run([
     shell("echo ' two words '; echo", capture("s", "string")),
@@ -44,7 +44,35 @@ test.each([
   expect(bench.world.variables).not.toHaveProperty("answer");
 });
 
-test("output that is too large to be a value is refused, not cut", async () => {
+test.each([
+  ["true", true],
+  ["echo checked", true],
+  ["echo yes", true],
+  ["echo false", false],
+  ["echo noise; echo false", false],
+  ["exit 1", false],
+  ["echo true; exit 1", false],
+])("success is a boolean that is printed, or else whether the step succeeded (%s)", async (script, value) => {
+  const bench = openBench();
+  const onFailure = { steps: [], maxAttempts: 0, failWorkflow: false };
+  const steps = [shell(script, { ...capture("passed", "success"), onFailure })];
+  expect(await bench.run(steps)).toMatchObject({ kind: "done" });
+  expect(bench.world.variables.passed).toBe(value);
+});
+
+test("a handler, and the steps after it, read what the failed step would have captured", async () => {
+  const bench = openBench();
+  const onFailure = { steps: [shell("echo handled ${answer} >> seen")], maxAttempts: 1, failWorkflow: false };
+  const failing = "echo try >> tries; echo attempt $(wc -l < tries); exit 1";
+  const steps = [
+    shell(failing, { ...capture("answer", "string"), onFailure }),
+    shell("echo later ${answer} >> seen"),
+  ];
+  expect(await bench.run(steps)).toMatchObject({ kind: "done" });
+  expect(bench.read("seen")).toBe("handled attempt 1\nlater attempt 2\n");
+});
+
+test("output that is too large for a value is refused, not cut", async () => {
   const bench = openBench();
   const failure = await bench.failure([shell("head -c 9000000 /dev/zero", capture("big", "string"))]);
   expect(failure.errorMessage).toContain("the limit is 8 MiB");
@@ -62,7 +90,7 @@ test("the output of the last shell step is ${shell.output}", async () => {
   expect(bench.read("seen")).toBe("two\n");
 });
 
-test("output_file gets standard output whole, beside the step's folder", async () => {
+test("output_file gets the complete standard output, beside the step's folder", async () => {
   const bench = openBench({ variables: { n: 7 } });
   const script = "mkdir -p sub; head -c 3000000 /dev/urandom > raw; cat raw; echo noise >&2";
   expect(await bench.run([shell(script, { outputFile: "copies/out-${n}.bin" })])).toMatchObject({
@@ -74,7 +102,7 @@ test("output_file gets standard output whole, beside the step's folder", async (
   expect(bench.read("sub/out")).toBe("in sub\n");
 });
 
-test("output_file cannot lead out of the folder, and a failed step leaves the old file", async () => {
+test("output_file cannot leave the folder, and a failed step keeps the old file", async () => {
   const bench = openBench();
   symlinkSync("..", join(bench.root, "up"));
   for (const outputFile of ["../escaped", "/tmp/redrive-escaped", "up/escaped"]) {
@@ -110,7 +138,7 @@ test("the log has a section for each step, in order", async () => {
   );
 });
 
-test("50 MB of output are in the log whole, and the record has its tail", async () => {
+test("50 MB of output are in the log completely, and the record has its tail", async () => {
   const bench = openBench();
   const script = "head -c 50000000 /dev/zero | tr '\\0' x; echo the end; exit 1";
   const failure = await bench.failure([shell(script)]);
@@ -119,7 +147,7 @@ test("50 MB of output are in the log whole, and the record has its tail", async 
   expect(failure.stdoutTail?.length).toBeLessThan(8200);
 });
 
-test("a log that cannot be written does not lose the result, and the record says so", async () => {
+test("a log that cannot be written does not lose the result, and the record reports it", async () => {
   const bench = openBench();
   const world = { ...bench.world, logPath: join(bench.root, "file/1.log") };
   await bench.run([shell("touch file")]);

@@ -14,7 +14,7 @@ const MASKED = {
 };
 const TELLING = ["4711", 'tok"en', "tok\\"];
 
-test("a secret that a step prints is in no record, log or label, and still reaches the steps", async () => {
+test("a printed secret is in no record, log or label, and still reaches the steps", async () => {
   const labels: string[] = [];
   const bench = openBench({ ...MASKED, onStep: (_index, _total, label) => labels.push(label) });
   const script = [
@@ -34,7 +34,7 @@ test("a secret that a step prints is in no record, log or label, and still reach
   }
 });
 
-test("a secret is masked in an agent's JSON log and in what it reports", async () => {
+test("a secret is masked in an agent's JSON log and in its report", async () => {
   const bench = openBench(MASKED);
   const end = await bench.run([claude("use ${env.API_TOKEN}", "print-secret")]);
   expect(end.kind).toBe("done");
@@ -45,7 +45,7 @@ test("a secret is masked in an agent's JSON log and in what it reports", async (
   }
 });
 
-test("a secret that a step names stands in no process argument", async () => {
+test("a secret that a step names is in no process argument", async () => {
   const bench = openBench(MASKED);
   const script = "tr '\\0' '\\n' </proc/$$/cmdline > arguments; printf %s ${env.API_TOKEN} > seen";
   await bench.run([shell(process.platform === "linux" ? script : "printf %s ${env.API_TOKEN} > seen")]);
@@ -71,7 +71,7 @@ function agentWith(rest: Partial<Extract<Action, { kind: "agent" }>>): Step {
   return stepOf({ kind: "agent", command: ["node"], prompt: "go", protocol: "plain", ...rest });
 }
 
-test("a captured secret is a value for the steps, and masked where it is written", async () => {
+test("a captured secret is available to the steps, and masked where it is written", async () => {
   const bench = openBench(MASKED);
   const capture = { name: "token", format: "string" } as const;
   const failure = await bench.failure([
@@ -82,7 +82,7 @@ test("a captured secret is a value for the steps, and masked where it is written
   expect(failure.stepFailed).toBe("shell: test '***' = wrong");
 });
 
-test("a secret in output that is larger than memory's chunks is masked wherever it lies", async () => {
+test("a secret in output larger than the chunks in memory is masked at any position", async () => {
   const bench = openBench({ secretValues: ["s3cr3t-value"], env: { S: "s3cr3t-value" } });
   const script =
     'i=0; while test $i -lt 40; do head -c 9973 /dev/zero | tr "\\0" x; printf %s "$S"; i=$((i+1)); done';
@@ -91,7 +91,7 @@ test("a secret in output that is larger than memory's chunks is masked wherever 
   expect(bench.log().split("***")).toHaveLength(41);
 });
 
-test("a secret across chunks is found, and all other bytes stay as they are", () => {
+test("a secret across chunks is found, and all other bytes are unchanged", () => {
   const { maskChunk } = maskerOf(["secret-one", "secret-one-longer"]);
   const bytes = fc
     .uint8Array({ maxLength: 30 })
@@ -112,7 +112,7 @@ test("a secret across chunks is found, and all other bytes stay as they are", ()
   );
 });
 
-test("half a secret at a torn edge is masked too", () => {
+test("half a secret at a cut edge is masked too", () => {
   const { maskChunk } = maskerOf(["abcdefghij"]);
   const masked = (text: string, cutBefore: boolean, cutAfter: boolean) =>
     Buffer.concat([...maskChunk([Buffer.from(text)], { cutBefore, cutAfter })]).toString();
@@ -120,7 +120,7 @@ test("half a secret at a torn edge is masked too", () => {
   expect(masked("efghij and abcdef", false, false)).toBe("efghij and abcdef");
 });
 
-test("a secret is found in every form in which it is usually written, and line by line", () => {
+test("a secret is found in its usual encodings, and line by line", () => {
   const { mask } = maskerOf(['pa ss"wör/d', "-----BEGIN\nlongline1\nlongline2\nx"]);
   for (const form of [
     'pa ss"wör/d',
@@ -134,11 +134,11 @@ test("a secret is found in every form in which it is usually written, and line b
   expect(mask("longline1 then longline2, x")).toBe("*** then ***, x");
 });
 
-test("the longest of overlapping secrets is masked whole", () => {
+test("the longest of overlapping secrets is masked completely", () => {
   expect(maskerOf(["abcd", "abcdefgh"]).mask("abcdefgh abcd")).toBe("*** ***");
 });
 
-test("a secret that is too short to be masked is refused without being told", () => {
+test("a secret that is too short to be masked is refused without being shown", () => {
   expect(() => maskerOf(["abc"])).toThrow("A secret of 3 characters cannot be masked");
   expect(maskerOf([""]).mask("text")).toBe("text");
 });

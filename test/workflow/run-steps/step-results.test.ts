@@ -19,6 +19,16 @@ test("the last step, the last shell step and a step with an id can be read", asy
   expect(bench.read("seen")).toBe("3 false out err\ntrue 0 0\n");
 });
 
+test("a skipped step has not succeeded", async () => {
+  const bench = openBench();
+  const steps = [
+    shell("true", { id: "build", when: "false" }),
+    shell("echo [${steps.build.success}] [${steps.build.output}] > seen"),
+  ];
+  expect(await bench.run(steps)).toMatchObject({ kind: "done" });
+  expect(bench.read("seen")).toBe("[false] []\n");
+});
+
 test("a capture may be a field, and has the result of its step beside it", async () => {
   const bench = openBench();
   const steps = [
@@ -43,7 +53,7 @@ test("a condition reads variables that may be missing", async () => {
   expect([bench.has("a"), bench.has("b")]).toEqual([false, true]);
 });
 
-test("a foreach over a command goes on after a failure, and has an item of its own", async () => {
+test("a foreach over a command continues after a failure, and has its own item", async () => {
   const bench = openBench({ variables: { item: "outer", index: 9 } });
   const action = {
     kind: "foreach" as const,

@@ -8,7 +8,7 @@ import { openBench, shell } from "./step-kit.ts";
 
 const FIXED = { kind: "fixed", delayMs: 0, jitter: false } as const;
 
-test("steps run in order in their folder, and the last one's success is the end", async () => {
+test("steps run in order in their folder, and end with the success of the last one", async () => {
   const bench = openBench();
   const end = await bench.run([
     shell("echo one >> trail"),
@@ -45,7 +45,7 @@ test("a failing shell step fails the attempt, and no later step runs", async () 
   expect(bench.has("after")).toBe(false);
 });
 
-test("a value of the item is one word to the shell, whatever is in it", async () => {
+test("a value of the item is one word for the shell, whatever it contains", async () => {
   const name = "a'b; touch hacked $(touch hacked2)";
   const bench = openBench({ variables: { item: { name }, item_id: "i1" } });
   expect(await bench.run([shell("printf %s ${item.name} > seen")])).toMatchObject({ kind: "done" });
@@ -53,7 +53,7 @@ test("a value of the item is one word to the shell, whatever is in it", async ()
   expect(readdirSync(bench.root)).toEqual(["seen"]);
 });
 
-test("a value that is too large for an environment arrives whole, and its file is removed", async () => {
+test("a value that is too large for the environment arrives completely, and its file is removed", async () => {
   const text = `${"x".repeat(3_000_000)}'"$(touch hacked)\n\n`;
   const bench = openBench({ variables: { item: { text, name: "n" } } });
   const step = shell(
@@ -76,7 +76,7 @@ test("an unknown variable fails the step before anything runs", async () => {
   expect(bench.has("ran")).toBe(false);
 });
 
-test("a process is told of its item, its attempt, its job and the environment of workflow and step", async () => {
+test("a process gets its item, attempt, job and the environment of workflow and step", async () => {
   const variables = { item: { n: 1 }, item_id: "i1", job_id: "job-9" };
   const bench = openBench({ variables, env: { A: "world", B: "world" }, attempt: 4 });
   const script = 'echo "$A $B $REDRIVE_ITEM $REDRIVE_ITEM_ID $REDRIVE_ATTEMPT $REDRIVE_JOB_ID" > seen';
@@ -84,7 +84,7 @@ test("a process is told of its item, its attempt, its job and the environment of
   expect(bench.read("seen")).toBe('world step 1 {"n":1} i1 4 job-9\n');
 });
 
-test("a step's own report of its failure is believed", async () => {
+test("a step's own report of its failure is used", async () => {
   const bench = openBench();
   const report =
     '{"type": "BusinessException", "message": "no such customer", "retry_after": 5, "context": ["lookup"]}';
@@ -98,7 +98,7 @@ test("a step's own report of its failure is believed", async () => {
   expect(readdirSync(bench.scratchFolder)).toEqual([]);
 });
 
-test("a timeout ends the whole tree, grandchildren too, and names the step", async () => {
+test("a timeout ends the whole tree, even grandchildren, and names the step", async () => {
   const bench = openBench();
   const script = "sh -c 'sleep 300 & echo $! > grandchild.pid; wait' & wait";
   const failure = await bench.failure([shell(script, { timeoutMs: 2500 })]);
@@ -107,7 +107,7 @@ test("a timeout ends the whole tree, grandchildren too, and names the step", asy
   expect(isAlive(Number(bench.read("grandchild.pid")))).toBe(false);
 });
 
-test("the time of all steps together ends the step that runs, and says which", async () => {
+test("the timeout of all steps together ends the running step, and names it", async () => {
   const bench = openBench();
   const retry = { maxAttempts: 5, backoff: FIXED };
   const end = await bench.run(
@@ -131,7 +131,7 @@ test("the time of all steps together ends the step that runs, and says which", a
   expect(bench.has("after")).toBe(false);
 });
 
-test("stopping ends the running tree, spends nothing and leaves no file behind", async () => {
+test("stopping ends the running tree, counts no attempt and leaves no file", async () => {
   const bench = openBench();
   const running = bench.run([shell("sleep 300 & echo $! > child.pid; wait"), shell("touch after")]);
   const child = await pidIn(join(bench.root, "child.pid"));
@@ -149,7 +149,7 @@ test("a run that is stopped before it begins runs nothing", async () => {
   expect(bench.has("ran")).toBe(false);
 });
 
-test("retry counts every try, the first one too", async () => {
+test("retry counts every attempt, including the first one", async () => {
   const bench = openBench();
   const step = shell("echo try >> tries; exit 9", { retry: { maxAttempts: 3, backoff: FIXED } });
   const failure = await bench.failure([step]);
@@ -157,7 +157,7 @@ test("retry counts every try, the first one too", async () => {
   expect(failure.errorContext).toEqual(["step 1 of 1: shell: echo try >> tries; exit 9", "attempt 3 of 3"]);
 });
 
-test("a step that succeeds on a later try is done", async () => {
+test("a step that succeeds on a later attempt has succeeded", async () => {
   const bench = openBench();
   const script = "echo try >> tries; test $(wc -l < tries) -ge 2";
   expect(await bench.run([shell(script, { retry: { maxAttempts: 5, backoff: FIXED } })])).toMatchObject({
@@ -182,7 +182,7 @@ test("a retry waits for its backoff, and stopping ends the wait", async () => {
   expect(await running).toEqual({ kind: "stopped" });
 });
 
-test("who asks for a longer wait than the step's own is handed to the runner at once", async () => {
+test("a request for a longer wait than the step's own is left to the runner", async () => {
   const bench = openBench();
   const script = `echo try >> tries; echo '{"class": "throttled", "retry_after": 3600}' > $REDRIVE_FAILURE_FILE; exit 1`;
   const end = await bench.run([shell(script, { retry: { maxAttempts: 3, backoff: FIXED } })]);
@@ -211,7 +211,7 @@ test("when decides whether a step runs, and an error in it fails the step", asyn
   expect(bench.has("wrong")).toBe(false);
 });
 
-test("working_dir is where the step runs, and cannot lead out", async () => {
+test("working_dir is where the step runs, and cannot leave the folder", async () => {
   const bench = openBench({ variables: { folder: "deep/er" } });
   await bench.run([shell("mkdir -p deep/er; ln -s / out")]);
   expect(await bench.run([shell("touch here", { workingDir: "${folder}" })])).toMatchObject({ kind: "done" });
@@ -222,7 +222,7 @@ test("working_dir is where the step runs, and cannot lead out", async () => {
   }
 });
 
-test("going on at a later step leaves the earlier ones out, and each end is told", async () => {
+test("continuing at a later step skips the earlier ones, and each outcome is reported", async () => {
   const bench = openBench();
   const told: number[] = [];
   const steps = [shell("echo a >> trail"), shell("echo b >> trail"), shell("echo c >> trail")];
@@ -231,7 +231,7 @@ test("going on at a later step leaves the earlier ones out, and each end is told
   expect(told).toEqual([1, 2]);
 });
 
-test("the next step waits until the last one's end is written down", async () => {
+test("the next step waits until the last outcome is stored", async () => {
   const bench = openBench();
   const seen: boolean[] = [];
   await bench.run([shell("true"), shell("touch second")], {
@@ -243,7 +243,7 @@ test("the next step waits until the last one's end is written down", async () =>
   expect(seen).toEqual([false, true]);
 });
 
-test("each step that begins is told with its number and label", async () => {
+test("each step that starts is reported with its number and label", async () => {
   const told: unknown[] = [];
   const bench = openBench({ variables: { x: "v" }, onStep: (...step) => told.push(step) });
   await bench.run([shell("true"), shell("echo ${x}")]);
@@ -253,7 +253,7 @@ test("each step that begins is told with its number and label", async () => {
   ]);
 });
 
-test("a program that is not there is a permanent failure that names it", async () => {
+test("a missing program is a permanent failure that names it", async () => {
   const bench = openBench();
   const action = { kind: "agent", command: ["no-such-agent"], prompt: "go", protocol: "plain" } as const;
   const step = { ...shell("true"), action, retry: { maxAttempts: 3, backoff: FIXED } };
@@ -263,7 +263,7 @@ test("a program that is not there is a permanent failure that names it", async (
   expect(failure.errorContext?.at(-1)).toBe("attempt 1 of 3");
 });
 
-test("nothing of a run is left in its scratch folder, and its log folder is made when needed", async () => {
+test("a run leaves nothing in its scratch folder, and its log folder is created on demand", async () => {
   const bench = openBench();
   expect(existsSync(bench.world.logPath)).toBe(false);
   await bench.run([shell("head -c 100000 /dev/zero; echo x >&2")]);

@@ -28,7 +28,46 @@ test.each([
   expect(failure.errorMessage).toBe("the work is 80 % complete, but 81 % is required; missing: tests");
 });
 
-test("on_incomplete sees the score and what is missing, then the work is looked at again", async () => {
+test.each(["score: 80", "Score: 80%", "score: 80/100", "80%", "80 / 100", "80 out of 100"])(
+  "a script may print its score as text: %s",
+  async (text) => {
+    const bench = openBench();
+    const look = `echo looking; echo '${text}'`;
+    expect(await bench.run([validated(look, { threshold: 80 })])).toMatchObject({ kind: "done" });
+    const failure = await bench.failure([validated(look, { threshold: 81 })]);
+    expect(failure.errorMessage).toBe("the work is 80 % complete, but 81 % is required");
+  },
+);
+
+test("a step may write its result itself; the file of an earlier attempt does not count", async () => {
+  const bench = openBench();
+  const rate = (score: number) => shell(`echo '{"score": ${score}}' > r.json`);
+  const onIncomplete = { steps: [rate(100)], maxAttempts: 1, failWorkflow: true };
+  const validate = { step: shell("true"), isSelfRated: true as const, resultFile: "r.json", threshold: 90 };
+  const work = { ...rate(40), validate: { ...validate, onIncomplete } };
+  expect(await bench.run([work])).toMatchObject({ kind: "done" });
+  const failure = await bench.failure([shell("true", { validate })]);
+  expect(failure.errorMessage).toContain("the result_file of the validation was not written");
+});
+
+test("a line with a score that is no number is an error, not a success", async () => {
+  const bench = openBench();
+  for (const given of ["high", ""]) {
+    const failure = await bench.failure([validated(`echo "score: ${given}"`)]);
+    expect(failure.errorMessage).toContain(`its score is "${given}", not a number from 0 to 100`);
+  }
+});
+
+test("on_incomplete reads what the validation has printed", async () => {
+  const bench = openBench();
+  const steps = [shell("printf '%s' \"${validation.output}\" > seen; touch fixed")];
+  const onIncomplete = { steps, maxAttempts: 1, failWorkflow: true };
+  const look = "[ -e fixed ] && echo score: 100 || { echo two gaps; echo score: 10; }";
+  expect(await bench.run([validated(look, { onIncomplete })])).toMatchObject({ kind: "done" });
+  expect(bench.read("seen").trim()).toBe("two gaps\nscore: 10");
+});
+
+test("on_incomplete sees the score and the gaps, then the work is validated again", async () => {
   const bench = openBench();
   const look = `n=$(wc -l < work); echo "{\\"score\\": $((n * 30)), \\"missing\\": [\\"part $n\\"]}"`;
   const steps = [shell("echo more >> work; echo ${validation.score} ${validation.missing[0]} >> seen")];
@@ -38,7 +77,7 @@ test("on_incomplete sees the score and what is missing, then the work is looked 
   expect(bench.read("work")).toBe("work\nmore\nmore\n");
 });
 
-test("work that stays incomplete fails, unless it may", async () => {
+test("work that stays incomplete fails, unless that is allowed", async () => {
   const bench = openBench();
   const handler = { steps: [shell("echo helped >> helped")], maxAttempts: 2 };
   await bench.failure([validated("false", { onIncomplete: { ...handler, failWorkflow: true } })]);
@@ -47,14 +86,14 @@ test("work that stays incomplete fails, unless it may", async () => {
   expect(end).toMatchObject({ kind: "done" });
 });
 
-test("on_incomplete without tries runs once and changes nothing about the score", async () => {
+test("on_incomplete without retries runs once and does not change the score", async () => {
   const bench = openBench();
   const onIncomplete = { steps: [shell("touch good")], maxAttempts: 0, failWorkflow: true };
   await bench.failure([validated("test -e good", { onIncomplete })]);
   expect(bench.has("good")).toBe(true);
 });
 
-test("on_incomplete steps that fail are the failure", async () => {
+test("failing on_incomplete steps are the failure", async () => {
   const bench = openBench();
   const onIncomplete = { steps: [shell("exit 12")], maxAttempts: 3, failWorkflow: true };
   const failure = await bench.failure([validated("false", { onIncomplete })]);
@@ -73,7 +112,7 @@ test("a validation that takes too long or cannot run is a failure, not a score",
   expect(broken.errorContext).toContain("validate");
 });
 
-test("a step whose validation fails is tried again as a whole", async () => {
+test("a step whose validation fails is retried as a whole", async () => {
   const bench = openBench();
   const retry = { maxAttempts: 3, backoff: { kind: "fixed", delayMs: 0, jitter: false } } as const;
   const step = { ...validated("test $(wc -l < work) -ge 2"), retry };
@@ -81,7 +120,7 @@ test("a step whose validation fails is tried again as a whole", async () => {
   expect(bench.read("work")).toBe("work\nwork\n");
 });
 
-test("an agent that is turned away while it validates has judged nothing", async () => {
+test("an agent that is throttled during a validation has judged nothing", async () => {
   const bench = openBench();
   const step = claude("how complete is it?", "rate-limit", {
     env: { RESETS_AT: "4102444800", FAKE_AGENT: "rate-limit" },
@@ -123,7 +162,7 @@ test.each([
   expect(failure.errorMessage).toContain(message);
 });
 
-test("a script that prints what is no score has answered by its exit code", async () => {
+test("the exit code decides if a script prints no score", async () => {
   const bench = openBench();
   for (const printed of ["40", '{"status": "incomplete"}', "12 tests passed"])
     expect(await bench.run([validated(`echo '${printed}'`)])).toMatchObject({ kind: "done" });

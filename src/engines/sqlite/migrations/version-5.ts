@@ -1,11 +1,9 @@
-/** From version 4 to 5: renames tables and columns. SQLite updates the triggers and references that use them. */
+/** From version 4 to 5: renames tables and columns. */
+import { TABLES_RENAMED } from "../../sql/shared-migrations.ts";
+
 export const VERSION_5 = `
-  ALTER TABLE closed        RENAME TO resolved_letters;
-  ALTER TABLE evidence      RENAME TO late_results;
-  ALTER TABLE marks         RENAME TO group_records;
+  ${TABLES_RENAMED}
   ALTER TABLE strata        RENAME TO letters_by_age;
   ALTER TABLE strata_of_all RENAME TO letters_by_age_of_all;
   ALTER TABLE tries         RENAME TO letters_by_attempts;
-  ALTER TABLE letters          RENAME COLUMN toxic TO poison;
-  ALTER TABLE resolved_letters RENAME COLUMN toxic TO poison;
 `;

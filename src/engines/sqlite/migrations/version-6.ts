@@ -1,4 +1,5 @@
 /** From version 5 to 6: renames columns, the tables of the text index, and the indexes and triggers that use them. */
+import { COLUMNS_RENAMED } from "../../sql/shared-migrations.ts";
 import { restate } from "./checks.ts";
 
 /** Indexes and triggers have no ALTER statement in SQLite. Only their names change. */
@@ -11,11 +12,7 @@ const renamed = (names: readonly (readonly [from: string, to: string])[]) =>
     .join("\n  ");
 
 export const VERSION_6 = `
-  ALTER TABLE items  RENAME COLUMN place  TO position;
-  ALTER TABLE items  RENAME COLUMN lane   TO ordering_key;
-  ALTER TABLE items  RENAME COLUMN spent  TO attempts_counted;
-  ALTER TABLE items  RENAME COLUMN losses TO lost_count;
-  ALTER TABLE groups RENAME COLUMN away   TO in_retry;
+  ${COLUMNS_RENAMED}
   ALTER TABLE letters_by_age        RENAME COLUMN stratum TO number_range;
   ALTER TABLE letters_by_age_of_all RENAME COLUMN stratum TO number_range;
 

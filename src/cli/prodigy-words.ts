@@ -1,0 +1,53 @@
+/** The commands and options of Prodigy under the names that they have here, so that its scripts keep working. */
+
+const COMMANDS: Readonly<Record<string, string>> = {
+  cook: "run",
+  "resume-job": "resume",
+  "migrate-yaml": "migrate-workflow",
+};
+
+const OPTIONS: Readonly<Record<string, string>> = {
+  "--job-id": "--job",
+  "--older-than-days": "--older-than",
+  "--max-iterations": "--iterations",
+  "--param": "--var",
+};
+
+/** Changes nothing after `--`, where the words are the user's command. */
+export function fromProdigy(words: readonly string[]): readonly string[] {
+  const end = words.indexOf("--");
+  const own = end < 0 ? words : words.slice(0, end);
+  const [first = "", ...rest] = own;
+  const command = Object.hasOwn(COMMANDS, first) ? (COMMANDS[first] ?? first) : first;
+  const changed = command === "events" ? eventWords(rest) : rest;
+  return [...(own.length > 0 ? [command] : []), ...withOptions(changed), ...words.slice(own.length)];
+}
+
+function withOptions(words: readonly string[]): readonly string[] {
+  return words.map((word, index) => {
+    if (words[index - 1] === "--older-than-days") return inDays(word);
+    const [name = "", ...value] = word.split("=");
+    const to = Object.hasOwn(OPTIONS, name) ? OPTIONS[name] : undefined;
+    if (to === undefined) return word;
+    if (value.length === 0) return to;
+    const text = value.join("=");
+    return `${to}=${name === "--older-than-days" ? inDays(text) : text}`;
+  });
+}
+
+function inDays(text: string): string {
+  return /^\d+$/.test(text) ? `${text}d` : text;
+}
+
+/** `events follow --job-id JOB` is `events JOB --follow`. */
+function eventWords(words: readonly string[]): readonly string[] {
+  const at = words.findIndex((word) => word === "--job-id" || word.startsWith("--job-id="));
+  if (at < 0) return words;
+  const isJoined = words[at] !== "--job-id";
+  const job = isJoined ? (words[at] ?? "").slice("--job-id=".length) : words[at + 1];
+  const others = words.filter((_, index) => index !== at && (isJoined || index !== at + 1));
+  const [verb = "", ...rest] = others;
+  const given = job === undefined ? [] : [job];
+  if (verb === "ls" || verb === "list") return [...given, ...rest];
+  return verb === "follow" ? [...given, "--follow", ...rest] : [...given, ...others];
+}

@@ -1,0 +1,33 @@
+/** The words of the audit: what a change is called, and its details as names and values. */
+
+/** Changes whose recorded name is not what people call them. */
+const WORDS: Readonly<Record<string, string>> = {
+  dlq_items_reprocessed: "letters retried",
+  dlq_items_requeued: "letters requeued as new",
+  dlq_item_amended: "letter edited",
+  dlq_items_discarded: "letters discarded",
+  dlq_items_restored: "letters restored",
+  dlq_items_purged: "letters purged",
+  dlq_items_cleared: "letters cleared",
+  dlq_items_evicted: "letters evicted",
+  item_replaced: "data of an item replaced",
+  item_released: "item unheld",
+};
+
+export function actionText(action: string): string {
+  return WORDS[action] ?? action.replaceAll("_", " ");
+}
+
+/** The details without empty values; those inside `details` stand beside the others. */
+export function detailsText(data: Readonly<Record<string, unknown>>): string {
+  const { details, ...others } = data;
+  const all = { ...others, ...(typeof details === "object" && details !== null ? details : { details }) };
+  return Object.entries(all)
+    .filter(([, value]) => value !== null && value !== undefined && value !== "")
+    .map(([name, value]) => `${name.replaceAll("_", " ")} ${valueText(value)}`)
+    .join(" · ");
+}
+
+function valueText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,158 @@
+/** Lines of the overview: the operations and jobs that run now, and the queues with the most letters. */
+
+import { Link, type LinkProps } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { isStanding, linkOf, type QueueSummary, type useOverview } from "../data/overview.ts";
+import { useRoute } from "../data/use-route.ts";
+import { countText, plural } from "../ui/numbers.ts";
+import { Panel } from "../ui/panel.tsx";
+import { Progress } from "../ui/progress.tsx";
+import { State } from "../ui/state.tsx";
+import { durationText, Time } from "../ui/time.tsx";
+import { OperationState, operationTitle, UndoAction, wellDone } from "./operations.tsx";
+
+const SHOWN = 6;
+const RECENT = 5;
+
+export function RunningNow() {
+  const operations = useRoute("operations", "GET /operations", { query: { open: true } });
+  const jobs = useRoute("jobs", "GET /jobs", { query: { limit: SHOWN } });
+  const open = operations.data?.operations ?? [];
+  const running = (jobs.data?.jobs ?? []).filter(({ status }) => status === "running");
+  return (
+    <Panel title="Running now">
+      {open.length + running.length === 0 && (
+        <p className="px-3 py-3 text-muted">No job and no operation is running.</p>
+      )}
+      <ul className="divide-y divide-line">
+        {open.slice(0, SHOWN).map((operation) => {
+          const { operation_id: id, selected, remaining, failed, refused } = operation;
+          return (
+            <Line
+              key={id}
+              link={{ to: "/operations/$id", params: { id } }}
+              name={operationTitle(operation)}
+              progress={
+                <Progress done={wellDone(operation)} dead={failed + refused} total={operation.selected} />
+              }
+            >
+              {countText(selected - remaining)} of {countText(selected)}
+            </Line>
+          );
+        })}
+        {running.map(({ job_id: id, succeeded, total, dead }) => (
+          <Line
+            key={id}
+            link={{ to: "/jobs/$id", params: { id } }}
+            name={id}
+            progress={<Progress done={succeeded} dead={dead} total={total} />}
+          >
+            {countText(succeeded)} of {countText(total)}
+            <Dead count={dead} />
+          </Line>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** What was changed last, with the way to take it back. */
+export function RecentOperations() {
+  const operations = useRoute("operations", "GET /operations", { query: { limit: RECENT } });
+  const ended = (operations.data?.operations ?? []).filter(({ ended_at: endedAt }) => endedAt !== undefined);
+  if (ended.length === 0) return null;
+  return (
+    <Panel
+      title="Changed last"
+      actions={
+        <Link to="/operations" className="text-accent hover:underline">
+          All operations
+        </Link>
+      }
+    >
+      <ul className="divide-y divide-line">
+        {ended.map((operation) => {
+          const { operation_id: id, author, reason, ended_at: endedAt, selected } = operation;
+          return (
+            <li key={id} className="flex items-center gap-3 px-3 py-2">
+              <OperationState operation={operation} />
+              <span className="min-w-0 flex-1 leading-5">
+                <Link to="/operations/$id" params={{ id }} className="block truncate hover:underline">
+                  {operationTitle(operation)}: {countText(wellDone(operation))} of{" "}
+                  {plural(selected, "letter")}
+                </Link>
+                <span className="block truncate text-xs text-muted">
+                  {author}, <Time at={endedAt} />
+                  {reason !== undefined && ` · “${reason}”`}
+                </span>
+              </span>
+              <UndoAction operation={operation} />
+            </li>
+          );
+        })}
+      </ul>
+    </Panel>
+  );
+}
+
+interface QueuesProps {
+  readonly overview: ReturnType<typeof useOverview>["data"];
+  readonly all: ReactNode;
+}
+
+export function QueueLines({ overview, all }: QueuesProps) {
+  const standing = (overview?.queues ?? []).filter(isStanding);
+  const rows = [...standing].sort((a, b) => b.items.dead - a.items.dead).slice(0, SHOWN);
+  return (
+    <Panel title="Queues and targets" actions={all}>
+      {overview !== undefined && rows.length === 0 && (
+        <p className="px-3 py-3 text-muted">There are no queues.</p>
+      )}
+      <ul className="divide-y divide-line">
+        {rows.map((queue) => (
+          <Line key={queue.queue} link={linkOf(queue)} name={queue.name} state={stateOf(queue)}>
+            {countText(queue.items.ready)} ready
+            {queue.oldest_ready_seconds !== null && ` for ${durationText(queue.oldest_ready_seconds * 1000)}`}{" "}
+            · {countText(queue.items.leased)} running
+            <Dead count={queue.items.dead} />
+          </Line>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** Only what is out of the ordinary. */
+function stateOf({ is_paused: isPaused, breaker }: QueueSummary): ReactNode {
+  if (isPaused) return <State name="paused" />;
+  return breaker === "open" ? <State name="dead" label="breaker open" /> : null;
+}
+
+function Dead({ count }: { readonly count: number }) {
+  return count > 0 && <span className="text-red"> · {countText(count)} dead</span>;
+}
+
+interface LineProps {
+  readonly link: LinkProps;
+  readonly name: string;
+  readonly state?: ReactNode;
+  readonly progress?: ReactNode;
+  readonly children: ReactNode;
+}
+
+function Line({ link, name, state, progress, children }: LineProps) {
+  return (
+    <li>
+      <Link {...link} className="block px-3 py-2 hover:bg-grey-soft">
+        <span className="flex items-center gap-2">
+          <span className="min-w-0 flex-1 truncate" title={name}>
+            {name}
+          </span>
+          {state}
+          <span className="shrink-0 text-xs text-muted">{children}</span>
+        </span>
+        {progress !== undefined && <span className="mt-1.5 block">{progress}</span>}
+      </Link>
+    </li>
+  );
+}

@@ -1,0 +1,112 @@
+/** The numbers on top of the overview. Each one links to what it counts. */
+
+import { Link, type LinkProps } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { ResponseOf } from "../../server/contract.ts";
+import { type QueueSummary, sumOf, type useOverview, useRates } from "../data/overview.ts";
+import { useRoute } from "../data/use-route.ts";
+import { countText, plural } from "../ui/numbers.ts";
+import { Sparkline } from "../ui/sparkline.tsx";
+import { durationText } from "../ui/time.tsx";
+
+interface TilesProps {
+  readonly dead: number | undefined;
+  readonly groups: ResponseOf<"GET /groups"> | undefined;
+  readonly overview: ReturnType<typeof useOverview>["data"];
+}
+
+export function Tiles({ dead, groups, overview }: TilesProps) {
+  const retrying = useRoute("letters", "GET /letters/count", { query: { state: ["ready", "leased"] } });
+  const arrivals = useRoute("letters", "GET /arrivals", { query: { bucket: "1h", newer_than: "24h" } });
+  const { all: rates } = useRates(overview);
+  const queues = overview?.queues ?? [];
+  const waiting = queues.filter(({ oldest_ready_seconds: seconds }) => seconds !== null);
+  const oldest = waiting.sort((a, b) => Number(b.oldest_ready_seconds) - Number(a.oldest_ready_seconds))[0];
+  const counts = arrivals.data?.counts ?? [];
+  return (
+    <div className="grid grid-cols-2 gap-3 md:grid-cols-5">
+      <Tile
+        title="Dead letters"
+        link={{ to: "/letters", search: { state: "dead" } }}
+        value={dead}
+        isBad={(dead ?? 0) > 0}
+        note={counts.length > 0 && `${countText(counts.reduce((sum, one) => sum + one, 0))} in 24 h`}
+      >
+        {counts.length > 0 && <Sparkline stretch counts={counts} label="letters in 24 h" height={26} />}
+      </Tile>
+      <Tile
+        title="Open groups"
+        link={{ to: "/groups" }}
+        value={groups?.total}
+        isBad={(groups?.total ?? 0) > 0}
+        note={groups && `${countText(groups.left_out.resolved)} resolved`}
+      />
+      <Tile
+        title="Retrying"
+        link={{ to: "/letters", search: { state: "ready" } }}
+        value={retrying.data?.total}
+        note="letters on their way"
+      />
+      <Tile
+        title="Running now"
+        link={{ to: "/workers" }}
+        value={overview && sumOf(queues, ({ items }) => items.leased)}
+        note={overview && workersText(queues, rates.at(-1))}
+      >
+        {rates.length > 1 && (
+          <Sparkline stretch tone="accent" counts={rates} label="items per minute" height={26} />
+        )}
+      </Tile>
+      <Tile
+        title="Oldest waiting"
+        link={{ to: "/queues" }}
+        text={oldest === undefined ? "–" : durationText(Number(oldest.oldest_ready_seconds) * 1000)}
+        note={oldest === undefined ? "nothing waits" : `in ${oldest.name}`}
+      />
+    </div>
+  );
+}
+
+/** How many work, and how fast since the page was opened. */
+function workersText(queues: readonly QueueSummary[], perMinute = 0): string {
+  const workers = plural(
+    sumOf(queues, (queue) => queue.workers),
+    "worker",
+  );
+  return perMinute < 1 ? workers : `${workers}, ${countText(Math.round(perMinute))} items per minute`;
+}
+
+interface TileProps {
+  readonly title: string;
+  readonly link: LinkProps;
+  readonly value?: number | undefined;
+  readonly text?: string;
+  readonly note?: string | false | undefined;
+  readonly isBad?: boolean;
+  /** Shown in place of the number, or beside it. */
+  readonly children?: ReactNode;
+}
+
+function Tile({ title, link, value, text, note, isBad = false, children }: TileProps) {
+  const shown = text ?? (value === undefined ? undefined : countText(value));
+  return (
+    <Link
+      {...link}
+      className="flex min-h-24 min-w-0 flex-col max-md:last:col-span-2 rounded-lg border border-line bg-panel px-3 py-2.5 hover:border-line-strong"
+    >
+      <span className="text-muted">{title}</span>
+      <span className="mt-0.5 flex min-h-7 items-end gap-3">
+        {shown !== undefined && (
+          <span
+            className={`text-xl font-semibold ${isBad ? "text-red" : ""}`}
+            title={value?.toLocaleString("en-US")}
+          >
+            {shown}
+          </span>
+        )}
+        {children !== undefined && <span className="min-w-0 flex-1">{children}</span>}
+      </span>
+      <span className="mt-auto truncate text-xs text-muted">{note}</span>
+    </Link>
+  );
+}

@@ -1,0 +1,12 @@
+/** A link to the page of a queue, a target or a job, whichever has this queue. */
+import { Link } from "@tanstack/react-router";
+import { linkOf, useQueueSummary } from "../data/overview.ts";
+
+export function QueueLink({ queue }: { readonly queue: string }) {
+  const summary = useQueueSummary(queue);
+  return (
+    <Link {...linkOf(summary ?? { queue, kind: "queue" })} className="hover:underline">
+      {queue}
+    </Link>
+  );
+}

@@ -1,0 +1,4 @@
+/** From version 8 to 9: the index by which the events of one item are found at known times. */
+
+/** Times only grow, so every row is added at the end of the index. Rows of runs of items have no `ref`. */
+export const VERSION_9 = "CREATE INDEX events_of_items ON events (queue, at, ref)";

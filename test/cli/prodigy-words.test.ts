@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { fromProdigy } from "../../src/cli/prodigy-words.ts";
+
+test.each([
+  ["cook w.yml -n 3", "run w.yml -n 3"],
+  ["run w.yml --max-iterations 3 --param a=b", "run w.yml --iterations 3 --var a=b"],
+  ["resume-job j --max-parallel 4", "resume j --max-parallel 4"],
+  ["migrate-yaml w.yml", "migrate-workflow w.yml"],
+  ["dlq list --job-id j --eligible", "dlq list --job j --eligible"],
+  ["dlq purge --older-than-days 30 --job-id=j --yes", "dlq purge --older-than 30d --job=j --yes"],
+  ["dlq purge --older-than-days=30", "dlq purge --older-than=30d"],
+  ["events ls --job-id j --since 5m", "events j --since 5m"],
+  ["events follow --job-id=j", "events j --follow"],
+  ["events follow", "events follow"],
+  ["map -- tool --job-id 7", "map -- tool --job-id 7"],
+  ["", ""],
+])("%s", (theirs, ours) => {
+  const words = (line: string) => line.split(" ").filter(Boolean);
+  expect(fromProdigy(words(theirs))).toEqual(words(ours));
+});

@@ -1,0 +1,339 @@
+/** Every key of the format, and every key of Prodigy's, changes the workflow or is reported: none is accepted and ignored. */
+import { describe, expect, test } from "vitest";
+import { parseWorkflow } from "../../src/workflow/read-workflow.ts";
+import { workflowJsonSchema } from "../../src/workflow/yaml-form.ts";
+
+type Keys = Readonly<Record<string, unknown>>;
+
+/** What a run and a reader see of a workflow: itself, its problems and its warnings. */
+function seen(workflow: Keys): string {
+  return JSON.stringify(parseWorkflow(JSON.stringify(workflow), { file: "w.yml" }));
+}
+
+function isValid(workflow: Keys): boolean {
+  return "workflow" in parseWorkflow(JSON.stringify(workflow), { file: "w.yml" });
+}
+
+const STEP = { shell: "a" };
+const MAP = { input: "items.json", agent_template: [STEP] };
+
+/** Where the keys of a part of the format stand, and a value for each that is not the default. */
+interface Part {
+  readonly around: (keys: Keys) => Keys;
+  readonly values: Keys;
+}
+
+const inStep = (step: Keys) => ({ map: { ...MAP, agent_template: [step] } });
+
+const OURS: Readonly<Record<string, Part>> = {
+  root: {
+    around: (keys) =>
+      "steps" in keys || "iterations" in keys || "isolation" in keys
+        ? { steps: [STEP], ...keys }
+        : { map: MAP, ...keys },
+    values: {
+      name: "n",
+      env: { A: "b" },
+      secrets: ["S"],
+      env_files: ".env",
+      setup: [STEP],
+      steps: [{ shell: "other" }],
+      isolation: "none",
+      iterations: 2,
+      map: { ...MAP, input: "other.json" },
+      verify: [STEP],
+      reduce: [STEP],
+      merge: [STEP],
+      error_policy: { max_failures: 2 },
+      budget: { usd: 1 },
+      retry: { max_attempts: 2 },
+    },
+  },
+  map: {
+    around: (keys) => ({ map: { ...MAP, ...keys } }),
+    values: {
+      input: "b.json",
+      json_path: "$.a",
+      id_field: "id",
+      filter: "item.x > 1",
+      sort_by: "x",
+      distinct: true,
+      offset: 1,
+      max_items: 1,
+      max_parallel: 1,
+      agent_timeout_secs: 1,
+      isolation: "none",
+      remote: "origin",
+      keep: ["a"],
+      keep_worktrees: "never",
+      agent_template: [{ shell: "b" }],
+    },
+  },
+  step: {
+    around: (keys) =>
+      inStep(
+        ["claude", "agent", "write_file", "foreach"].some((key) => key in keys) ? keys : { ...STEP, ...keys },
+      ),
+    values: {
+      shell: "b",
+      claude: "p",
+      agent: { command: "a", prompt: "p" },
+      write_file: { path: "p", content: "c" },
+      id: "i",
+      name: "n",
+      timeout: "1s",
+      continue_session: undefined,
+      silence_timeout: "1s",
+      env: { A: "b" },
+      working_dir: "w",
+      when: "1 == 1",
+      capture: "c",
+      capture_output: "c",
+      capture_format: undefined,
+      retry: { max_attempts: 2 },
+      commit_required: true,
+      output_file: "o",
+      foreach: { items: ["a"], do: [STEP] },
+      on_failure: [STEP],
+      on_success: [STEP],
+      on_exit_code: { 1: [STEP] },
+      validate: STEP,
+    },
+  },
+  retry: {
+    around: (keys) => inStep({ ...STEP, retry: { backoff: kindOf(keys), ...keys } }),
+    values: {
+      max_attempts: 2,
+      attempts: 2,
+      backoff: "fixed",
+      initial_delay: "2s",
+      max_delay: "9s",
+      factor: 3,
+      multiplier: 3,
+      increment: "2s",
+      jitter: false,
+      delays: ["2s"],
+      retry_on: ["x"],
+      retry_budget: "1m",
+    },
+  },
+  error_policy: {
+    around: (keys) => ({ map: MAP, error_policy: { ...more(keys), ...keys } }),
+    values: {
+      on_item_failure: "skip",
+      custom_handler: [{ shell: "b" }],
+      continue_on_failure: false,
+      max_failures: 1,
+      failure_threshold: 0.5,
+      retry_config: { max_attempts: 2 },
+      on_outage: "wait",
+      on_timeout: "skip",
+      max_outage: "1h",
+      circuit_breaker: { failure_threshold: 2 },
+    },
+  },
+  budget: {
+    around: (keys) => ({ map: MAP, budget: { turns: 9, ...keys } }),
+    values: { usd: 1, tokens: 1, turns: 1, attempt: { turns: 1 } },
+  },
+};
+
+/** The kind of backoff that uses the key. */
+function kindOf(keys: Keys): string {
+  if ("increment" in keys) return "linear";
+  return "delays" in keys ? "list" : "exponential";
+}
+
+/** What a key of the policy needs beside it. */
+function more(keys: Keys): Keys {
+  if ("custom_handler" in keys) return { on_item_failure: "custom", custom_handler: [STEP] };
+  return "max_outage" in keys ? { on_outage: "wait" } : {};
+}
+
+/** Keys for people, and keys that have a meaning only beside another one or an option; they have tests of their own. */
+const WITHOUT_SAMPLE = [
+  ...["root.description", "root.mode", "root.profiles"],
+  ...["step.continue_session", "step.capture_format"],
+];
+
+describe("keys of the format", () => {
+  const schema = workflowJsonSchema() as {
+    properties: Keys;
+    $defs: Record<string, { properties?: Keys }>;
+  };
+  const known = {
+    root: schema.properties,
+    ...Object.fromEntries(
+      Object.keys(OURS)
+        .slice(1)
+        .map((part) => [part, schema.$defs[part]?.properties ?? {}]),
+    ),
+  };
+  const keys = Object.entries(known).flatMap(([part, properties]) =>
+    Object.keys(properties).map((key) => [part, key] as const),
+  );
+
+  test.each(keys.filter(([part, key]) => !WITHOUT_SAMPLE.includes(`${part}.${key}`)))(
+    "%s: %s changes the workflow",
+    (part, key) => {
+      const { around, values } = OURS[part] ?? { around: (given: Keys) => given, values: {} };
+      expect(Object.keys(values)).toContain(key);
+      const [bare, given] = [around({}), around({ [key]: values[key] })];
+      expect(isValid(given)).toBe(true);
+      expect(seen(given)).not.toBe(seen(bare));
+    },
+  );
+});
+
+const SCRIPTS = { shell: "a", on_failure: { shell: "b", max_attempts: 1, fail_workflow: true } };
+
+/** Keys that only Prodigy has: around what, and a value. */
+const THEIRS: Readonly<Record<string, readonly [around: (keys: Keys) => Keys, values: Keys]>> = {
+  "the file": [
+    (keys) => ({
+      ...("commands" in keys || "workflow" in keys || "max_iterations" in keys
+        ? { steps: [STEP] }
+        : { map: MAP }),
+      ...keys,
+    }),
+    {
+      version: 1,
+      max_iterations: 2,
+      retry_defaults: { attempts: 2 },
+      secrets: { A: "${env:B}" },
+      parameters: { required: [{ name: "a" }] },
+      agent_merge: [STEP],
+      agent_timeout_secs: 5,
+      timeout_config: { agent_timeout_secs: 5 },
+      checkpoint: { max_age: 1 },
+      on_item_failure: "skip",
+      continue_on_failure: false,
+      max_failures: 1,
+      failure_threshold: 0.5,
+      error_collection: "immediate",
+      circuit_breaker: { failure_threshold: 2 },
+      retry_config: { attempts: 2 },
+      imports: ["a"],
+      extends: "a",
+      template: { source: "a" },
+      templates: { a: [] },
+      sub_workflows: { a: {} },
+      workflows: { a: {} },
+    },
+  ],
+  map: [
+    (keys) => ({ mode: "mapreduce", map: { ...MAP, ...keys } }),
+    {
+      timeout_per_agent: "5s",
+      retry_on_failure: 1,
+      timeout_config: { command_timeouts: { shell: 3 } },
+      error_policy: { max_failures: 2 },
+      on_item_failure: "skip",
+      max_parallel: "3",
+    },
+  ],
+  timeout_config: [
+    (keys) => ({ mode: "mapreduce", map: { ...MAP, timeout_config: keys } }),
+    {
+      agent_timeout_secs: 5,
+      command_timeouts: { shell: 3 },
+      timeout_action: "skip",
+      cleanup_grace_period_secs: 3,
+      default: 5,
+      per_command: 5,
+    },
+  ],
+  "a step": [
+    (keys) => ({
+      commands: [{ ...("goal_seek" in keys || "test" in keys || "analyze" in keys ? {} : STEP), ...keys }],
+    }),
+    {
+      goal_seek: { goal: "g", shell: "a", validate: "b", threshold: 3 },
+      test: { command: "b" },
+      analyze: { force_refresh: true },
+      outputs: { spec: { file_pattern: "*.md" } },
+      cwd: "w",
+      condition: "1 == 1",
+      retry_config: { attempts: 2 },
+      max_attempts: 2,
+      fail_workflow: false,
+      continue_on_error: true,
+      ignore_errors: true,
+      allow_failure: true,
+      capture_streams: { stderr: true },
+      context: { file: "x" },
+      analysis: { force_refresh: true },
+      auto_commit: true,
+      commit_config: { message: "m" },
+      temporary: true,
+      clear_env: true,
+      git_context: true,
+      metadata: { retries: 2 },
+    },
+  ],
+  "a handler": [
+    (keys) => ({ commands: [{ ...SCRIPTS, on_failure: { ...SCRIPTS.on_failure, ...keys } }] }),
+    {
+      timeout: 3,
+      handler_failure_fatal: true,
+      capture: { x: "handler_output" },
+      claude: "/c",
+    },
+  ],
+  "a handler without attempts": [
+    (keys) => ({ commands: [{ shell: "a", on_failure: { claude: "/b", ...keys } }] }),
+    { strategy: "cleanup", max_retries: 3, fail_workflow: true, retry_original: false },
+  ],
+  validate: [
+    (keys) => ({ commands: [{ shell: "a", validate: { shell: "b", ...keys } }] }),
+    {
+      claude: "/c",
+      expected_schema: "s.json",
+      force_refresh: true,
+      max_cache_age: 3,
+      threshold: "80",
+      timeout: 3,
+      result_file: "r.json",
+      on_incomplete: { shell: "c", prompt: "go?" },
+    },
+  ],
+  foreach: [
+    (keys) => ({
+      commands: [
+        {
+          foreach: { ...("foreach" in keys || "input" in keys ? {} : { items: ["a"] }), do: [STEP], ...keys },
+        },
+      ],
+    }),
+    { foreach: "ls", input: ["b"], parallel: true, max_items: "3", continue_on_error: true },
+  ],
+  write_file: [
+    (keys) => ({ commands: [{ write_file: { path: "p", content: "c", ...keys } }] }),
+    { create_dirs: false, content: { a: 1 }, format: "json", mode: "0600" },
+  ],
+  "setup with capture_outputs": [
+    (keys) => ({
+      map: MAP,
+      setup: { commands: [STEP], capture_outputs: { x: { command_index: 0, ...keys } } },
+    }),
+    {
+      source: "stderr",
+      json_path: "$.a",
+      pattern: "a(.*)",
+      max_size: 3,
+      default: "d",
+      multiline: "first_line",
+    },
+  ],
+};
+
+describe("keys of Prodigy", () => {
+  const keys = Object.entries(THEIRS).flatMap(([part, [around, values]]) =>
+    Object.entries(values).map(([key, value]) => [part, key, around({}), around({ [key]: value })] as const),
+  );
+
+  test.each(keys)("%s: %s changes the workflow or is reported", (_part, _key, bare, given) => {
+    expect(seen(given)).not.toContain("unknown key");
+    expect(seen(given)).not.toBe(seen(bare));
+  });
+});
