@@ -22,6 +22,8 @@ const shared = {
   setupFiles: ["test/support/properties.ts"],
   testTimeout: 120_000,
   hookTimeout: 120_000,
+  // A busy machine is no failure: what a test waits for has as long as the test itself, not the second of the default.
+  expect: { poll: { timeout: 60_000 } },
   pool: "forks" as const,
 };
 
@@ -37,11 +39,14 @@ export default defineConfig({
       ...(reportPath ? [["json", { outputFile: reportPath }] as ["json", { outputFile: string }]] : []),
     ],
     projects: [
+      // All share one machine with each other's processes and servers. A second failure of a test fails the run, a pass at the
+      // second try is listed at its end.
       {
         define: { REDRIVE_NEW_STORE: newStore },
         test: {
           ...shared,
           name: "unit",
+          retry: 1,
           include: ["test/**/*.test.ts"],
           exclude: [...NEEDS_SETUP, ...IN_BROWSER],
           globalSetup: [TEMPORARY_ROOT],
@@ -52,8 +57,6 @@ export default defineConfig({
         test: {
           ...shared,
           name: "whole",
-          // These share one machine with each other's processes and servers. A second failure fails the run, a pass at the
-          // second try is listed at its end.
           retry: 1,
           include: NEEDS_SETUP,
           globalSetup: [TEMPORARY_ROOT, "test/support/build.ts", "test/support/postgres.ts"],

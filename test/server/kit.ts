@@ -30,7 +30,7 @@ export async function serverKit(options: Partial<ServerOptions> & { url?: string
   const { url = "memory:", ...rest } = options;
   const folder = new TemporaryDirectory();
   const home = folder.path;
-  const engine = rest.engine ?? (await openStore(url));
+  const engine = rest.engine ?? (await openStore(url, rest.clock ? { clock: rest.clock } : {}));
   const server = createServer({
     engine,
     home,

@@ -219,9 +219,12 @@ test("a person whom the provider has disabled is refused", async () => {
 });
 
 test("a session ends by itself", async () => {
-  const { browser } = await served({ sessionMs: 1 });
+  const { browser, clock } = await served({ sessionMs: 60_000 });
   await browser.request(await browser.reachCallback("ann"));
-  await expect.poll(async () => (await browser.session()).status).toBe(401);
+  clock.advance(59_000);
+  expect((await browser.session()).status).toBe(200);
+  clock.advance(1000);
+  expect((await browser.session()).status).toBe(401);
 });
 
 test("without a provider there is no such page, and an unavailable one is reported", async () => {
