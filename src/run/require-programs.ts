@@ -21,8 +21,20 @@ export function requireCommand(
   if (hasPlaceholders || isInstalled(program, { cwd })) return;
   const where = program.includes("/") ? ` or cannot be executed (in ${cwd})` : " in PATH";
   const hint =
-    "Check the spelling, the path and the execute permission. To run a shell line, use: redrive map -- sh -c '…'.";
+    wordsBeforeCommand(command, usage) ??
+    `Check the spelling, the path and the execute permission. To run a shell line, use: ${usage} -- sh -c '…'.`;
   throw new RedriveError("command_not_found", `The command ${program} was not found${where}.`, { hint });
+}
+
+/** The command begins with the first word that is no option, so a name or a file before `--` is taken as the program. */
+function wordsBeforeCommand(command: readonly string[], usage: string): string | undefined {
+  const separator = command.indexOf("--");
+  if (separator < 0 || separator === command.length - 1) return undefined;
+  const meant = command
+    .slice(separator + 1)
+    .map(asWord)
+    .join(" ");
+  return `Everything from ${asWord(command[0] ?? "")} on was taken as the command. Write only options before "--": ${usage} -- ${meant}`;
 }
 
 function placeholdersOf(text: string): readonly string[] {

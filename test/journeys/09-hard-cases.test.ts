@@ -76,6 +76,14 @@ describe("a command that cannot run", () => {
     expect((await shop.json<{ jobs: unknown[] }>("jobs")).jobs).toEqual([]);
   });
 
+  it("because a name stands before -- is told what was taken as the command", async () => {
+    const shop = openWorkshop();
+    await shop.run(["queue", "create", "orders"]);
+    const { code, stderr } = await shop.run(["worker", "orders", "--until-empty", "--", "true"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("redrive worker --queue QUEUE -- true");
+  });
+
   it("because it is not executable is reported too", async () => {
     const shop = openWorkshop();
     chmodSync(shop.write("tool.sh", "#!/bin/sh\n"), 0o644);
