@@ -17,7 +17,7 @@ const client = new QueryClient({
     queries: {
       staleTime: 5000,
       refetchOnWindowFocus: false,
-      // A refusal stays a refusal; a server that does not answer may come back.
+      // An error response is final; a server that does not answer may come back.
       retry: (count, error) =>
         count < RETRIES && !(isApiError(error) && error.status >= 400 && error.status < 500),
     },

@@ -1,4 +1,7 @@
-/** The pages by their addresses. The state of every list is in its query string, so that a link shows the same rows. */
+/**
+ * The routes of the console. The state of every list is in its query string, so that a shared link shows the
+ * same rows.
+ */
 import {
   createRootRoute,
   createRoute,
@@ -18,7 +21,7 @@ const NotFound: NotFoundRouteComponent = () => (
 
 const root = createRootRoute({ component: Layout, notFoundComponent: NotFound });
 
-/** A page whose code is loaded when it is opened. */
+/** Defines a page whose code is loaded when it is opened. */
 function page<const Path extends string, Module extends Record<string, unknown>, Name extends keyof Module>(
   path: Path,
   load: () => Promise<Module>,

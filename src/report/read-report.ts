@@ -1,4 +1,4 @@
-/** Reads what a job has done, for its report: the items that are done with their changes, and what failed by cause. */
+/** Reads the data of a job report: the completed items with their changes, and the failures by cause. */
 import type { Engine } from "../engine.ts";
 import { usageToJson } from "../item/agent-run.ts";
 import type { AgentUsage } from "../item/agent-usage.ts";
@@ -10,7 +10,7 @@ import { toRfc3339 } from "../std/clock.ts";
 import { compact, isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
 import { groupTitle, locationText } from "../triage/title.ts";
 
-/** How much the work of an item, or of all items, changes. */
+/** The size of the changes of one item or of all items. */
 export interface ReportChanges {
   readonly files: number;
   readonly insertions: number;
@@ -26,7 +26,7 @@ export interface ReportItem {
   readonly usage?: AgentUsage;
 }
 
-/** A cause of failures with some of its items. */
+/** A cause of failures with sample items. */
 export interface ReportFailure {
   readonly signature: string;
   readonly title: string;
@@ -39,9 +39,9 @@ export interface ReportFailure {
 export interface JobReport {
   readonly job: Job;
   readonly summary: JobSummary;
-  /** The sum of the changes of all items. Absent if no item has changed a repository. */
+  /** The sum of the changes of all items. Absent if no item has changed the repository. */
   readonly changes?: ReportChanges;
-  /** The first items that are done. */
+  /** The first completed items. */
   readonly items: readonly ReportItem[];
   readonly failures: readonly ReportFailure[];
 }

@@ -1,4 +1,4 @@
-/** The sentences and figures that a report has in every format. */
+/** The sentences and numbers that reports of all formats contain. */
 import { usdText } from "../agent/budget.ts";
 import type { AgentUsage } from "../item/agent-usage.ts";
 import { formatDuration } from "../std/duration.ts";
@@ -7,14 +7,14 @@ import type { JobReport, ReportChanges } from "./read-report.ts";
 export const REPORT_FORMATS = ["md", "html", "json"] as const;
 export type ReportFormat = (typeof REPORT_FORMATS)[number];
 
-/** More rows would exceed the length of a pull request. */
+/** More rows would exceed the maximum length of a pull request description. */
 export const ROWS_MAX = 200;
 
 export function titleOf({ summary: { name, succeeded, total } }: JobReport): string {
   return `${name}: ${succeeded} of ${total} items done`;
 }
 
-/** The status, the time and what the agents used, each as one text. */
+/** The status, the duration and the usage of the agents, each as a text. */
 export function factsOf({ summary }: JobReport): readonly string[] {
   const { status, durationMs, usage } = summary;
   return [status, formatDuration(durationMs), ...usageFacts(usage)];
@@ -31,7 +31,7 @@ export function usageFacts(usage: AgentUsage | undefined): readonly string[] {
   ];
 }
 
-/** The counts other than 0, and how many items are done. */
+/** The counts that are not 0, and how many items are done. */
 export function countsOf({ summary }: JobReport): readonly (readonly [string, number])[] {
   const { succeeded, dead, skipped, discarded, remaining } = summary;
   const others = [
@@ -47,12 +47,12 @@ export function changesText({ files, insertions, deletions }: ReportChanges): st
   return `${files} file${files === 1 ? "" : "s"}, +${insertions} −${deletions}`;
 }
 
-/** How to look at the failures and to try them again. */
+/** The commands to inspect and to retry the failures. */
 export function nextCommands({ summary: { jobId } }: JobReport): readonly string[] {
   return [`redrive dlq list --job ${jobId}`, `redrive dlq retry ${jobId}`];
 }
 
-/** The columns of the table of items that any item has a value for. */
+/** The rows of the item table, without columns that are empty for all items. */
 export function itemRows({ items }: JobReport) {
   const rows = items.slice(0, ROWS_MAX).map(({ name, commit, branch, changes, usage }) => ({
     item: name,

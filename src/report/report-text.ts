@@ -1,11 +1,14 @@
-/** Formats a report as Markdown, for the body of a pull request, or as an HTML page. Texts of items are never markup. */
+/**
+ * Formats a report as Markdown for a pull request description, or as an HTML page. Item texts are always
+ * escaped.
+ */
 import { createHash } from "node:crypto";
 import { oneLine } from "../triage/clean.ts";
 import type { JobReport, ReportFailure } from "./read-report.ts";
 import { changesText, countsOf, factsOf, itemRows, nextCommands, titleOf } from "./report-facts.ts";
 
 const TEXT_CHARS_MAX = 120;
-/** A list of this many items is folded. */
+/** Lists of at least this many items are collapsed. */
 const FOLDED_FROM = 20;
 
 export function reportMarkdown(report: JobReport): string {
@@ -67,7 +70,7 @@ function nextLines(report: JobReport): readonly string[] {
   return ["", "To see why and to try them again:", "", "```", ...nextCommands(report), "```"];
 }
 
-/** A span of code, in which nothing is markup, a mention or a reference. */
+/** A code span, in which nothing is parsed as markup, a mention or a reference. */
 function code(text: string): string {
   const line = oneLine(text, TEXT_CHARS_MAX);
   if (line === "") return "";
@@ -76,12 +79,12 @@ function code(text: string): string {
   return longest === 0 ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
 }
 
-/** In a table, a bar ends the cell even within code. */
+/** In a table, a vertical bar ends the cell even inside code. */
 function cell(text: string): string {
   return code(text).replaceAll("|", "\\|");
 }
 
-/** Text outside of code, with everything that could be markup escaped. */
+/** Escapes everything that could be parsed as markup. */
 function plain(text: string): string {
   return oneLine(text, TEXT_CHARS_MAX).replaceAll(/[\\`*_{}[\]<>()#+!|~@&]/g, (sign) => `\\${sign}`);
 }
@@ -114,7 +117,7 @@ export function reportHtml(report: JobReport): string {
 const STYLE =
   "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c}code,td:first-child{font-family:ui-monospace,monospace}table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2rem .6rem;text-align:left;overflow-wrap:anywhere}";
 
-/** The Content-Security-Policy under which the page may be served: its own style, and nothing else. */
+/** The Content-Security-Policy for serving the page. It allows only the page's own style. */
 export function htmlPolicy(): string {
   const digest = createHash("sha256").update(STYLE).digest("base64");
   return `default-src 'none'; style-src 'sha256-${digest}'; frame-ancestors 'none'`;

@@ -1,4 +1,4 @@
-/** Calls the API of the server that the console came from, below its base path. */
+/** Calls the API of the server that serves the console, below its base path. */
 import {
   type Answer,
   ApiError,
@@ -28,7 +28,10 @@ function unreachable(): ApiError {
 
 export type Given<Name extends RouteName> = Omit<CallInput<Name>, keyof CallOptions>;
 
-/** Calls a route and returns its document. Every POST has a key, so that a repeated request changes nothing twice. */
+/**
+ * Calls a route and returns the response body. Every POST has an idempotency key, so that a repeated request
+ * has no second effect.
+ */
 export async function call<Name extends RouteName>(
   name: Name,
   given: Given<Name>,
@@ -37,7 +40,7 @@ export async function call<Name extends RouteName>(
   return (await request(name, given, options)).data;
 }
 
-/** As `call`, with the ETag that an edit has to name. */
+/** Like `call`, but returns the ETag too, which an edit must send back. */
 export function request<Name extends RouteName>(
   name: Name,
   given: Given<Name>,

@@ -1,6 +1,6 @@
-/** The words of the audit: what a change is called, and its details as names and values. */
+/** Formats audit entries: a readable name for each change, and its details as names and values. */
 
-/** Changes whose recorded name is not what people call them. */
+/** Changes whose event name differs from the term that users see. */
 const WORDS: Readonly<Record<string, string>> = {
   dlq_items_reprocessed: "letters retried",
   dlq_items_requeued: "letters requeued as new",
@@ -18,7 +18,7 @@ export function actionText(action: string): string {
   return WORDS[action] ?? action.replaceAll("_", " ");
 }
 
-/** The details without empty values; those inside `details` stand beside the others. */
+/** Formats the details without empty values. The values inside `details` are merged into the others. */
 export function detailsText(data: Readonly<Record<string, unknown>>): string {
   const { details, ...others } = data;
   const all = { ...others, ...(typeof details === "object" && details !== null ? details : { details }) };

@@ -1,4 +1,7 @@
-/** The fields of an item's data as paths that an edit takes, e.g. `customer.email`, with their values as short texts. */
+/**
+ * Lists the fields of an item's data as paths that an edit accepts, e.g. `customer.email`, with shortened
+ * values.
+ */
 const FIELDS_MAX = 50;
 const DEPTH_MAX = 4;
 const TEXT_CHARS_MAX = 30;
@@ -17,7 +20,7 @@ export function fieldsOf(data: unknown): readonly ItemField[] {
 function collect(value: unknown, path: string, depth: number, found: ItemField[]): void {
   if (found.length >= FIELDS_MAX || depth > DEPTH_MAX) return;
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    // Keys with other characters need another notation, which nobody would choose from a list.
+    // Keys with other characters need bracket notation, which is too unwieldy for a list of suggestions.
     for (const [key, inner] of Object.entries(value))
       if (/^\w+$/u.test(key)) collect(inner, path === "" ? key : `${path}.${key}`, depth + 1, found);
   } else if (path !== "") {

@@ -1,4 +1,4 @@
-/** All items of a job, up to the number that a page draws. */
+/** Reads all items of a job, up to the maximum that a page can display. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import { call } from "./api.ts";

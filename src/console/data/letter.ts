@@ -1,4 +1,4 @@
-/** Facts of letters and failures as the pages show them. */
+/** Formats letters and failures for display. */
 import type { ResponseOf } from "../../server/contract.ts";
 
 export type Letter = ResponseOf<"GET /letters">["items"][number];
@@ -19,16 +19,16 @@ export function lastFailure({
 
 const DATA_CHARS_MAX = 200;
 
-/** The item's own data as one line, which people recognise sooner than an id. */
+/** The item's data as one line, which is easier to recognise than an id. */
 export function dataText(data: unknown): string {
   const text = typeof data === "string" ? data : JSON.stringify(data);
   return (text ?? "").slice(0, DATA_CHARS_MAX);
 }
 
-/** Ids that Redrive made from the content of an item, or at random. People recognise its data instead. */
+/** Matches ids that Redrive generated. They mean nothing to people, so the item's data is shown first. */
 const GENERATED_ID = /^[0-9a-hjkmnp-tv-z]{16}$/u;
 
-/** What people recognise an item by, and what else tells it apart: its name or id and its data. */
+/** The display title of an item (its name, its id or its data) and a secondary line with more detail. */
 export function itemTexts(
   id: string,
   data: unknown,
@@ -41,21 +41,23 @@ export function itemTexts(
 
 const STEP_CHARS_MAX = 60;
 
-/** A step without the arguments of its command, which repeat the data of the item. Of a longer script, its beginning. */
+/**
+ * Shortens the name of a step. The arguments of a command are left out, because they repeat the item's data.
+ */
 export function stepName(step: string): string {
   const name = step.replace(/^command: (\S+).*$/su, "$1");
   return name.length > STEP_CHARS_MAX ? `${name.slice(0, STEP_CHARS_MAX).trimEnd()}…` : name;
 }
 
-/** What steps of functions are called, which says nothing about them. */
+/** The step name of every function, which is not worth showing. */
 const FUNCTION_STEP = "handler";
 
-/** The command line of an attempt, if the step was one. */
+/** The command line of a failed attempt, if its step was a command. */
 export function commandOf({ step_failed: step = "" }: Partial<Failure>): string | undefined {
   return /^(?:command|shell): (.+)$/su.exec(step)?.[1];
 }
 
-/** The type, unless nobody knows it, which says nothing. */
+/** The error type, or an empty string if it is unknown. */
 export function knownType(type: unknown): string {
   const name = typeName(type);
   return name === "Unknown" ? "" : name;
@@ -65,7 +67,7 @@ type Where = Partial<Pick<Failure, "step_failed" | "exit_code" | "signal">> & {
   readonly error_type?: unknown;
 };
 
-/** Where and how an attempt failed, as one line below its message. */
+/** Where and how an attempt failed, as the line below its message. */
 export function failureText({ error_type, step_failed, exit_code, signal }: Where): string {
   const exit = exit_code === undefined ? signal : `exit ${exit_code}`;
   const step = step_failed === undefined || step_failed === FUNCTION_STEP ? "" : stepName(step_failed);
@@ -74,7 +76,7 @@ export function failureText({ error_type, step_failed, exit_code, signal }: Wher
 
 const PREFIX = /^(.{1,200}? failed with (?:exit code \d+|signal \w+)): (?=\S)/u;
 
-/** The part of a message that tells failures apart, without the command that all messages of a queue begin with. */
+/** The specific part of a message, without the prefix `COMMAND failed with exit code N`. */
 export function headline(message: string): string {
   return message.replace(PREFIX, "");
 }

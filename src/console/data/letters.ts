@@ -1,4 +1,4 @@
-/** Reads letters page by page, and their number apart from the list, because counting may take longer. */
+/** Reads letters page by page. Their total is read separately, because counting may take longer. */
 
 import { call } from "./api.ts";
 import { dataText, type Letter } from "./letter.ts";
@@ -19,7 +19,9 @@ export function useLetters(search: ListSearch) {
   );
 }
 
-/** What a row of a list shows. Whole letters of a long list would take hundreds of megabytes. */
+/**
+ * Keeps only what a row of a list shows. Complete letters of a long list would take hundreds of megabytes.
+ */
 function brief(letter: Letter): Letter {
   const { item_data: data, failure_history: history } = letter;
   return {

@@ -1,10 +1,13 @@
-/** Compares two texts line by line. Long texts that differ much are compared in parts, so that a page never waits for it. */
+/**
+ * Compares two texts line by line. Long texts with many differences are compared in parts, so that the page
+ * stays responsive.
+ */
 export interface DiffLine {
   readonly kind: "same" | "removed" | "added";
   readonly text: string;
 }
 
-/** Above this product of lines, what differs is shown as one replaced block. */
+/** If the product of the line counts is larger, all changed lines are shown as one replaced block. */
 const CELLS_MAX = 1_000_000;
 
 export function diffLines(before: readonly string[], after: readonly string[]): readonly DiffLine[] {
@@ -28,7 +31,7 @@ function as(kind: DiffLine["kind"], lines: readonly string[]): DiffLine[] {
   return lines.map((text) => ({ kind, text }));
 }
 
-/** Keeps the longest common sequence of lines, found from the ends by dynamic programming. */
+/** Finds the longest common subsequence of lines by dynamic programming. */
 function longestCommon(old: readonly string[], next: readonly string[]): readonly DiffLine[] {
   const width = next.length + 1;
   const lengths = new Uint32Array((old.length + 1) * width);

@@ -1,4 +1,7 @@
-/** Reads and changes the filters and the order of a list. They are in the address; a change replaces it, so that "back" leaves the list. */
+/**
+ * Reads and changes the filters and the sort order of a list, which are stored in the URL. A change replaces
+ * the history entry, so that "back" leaves the list.
+ */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { compact, type ListSearch } from "./search.ts";
 
@@ -9,7 +12,7 @@ export function useListSearch(): readonly [ListSearch, (next: ListChange) => voi
   const navigate = useNavigate();
   const change = (next: ListChange) => {
     const change = (old: ListSearch) => compact({ ...old, ...next });
-    // The router cannot infer on which page this hook is used.
+    // The router cannot infer which page calls this hook.
     void navigate({ to: ".", search: change, replace: true } as never);
   };
   return [search, change];

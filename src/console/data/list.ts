@@ -1,4 +1,6 @@
-/** Reads lists, whole or page by page. Both have one shape, so that one component shows them. */
+/**
+ * Reads lists, whole or page by page, and returns both in the same form, so that one component can show them.
+ */
 import { type QueryKey, type UseQueryResult, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 
@@ -6,9 +8,9 @@ export interface List<Row> {
   readonly rows: readonly Row[];
   readonly isPending: boolean;
   readonly error: unknown;
-  /** Whether the server has rows that were not read yet. */
+  /** Whether the server has more rows. */
   readonly hasMore: boolean;
-  /** Whether rows have changed since a long list was read. Such a list is read again only on demand. */
+  /** Whether rows have changed since a long list was read. Such a list is reloaded only on request. */
   readonly isOutdated: boolean;
   readMore(): void;
   reload(): void;
@@ -21,7 +23,7 @@ export interface PageQuery {
 }
 
 const FIRST_PAGE = 100;
-/** Who scrolls on wants many rows. */
+/** A user who scrolls past the first page usually wants many rows. */
 const LATER_PAGE = 500;
 
 export function usePages<Page extends { readonly next: string | null }, Row>(
@@ -41,7 +43,8 @@ export function usePages<Page extends { readonly next: string | null }, Row>(
   const isEmptySoFar = query.hasNextPage && pages?.every((page) => rowsOf(page).length === 0) === true;
   const { isFetchingNextPage, fetchNextPage } = query;
   useEffect(() => {
-    // A page may be empty although more follow: the server looked through a part of the data.
+    // A page may be empty although more follow, because the server searches only part of the data per
+    // request.
     if (isEmptySoFar && !isFetchingNextPage) void fetchNextPage();
   }, [isEmptySoFar, isFetchingNextPage, fetchNextPage]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: `rowsOf` is a constant of the page

@@ -1,7 +1,8 @@
 /**
- * Follows the events of the server and refreshes what is shown. Events arrive in bursts, so queries are refreshed at most
- * every second. Nothing is refreshed while rows are selected or the page is hidden. A list of many pages is only marked as
- * outdated, because reading all of its pages again would take longer than the next event.
+ * Follows the server's event stream and refreshes the queries that are shown. Events arrive in bursts, so
+ * queries are refreshed at most once per second. Nothing is refreshed while rows are selected or the page is
+ * hidden. A list of many pages is only marked as outdated, because reloading all of its pages would take too
+ * long.
  */
 import type { Query, QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
@@ -13,7 +14,7 @@ const REFRESH_MS = 1000;
 const RETRY_MS = 2000;
 const PAGES_MAX = 3;
 
-/** Which queries an event makes stale, by the beginning of its type. */
+/** The queries that an event makes stale, by the prefix of its type. */
 const STALE: readonly (readonly [prefix: string, keys: readonly string[]])[] = [
   ["dlq_", ["letters", "letter", "groups", "group", "overview", "queues", "queue", "jobs", "job"]],
   ["group_", ["groups", "group", "overview"]],
@@ -47,7 +48,7 @@ export function useConnection(): Connection {
   return useSyncExternalStore(subscribe, () => (isPaused ? "paused" : connection));
 }
 
-/** Stops and starts refreshing, e.g. while rows are selected. */
+/** Pauses or resumes refreshing, e.g. while rows are selected. */
 export function pauseLive(paused: boolean): void {
   isPaused = paused;
   for (const listener of listeners) listener();

@@ -1,4 +1,4 @@
-/** The summary numbers of all queues, jobs and targets, and how much was processed while the page is open. */
+/** The summary counts of all queues, jobs and targets, and the processing rates while the page is open. */
 import { useQuery } from "@tanstack/react-query";
 import type { LinkProps } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
@@ -33,7 +33,7 @@ export function useOverview({ polls = false } = {}) {
   });
 }
 
-/** The queue, target or job with this id. Undefined until the overview was read. */
+/** The queue, target or job with this id. Undefined until the overview has been loaded. */
 export function useQueueSummary(queue: string): QueueSummary | undefined {
   return useOverview().data?.queues.find((one) => one.queue === queue);
 }
@@ -50,7 +50,7 @@ export function linkOf({ queue, kind }: Pick<QueueSummary, "queue" | "kind">): L
     : { to: "/jobs/$id", params: { id: queue } };
 }
 
-/** Adds up a number of all queues. */
+/** Sums a count over all queues. */
 export function sumOf(queues: readonly QueueSummary[], read: (queue: QueueSummary) => number): number {
   return queues.reduce((sum, queue) => sum + read(queue), 0);
 }
@@ -65,13 +65,15 @@ const SAMPLES_MAX = 60;
 const samples: Sample[] = [];
 
 export interface Rates {
-  /** Items that ended per minute in all queues, between two readings each; the newest last. */
+  /**
+   * Items finished per minute in all queues, one rate for each interval between two samples, oldest first.
+   */
   readonly all: readonly number[];
-  /** Those of one queue since the page began to read, or undefined after the first reading. */
+  /** The average rate of one queue since the first sample; undefined until there are two samples. */
   of(queue: string): number | undefined;
 }
 
-/** How many items end per minute while the page is open. */
+/** Measures how many items finish per minute while the page is open. */
 export function useRates(summary: Summary | undefined): Rates {
   const [, setCount] = useState(0);
   useEffect(() => {

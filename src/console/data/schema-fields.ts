@@ -1,10 +1,13 @@
-/** The fields of a form for data of a JSON Schema. What the form cannot show is entered as JSON; the server checks everything. */
+/**
+ * Derives form fields from a JSON Schema. Properties that a form cannot show are entered as JSON. The server
+ * validates everything.
+ */
 export interface FieldSpec {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
   readonly kind: "string" | "number" | "boolean" | "json";
-  /** The allowed texts, if the schema lists them. */
+  /** The allowed values, if the schema lists them. */
   readonly choices?: readonly string[];
   readonly isRequired: boolean;
 }

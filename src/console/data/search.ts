@@ -1,4 +1,4 @@
-/** The query strings of pages. A value that a page does not know is ignored, never an error. */
+/** Parses the query strings of pages. A value that a page does not recognise is ignored. */
 type Raw = Readonly<Record<string, unknown>>;
 
 function text(value: unknown): string | undefined {
@@ -16,7 +16,7 @@ export function oneOf<const Value extends string>(
   return values.find((one) => one === value);
 }
 
-/** Leaves out what is not set, so that addresses stay short. */
+/** Omits parameters that are not set, to keep URLs short. */
 export function compact<T extends object>(given: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
     [Key in keyof T]?: Exclude<T[Key], undefined>;
@@ -28,7 +28,7 @@ export const LETTER_STATES = ["dead", "ready", "leased", "held", "discarded", "r
 export const LETTER_ORDERS = ["newest", "oldest", "attempts", "item", "type"] as const;
 export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "unknown"] as const;
 
-/** Every word that the address of any list knows. */
+/** All query parameters of all lists. */
 const WORDS = [
   ...(["q", "state", "queue", "sort", "group", "class", "filter", "older_than"] as const),
   ...(["author", "origin", "since", "assignee"] as const),
@@ -40,7 +40,7 @@ export function listSearch(raw: Raw): ListSearch {
   return compact(Object.fromEntries(WORDS.map((word) => [word, text(raw[word])])));
 }
 
-/** The query of the API for the letters that a list shows. */
+/** The API query for the letters that a list shows. */
 export function letterQuery({ queue, group, q, filter, older_than, ...rest }: ListSearch) {
   const state = oneOf(LETTER_STATES, rest.state);
   const errorClass = oneOf(ERROR_CLASSES, rest.class);
@@ -55,7 +55,7 @@ export function letterQuery({ queue, group, q, filter, older_than, ...rest }: Li
   };
 }
 
-/** The options of the command that selects the same letters. */
+/** The command line options that select the same letters. */
 export function letterOptions({
   state,
   queue,

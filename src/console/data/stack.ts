@@ -1,4 +1,6 @@
-/** Splits a stack trace into the program's own lines and runs of frames of libraries, which say less about a failure. */
+/**
+ * Splits a stack trace into the program's own frames and library frames, which are usually less informative.
+ */
 export interface StackPart {
   readonly isLibrary: boolean;
   readonly lines: readonly string[];
@@ -22,7 +24,7 @@ export function stackParts(text: string): readonly StackPart[] {
   return parts;
 }
 
-/** The stack trace in the output of a command, if it printed one. */
+/** Extracts the stack trace from a command's output, if it contains one. */
 export function stackIn(output: string): string | undefined {
   const lines = output.split("\n");
   const first = lines.findIndex((line) => FRAME.test(line));

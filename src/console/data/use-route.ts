@@ -1,9 +1,9 @@
-/** Reads what one route of the API returns, and reads it again when its topic changes. */
+/** Fetches a route of the API, and refetches it when its topic changes. */
 import { type UseQueryOptions, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { ResponseOf, RouteName } from "../../server/client.ts";
 import { call, type Given } from "./api.ts";
 
-/** The topics are those of live.ts. The same request of two components is sent once. */
+/** The topics are those of live.ts. Identical requests from several components are sent only once. */
 export function useRoute<Name extends RouteName>(
   topic: string,
   route: Name,

@@ -1,4 +1,7 @@
-/** A form that adds an item to a queue. It has a field for each property of the queue's schema, and JSON for everything else. */
+/**
+ * A form that adds an item to a queue. It has a field for each property of the queue's schema, and a JSON
+ * editor for everything else.
+ */
 import { useState } from "react";
 import { call } from "../data/api.ts";
 import { type FieldSpec, fieldsOf } from "../data/schema-fields.ts";
@@ -115,7 +118,7 @@ function SchemaField({ field, value, onChange }: SchemaFieldProps) {
   );
 }
 
-/** The data that the fields describe. Fields that are empty and not required are left out. */
+/** Builds the item's data from the fields. Fields that are empty and not required are left out. */
 function dataOf(fields: readonly FieldSpec[], values: Readonly<Record<string, string>>): object {
   const entries = fields.flatMap(({ name, kind, choices = [], isRequired }) => {
     const given = values[name] ?? "";
@@ -132,6 +135,6 @@ function typedValue(kind: FieldSpec["kind"], text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    return text; // the server says what is wrong with it
+    return text; // the server reports what is invalid
   }
 }

@@ -1,4 +1,4 @@
-/** Alerts: the rules of redrive.yml, checked now. */
+/** The alerts page: evaluates the rules of redrive.yml. */
 import { Link } from "@tanstack/react-router";
 import { wholeList } from "../data/list.ts";
 import { useRoute } from "../data/use-route.ts";

@@ -1,4 +1,4 @@
-/** The audit: who changed what, and how. It cannot be edited. */
+/** The audit page: who changed what, and how. Entries cannot be edited. */
 import { Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";

@@ -1,4 +1,4 @@
-/** The bar above a list of letters: which letters an action would change, and the actions. */
+/** The bar above a list of letters. Shows which letters an action applies to, and the actions. */
 import type { Letter } from "../data/letter.ts";
 import type { ListSearch } from "../data/search.ts";
 import { Button } from "../ui/button.tsx";
@@ -6,7 +6,7 @@ import { countText, plural } from "../ui/numbers.ts";
 import type { BulkKind, BulkTarget } from "./bulk.tsx";
 import { letterKey } from "./letter-columns.tsx";
 
-/** The letters that an action would change: the selected rows, or all that match in one queue. */
+/** The letters that an action applies to: the selected rows, or all matching letters in one queue. */
 export function targetOf(
   search: ListSearch,
   rows: readonly Pick<Letter, "queue" | "item_id">[],

@@ -1,4 +1,4 @@
-/** The fields of a bulk change: how a retry starts, what an edit sets, why letters are discarded. */
+/** The form fields of a bulk change: how a retry runs, what an edit sets, why letters are discarded. */
 import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { call } from "../data/api.ts";
@@ -16,7 +16,7 @@ interface FieldsProps {
 
 interface RetryProps extends FieldsProps {
   readonly mayStage: boolean;
-  /** Whether there are letters that only a forced retry includes. */
+  /** Whether some of the letters can be retried only with `force`. */
   readonly mayForce: boolean;
 }
 
@@ -69,7 +69,7 @@ export function ReasonField({ plan, onChange, hint, required = false }: ReasonPr
 }
 
 interface EditProps extends FieldsProps {
-  /** Whether the lines of the rule are shown at once. */
+  /** Whether the lines for redrive.yml are expanded initially. */
   readonly keepsRule: boolean;
 }
 
@@ -108,7 +108,7 @@ export function EditFields({ plan, target, onChange, keepsRule }: EditProps) {
   );
 }
 
-/** The data of one of the letters, whose fields are proposed. */
+/** The data of one of the letters, as an example from which fields are suggested. */
 function useSample({ queue, ids, search = {} }: BulkTarget): unknown {
   const letters = useQuery({
     queryKey: ["letters", "sample", queue, ids?.[0], search],
@@ -127,7 +127,9 @@ interface RuleProps extends Omit<FieldsProps, "onChange"> {
   readonly isOpen: boolean;
 }
 
-/** Rules are in redrive.yml, so that they are reviewed and versioned; this writes the lines to add there. */
+/**
+ * Shows the lines to add to redrive.yml. Rules are kept in that file so that they are reviewed and versioned.
+ */
 function KeepAsRule({ plan: { path, value }, target: { queue, search }, isOpen }: RuleProps) {
   const [name, setName] = useState("my-fix");
   const rule = [
@@ -154,7 +156,7 @@ function KeepAsRule({ plan: { path, value }, target: { queue, search }, isOpen }
   );
 }
 
-/** A scalar of YAML; JSON strings are valid ones. */
+/** Formats a YAML scalar. JSON strings are valid YAML. */
 function yaml(text: string): string {
   return /^[A-Za-z_][\w.-]*$/u.test(text) ? text : JSON.stringify(text);
 }

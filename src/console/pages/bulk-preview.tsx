@@ -1,4 +1,7 @@
-/** What a bulk change would do: how many letters, which are refused and why, which groups, and a few of the changes. */
+/**
+ * The preview of a bulk change: how many letters, which are refused and why, which groups, and some of the
+ * changes.
+ */
 import type { ResponseOf } from "../../server/contract.ts";
 import { countText, plural } from "../ui/numbers.ts";
 import { Pattern } from "../ui/pattern.tsx";

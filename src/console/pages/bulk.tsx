@@ -1,6 +1,7 @@
 /**
- * A bulk change: a preview that freezes the letters, then the change of exactly those. The preview follows the options, and
- * starting repeats the id and the number of the frozen selection, so that letters which failed later are never touched.
+ * A bulk change: a preview that freezes a selection of letters, then the change of exactly those. Changing an
+ * option updates the preview. The start request repeats the id and the size of the frozen selection, so that
+ * letters which failed later are never changed.
  */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -22,7 +23,7 @@ export type BulkKind = "retry" | "edit" | "discard" | "restore";
 /** The letters to change: those with these ids, or all that match a search. */
 export interface BulkTarget {
   readonly queue: string;
-  /** The queues among which somebody may choose, because a change is made in one queue at a time. */
+  /** The queues to choose from, because a bulk change applies to one queue at a time. */
   readonly queues?: readonly string[];
   readonly ids?: readonly string[];
   readonly search?: ListSearch;
@@ -35,10 +36,10 @@ const WORDS = {
   restore: { title: "Restore", start: "Restore", tone: "primary", effect: "will be restored" },
 } as const;
 
-/** From this number on, a change that takes letters out of the queue asks for the number. */
+/** A change that removes at least this many letters must be confirmed by typing their number. */
 const TYPED_COUNT = 10;
 
-/** The options of a change, with which its letters are frozen. */
+/** The options of a bulk change. The preview freezes the selection with them. */
 export interface Plan {
   readonly force: boolean;
   readonly canary: boolean;
@@ -53,7 +54,7 @@ const EMPTY_PLAN: Plan = { force: false, canary: false, rate: "", reason: "", pa
 interface BulkDialogProps {
   readonly kind: BulkKind;
   readonly target: BulkTarget;
-  /** Whether the edit is to be kept as a fix rule. */
+  /** Whether to offer the edit as a fix rule for redrive.yml. */
   readonly keepsRule?: boolean;
   readonly onClose: () => void;
   readonly onStarted?: () => void;
@@ -65,7 +66,7 @@ export function BulkDialog({ kind, target: given, keepsRule = false, onClose, on
   const form = useId();
   const [queue, setQueue] = useState(given.queue);
   const target = { ...given, queue };
-  // Many letters are tried in stages unless somebody decides otherwise.
+  // A retry of many letters runs in stages by default.
   const [plan, setPlan] = useState<Plan>({ ...EMPTY_PLAN, canary: kind === "retry" && mayStage(target) });
   const [typed, setTyped] = useState("");
   const { preview, isFresh } = usePreview(kind, target, plan);
@@ -145,7 +146,7 @@ export function BulkDialog({ kind, target: given, keepsRule = false, onClose, on
   );
 }
 
-/** Freezes the letters whenever somebody has stopped changing the options. */
+/** Creates a new preview once the options have not changed for a moment. */
 function usePreview(kind: BulkKind, target: BulkTarget, plan: Plan) {
   const asked = usePaused(plan);
   const preview = useQuery({

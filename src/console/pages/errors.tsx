@@ -1,4 +1,4 @@
-/** The error log: every failure of every queue, whether or not it was retried. */
+/** The error log: every failure in every queue, whether or not it was retried. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";

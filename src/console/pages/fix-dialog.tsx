@@ -1,4 +1,7 @@
-/** Applies a fix rule of redrive.yml to the letters of a queue or job that it matches, and retries them. */
+/**
+ * A dialog that applies a fix rule of redrive.yml to the matching letters of a queue or job, and retries
+ * them.
+ */
 
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";

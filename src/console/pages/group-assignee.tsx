@@ -1,4 +1,4 @@
-/** Who looks after a group: oneself with one choice, somebody else by name, or nobody. */
+/** Assigns a group to oneself with one click, to somebody else by name, or to nobody. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "../data/api.ts";

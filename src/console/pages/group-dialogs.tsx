@@ -1,4 +1,4 @@
-/** Dialogs of a group: ignore it for a while, merge it, and split it. */
+/** The dialogs of a group: ignore it for a while, merge it, split it. */
 
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -69,7 +69,10 @@ export function IgnoreDialog({ group: { signature }, onClose }: DialogProps) {
   );
 }
 
-/** Merges this group into another one. The similar ones are proposed; any other is found by its signature. */
+/**
+ * Merges this group into another one. Suggests similar groups; any other group can be entered by its
+ * signature.
+ */
 export function MergeDialog({ group, onClose }: DialogProps) {
   const navigate = useNavigate();
   const [into, setInto] = useState("");
@@ -121,7 +124,10 @@ export function MergeDialog({ group, onClose }: DialogProps) {
   );
 }
 
-/** Splits off the letters whose message contains a text. The number of such letters is shown while typing. */
+/**
+ * Splits off the letters whose message contains a given text. The number of matching letters is updated while
+ * typing.
+ */
 export function SplitDialog({ group: { signature, count, sample_items: samples }, onClose }: DialogProps) {
   const navigate = useNavigate();
   const [text, setText] = useState("");

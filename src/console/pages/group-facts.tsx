@@ -1,4 +1,7 @@
-/** Facts of a group: why it is one, how it grows, what its letters have in common, and what helped before. */
+/**
+ * The panels of a group: why its failures are grouped, how it grows, what its letters have in common, and
+ * which fixes worked before.
+ */
 
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
@@ -81,7 +84,7 @@ export interface Near {
   readonly count: number;
 }
 
-/** Groups further away than this have little in common. */
+/** Groups at a larger distance are hardly similar. */
 const NEAR_MAX = 0.5;
 
 function Similar({ nearest }: { readonly nearest: readonly Near[] }) {
@@ -110,7 +113,7 @@ function Similar({ nearest }: { readonly nearest: readonly Near[] }) {
 const SPANS = { "24 h": ["1h", "24h"], "7 d": ["6h", "7d"], "30 d": ["1d", "30d"] } as const;
 type Span = keyof typeof SPANS;
 
-/** When the letters died, with the ends of the time axis and the highest bar in words. */
+/** A bar chart of the times at which the letters died. */
 export function Trend({ signature }: { readonly signature: string }) {
   const [span, setSpan] = useState<Span>("24 h");
   const [bucket, newer_than] = SPANS[span];
@@ -136,7 +139,7 @@ export function Trend({ signature }: { readonly signature: string }) {
   );
 }
 
-/** Which values of the items' data the letters of the group share. */
+/** The most common values in the item data of the group's letters. */
 export function WhatDiffers({ signature }: { readonly signature: string }) {
   const fields = useRoute("group", "GET /groups/{group}/fields", { params: { group: signature } });
   if (!fields.data || fields.data.fields.length === 0) return null;
@@ -169,7 +172,7 @@ export function WhatDiffers({ signature }: { readonly signature: string }) {
   );
 }
 
-/** A CEL expression that is true for data with this value. */
+/** A CEL expression that matches data with this value. */
 function celOf(path: string, value: unknown): string {
   const place = path === "." ? "item" : path.startsWith("[") ? `item${path}` : `item.${path}`;
   return `${place} == ${JSON.stringify(value)}`;
@@ -188,7 +191,7 @@ function Bar({ share, children }: { readonly share: number; readonly children: R
   );
 }
 
-/** Words for the ways in which letters were resolved. */
+/** How letters were resolved, as users see it. */
 export const FIXES: Readonly<Record<string, string>> = {
   requeue: "a retry",
   edit: "an edit",
@@ -205,7 +208,7 @@ interface Fix {
   readonly waited_ms?: number;
 }
 
-/** What made letters of this group succeed, the newest first. */
+/** The fixes that resolved letters of this group, newest first. */
 export function Helped({ group }: { readonly group: GroupDetails }) {
   const fixes = group.fixes as readonly Fix[];
   return (

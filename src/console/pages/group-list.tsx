@@ -1,4 +1,4 @@
-/** The columns of groups, and what can be started from a row: the inbox and the overview share them. */
+/** The columns and row actions of group lists, shared by the inbox and the overview. */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Group, knownType } from "../data/letter.ts";
@@ -23,7 +23,7 @@ const error: Column<Group> = {
   cell: (group) => <GroupName group={group} />,
 };
 
-/** The error with the queues below it, where these are not a column. */
+/** The error with its queues below, for tables without a column for queues. */
 const errorAndQueue: Column<Group> = {
   ...error,
   cell: (group) => <GroupName group={group} queues={group.jobs} />,
@@ -93,7 +93,7 @@ const last = timeColumn<Group>("last", "Last", (group) => group.last_occurrence,
 export const INBOX_COLUMNS = [error, count, trend, queues, first, last] as const;
 export const OVERVIEW_COLUMNS = [errorAndQueue, count, trend, last] as const;
 
-/** What is special about the group. That a group is open says nothing, because most of those that are shown are. */
+/** A badge for a group in a special state. Most groups are open, so that state has no badge. */
 function GroupBadge({ group }: { readonly group: Group }) {
   const badge = group.is_regression
     ? { name: "regressed", label: "came back" }
@@ -116,7 +116,7 @@ export function isNew({ first_occurrence: at }: Pick<Group, "first_occurrence">)
   return at !== null && Date.now() - Date.parse(at) < NEW_MS;
 }
 
-/** Starts a retry, an edit or a discard of a group from its row: by a button, or by a key on the current row. */
+/** Starts a retry, an edit or a discard of a group from its row, by a button or a keyboard shortcut. */
 export function useGroupActions() {
   const [started, setStarted] = useState<{ readonly kind: BulkKind; readonly group: Group } | null>(null);
   const mayChange = useMay("operator");

@@ -1,4 +1,7 @@
-/** One group: why these failures are one, what their letters have in common, and what can be done about all of them. */
+/**
+ * The page of a group: why its failures are grouped, what its letters have in common, and the actions on all
+ * of them.
+ */
 
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -146,7 +149,7 @@ function Actions({ group, onStart }: ActionsProps) {
   );
 }
 
-/** Merges and splits of which this group is a part. */
+/** Merges and splits that involve this group. */
 function Corrections({ signature }: { readonly signature: string }) {
   const corrections = useRoute("group", "GET /corrections");
   const own = corrections.data?.corrections.filter(({ from, to }) => from === signature || to === signature);
@@ -189,7 +192,7 @@ function GroupLink({ id }: { readonly id: string }) {
   );
 }
 
-/** How the newest letter failed: what people read first to understand the cause. */
+/** The failure of the newest letter, which people read first to find the cause. */
 function LatestFailure({ group: { signature } }: { readonly group: GroupDetails }) {
   const letters = useLetters({ group: signature });
   const [letter] = letters.rows;

@@ -1,4 +1,4 @@
-/** Groups, the inbox: one row for each cause. */
+/** The groups page, an inbox with one row for each cause. */
 import { useNavigate } from "@tanstack/react-router";
 import { call } from "../data/api.ts";
 import { usePages } from "../data/list.ts";
@@ -11,7 +11,7 @@ import { INBOX_COLUMNS, useGroupActions } from "./group-list.tsx";
 
 const assigneeText = (name: string) => (name === "anybody" ? "any assignee" : "assigned to me");
 
-/** Most letters first, or the newest last or first failure first. */
+/** By number of letters, by the newest last failure, or by the newest first failure. */
 const ORDERS = ["letters", "last", "first"] as const;
 
 export function Groups() {

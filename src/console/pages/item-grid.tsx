@@ -1,4 +1,7 @@
-/** The items of a job as a grid of cells, one for each, coloured by state. Drawn on a canvas, so that 10,000 stay smooth. */
+/**
+ * The items of a job as a grid of coloured cells, one per item. Drawn on a canvas, so that 10,000 items stay
+ * smooth.
+ */
 import { useNavigate } from "@tanstack/react-router";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
 import { ITEMS_MAX, useJobItems } from "../data/job-items.ts";

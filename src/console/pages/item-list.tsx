@@ -1,4 +1,7 @@
-/** The items of a queue or job in one state, which is in the address. Items that wait or are held can be held and released. */
+/**
+ * The items of a queue or job in one state, which is stored in the URL. Waiting items can be held, and held
+ * items released.
+ */
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
@@ -18,7 +21,7 @@ type Item = ResponseOf<"GET /items">["items"][number];
 
 const STATES = ["ready", "leased", "held", "done", "dead", "skipped", "discarded"] as const;
 
-/** `leased` is the word of queues; people look for what is running. */
+/** The API calls these items `leased`; users look for running items. */
 export function wordOf(state: string): string {
   return state === "leased" ? "running" : state;
 }
@@ -43,7 +46,7 @@ const COLUMNS: readonly Column<Item>[] = [
     secondary: true,
   }),
   countColumn("tries", "Attempts", ({ attempts }) => attempts, { track: "84px" }),
-  // Of an item that has ended, the time when it was due says nothing.
+  // The due time of an item that has ended is no longer of interest.
   timeColumn("due", "Due", ({ state, due_at }) => (isWaiting(state) ? due_at : null)),
   {
     key: "state",
@@ -56,13 +59,13 @@ const COLUMNS: readonly Column<Item>[] = [
 
 interface ItemListProps {
   readonly queue: string;
-  /** The state that is shown first. Default: the first one that has items. */
+  /** The state to show first. Default: the first one that has items. */
   readonly fallback?: (typeof STATES)[number];
   readonly counts?: Readonly<Record<string, number>>;
   readonly maxHeight?: string;
 }
 
-/** What somebody wants to see first when a queue has such items. */
+/** States in the order in which they are preferred as the initial choice. */
 const FIRST = ["leased", "ready", "dead", "held", "done"] as const;
 
 export function ItemList({ queue, counts = {}, maxHeight, ...props }: ItemListProps) {

@@ -1,4 +1,4 @@
-/** The output of an item: followed while an attempt runs, otherwise the end of the log of one attempt. */
+/** The output of an item: live while an attempt runs, otherwise the end of one attempt's log. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { call, isApiError, urlOf } from "../data/api.ts";
@@ -11,7 +11,7 @@ interface ItemParams {
   readonly item_id: string;
 }
 
-/** Of a longer log, the end is shown; the rest can be downloaded. */
+/** Only the end of a longer log is shown; the complete log can be downloaded. */
 const LOG_BYTES_MAX = 500_000;
 
 interface LogProps {
@@ -68,7 +68,7 @@ export function AttemptLog({ params, attempt }: LogProps) {
   );
 }
 
-/** The page keeps this much of output that is being written. */
+/** How much live output the page keeps. */
 const LIVE_CHARS_MAX = 1_000_000;
 
 export function LiveLog({ params }: { readonly params: ItemParams }) {
@@ -86,7 +86,7 @@ export function LiveLog({ params }: { readonly params: ItemParams }) {
   return <Output isLive text={text} label="Live output" />;
 }
 
-/** An event carries its text as JSON, because a line of output may end in the middle. */
+/** Events carry their text as JSON, because a chunk may end in the middle of a line. */
 function textOf(data: string): string {
   const { text, title } = JSON.parse(data) as { readonly text?: string; readonly title?: string };
   return text ?? (title === undefined ? "" : `${title}\n`);

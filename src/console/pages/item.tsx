@@ -1,4 +1,4 @@
-/** One item of a queue or job, whatever its state: data, result, attempts, output and notes. */
+/** The page of an item of a queue or job in any state: data, result, attempts, output and notes. */
 
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
@@ -89,7 +89,7 @@ function Shown({ item }: { readonly item: ItemDetails }) {
   );
 }
 
-/** The API gives the end of an attempt that has ended. */
+/** The API returns an end time only for attempts that have ended. */
 function tookText({ started_at: start, ended_at: end }: Attempt): string {
   return typeof end === "string" ? durationText(Date.parse(end) - Date.parse(start)) : "";
 }

@@ -1,4 +1,4 @@
-/** The phases of a workflow, with how long each took, and what became of the worktrees of its items. */
+/** The phases of a workflow with their durations, and the worktrees of its items that were merged or kept. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -58,7 +58,7 @@ export function JobPhases({ job, isRunning }: PhasesProps) {
   );
 }
 
-/** A phase that ran again after a resume counts from its last start. */
+/** The duration of a phase that ran again after a resume is measured from its last start. */
 function phasesOf(events: readonly Event[]): readonly Phase[] {
   const phases = new Map<string, Phase>();
   for (const { type, at, data } of events) {
@@ -73,14 +73,15 @@ function phasesOf(events: readonly Event[]): readonly Phase[] {
 
 const SHOWN_CHARS = 40;
 
-/** Commits that were merged, and worktrees that were kept for a person, oldest first. */
+/** Worktrees whose commits were merged, and worktrees kept for manual review, oldest first. */
 export function JobWorktrees({ job }: { readonly job: string }) {
   const query = { queue: job, type: ["worktree_merged" as const, "worktree_kept" as const] };
   const list: List<Event> = usePages(
     ["job", job, "worktrees"],
     async (page, signal) => {
       const found = await call("GET /events/list", { query: { ...query, ...page } }, { signal });
-      // The cursor of events never ends, because more may come; a page that is not full is the last one.
+      // The event list always returns a next cursor, because more events may come, so a page that is not full
+      // is the last one.
       return { ...found, next: found.events.length < page.limit ? null : found.next };
     },
     ({ events }) => events,

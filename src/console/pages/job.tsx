@@ -1,4 +1,4 @@
-/** One job: progress, what runs now, its failures by group, its items, and what its agents cost. */
+/** The page of a job: progress, running items, failures by group, all items, and what its agents cost. */
 
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -97,10 +97,10 @@ function Shown({ job }: { readonly job: Job }) {
   );
 }
 
-/** From this number of finished items on, their rate says something about the rest. */
+/** The remaining time is estimated only when this many items have finished. */
 const RATE_ITEMS_MIN = 5;
 
-/** How long the rest takes at the rate so far. */
+/** The estimated remaining time, from the rate so far. */
 function TimeLeft({ job }: { readonly job: Job }) {
   const { status, succeeded, dead, skipped, remaining, duration_ms: ms } = job;
   const ended = succeeded + dead + skipped;
@@ -196,7 +196,7 @@ function Actions({ job }: { readonly job: Job }) {
   );
 }
 
-/** Deleting names the numbers that were shown, and the server refuses it if they have changed. */
+/** The delete request contains the counts that were shown. The server refuses it if they have changed. */
 function DeleteJob({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const navigate = useNavigate();
   const [typed, setTyped] = useState("");

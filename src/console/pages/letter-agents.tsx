@@ -1,4 +1,4 @@
-/** The agents that ran for a letter: what each used, and the command that opens its session by hand. */
+/** The agents that ran for a letter: their usage, and the command that opens their session interactively. */
 import type { LetterDetails } from "../data/letter.ts";
 import { CopyButton } from "../ui/copy.tsx";
 import { costText, plural } from "../ui/numbers.ts";

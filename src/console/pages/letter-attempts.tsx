@@ -1,4 +1,4 @@
-/** The attempts of a letter: one is shown with its output, stack trace and log, or two beside each other with what changed. */
+/** The attempts of a letter. Shows one with its output, stack trace and log, or compares two of them. */
 import { useState } from "react";
 import { type Failure, headline, type LetterDetails, typeName } from "../data/letter.ts";
 import { stackIn } from "../data/stack.ts";
@@ -68,7 +68,7 @@ const STREAMS = ["stderr", "stdout", "whole log"] as const;
 
 interface AttemptProps {
   readonly failure: Failure;
-  /** The page begins with the message of the last attempt. */
+  /** The message of the last attempt is already shown at the top of the page. */
   readonly isLast: boolean;
   readonly params: { readonly queue: string; readonly item_id: string };
 }
@@ -154,7 +154,7 @@ function outputOf({ stdout_tail: stdout = "", stderr_tail: stderr = "" }: Failur
   return `${stdout}${stderr}`;
 }
 
-/** The context without lines that only repeat the step. */
+/** The error context without lines that only repeat the step. */
 function contextOf({ error_context: lines = [], step_failed: step }: Failure): string {
   return lines.filter((line) => !line.endsWith(step)).join("\n");
 }

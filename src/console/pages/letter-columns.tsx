@@ -1,4 +1,4 @@
-/** The columns of letters, on the page of all letters, of a group and of a job. */
+/** The columns of letters, shared by the pages of letters, groups and jobs. */
 import { Link } from "@tanstack/react-router";
 import { failureText, headline, type Letter, lastFailure } from "../data/letter.ts";
 import type { ListSearch } from "../data/search.ts";
@@ -12,7 +12,7 @@ const QUEUE_CHARS_MAX = 18;
 
 export const letterKey = ({ queue, item_id }: Pick<Letter, "queue" | "item_id">) => `${queue} ${item_id}`;
 
-/** A letter is ready or leased while it is retried. */
+/** A letter in the state `ready` or `leased` is being retried. */
 export function letterWord(state: string): string {
   return { ready: "retrying", leased: "running" }[state] ?? state;
 }
@@ -30,7 +30,10 @@ const stateColumn: Column<Letter> = {
   cell: ({ state }) => <State name={state} label={letterWord(state)} />,
 };
 
-/** What all rows of a list share is not a column. A link to a letter carries the filters of its list, so that `j` and `k` move within that list. */
+/**
+ * Leaves out columns that are the same for all rows. A link to a letter carries the list's filters, so that
+ * `j` and `k` move within that list.
+ */
 export function letterColumns(search: ListSearch): readonly Column<Letter>[] {
   const columns: readonly Column<Letter>[] = [
     {

@@ -1,4 +1,7 @@
-/** The data of a letter: shown as a tree, edited as JSON with a preview of the difference, compared with earlier revisions. */
+/**
+ * The data of a letter: shown as a tree, edited as JSON with a preview of the changes, and compared with
+ * earlier revisions.
+ */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import type { Json } from "../../std/json.ts";
@@ -127,7 +130,7 @@ function parsed(text: string): unknown {
 
 const SCHEMA_PROBLEM = /does not match the schema: ((?:\["(?:\\.|[^"\\])*"\]|\S)+) (.*?)\.?$/u;
 
-/** The path and the problem of data that the schema of the queue refuses. */
+/** Parses the path and the problem from a schema validation error. */
 function schemaProblem(message: string): { readonly path: string; readonly text: string } | undefined {
   const [, path, text] = SCHEMA_PROBLEM.exec(message) ?? [];
   return path === undefined || text === undefined ? undefined : { path, text };
@@ -152,7 +155,7 @@ export function Differences({ changes }: { readonly changes: readonly Change[] }
   );
 }
 
-/** Each earlier revision, with what is different now. */
+/** Compares each earlier revision with the current data. */
 function Revisions({ letter }: { readonly letter: LetterDetails }) {
   const amendments = (letter.amendments ?? []).filter((amendment) => "before" in amendment).toReversed();
   if (amendments.length === 0) return null;

@@ -1,4 +1,4 @@
-/** What an attempt left behind: evidence files, with images shown, and the changes in its worktree. */
+/** The files of an attempt: its evidence, with a preview of images, and the changes in its worktree. */
 
 import { useQuery } from "@tanstack/react-query";
 import { call, urlOf } from "../data/api.ts";
@@ -15,7 +15,7 @@ interface FilesProps {
   readonly letter: LetterDetails;
 }
 
-/** Images that a browser draws without running anything in them. */
+/** Image types that cannot contain scripts. */
 const IMAGES: readonly unknown[] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"];
 const IMAGE_BYTES_MAX = 5_000_000;
 
@@ -66,7 +66,7 @@ interface ImageProps {
   readonly path: string;
 }
 
-/** The server sends evidence as a download, so the image is made of its bytes here. */
+/** The server sends evidence as a download, so the image is created from its bytes. */
 function EvidenceImage({ address, type, path }: ImageProps) {
   const image = useQuery({
     queryKey: ["evidence", address],

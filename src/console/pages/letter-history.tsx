@@ -1,4 +1,4 @@
-/** What happened to a letter, oldest first, with the time between the events. */
+/** The history of a letter, oldest event first, with the time between events. */
 import type { LetterDetails } from "../data/letter.ts";
 import { Panel } from "../ui/panel.tsx";
 import { State } from "../ui/state.tsx";
@@ -6,7 +6,7 @@ import { durationText, Time } from "../ui/time.tsx";
 
 type Event = LetterDetails["events"][number];
 
-/** Events that need other words than their name, and the state that their sign shows. */
+/** Labels for events whose name is not clear enough, and the state whose icon they use. */
 const EVENTS: Readonly<Record<string, readonly [state: string, text: string]>> = {
   item_queued: ["ready", "added to the queue"],
   attempt_started: ["running", "attempt started"],

@@ -1,4 +1,4 @@
-/** One letter: what failed, why, with which data, and what can be done about it. */
+/** The page of a letter: what failed, why, with which data, and the possible actions. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";

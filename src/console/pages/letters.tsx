@@ -1,4 +1,4 @@
-/** Letters: every item that failed, with filters. */
+/** The letters page: all failed items, with filters. */
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Letter } from "../data/letter.ts";

@@ -1,4 +1,6 @@
-/** One operation: live progress, what was refused and why, and pause, cancel or undo. */
+/**
+ * The page of an operation: live progress, what was refused and why, and buttons to pause, cancel or undo it.
+ */
 
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -32,7 +34,7 @@ export function OperationPage() {
     "GET /operations/{operation_id}",
     { params: { operation_id: id } },
     {
-      // Progress is not an event of its own, so it is read while the operation runs.
+      // Progress does not cause events, so it is polled while the operation runs.
       refetchInterval: ({ state }) => (state.data?.ended_at === undefined ? POLL_MS : false),
     },
   );
@@ -135,14 +137,14 @@ function isBad(name: string, count: number): boolean {
   return count > 0 && (name === "failed again" || name === "refused");
 }
 
-/** Of a letter that was sent, only its page shows whether it succeeded. */
+/** An operation does not record whether a retried letter succeeded; only the letter's page shows it. */
 function LetterState({ status, isRetry }: { readonly status: string; readonly isRetry: boolean }) {
   if (status === "pending") return <State name="ready" label="pending" />;
   if (status === "refused") return <State name="skipped" label="refused" />;
   return isRetry ? <State name="leased" label="sent" /> : <State name="done" />;
 }
 
-/** Says why a canary stopped, which is the reason to look at the operation. */
+/** Explains why a canary stopped. */
 function Stopped({ operation }: { readonly operation: OperationDetails }) {
   const by = operation.progress.stopped_by as
     | { readonly item_id?: string; readonly signature?: string }
@@ -155,7 +157,7 @@ function Stopped({ operation }: { readonly operation: OperationDetails }) {
   );
 }
 
-/** Letters that were sent wait until a worker takes them. */
+/** Warns that nothing will run, because retried letters wait for a worker. */
 function NoWorker({ queue }: { readonly queue: string }) {
   const workers = useRoute("queues", "GET /workers", {}, { refetchInterval: POLL_MS });
   if (!workers.data || workers.data.workers.some((worker) => worker.queue === queue)) return null;
@@ -167,7 +169,7 @@ function NoWorker({ queue }: { readonly queue: string }) {
   );
 }
 
-/** The conditions of an operation that a list of letters knows, by their names in requests. */
+/** Filter conditions of operations that a list of letters supports, with their query parameters. */
 const CONDITIONS = {
   group: "group",
   state: "state",
@@ -177,9 +179,13 @@ const CONDITIONS = {
   older_than: "older_than",
 } as const;
 
-/** The letters of the operation: their ids, or the filter that selected them. Null if no list can show exactly these. */
+/**
+ * The letters of the operation: their ids, or the filter that selected them. Null if no list can show exactly
+ * these letters.
+ */
 function targetOf({ job_id: queue, filter, letters, selected }: OperationDetails): BulkTarget | null {
-  // An edit may have changed what the filter looked for, so ids are better where all of them were sent.
+  // An edit may have changed fields that the filter tests, so ids are preferred if the response contains all
+  // of them.
   if (letters.length === selected) return { queue, ids: letters.map(({ item_id }) => item_id) };
   const { queue: _, job: __, ids, ...conditions } = filter;
   if (Array.isArray(ids)) return Object.keys(conditions).length === 0 ? { queue, ids } : null;
@@ -187,14 +193,14 @@ function targetOf({ job_id: queue, filter, letters, selected }: OperationDetails
   for (const [name, value] of Object.entries(conditions)) {
     const word = CONDITIONS[name as keyof typeof CONDITIONS];
     const text = Array.isArray(value) && value.length === 1 ? value[0] : value;
-    // A condition that is left out would select more letters.
+    // Omitting a condition would select more letters.
     if (word === undefined || typeof text !== "string") return null;
     search[word] = text;
   }
   return { queue, search };
 }
 
-/** Letters whose data was corrected are retried next. */
+/** Offers to retry the letters that an edit has changed. */
 function RetryNext({ operation }: { readonly operation: OperationDetails }) {
   const [isOpen, setOpen] = useState(false);
   const mayChange = useMay("operator");

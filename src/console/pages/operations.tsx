@@ -1,4 +1,4 @@
-/** Operations: every bulk change, newest first. */
+/** The operations page: all bulk changes, newest first. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
@@ -16,19 +16,19 @@ import type { Column } from "../ui/table.tsx";
 
 export type Operation = ResponseOf<"GET /operations">["operations"][number];
 
-/** An operation that is open but has no letters left has sent them all, and waits for their attempts. */
+/** An open operation without pending letters has sent all of them and waits for their attempts. */
 export function operationState({ status, ended_at: endedAt }: Operation): string {
   return endedAt === undefined && status === "open" ? "running" : status;
 }
 
 const TITLES: Readonly<Record<string, string>> = { redrive: "Retry", requeue: "Requeue as new" };
 
-/** What was done where, e.g. `Retry in orders`. */
+/** The kind and the queue of an operation, e.g. `Retry in orders`. */
 export function operationTitle({ kind, job_id }: Pick<Operation, "kind" | "job_id">): string {
   return `${TITLES[kind] ?? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`} in ${job_id}`;
 }
 
-/** The letters that ended as wanted: a retried one has to succeed. */
+/** The number of letters with the intended result; a retried one must have succeeded. */
 export function wellDone({ kind, succeeded, done }: Operation): number {
   return kind === "redrive" ? succeeded : done;
 }
@@ -41,7 +41,7 @@ export function OperationState({ operation }: { readonly operation: Operation })
 
 const UNDOABLE: readonly string[] = ["edit", "discard", "restore", "purge", "clear"];
 
-/** Takes the change back, where that is possible. */
+/** Undoes the operation, if that is possible. */
 export function UndoAction({ operation }: { readonly operation: Operation }) {
   const { operation_id, kind, ended_at: endedAt } = operation;
   if (endedAt === undefined || !UNDOABLE.includes(kind)) return null;

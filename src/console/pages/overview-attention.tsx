@@ -1,4 +1,6 @@
-/** What a person has to do besides the failures: start a worker, resume a job, look at a breaker. */
+/**
+ * What needs attention besides failures, e.g. a queue without workers, an interrupted job, an open breaker.
+ */
 
 import { Link, type LinkProps } from "@tanstack/react-router";
 import { isStanding, linkOf, type QueueSummary, type useOverview } from "../data/overview.ts";
@@ -10,7 +12,7 @@ import { durationText } from "../ui/time.tsx";
 interface Concern {
   readonly key: string;
   readonly text: string;
-  /** What to do about it. */
+  /** The recommended action. */
   readonly advice: string;
   readonly link: LinkProps;
   readonly isBad: boolean;

@@ -1,4 +1,4 @@
-/** Lines of the overview: the operations and jobs that run now, and the queues with the most letters. */
+/** The lists of the overview: running operations and jobs, and the queues with the most letters. */
 
 import { Link, type LinkProps } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -56,7 +56,7 @@ export function RunningNow() {
   );
 }
 
-/** What was changed last, with the way to take it back. */
+/** The most recent bulk changes, with a button to undo each. */
 export function RecentOperations() {
   const operations = useRoute("operations", "GET /operations", { query: { limit: RECENT } });
   const ended = (operations.data?.operations ?? []).filter(({ ended_at: endedAt }) => endedAt !== undefined);
@@ -122,7 +122,7 @@ export function QueueLines({ overview, all }: QueuesProps) {
   );
 }
 
-/** Only what is out of the ordinary. */
+/** The state of a queue; nothing if it is normal. */
 function stateOf({ is_paused: isPaused, breaker }: QueueSummary): ReactNode {
   if (isPaused) return <State name="paused" />;
   return breaker === "open" ? <State name="dead" label="breaker open" /> : null;

@@ -1,4 +1,4 @@
-/** The numbers on top of the overview. Each one links to what it counts. */
+/** The counts at the top of the overview. Each links to the rows that it counts. */
 
 import { Link, type LinkProps } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -67,7 +67,7 @@ export function Tiles({ dead, groups, overview }: TilesProps) {
   );
 }
 
-/** How many work, and how fast since the page was opened. */
+/** The number of active workers, and the processing rate since the page was opened. */
 function workersText(queues: readonly QueueSummary[], perMinute = 0): string {
   const workers = plural(
     sumOf(queues, (queue) => queue.workers),
@@ -83,7 +83,7 @@ interface TileProps {
   readonly text?: string;
   readonly note?: string | false | undefined;
   readonly isBad?: boolean;
-  /** Shown in place of the number, or beside it. */
+  /** Shown next to the number, or instead of it. */
   readonly children?: ReactNode;
 }
 

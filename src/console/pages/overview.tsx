@@ -1,4 +1,4 @@
-/** What needs attention now. Every number links to the rows that it counts. */
+/** The start page: what needs attention now. Every number links to the rows that it counts. */
 
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -69,10 +69,10 @@ interface SentenceProps {
   readonly dead: number;
 }
 
-/** The share of letters of which the sentence names the causes. */
+/** The summary names the fewest causes that account for this share of the dead letters. */
 const MOST = 0.8;
 
-/** How few causes explain most of the letters, and what is new. */
+/** A one-sentence summary: how many causes account for most letters, and which are new. */
 function Sentence({ groups, total, dead }: SentenceProps) {
   if (dead === 0 || total === 0) return <span>No dead letters.</span>;
   let letters = 0;

@@ -1,4 +1,4 @@
-/** A link to the page of a queue, a target or a job, whichever has this queue. */
+/** A link to the page of a queue, or of the target or job that owns it. */
 import { Link } from "@tanstack/react-router";
 import { linkOf, useQueueSummary } from "../data/overview.ts";
 

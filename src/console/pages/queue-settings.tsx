@@ -1,4 +1,4 @@
-/** The settings of a queue, and a form that changes them. Only what was changed is sent. */
+/** The settings of a queue, and a form that changes them. Only changed values are sent. */
 import { useState } from "react";
 import { call } from "../data/api.ts";
 import { quoted } from "../data/search.ts";
@@ -32,7 +32,7 @@ export function QueueSettings({ queue }: { readonly queue: QueueDetails }) {
   );
 }
 
-/** The settings that are set, and the names of the others. */
+/** Shows the settings that have a value, and the names of the others. */
 export function SettingFacts({ settings }: Pick<QueueDetails, "settings">) {
   const all = Object.entries(settings);
   const isSet = ([, value]: readonly [string, unknown]) => value !== null && JSON.stringify(value) !== "{}";
@@ -70,7 +70,7 @@ interface ChangeProps {
   readonly onClose: () => void;
 }
 
-/** The settings that the form knows, as the texts of the command line options. */
+/** The editable settings, formatted like the command line options. */
 function textsOf({ settings, description }: QueueDetails) {
   const text = (value: unknown) => (value === null || value === undefined ? "" : String(value));
   return {

@@ -1,4 +1,4 @@
-/** One queue: its items by state, workers and settings, with pause and a form to add an item. */
+/** The page of a queue: its items by state, workers and settings, with pause and a form to add an item. */
 
 import { getRouteApi, Link, Navigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -27,7 +27,7 @@ export function Queue() {
   const { name } = route.useParams();
   const queue = useRoute("queue", "GET /queues/{queue}", { params: { queue: name } });
   const other = useQueueSummary(name);
-  // The queues of jobs and targets have pages of their own.
+  // The queues of jobs and targets have their own pages.
   if (other !== undefined && other.kind !== "queue") return <Navigate {...linkOf(other)} replace />;
   return <Loaded query={queue}>{(data) => <Shown queue={data} />}</Loaded>;
 }

@@ -1,4 +1,4 @@
-/** Queues: how full, how far behind, who works on them. */
+/** The queues page: depth, age of the oldest item, and workers. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { wholeList } from "../data/list.ts";
@@ -13,7 +13,7 @@ import { durationText } from "../ui/time.tsx";
 
 type Row = ResponseOf<"GET /queues">["queues"][number];
 
-/** A queue with the number of items that end in a minute. */
+/** A queue with the number of items that it finishes per minute. */
 type RatedRow = Row & { readonly rate?: number | undefined };
 
 function rateText(rate: number): string {

@@ -1,4 +1,4 @@
-/** Targets of receipts: what waits, what was delivered, what could not be delivered. */
+/** The receipt targets: what is waiting, what was delivered, and what could not be delivered. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";

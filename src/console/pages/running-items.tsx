@@ -1,4 +1,7 @@
-/** What a job or queue runs now: step, elapsed time, last output, turns and cost. A row opens the live output. */
+/**
+ * The running items of a job or queue: step, elapsed time, last output, turns and cost. A row opens the live
+ * output.
+ */
 
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -15,7 +18,7 @@ import { LiveLog } from "./item-log.tsx";
 
 type Running = ResponseOf<"GET /jobs/{job}/running">["running"][number];
 
-/** The last line of output is not an event, so it is read regularly while something runs. */
+/** Output does not cause events, so the last line is polled while something is running. */
 const POLL_MS = 2000;
 const SHOWN = 50;
 

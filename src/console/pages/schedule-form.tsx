@@ -1,4 +1,4 @@
-/** Forms of schedules: create or change one, and remove one. */
+/** Forms to create, change or remove a schedule. */
 
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
@@ -12,7 +12,7 @@ export type Schedule = ResponseOf<"GET /schedules">["schedules"][number];
 const MISSED = ["last", "all", "skip"] as const;
 
 interface FormProps {
-  /** The schedule to change; a new one if there is none. */
+  /** The schedule to change. Default: create a new one. */
   readonly schedule?: Schedule;
   readonly onClose: () => void;
 }

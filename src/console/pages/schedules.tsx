@@ -1,4 +1,4 @@
-/** Schedules: items that are added to queues by cron patterns. */
+/** The schedules page. A schedule adds items to a queue by a cron pattern. */
 import { useState } from "react";
 import { call } from "../data/api.ts";
 import { wholeList } from "../data/list.ts";

@@ -1,11 +1,16 @@
-/** What the forms of queues and targets share: only what was changed is sent, and the fields of retries and outages. */
+/**
+ * Shared parts of the forms of queues and targets: change tracking, and the fields for retries and outages.
+ */
 import { useState } from "react";
 import { quoted } from "../data/search.ts";
 import { SelectField, TextField } from "../ui/form.tsx";
 
 type Texts = Readonly<Record<string, string>>;
 
-/** The texts of a form, those that differ from what is stored, and the options of the command that sets them. */
+/**
+ * Tracks the changes in a form. Returns all values, the changed ones, and the command line options that set
+ * these.
+ */
 export function useChanges<Given extends Texts>(before: Given) {
   const [given, setGiven] = useState(before);
   const set = (next: Partial<Given>) => setGiven({ ...given, ...next });

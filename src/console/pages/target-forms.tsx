@@ -1,4 +1,4 @@
-/** Forms of receipts: create or change a target, send one receipt, and send again what could not be delivered. */
+/** Forms for receipts: create or change a target, send a test receipt, and resend undelivered receipts. */
 
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -15,12 +15,12 @@ import type { Target } from "./target.tsx";
 const PROTOCOLS = ["http", "mcp"] as const;
 
 interface TargetFormProps {
-  /** The target to change; a new one if there is none. */
+  /** The target to change. Default: create a new one. */
   readonly target?: Target;
   readonly onClose: () => void;
 }
 
-/** The settings that the form knows, as the texts of the command line options. */
+/** The editable settings, formatted like the command line options. */
 function textsOf(settings: Target["settings"] = {}) {
   const text = (value: unknown) => (value === null || value === undefined ? "" : String(value));
   return {
@@ -34,7 +34,10 @@ function textsOf(settings: Target["settings"] = {}) {
   };
 }
 
-/** Only what was changed is sent. A URL is shown without its query, which may hold a secret, so it is left alone if unchanged. */
+/**
+ * Sends only what was changed. The URL is shown without its query, which may contain a secret, so an
+ * unchanged URL is not sent.
+ */
 export function TargetForm({ target, onClose }: TargetFormProps) {
   const before = textsOf(target?.settings);
   const [name, setName] = useState(target?.name ?? "");

@@ -1,4 +1,7 @@
-/** One target of receipts: what waits, what was delivered, what could not be, and how it is sent. */
+/**
+ * The page of a receipt target: what is waiting, what was delivered, what could not be delivered, and how
+ * receipts are sent.
+ */
 
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-/** Tokens: who may use the API, with which role, until when. */
+/** The tokens page: who may use the API, with which role, and until when. */
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
@@ -77,7 +77,7 @@ export function Tokens() {
   );
 }
 
-/** Revoking cannot be undone, so it asks first. */
+/** Revoking cannot be undone, so it needs a confirmation. */
 function Revoke({ row }: { readonly row: Row }) {
   const [isAsking, setAsking] = useState(false);
   const { token_id, name } = row;

@@ -1,4 +1,4 @@
-/** Workers that are alive, from the queues that they process. */
+/** The workers page: all live workers and their queues. */
 import type { ResponseOf } from "../../server/contract.ts";
 import { wholeList } from "../data/list.ts";
 import { useRoute } from "../data/use-route.ts";

@@ -1,4 +1,7 @@
-/** Keyboard shortcuts: single keys and sequences such as `g l`. They are off while somebody types, and in dialogs. */
+/**
+ * Keyboard shortcuts: single keys and sequences such as `g l`. They are disabled in dialogs and while the
+ * user types.
+ */
 import { useEffect, useRef } from "react";
 
 export type Keys = Readonly<Record<string, () => void>>;
@@ -8,14 +11,14 @@ const stack: Keys[] = [];
 let first = "";
 let firstAt = 0;
 
-/** The editor is in a shadow root, outside of which its events seem to come from the element around it. */
+/** The editor is in a shadow root, so its events appear to come from the host element. */
 function isTyping(event: KeyboardEvent): boolean {
   const [target] = event.composedPath();
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/u.test(target.tagName);
 }
 
-/** Whether the key belongs to the element that has the focus, as Enter belongs to a button. */
+/** Whether the focused element handles the key itself, as a button handles Enter. */
 function belongsToElement(event: KeyboardEvent): boolean {
   return (
     event.key === "Enter" &&
@@ -42,7 +45,10 @@ function onKey(event: KeyboardEvent): void {
 
 window.addEventListener("keydown", onKey);
 
-/** Adds shortcuts while the component is shown. The component that was added last wins. */
+/**
+ * Registers shortcuts while the component is mounted. For the same key, the component mounted last takes
+ * precedence.
+ */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;

@@ -58,7 +58,7 @@ export function Layout() {
   );
 }
 
-/** Ctrl-K is a combination, which `useKeys` leaves to the browser. */
+/** `useKeys` ignores key combinations such as Ctrl-K. */
 function PaletteKey({ onOpen }: { readonly onOpen: () => void }) {
   const [added] = useState(() => ({ onOpen }));
   added.onOpen = onOpen;
@@ -72,7 +72,7 @@ function PaletteKey({ onOpen }: { readonly onOpen: () => void }) {
   return null;
 }
 
-/** What is shown may be old, which nobody should have to notice by a small dot. */
+/** A clear warning that the page may show old data; the small status dot is easy to miss. */
 function LostConnection() {
   if (useConnection() !== "lost") return null;
   return (

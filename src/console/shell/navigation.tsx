@@ -1,4 +1,7 @@
-/** The links to all pages by section, with the numbers that need attention. In a narrow window a button opens them. */
+/**
+ * The links to all pages by section, with counts of what needs attention. In a narrow window they are in a
+ * menu.
+ */
 
 import { Link } from "@tanstack/react-router";
 import { useRoute } from "../data/use-route.ts";
@@ -9,7 +12,7 @@ import { SECTIONS } from "./pages.ts";
 import { May } from "./session.tsx";
 
 interface NavigationProps {
-  /** Whether a narrow window shows the pages. */
+  /** Whether the menu is open in a narrow window. */
   readonly isOpen: boolean;
   readonly onClose: () => void;
 }

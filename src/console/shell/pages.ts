@@ -1,4 +1,7 @@
-/** The pages of the navigation by section, with the second key of their shortcut (`g l` opens the letters), and the path of their icon, 16 units wide. */
+/**
+ * The pages of the navigation by section, with the second key of their shortcut (`g l` opens the letters) and
+ * the path of their 16-unit icon.
+ */
 export const SECTIONS = [
   {
     title: "Failures",

@@ -1,4 +1,7 @@
-/** What the palette finds: pages, what one may do, and the groups, queues, jobs and letters that contain the text. */
+/**
+ * The entries of the command palette: pages, actions, and the groups, queues, jobs and letters that match the
+ * text.
+ */
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -13,7 +16,7 @@ import { logOut, useMay, useSession } from "./session.tsx";
 import { nextTheme } from "./theme.ts";
 
 const EACH_MAX = 6;
-/** Shorter texts are in too many letters. */
+/** A shorter text would match too many letters. */
 const LETTER_CHARS_MIN = 3;
 
 type Has = (...values: readonly string[]) => boolean;
@@ -71,7 +74,7 @@ function useGroups(has: Has): readonly Entry[] {
     }));
 }
 
-/** A queue is opened, paused or resumed. */
+/** Opens, pauses or resumes queues. */
 function useQueues(has: Has): readonly Entry[] {
   const navigate = useNavigate();
   const client = useQueryClient();

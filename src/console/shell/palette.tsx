@@ -1,11 +1,14 @@
-/** Search over pages, actions, groups, queues, jobs and letters. Arrow keys choose, Enter opens or runs. */
+/**
+ * The command palette: searches pages, actions, groups, queues, jobs and letters. Arrow keys select, Enter
+ * opens or runs.
+ */
 
 import { type KeyboardEvent, type ReactNode, useDeferredValue, useEffect, useRef, useState } from "react";
 import { Dialog } from "../ui/dialog.tsx";
 import { Pattern } from "../ui/pattern.tsx";
 import { useFound } from "./palette-entries.ts";
 
-/** What can be chosen. `run` is called after the palette has closed. */
+/** An entry to choose. `run` is called after the palette has closed. */
 export interface Entry {
   readonly id: string;
   readonly kind: "page" | "action" | "group" | "queue" | "job" | "letter";

@@ -1,4 +1,4 @@
-/** Who uses the console, and what the role allows. Buttons that a role may not use are absent. */
+/** The logged-in user and the permissions of their role. Buttons that the role may not use are hidden. */
 
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type FormEvent, type ReactNode, useContext, useState } from "react";
@@ -21,7 +21,7 @@ export function useSession(): Session {
   return useContext(SessionContext);
 }
 
-/** Whether the user may do what needs this role. The server checks it again. */
+/** Whether the user's role includes this one. The server checks it again. */
 export function useMay(role: Role): boolean {
   return ROLES.indexOf(useSession().role) >= ROLES.indexOf(role);
 }
@@ -30,7 +30,7 @@ export function May({ atLeast, children }: { readonly atLeast: Role; readonly ch
   return useMay(atLeast) ? children : null;
 }
 
-/** Shows the login until the server knows the user. */
+/** Shows the login form until the user is authenticated. */
 export function RequireSession({ children }: { readonly children: ReactNode }) {
   const session = useRoute("session", "GET /session", {}, { retry: false });
   if (session.data) return <SessionContext value={session.data}>{children}</SessionContext>;
@@ -39,7 +39,7 @@ export function RequireSession({ children }: { readonly children: ReactNode }) {
   return <Skeleton />;
 }
 
-/** Ends the session, and then shows the login, or the page of the login provider that ends the session there. */
+/** Ends the session. Then shows the login form, or the logout page of the login provider. */
 export async function logOut(): Promise<void> {
   const { provider_logout: url } = await call("DELETE /session", {});
   if (url === null) window.location.reload();

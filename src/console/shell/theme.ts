@@ -1,4 +1,4 @@
-/** The colour theme: light, dark, or as the system has it. */
+/** The colour theme: light, dark, or the system's setting. */
 import { useSyncExternalStore } from "react";
 
 export type Theme = "system" | "light" | "dark";

@@ -1,4 +1,4 @@
-/** A button that calls the API at once, and shows the answer by reading what it changed again. */
+/** A button that calls the API immediately and then refetches what the call changed. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Button, type Tone } from "./button.tsx";
 import { ErrorPanel } from "./panel.tsx";

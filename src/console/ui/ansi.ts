@@ -1,4 +1,4 @@
-/** Splits terminal output into runs of text with a style. Unknown escape sequences are removed. */
+/** Splits terminal output into styled runs of text. Unknown escape sequences are removed. */
 export interface Run {
   readonly text: string;
   readonly className: string;
@@ -48,7 +48,7 @@ function pushRun(runs: Run[], text: string, { colour = "", bold, underline }: St
   runs.push({ text: visible, className });
 }
 
-/** Keeps what a terminal would show of a line that was overwritten by carriage returns. */
+/** Keeps what a terminal would show of a line that carriage returns have overwritten. */
 function lastWritten(text: string): string {
   return text.replace(/\r\n/gu, "\n").replace(/^[^\n]*\r(?=[^\n])/gmu, "");
 }
@@ -59,7 +59,7 @@ function styleAfter(before: Style, codes: string): Style {
   for (let index = 0; index < numbers.length; index++) {
     const code = numbers[index] ?? 0;
     if (code === 38 || code === 48) {
-      index += numbers[index + 1] === 5 ? 2 : 4; // colours of the large palettes have no name in the theme
+      index += numbers[index + 1] === 5 ? 2 : 4; // skips 256-colour and RGB codes
       continue;
     }
     style = styleWith(style, code);

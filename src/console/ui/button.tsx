@@ -1,4 +1,4 @@
-/** Buttons and links that look like them. A disabled button has a title that says why. */
+/** Buttons, and links styled as buttons. The tooltip of a disabled button explains why it is disabled. */
 import type { ButtonHTMLAttributes, ReactNode } from "react";
 
 const TONES = {
@@ -17,7 +17,7 @@ export function buttonClass(tone: Tone = "plain"): string {
 
 interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly tone?: Tone;
-  /** The key that does the same, shown beside the label. */
+  /** The keyboard shortcut, shown next to the label. */
   readonly hotkey?: string;
   readonly children: ReactNode;
 }

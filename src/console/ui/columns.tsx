@@ -1,4 +1,4 @@
-/** The columns that most tables have: texts, counts, times, and two lines of which the second explains the first. */
+/** Common table columns: texts, counts, times, and a title with a description below. */
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { countText } from "./numbers.ts";
@@ -67,7 +67,10 @@ export function TwoLines({ first, second, title, mono = false }: TwoLinesProps) 
   );
 }
 
-/** One of two columns of panels. In a narrow window all panels are in one column, where `order` moves what is less important down. */
+/**
+ * One of two columns of panels. In a narrow window all panels form one column, in which `order` moves less
+ * important ones down.
+ */
 export const COLUMN = "min-w-0 max-xl:contents xl:space-y-3";
 
 export const LINK = "block min-w-0 truncate hover:underline";

@@ -1,4 +1,4 @@
-/** Copies text, also on plain HTTP, where the clipboard API does not exist. */
+/** Copies text to the clipboard, also on plain HTTP, where the clipboard API is unavailable. */
 import { type ReactNode, useState } from "react";
 import { buttonClass } from "./button.tsx";
 
@@ -42,7 +42,7 @@ function CopyLabel() {
   );
 }
 
-/** The command that does the same as the view, ready to paste. */
+/** The equivalent command of a view, ready to copy. */
 export function SameAsCommand({ command }: { readonly command: string }) {
   return (
     <div className="flex max-w-full min-w-0 items-center gap-2 rounded-md bg-grey-soft py-0.5 pr-1 pl-2.5 font-mono text-xs text-muted max-sm:bg-transparent max-sm:p-0">

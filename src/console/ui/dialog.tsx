@@ -1,4 +1,4 @@
-/** A dialog on the native element, which keeps the focus inside and closes on Escape. */
+/** A dialog based on the native element, which traps the focus and closes on Escape. */
 import { type ReactNode, useEffect, useRef } from "react";
 
 const FIRST_FIELD =
@@ -17,7 +17,7 @@ export function Dialog({ title, onClose, children, footer, wide = false }: Dialo
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
-    // The browser would choose the button that closes the dialog, because it comes first.
+    // The browser would focus the close button, because it comes first.
     const first = dialog?.querySelector<HTMLElement>(FIRST_FIELD);
     first?.focus();
     return () => dialog?.close();

@@ -1,4 +1,4 @@
-/** Differences of texts: lines that were added and removed, and patches of git by file. */
+/** Shows differences: added and removed lines of two texts, and Git patches by file. */
 import { useMemo } from "react";
 import { type DiffLine, diffLines } from "../data/line-diff.ts";
 import { runsOf } from "./ansi.ts";
@@ -8,7 +8,7 @@ const TONES = { same: "", removed: "bg-red-soft text-red", added: "bg-green-soft
 const SIGNS = { same: " ", removed: "−", added: "+" } as const;
 const CONTEXT = 3;
 
-/** Compares two outputs; of what is equal, only the lines around a difference are shown. */
+/** Compares two outputs. Unchanged lines are shown only around a difference. */
 export function TextDiff({ before, after }: { readonly before: string; readonly after: string }) {
   const lines = useMemo(() => diffLines(linesOf(before), linesOf(after)), [before, after]);
   if (lines.every(({ kind }) => kind === "same"))
@@ -65,7 +65,7 @@ function Lines({ lines, label }: { readonly lines: readonly DiffLine[]; readonly
 const OPEN_LINES_MAX = 300;
 const SHOWN_LINES_MAX = 5000;
 
-/** A patch of git, one fold for each file. */
+/** A Git patch with one collapsible section per file. */
 export function Patch({ text }: { readonly text: string }) {
   const files = useMemo(() => filesOf(text), [text]);
   return (
@@ -107,7 +107,7 @@ function filesOf(text: string): readonly PatchedFile[] {
       isInside = true;
       files.at(-1)?.lines.push({ kind: "same", text: line });
     } else if (line === "-- ") {
-      isInside = false; // the end of a commit in the format of mails
+      isInside = false; // the end of a commit in the mbox format
     } else if (isInside) {
       const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "same";
       files.at(-1)?.lines.push({ kind, text: line.slice(1) });

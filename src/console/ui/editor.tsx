@@ -1,4 +1,4 @@
-/** A JSON editor (CodeMirror), loaded only when somebody edits. Errors of syntax and of the schema are marked where they are. */
+/** A JSON editor (CodeMirror), loaded only when needed. Syntax and schema errors are marked in the text. */
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
@@ -19,7 +19,7 @@ const theme = EditorView.theme({
   ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", borderColor: "var(--line)" },
 });
 
-/** The colours of the theme, which the styles of CodeMirror do not have. */
+/** Syntax colours from the theme, which CodeMirror's default styles do not use. */
 const colours = HighlightStyle.define([
   { tag: tags.propertyName, color: "var(--accent)" },
   { tag: tags.string, color: "var(--green)" },
@@ -29,7 +29,7 @@ const colours = HighlightStyle.define([
 interface EditorProps {
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** What is wrong with the value, and at which path. */
+  /** A problem with the value, and its path. */
   readonly problem?: { readonly path: string; readonly text: string } | undefined;
 }
 

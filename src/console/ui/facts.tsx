@@ -1,4 +1,4 @@
-/** A list of names and values. */
+/** A definition list of names and values. */
 import type { ReactNode } from "react";
 
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode])[] }) {

@@ -1,4 +1,4 @@
-/** Controls of filters: a row of choices, a list of choices, a search box, and what is filtered by a link. */
+/** Filter controls: chips, a select list, a search box, and a label for a filter that was set by a link. */
 import { useEffect, useRef, useState } from "react";
 
 interface ChoiceProps<Value extends string> {
@@ -6,7 +6,7 @@ interface ChoiceProps<Value extends string> {
   readonly values: readonly Value[];
   readonly value: Value;
   readonly onChange: (value: Value) => void;
-  /** The text of a choice. Default: the value. */
+  /** The label of a choice. Default: the value. */
   readonly labelOf?: ((value: Value) => string) | undefined;
 }
 

@@ -127,7 +127,7 @@ interface DetailsProps {
   readonly children: ReactNode;
 }
 
-/** Fields that are rarely needed. */
+/** A collapsible section for fields that are rarely needed. */
 export function Details({ title, isOpen = false, children }: DetailsProps) {
   return (
     <details open={isOpen}>
@@ -145,7 +145,7 @@ interface FormDialogProps<Result> {
   readonly onClose: () => void;
   readonly children: ReactNode;
   act(): Promise<Result>;
-  /** Shown in place of the form after it succeeded; by default the dialog closes. */
+  /** Shown instead of the form after it succeeded. By default the dialog closes. */
   done?(result: Result): ReactNode;
 }
 

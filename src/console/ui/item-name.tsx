@@ -1,4 +1,4 @@
-/** An item in two lines: what people recognise it by, and its data or id below. */
+/** An item in two lines: its title, and its data or id below. */
 import { itemTexts } from "../data/letter.ts";
 import { TwoLines } from "./columns.tsx";
 import { middle } from "./numbers.ts";

@@ -1,4 +1,4 @@
-/** Finds where a value stands in JSON text, by a path such as `a.b[0]["odd key"]`. */
+/** Finds the position of a value in JSON text by a path such as `a.b[0]["odd key"]`. */
 import { syntaxTree } from "@codemirror/language";
 import type { EditorState } from "@codemirror/state";
 
@@ -9,7 +9,7 @@ export interface Place {
 
 const STEP = /\["(?:\\.|[^"\\])*"\]|\[\d+\]|[^.[\]]+/gu;
 
-/** The place of the value, or of the innermost value around it that exists. */
+/** The position of the value, or of its innermost existing parent. */
 export function placeOf(state: EditorState, path: string): Place {
   let node = syntaxTree(state).topNode.firstChild;
   for (const [text] of path === "." ? [] : path.matchAll(STEP)) {
@@ -39,7 +39,7 @@ function valuesOf(list: Node): readonly Node[] {
   return values;
 }
 
-/** A mark of a whole object would cover the text, so it ends with its first line. */
+/** Underlining a whole object would be distracting, so the mark ends at the end of its first line. */
 function lineEnd(state: EditorState, at: number): number {
   return state.doc.lineAt(at).to;
 }

@@ -1,6 +1,6 @@
 /**
- * Shows JSON as a tree, collapsed below two levels. Numbers keep their digits, large documents are shown as text, and nothing in
- * the data is interpreted: every value is a text node.
+ * Shows JSON as a tree, collapsed below the second level. Numbers keep all digits, large documents are shown
+ * as plain text, and every value is rendered as a text node, never as markup.
  */
 import { type ReactNode, useMemo, useState } from "react";
 
@@ -9,7 +9,7 @@ const TEXT_CHARS_MAX = 2_000_000;
 const CHILDREN_MAX = 200;
 const OPEN_LEVELS = 2;
 
-/** A number as it was written, because a double loses digits of large integers. */
+/** A number in its original notation, because a double loses digits of large integers. */
 export class Digits {
   readonly source: string;
   constructor(source: string) {
@@ -126,10 +126,10 @@ function Branch({
   );
 }
 
-/** Characters that are invisible, or turn the text after them around. */
+/** Characters that are invisible or change the direction of the text. */
 const HIDDEN = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
 
-/** Data must not look like other data, so such characters are shown as JSON escapes them. */
+/** Escapes such characters as in JSON, so that different values never look the same. */
 function visible(json: string): string {
   return json.replace(HIDDEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,4 +1,7 @@
-/** A page with one list: heading, command, filters whose state is in the address, and a table with its empty states. */
+/**
+ * A page with one list: heading, equivalent command, filters stored in the URL, and a table with its empty
+ * states.
+ */
 import type { ReactNode } from "react";
 import type { List } from "../data/list.ts";
 import { useListSearch } from "../data/list-search.ts";
@@ -9,16 +12,19 @@ import { countText } from "./numbers.ts";
 import { Empty, type EmptyProps, ErrorPanel, Heading, type HeadingProps, Panel, Skeleton } from "./panel.tsx";
 import { Table, type TableProps } from "./table.tsx";
 
-/** A filter on one word of the address. With `of`, the rows that were read are filtered here, otherwise by the server. */
+/**
+ * A filter on one query parameter. With `of`, the loaded rows are filtered in the browser, otherwise the
+ * server filters.
+ */
 export interface Filter<Row> {
   readonly key: keyof ListSearch;
   readonly label: string;
-  /** The choices; the first one is the default. Without them, the filter is a search box. */
+  /** The choices; the first is the default. Without choices, the filter is a search box. */
   readonly values?: readonly string[];
   /** Chips take more room than a list and show all choices at once. */
   readonly as?: "chips" | "list" | "search" | "wide" | "applied";
   of?(row: Row): string;
-  /** The text of a choice. Default: the value. */
+  /** The label of a choice. Default: the value. */
   labelOf?(value: string): string;
 }
 
@@ -26,12 +32,12 @@ interface ListPageProps<Row>
   extends Omit<HeadingProps, "title" | "facts">,
     Omit<TableProps<Row>, "label" | "rows" | "onEndReached" | "sort" | "onSort"> {
   readonly title: string;
-  /** The name of the table for screen readers. Default: the title. */
+  /** The accessible name of the table. Default: the title. */
   readonly label?: string;
   readonly facts?: ReactNode;
   readonly list: List<Row>;
   readonly filters?: readonly Filter<Row>[];
-  /** What the page shows while nothing is there, filters aside. */
+  /** Shown if there are no rows even without filters. */
   readonly empty: EmptyProps;
   readonly above?: ReactNode;
   readonly children?: ReactNode;
@@ -57,11 +63,11 @@ type ListTableProps<Row> = Omit<
 > &
   Pick<TableProps<Row>, "label">;
 
-/** The table of a list page, which other pages use inside a panel of their own. */
+/** The table of a list page, also used inside panels of other pages. */
 export function ListTable<Row>({ list, filters = [], empty, above, ...table }: ListTableProps<Row>) {
   const [search, change] = useListSearch();
   const found = list.rows.filter(matches(filters, search));
-  // A part of the rows in order would look like all of them.
+  // Sorting an incomplete list would suggest that it is complete.
   const rows = list.hasMore ? found : sorted(found, table.columns, search.sort);
   const isFiltered = filters.some(
     ({ key, values }) => search[key] !== undefined && search[key] !== values?.[0],
@@ -132,7 +138,7 @@ function Filters<Row>({ filters }: { readonly filters: readonly Filter<Row>[] })
   );
 }
 
-/** Whether a row passes the filters that are applied here. */
+/** Whether a row passes the filters that are applied in the browser. */
 function matches<Row>(filters: readonly Filter<Row>[], search: ListSearch): (row: Row) => boolean {
   const active = filters.filter(({ key, of }) => of !== undefined && search[key] !== undefined);
   return (row) =>

@@ -1,4 +1,4 @@
-/** Shows what a query has read; until then a skeleton, or the error with a way to try again. */
+/** Shows the result of a query, a skeleton while it loads, or the error with a retry button. */
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { ErrorPanel, Skeleton } from "./panel.tsx";

@@ -1,4 +1,7 @@
-/** A button that opens a list of actions. Arrow keys choose one, Escape and a click elsewhere close the list. */
+/**
+ * A button that opens a menu of actions. Arrow keys move between them; Escape or a click elsewhere closes the
+ * menu.
+ */
 import { type FocusEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { buttonClass, type Tone } from "./button.tsx";
 
@@ -9,7 +12,7 @@ export interface MenuEntry {
 
 interface MenuProps {
   readonly label: ReactNode;
-  /** The name for screen readers, if the label is not a text. */
+  /** The accessible name, if the label is not a text. */
   readonly name?: string;
   readonly tone?: Tone;
   readonly entries: readonly MenuEntry[];

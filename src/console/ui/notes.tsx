@@ -1,4 +1,4 @@
-/** What people wrote about a letter or a group, and a field to write more. */
+/** The notes on a letter or a group, and a field to add one. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";

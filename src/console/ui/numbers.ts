@@ -1,4 +1,4 @@
-/** Numbers as people read them: in full below a million, shortened above. */
+/** Formats numbers: in full below a million, abbreviated above. */
 const FULL = new Intl.NumberFormat("en-US");
 const SHORT = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 
@@ -15,14 +15,14 @@ export function bytesText(bytes: number): string {
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
-/** Shortens in the middle, because ids and paths differ at their ends. */
+/** Truncates in the middle, because ids and paths usually differ at their ends. */
 export function middle(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   const head = Math.ceil((charsMax - 1) / 2);
   return `${text.slice(0, head)}…${text.slice(text.length - (charsMax - 1 - head))}`;
 }
 
-/** The name of a machine, without the ids that tell its boots and namespaces apart. */
+/** The host name without the suffixes that identify a boot or a namespace. */
 export function machineName(host: string): string {
   return host.split("/")[0] ?? host;
 }

@@ -1,4 +1,7 @@
-/** Shows the output of a command: ANSI colours, search, wrapping. Long output is cut to its last lines. */
+/**
+ * Shows the output of a command with ANSI colours, search and line wrapping. Only the last lines of long
+ * output are shown.
+ */
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { type Run, runsOf } from "./ansi.ts";
 import { countText } from "./numbers.ts";
@@ -8,10 +11,10 @@ const LINES_MAX = 2000;
 interface OutputProps {
   readonly text: string;
   readonly label: string;
-  /** Output is still being written: its end stays in view unless somebody scrolls up. */
+  /** Scrolls along while output is being written, unless the user scrolls up. */
   readonly isLive?: boolean;
   readonly actions?: ReactNode;
-  /** Without search and other controls. */
+  /** Hides the search and other controls. */
   readonly isBare?: boolean;
 }
 

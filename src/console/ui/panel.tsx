@@ -1,4 +1,4 @@
-/** Panels, page headings, and what they show while there is nothing to show. */
+/** Panels and page headings, with their empty and loading states. */
 import type { ReactNode } from "react";
 import { Component } from "react";
 import { isApiError } from "../data/api.ts";
@@ -30,7 +30,7 @@ export interface HeadingProps {
   readonly title: ReactNode;
   readonly facts?: ReactNode;
   readonly actions?: ReactNode;
-  /** The command that does the same as the page. */
+  /** The command line equivalent of the page. */
   readonly command?: string;
 }
 
@@ -95,7 +95,7 @@ export function ErrorPanel({ error, retry }: { readonly error: unknown; readonly
   );
 }
 
-/** Keeps an error of one panel from blanking the page. */
+/** An error boundary: an error in one panel does not affect the rest of the page. */
 export class Boundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
   override state = { error: undefined };
   static getDerivedStateFromError(error: unknown) {

@@ -1,4 +1,6 @@
-/** A pattern or title: masks such as `<path>` are shown as chips, so that the fixed words stand out. */
+/**
+ * Shows a pattern or a title. Masks such as `<path>` are shown as chips, so that the fixed words stand out.
+ */
 const MASK = /(<[a-z][a-z-]*>)/u;
 
 export function Pattern({ text, className = "" }: { readonly text: string; readonly className?: string }) {

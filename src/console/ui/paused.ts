@@ -1,4 +1,4 @@
-/** A value after somebody has stopped changing it, so that a preview is not read for every key. */
+/** Debounces a value, so that a preview is not requested on every keystroke. */
 import { useEffect, useState } from "react";
 
 const PAUSE_MS = 300;

@@ -1,4 +1,4 @@
-/** A bar of done, dead and remaining items, with the numbers as its text. */
+/** A progress bar of done, dead and remaining items, with the counts as its text alternative. */
 import { countText } from "./numbers.ts";
 
 interface ProgressProps {

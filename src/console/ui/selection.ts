@@ -1,9 +1,12 @@
-/** Which rows of a list are selected. Live updates pause while any is, so that rows do not move under the pointer. */
+/**
+ * The selected rows of a list. Live updates are paused while rows are selected, so that rows do not move
+ * under the pointer.
+ */
 import { useEffect, useState } from "react";
 import { pauseLive } from "../data/live.ts";
 import { useKeys } from "../shell/keys.ts";
 
-/** The keys of all rows are needed only for a range, because a list may have 100,000 of them. */
+/** The keys of all rows are computed only for a range selection, because a list may have 100,000 rows. */
 export function useRowSelection<Row>(rows: readonly Row[], keyOf: (row: Row) => string) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [anchor, setAnchor] = useState<string>();
@@ -24,7 +27,7 @@ export function useRowSelection<Row>(rows: readonly Row[], keyOf: (row: Row) => 
   return { selected, select, clear };
 }
 
-/** The keys from one to the other, in the order of the list. */
+/** The keys between two rows, inclusive, in list order. */
 function between(keys: readonly string[], one: string, other: string): readonly string[] {
   const [from = -1, to = -1] = [keys.indexOf(one), keys.indexOf(other)].sort((a, b) => a - b);
   return from < 0 ? [other] : keys.slice(from, to + 1);

@@ -1,4 +1,6 @@
-/** Bars of counts over time, drawn as SVG. The text alternative has the total and the peak. */
+/**
+ * A small bar chart of counts over time, drawn as SVG. The text alternative contains the total and the peak.
+ */
 interface SparklineProps {
   readonly counts: readonly number[];
   /** What is counted, e.g. `letters in 24 h`. */
@@ -6,7 +8,7 @@ interface SparklineProps {
   readonly width?: number;
   readonly height?: number;
   readonly tone?: "red" | "accent";
-  /** Takes the whole width of its container. */
+  /** Fills the width of its container. */
   readonly stretch?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** A stack trace. Frames of libraries are folded. */
+/** A stack trace in which library frames are collapsed. */
 import { useMemo } from "react";
 import { stackParts } from "../data/stack.ts";
 import { plural } from "./numbers.ts";

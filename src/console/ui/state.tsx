@@ -1,4 +1,7 @@
-/** The state of a letter, item, job, group or operation: always a word and a shape beside the colour. */
+/**
+ * The state of a letter, item, job, group or operation, always shown by a word and a shape besides the
+ * colour.
+ */
 const TONES: Readonly<Record<string, readonly [tone: Tone, sign: string]>> = {
   dead: ["red", "✕"],
   failed: ["red", "✕"],

@@ -1,19 +1,19 @@
-/** One row: its cells stand side by side in a table, or form a card on a phone. */
+/** One row, laid out as table cells or, on a phone, as a card. */
 import { memo } from "react";
 import type { Column } from "./table.tsx";
 
-/** Numbers keep a distance from the text of the next column. */
+/** Right-aligned numbers need padding before the next column. */
 export const RIGHT = "text-right pr-3";
 
 interface RowProps {
   readonly rowKey: string;
   readonly row: unknown;
   readonly index: number;
-  /** Where the row begins, in pixels. */
+  /** The offset of the row in pixels. */
   readonly start: number;
   readonly columns: readonly Column<unknown>[];
   readonly tracks: string;
-  /** The height of a row in a table; null for a card, which is as high as its content. */
+  /** The height of a row in a table; null for a card, whose height depends on its content. */
   readonly height: number | null;
   readonly isCurrent: boolean;
   readonly isSelected: boolean | undefined;
@@ -22,7 +22,7 @@ interface RowProps {
   readonly onSelect: ((key: string, range: boolean) => void) | undefined;
 }
 
-/** Scrolling renders only the rows that come into view, because the others have the same properties. */
+/** Memoised, so that scrolling renders only the rows that come into view. */
 export const MemoRow = memo(function Row(props: RowProps) {
   const { rowKey, row, index, start, columns, tracks, height, isCurrent, isSelected, onOpen, onSelect } =
     props;
@@ -61,7 +61,10 @@ export const MemoRow = memo(function Row(props: RowProps) {
   );
 });
 
-/** Clicks on links, buttons and boxes inside a row are theirs, and selecting text is not a click. */
+/**
+ * Whether a click is meant for the row, not for a link, a button or a checkbox in it, nor for a text
+ * selection.
+ */
 function isPlainClick(event: React.MouseEvent): boolean {
   const inside = event.target instanceof Element && event.target.closest("a, button, input, select, summary");
   return !inside && String(window.getSelection()) === "" && !event.metaKey && !event.ctrlKey;
@@ -80,7 +83,7 @@ function WideCells<Row>({ columns, row }: CellsProps<Row>) {
   ));
 }
 
-/** The first column is the title of the card, the others stand below it with their names. */
+/** The first column is the title of the card; the others follow below it with their labels. */
 function CardCells<Row>({ columns, row }: CellsProps<Row>) {
   const [title, ...others] = columns;
   if (title === undefined) return null;

@@ -1,6 +1,6 @@
 /**
- * A list of rows. Only the visible rows are in the document, the next page is read before its end is reached, `j` and `k` move
- * between rows, Enter opens one and `x` selects it. On a phone every row is a card with the same cells.
+ * A virtualised list of rows, which loads the next page before the end is reached. `j` and `k` move between
+ * rows, Enter opens one and `x` selects it. On a phone every row is a card with the same cells.
  */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
@@ -13,15 +13,15 @@ export interface Column<Row> {
   /** A CSS grid track, e.g. `minmax(0, 1fr)` or `90px`. */
   readonly track: string;
   readonly align?: "right";
-  /** Left out of cards, and of tables in narrow windows. */
+  /** Hidden in cards and in narrow windows. */
   readonly secondary?: boolean;
-  /** In a card: beside the first column instead of below it. */
+  /** In a card: next to the first column instead of below it. */
   readonly aside?: boolean;
-  /** In a card: on a line of its own, without the name of the column. */
+  /** In a card: on a separate line without a label. */
   readonly line?: boolean;
-  /** What the rows are sorted by when the heading is pressed. */
+  /** The sort key of the column. A click on the heading sorts by it. */
   readonly sort?: (row: Row) => string | number;
-  /** Whether a card leaves the cell out. */
+  /** Whether to omit the cell from a card. */
   readonly isEmpty?: (row: Row) => boolean;
   cell(row: Row): ReactNode;
 }
@@ -36,11 +36,11 @@ export interface TableProps<Row> {
   readonly selected?: ReadonlySet<string> | undefined;
   readonly onSelect?: ((key: string, range: boolean) => void) | undefined;
   readonly rowHeight?: number | undefined;
-  /** Default: the rest of the window. */
+  /** Default: the remaining height of the window. */
   readonly maxHeight?: string | undefined;
-  /** Keys that act on the current row. */
+  /** Keyboard shortcuts for the current row. */
   readonly rowKeys?: Readonly<Record<string, (row: Row) => void>> | undefined;
-  /** The column that the rows are sorted by, with `-` in front when descending. */
+  /** The sort column, with the prefix `-` for descending order. */
   readonly sort?: string | undefined;
   readonly onSort?: ((sort: string) => void) | undefined;
 }
@@ -49,7 +49,7 @@ const OVERSCAN = 12;
 const ROW_HEIGHT = 44;
 const CARD_HEIGHT = 68;
 
-/** Where each list was left, so that going back shows the same rows. */
+/** The scroll position of each list, restored on navigating back. */
 const left = new Map<string, { readonly top: number; readonly current: number }>();
 
 export function Table<Row>(props: TableProps<Row>) {
@@ -198,7 +198,7 @@ function HeaderCell<Row>({ column, sort, onSort }: HeaderCellProps<Row>) {
   );
 }
 
-/** A function that stays the same while what it calls changes; undefined while there is nothing to call. */
+/** Returns a stable function that calls the latest callback, or undefined if there is none. */
 function useLatest<Args extends readonly unknown[]>(
   given: ((...args: Args) => void) | undefined,
 ): ((...args: Args) => void) | undefined {
@@ -228,7 +228,7 @@ function useWindowBelow(query: MediaQueryList): boolean {
 const REST_MIN = 240;
 const BELOW_TABLE = 18;
 
-/** The height from the top of the element to the end of the window, so that the page itself does not scroll. */
+/** The height from the top of the element to the bottom of the window, so that only the table scrolls. */
 function useRestOfWindow(element: RefObject<HTMLElement | null>): string {
   const [height, setHeight] = useState("60vh");
   const measure = useRef(() => {});
@@ -236,7 +236,7 @@ function useRestOfWindow(element: RefObject<HTMLElement | null>): string {
     const top = (element.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
     setHeight(`${Math.max(REST_MIN, window.innerHeight - top - BELOW_TABLE)}px`);
   };
-  // What stands above the table may grow when its data arrives, so every render measures again.
+  // Content above the table may grow when its data arrives, so the height is measured after every render.
   useLayoutEffect(() => measure.current());
   useEffect(() => {
     const onResize = () => measure.current();

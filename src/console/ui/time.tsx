@@ -1,4 +1,7 @@
-/** Times: relative in lists, exact in the tooltip, in the viewer's zone or UTC as chosen for the whole console. */
+/**
+ * Times: relative in lists and exact in the tooltip, in the viewer's time zone or UTC, as chosen for the
+ * whole console.
+ */
 import { useSyncExternalStore } from "react";
 
 const TICK_MS = 5000;
@@ -29,11 +32,11 @@ export function relativeText(at: number, from: number): string {
   const distance = Math.abs(from - at);
   const [unit, ms] = UNITS.find(([, size]) => distance >= size) ?? ["s", 1000];
   const amount = `${Math.max(0, Math.floor(distance / ms))} ${unit}`;
-  // The page's clock may be as old as its tick, so what has just happened seems to lie ahead.
+  // The page's clock is updated only once per tick, so a recent event may seem to be in the future.
   return at > from + TICK_MS + 1000 ? `in ${amount}` : at > from ? "now" : `${amount} ago`;
 }
 
-/** Formats a duration as people say it: `850 ms`, `1.4 s`, `3 min 20 s`. */
+/** Formats a duration: `850 ms`, `1.4 s`, `3 min 20 s`. */
 export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
@@ -70,7 +73,7 @@ export function exactText(at: number, inZone: Zone): string {
   return `${format.format(at)} ${name}`;
 }
 
-/** The time of day to the millisecond; of another day than `today`, with the date. */
+/** The time of day in milliseconds, with the date unless it is `today`. */
 export function clockText(at: number, inZone: Zone, today: number): string {
   const zoneOption = inZone === "utc" && { timeZone: "UTC" };
   const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", ...zoneOption });
@@ -87,9 +90,9 @@ export function clockText(at: number, inZone: Zone, today: number): string {
 
 interface TimeProps {
   readonly at: string | number | null | undefined;
-  /** Shows the exact time as text instead of in the tooltip. */
+  /** Shows the exact time instead of the relative one. */
   readonly exact?: boolean;
-  /** Shows the time of day, for events that follow each other closely. */
+  /** Shows the time of day, for events in quick succession. */
   readonly clock?: boolean;
 }
 
