@@ -8,9 +8,11 @@ const COMMANDS: Readonly<Record<string, string>> = {
 
 const OPTIONS: Readonly<Record<string, string>> = {
   "--job-id": "--job",
+  "--workflow-id": "--job",
   "--older-than-days": "--older-than",
   "--max-iterations": "--iterations",
   "--param": "--var",
+  "--param-file": "--var-file",
 };
 
 /** Changes nothing after `--`, where the words are the user's command. */
@@ -19,8 +21,24 @@ export function fromProdigy(words: readonly string[]): readonly string[] {
   const own = end < 0 ? words : words.slice(0, end);
   const [first = "", ...rest] = own;
   const command = Object.hasOwn(COMMANDS, first) ? (COMMANDS[first] ?? first) : first;
-  const changed = command === "events" ? eventWords(rest) : rest;
+  const changed = rewordOf(command, rest);
   return [...(own.length > 0 ? [command] : []), ...withOptions(changed), ...words.slice(own.length)];
+}
+
+function rewordOf(command: string, words: readonly string[]): readonly string[] {
+  if (command === "events") return eventWords(words);
+  return command === "dlq" && words[0] === "stats" ? statsWords(words) : words;
+}
+
+const OF_JOB = /^--(?:job-id|workflow-id)(?:=(.*))?$/;
+
+/** `dlq stats --job-id JOB` is `dlq stats JOB`. */
+function statsWords(words: readonly string[]): readonly string[] {
+  return words.flatMap((word) => {
+    const match = OF_JOB.exec(word);
+    if (match === null) return [word];
+    return match[1] === undefined ? [] : [match[1]];
+  });
 }
 
 function withOptions(words: readonly string[]): readonly string[] {

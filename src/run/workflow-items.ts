@@ -105,6 +105,24 @@ export async function writeResults(engine: Engine, job: Job, folder: string) {
   return { file, results: kept };
 }
 
+/** Adds up how long the attempts of all items ran, also those that failed. */
+export async function attemptSeconds(engine: Engine, job: Job): Promise<number> {
+  let ms = 0;
+  for (let after: number | undefined; ; ) {
+    const items = await engine.listItems({
+      queue: job.id,
+      ...(after !== undefined && { after }),
+      limit: PAGE_MAX,
+    });
+    for (const { ref } of items)
+      for (const { startedAt, endedAt = startedAt } of await engine.listAttempts(ref))
+        ms += Math.max(0, endedAt - startedAt);
+    const last = items.at(-1);
+    if (last === undefined) return ms / 1000;
+    after = last.ref;
+  }
+}
+
 async function* entriesOf(engine: Engine, job: Job): AsyncGenerator<Json> {
   for (let after = 0; ; ) {
     const page = await engine.listResults(job.id, { after, limit: PAGE_MAX });

@@ -29,7 +29,7 @@ import { requirePrograms } from "./require-programs.ts";
 import { type AskMerge, controlled, type RunDeps, redriving, runJob, withJobRuntime } from "./run-job.ts";
 import { verifyStart } from "./verify.ts";
 import { agentHandler, type OnAgentStep } from "./workflow-agent.ts";
-import { selectWorkflowItems, writeResults } from "./workflow-items.ts";
+import { attemptSeconds, selectWorkflowItems, writeResults } from "./workflow-items.ts";
 import {
   capturedSince,
   checkStart,
@@ -298,14 +298,22 @@ async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json
   const { total, done, dead, skipped } = await deps.engine.count(job.id);
   const { file, results } = await writeResults(deps.engine, job, runtime.jobRuntime.logs.folder);
   const rate = (count: number) => (total === 0 ? 0 : count / total);
+  const { workflow } = runtime.spec;
+  // Reading all attempts takes long for many items, so it is left out for a workflow that does not use them.
+  const seconds = READS_DURATIONS.test(JSON.stringify([workflow.reduce, workflow.merge, workflow.env]))
+    ? await attemptSeconds(deps.engine, job)
+    : 0;
   return {
     map: {
       ...{ total, successful: done, failed: dead, skipped, results, results_file: file },
       ...{ success_rate: rate(done), failure_rate: rate(dead) },
+      ...{ total_duration_secs: seconds, average_duration_secs: total === 0 ? 0 : seconds / total },
     },
     ...(phase === "merge" && { merge: mergeVariables(run) }),
   };
 }
+
+const READS_DURATIONS = /_duration_secs/;
 
 /** Returns `${merge.*}`: the branch with the work of the job, and the one that it is merged into. */
 function mergeVariables({ runtime: { workspace }, job }: Run): Record<string, Json> {

@@ -74,6 +74,7 @@ export function parseWorkflow(text: string, { file, ...options }: ParseOptions):
   const warnings = noted.filter(({ kind }) => kind === "warning").map(({ kind: _, ...note }) => note);
   const refused = noted.filter(({ kind }) => kind === "problem").map(({ kind: _, ...note }) => note);
   if (read.raw === undefined) return { problems: [...refused, ...read.problems([])], warnings };
+  if (rewriting?.isIncomplete) return { problems: refused, warnings };
   const { value, findings } = checkForm(workflowForm, read.raw);
   const variables = [...(options.variables ?? []), ...(rewriting?.assumed ?? [])];
   const profileProblem = unknownProfile(read.raw.profiles, options.profile);

@@ -125,6 +125,7 @@ export function errorVariable(failure: Failure): Record<(typeof ERROR_FIELDS)[nu
 /** Fields of `${map.…}` in reduce and merge. */
 export const MAP_FIELDS = [
   ...["total", "successful", "failed", "skipped", "success_rate", "failure_rate", "results", "results_file"],
+  ...["total_duration_secs", "average_duration_secs"],
 ] as const;
 /** Fields of `${shell.…}`, `${claude.…}`, `${last.…}` and of each of `${steps.…}`. */
 export const RESULT_FIELDS = ["output", "exit_code", "success", "stderr", "duration"] as const;

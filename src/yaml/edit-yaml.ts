@@ -1,5 +1,6 @@
 /** Edits the nodes of a YAML document. New nodes take the position of the node they replace, so that problems keep their lines. */
 import { isMap, isNode, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
+import { isJsonObject, type Json } from "../std/json.ts";
 
 export type { Node } from "yaml";
 export { isMap, isScalar, isSeq, Scalar, YAMLMap, YAMLSeq } from "yaml";
@@ -69,6 +70,18 @@ export function listOf(at: Node | undefined, contents: readonly Content[]): YAML
   const list = positioned(new YAMLSeq(), at);
   list.items = contents.map((content) => nodeOf(content, at));
   return list;
+}
+
+/** Returns the value as a node. */
+export function nodeFrom(value: Json, at?: Node): Node {
+  if (Array.isArray(value))
+    return listOf(
+      at,
+      value.map((one) => nodeFrom(one, at)),
+    );
+  if (!isJsonObject(value)) return scalar(value as string | number | boolean | null, at);
+  const entries = Object.entries(value).map(([key, one]) => [key, nodeFrom(one, at)]);
+  return mapOf(at, Object.fromEntries(entries));
 }
 
 /** Returns the nodes of a list, or the node itself. */

@@ -4,6 +4,10 @@ import { fromProdigy } from "../../src/cli/prodigy-words.ts";
 test.each([
   ["cook w.yml -n 3", "run w.yml -n 3"],
   ["run w.yml --max-iterations 3 --param a=b", "run w.yml --iterations 3 --var a=b"],
+  ["run w.yml --param-file p.json", "run w.yml --var-file p.json"],
+  ["dlq stats --job-id j --json", "dlq stats j --json"],
+  ["dlq stats --workflow-id=j", "dlq stats j"],
+  ["dlq analyze --workflow-id j", "dlq analyze --job j"],
   ["resume-job j --max-parallel 4", "resume j --max-parallel 4"],
   ["migrate-yaml w.yml", "migrate-workflow w.yml"],
   ["dlq list --job-id j --eligible", "dlq list --job j --eligible"],

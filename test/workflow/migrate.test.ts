@@ -66,6 +66,20 @@ test("a workflow of Redrive is unchanged", () => {
   });
 });
 
+test("what comes from other files becomes part of the file", () => {
+  const files = {
+    ...{ path: "/p/w.yml", cwd: "/p", home: "/home" },
+    read: (path: string) =>
+      path === "/p/base.yml" ? "env: { A: 1 }\ncommands: [{ shell: a }]\n" : undefined,
+  };
+  const result = migrateWorkflow("# mine\nname: own\nextends: base.yml\nenv: { B: 2 }\n", { environment, files });
+  const text = "text" in result ? result.text : "";
+  expect(text).toContain("# mine");
+  expect(parseWorkflow(text, { file: "w.yml" })).toMatchObject({
+    workflow: { env: { A: "1", B: "2" }, map: { steps: [{ action: { script: "a" } }] } },
+  });
+});
+
 test("what cannot be converted is a problem with its line", () => {
   const result = migrateWorkflow("extends: base\nsteps: [{ shell: a }]\n", {
     environment,
@@ -73,7 +87,7 @@ test("what cannot be converted is a problem with its line", () => {
   expect("problems" in result && result.problems).toEqual([
     expect.objectContaining({
       line: 1,
-      message: expect.stringContaining("extends: a workflow is one file here") as string,
+      message: expect.stringContaining("extends: the other file cannot be read here") as string,
     }),
   ]);
 });

@@ -316,13 +316,16 @@ describe("a handler without fail_workflow", () => {
     ["[{ shell: b }]", { maxAttempts: 0, failWorkflow: false }],
     ["{ strategy: cleanup, commands: [{ shell: b }] }", { maxAttempts: 0, failWorkflow: true }],
     ["{ commands: [{ shell: b }, { claude: /c }] }", { maxAttempts: 1, failWorkflow: false }],
-  ])("%s continues as in Prodigy where mode or commands names its format", (handler, expected) => {
-    expect(handlerOf(withStep(step(handler)))).toMatchObject(expected);
-    expect(handlerOf(sequence(handler))).toMatchObject(expected);
-  });
+  ])(
+    "%s continues as in Prodigy in its formats: with mode, with commands, and a list of steps",
+    (handler, expected) => {
+      expect(handlerOf(withStep(step(handler)))).toMatchObject(expected);
+      expect(handlerOf(sequence(handler))).toMatchObject(expected);
+      expect(handlerOf(`- shell: a\n  on_failure: ${handler}\n`)).toMatchObject(expected);
+    },
+  );
 
   test.each([
-    ["a list of steps", "- shell: a\n  on_failure: { claude: /b }\n"],
     ["steps", "steps: [{ shell: a, on_failure: { claude: /b } }]\n"],
     [
       "a key of Redrive",
@@ -834,8 +837,8 @@ describe("what differs is reported", () => {
     ],
     [
       "a handler without fail_workflow in a file without mode or commands",
-      "- shell: a\n  on_failure: { claude: /b }\n",
-      /^2: fail_workflow is not set: the step is run again .* Prodigy would continue/,
+      "steps:\n  - cwd: w\n    shell: a\n    on_failure: { claude: /b }\n",
+      /^4: fail_workflow is not set: the step is run again .* Prodigy would continue/,
     ],
     ["analyze", withStep("analyze: { force_refresh: true }"), /^5: analyze has no effect/],
     ["auto_commit", withStep("shell: a\nauto_commit: true"), /^6: auto_commit has no effect/],
@@ -890,12 +893,16 @@ describe("what differs is reported", () => {
       "env: { N: { cache: true } }",
       /the value of N must be a text\. Compute it in a step with capture: N/,
     ],
-    ["an import", "imports: [{ path: a.yml }]", /imports: a workflow is one file here\. Copy the steps/],
-    ["a base", "extends: base", /extends: a workflow is one file here\. Copy the keys/],
+    [
+      "an import",
+      "imports: [{ path: a.yml }]",
+      /imports: the other file cannot be read here\. Copy the steps/,
+    ],
+    ["a base", "extends: base", /extends: the other file cannot be read here\. Copy the keys/],
     [
       "a template",
       "template: { name: a, source: b }",
-      /template: a workflow is one file here\. Copy the steps of the template/,
+      /template: the other file cannot be read here\. Copy its steps/,
     ],
     ["templates", "templates: { a: [] }", /templates: .* Write the steps of the templates/],
     ["workflows inside", "sub_workflows: { a: { source: b } }", /sub_workflows: .* shell: redrive run FILE/],

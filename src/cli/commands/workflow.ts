@@ -15,6 +15,7 @@ import { runWithSummary } from "../interactive-run.ts";
 import * as option from "../options.ts";
 import { counted } from "../render/text.ts";
 import { withItems } from "../sequence-items.ts";
+import { otherFiles, readVariables, readWorkflow, varFile } from "../workflow-input.ts";
 
 const file = argument("<workflow>", "the YAML file");
 
@@ -28,6 +29,7 @@ const run = command({
     dryRun: option.flag("--dry-run", "print the items, the first commands and the policy; run nothing"),
     concurrency: option.concurrency("how many agents to run at a time (default: the workflow's setting)"),
     variables: option.repeated("--var <name=value>", "a variable of the workflow; may be repeated"),
+    varFile,
     profile,
     iterations: option.count("-n, --iterations <n>", "for a workflow with steps: how often to run them", 1),
     arguments: option.repeated(
@@ -67,6 +69,7 @@ const run = command({
       dryRun: isPreview,
       concurrency: maxParallel,
       variables: given = [],
+      varFile: variableFile,
       profile: chosen,
       iterations,
       arguments: values,
@@ -81,8 +84,12 @@ const run = command({
     const { cwd } = context.terminal;
     const path = resolve(cwd, name);
     const text = readWorkflow(path, name);
-    const variables = Object.fromEntries(given.map(readVariable));
-    const options = { variables: Object.keys(variables), profile: chosen };
+    const variables = readVariables(context, variableFile, given);
+    const options = {
+      variables: Object.keys(variables),
+      profile: chosen,
+      files: otherFiles(context, path),
+    };
     const checkpoint =
       checkpointFile === undefined
         ? undefined
@@ -112,16 +119,6 @@ const run = command({
   },
 });
 
-function readWorkflow(path: string, name: string): string {
-  try {
-    return readText(path);
-  } catch (error) {
-    const reason = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-    const hint = "Give an existing file, or create a runnable example: redrive init";
-    throw userError("usage", `The workflow ${name} cannot be read${reason}.`, hint, error);
-  }
-}
-
 function readCheckpointFile(path: string): string {
   try {
     return readText(path);
@@ -134,25 +131,27 @@ function environmentOf({ terminal: { env } }: Context): (name: string) => string
   return (name) => env[name];
 }
 
-function readVariable(given: string): [string, string] {
-  const match = /^([A-Za-z_]\w*)=(.*)$/s.exec(given);
-  if (match?.[1] !== undefined) return [match[1], match[2] ?? ""];
-  throw userError("usage", `--var: "${given}" is not NAME=VALUE.`, "Example: --var region=eu");
-}
-
 const validate = command({
   summary: "Check a workflow and print every problem with its line.",
   examples: ["redrive validate workflow.yml"],
   arguments: { file },
   options: {
     variables: option.repeated("--var <name=value>", "a variable that will be passed to `redrive run`"),
+    varFile,
     profile,
   },
-  run: async (context, { file: name, variables: given = [], profile: chosen }) => {
-    const text = readWorkflow(resolve(context.terminal.cwd, name), name);
-    const variables = given.map((one) => one.split("=", 1)[0] ?? "");
-    const environment = environmentOf(context);
-    const parsed = parseWorkflow(text, { file: name, variables, profile: chosen, environment });
+  run: async (context, { file: name, variables: given = [], varFile: variableFile, profile: chosen }) => {
+    const path = resolve(context.terminal.cwd, name);
+    const parsed = parseWorkflow(readWorkflow(path, name), {
+      file: name,
+      variables: [
+        ...Object.keys(readVariables(context, variableFile, [])),
+        ...given.map((one) => one.split("=", 1)[0] ?? ""),
+      ],
+      profile: chosen,
+      environment: environmentOf(context),
+      files: otherFiles(context, path),
+    });
     const problems = "problems" in parsed ? parsed.problems : [];
     const missing = "workflow" in parsed ? warningsOf(context, parsed.workflow) : [];
     const warnings = [...parsed.warnings, ...missing];
@@ -213,8 +212,10 @@ const migrate = command({
   run: async (context, { file: name, output, force }) => {
     const { cwd } = context.terminal;
     const { migrateWorkflow } = await import("../../workflow/prodigy/migrate.ts");
-    const migrated = migrateWorkflow(readWorkflow(resolve(cwd, name), name), {
+    const path = resolve(cwd, name);
+    const migrated = migrateWorkflow(readWorkflow(path, name), {
       environment: environmentOf(context),
+      files: otherFiles(context, path),
     });
     const parsed =
       "text" in migrated

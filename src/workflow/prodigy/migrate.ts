@@ -2,6 +2,7 @@
 import type { Document } from "yaml";
 import * as yaml from "../../yaml/edit-yaml.ts";
 import { type FormProblem, readYaml } from "../../yaml/read-yaml.ts";
+import type { FileAccess } from "./other-files.ts";
 import { rewriteProdigy } from "./rewrite.ts";
 import type { Note, Rewriting } from "./rewriting.ts";
 
@@ -15,17 +16,20 @@ export type Migrated =
     }
   | { readonly problems: readonly FormProblem[] };
 
+export interface MigrateOptions {
+  readonly environment: (name: string) => string | undefined;
+  /** How to read other files that the workflow names. Their steps become part of the converted file. */
+  readonly files?: FileAccess;
+}
+
 /** Comments of the file are kept. Settings that are read from the environment get the values that they have now. */
-export function migrateWorkflow(
-  text: string,
-  { environment }: { readonly environment: (name: string) => string | undefined },
-): Migrated {
+export function migrateWorkflow(text: string, { environment, files }: MigrateOptions): Migrated {
   let rewriting: Rewriting | undefined;
   const read = readYaml(text, {
     empty: "the file is empty",
     notMapping: "a workflow must be a mapping, or a list of steps",
     rewrite: (document) => {
-      rewriting = rewriteProdigy(document, { environment });
+      rewriting = rewriteProdigy(document, { environment, ...(files && { files }) });
       if (document.contents instanceof yaml.YAMLMap && rewriting.isProdigy)
         yaml.take(document.contents, "mode");
       annotate(document, rewriting.notes);

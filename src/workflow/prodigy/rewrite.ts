@@ -4,6 +4,7 @@
  */
 import type { Document } from "yaml";
 import * as yaml from "../../yaml/edit-yaml.ts";
+import { composeWorkflow } from "./compose.ts";
 import { rewriteComputedEnvironment } from "./computed-environment.ts";
 import { rewriteComputed } from "./computed-variables.ts";
 import { rewriteCaptures } from "./rewrite-captures.ts";
@@ -18,13 +19,16 @@ import { type RewriteOptions, Rewriting } from "./rewriting.ts";
 
 export function rewriteProdigy(document: Document, options: RewriteOptions): Rewriting {
   const rewriting = new Rewriting(options, rewriteSteps);
+  const isList = yaml.isSeq(document.contents);
   if (yaml.isSeq(document.contents)) {
     document.contents = yaml.mapOf(document.contents, { steps: document.contents });
     rewriting.touch();
   }
   const root = document.contents;
   if (!(root instanceof yaml.YAMLMap)) return rewriting;
-  const ends = rewriteRoot(root, rewriting);
+  withoutWrapper(root, rewriting);
+  const isComposed = composeWorkflow(root, document, rewriting);
+  const ends = rewriteRoot(root, rewriting, isList || isComposed);
   rewriteComputedEnvironment(root, rewriting);
   collectNames(root, rewriting);
   rewriteComputed(root, rewriting);
@@ -34,10 +38,10 @@ export function rewriteProdigy(document: Document, options: RewriteOptions): Rew
   return rewriting;
 }
 
-/** Returns the last step here of each step of the file. */
-function rewriteRoot(root: yaml.YAMLMap, rewriting: Rewriting): readonly unknown[] {
-  withoutWrapper(root, rewriting);
-  rewriting.hasTheirDefaults = (yaml.has(root, "mode") || yaml.has(root, "commands")) && !isOurs(root);
+/** Returns the last step here of each step of the file. `isTheirForm`: only Prodigy has such files. */
+function rewriteRoot(root: yaml.YAMLMap, rewriting: Rewriting, isTheirForm: boolean): readonly unknown[] {
+  const isTheirs = isTheirForm || yaml.has(root, "mode") || yaml.has(root, "commands");
+  rewriting.hasTheirDefaults = isTheirs && !isOurs(root);
   if (yaml.rename(root, "commands", "steps")) rewriting.touch();
   if (yaml.rename(root, "retry_defaults", "retry")) rewriting.touch();
   if (yaml.rename(root, "max_iterations", "iterations")) rewriting.touch();

@@ -1,5 +1,6 @@
 /** What the rules of a rewriting share: what is known about the file, and the notes that they leave. */
 import type { Node, YAMLSeq } from "../../yaml/edit-yaml.ts";
+import type { FileAccess } from "./other-files.ts";
 
 /** A remark on a construct of the file. A problem refuses the file; a warning names a meaning that differs. */
 export interface Note {
@@ -17,6 +18,8 @@ export interface RewriteOptions {
   readonly variables?: readonly string[];
   /** Whether the workflow is about to run. Otherwise what is only missing in the environment is a warning. */
   readonly isRun?: boolean;
+  /** How to read other files that the workflow names. Without it, such a workflow is refused. */
+  readonly files?: FileAccess;
 }
 
 export class Rewriting {
@@ -42,6 +45,8 @@ export class Rewriting {
   hasTheirDefaults = false;
   /** Whether the workflow has steps instead of a map phase. */
   isSequence = false;
+  /** Whether a part of the workflow is in a file that could not be read, so that other problems may only be consequences. */
+  isIncomplete = false;
   /** Whether anything was written in the predecessor's format. */
   isProdigy = false;
 
