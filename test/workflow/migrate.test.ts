@@ -72,7 +72,10 @@ test("what comes from other files becomes part of the file", () => {
     read: (path: string) =>
       path === "/p/base.yml" ? "env: { A: 1 }\ncommands: [{ shell: a }]\n" : undefined,
   };
-  const result = migrateWorkflow("# mine\nname: own\nextends: base.yml\nenv: { B: 2 }\n", { environment, files });
+  const result = migrateWorkflow("# mine\nname: own\nextends: base.yml\nenv: { B: 2 }\n", {
+    environment,
+    files,
+  });
   const text = "text" in result ? result.text : "";
   expect(text).toContain("# mine");
   expect(parseWorkflow(text, { file: "w.yml" })).toMatchObject({
