@@ -1,4 +1,7 @@
-/** What a running agent is doing, as its attempt's progress: the step, the last action and what was used so far. */
+/**
+ * What a running agent is doing, stored as the progress of its attempt: the step, the last action and the
+ * usage so far.
+ */
 import { compact, isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
 import { usageToJson } from "./agent-run.ts";
 import type { AgentUsage } from "./agent-usage.ts";

@@ -1,4 +1,7 @@
-/** The record of one agent that ran as a step: its session and what it used. Written while it runs, so that it outlives a killed runner. */
+/**
+ * The record of one agent that ran as a step: its session and its usage. Updated while the agent runs, so
+ * that it survives a killed runner.
+ */
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import { type AgentUsage, addUsage } from "./agent-usage.ts";
@@ -11,7 +14,7 @@ export interface AgentRun {
   readonly lease?: Lease;
   /** The step in short form, without values of the item, e.g. `step 2`. */
   readonly step: string;
-  /** The name of the program or of its stream's format. */
+  /** The name of the program, or of the format of its output stream. */
   readonly agent: string;
   /** The id with which the agent continues this session. */
   readonly session?: string;
@@ -39,14 +42,16 @@ export type UsageQuery =
   | { readonly by: "attempt"; readonly ref: number }
   | { readonly by: "group"; readonly queue?: string; readonly signatures: readonly string[] };
 
-/** A sum of what agents used. `key` is the queue, the item's number, the attempt's number or the signature. */
+/**
+ * The summed usage of agents. `key` is the queue, the item's number, the attempt's number or the signature.
+ */
 export interface UsageSum {
   readonly key: string;
   readonly runs: number;
   readonly usage: Omit<AgentUsage, "model">;
 }
 
-/** The public JSON form of what agents used. */
+/** The public JSON form of agent usage. */
 export function usageToJson(usage: AgentUsage): JsonObject {
   return compact({
     cost_usd: usage.costUsd,
@@ -76,7 +81,7 @@ export function agentRunToJson(run: AgentRun): JsonObject {
   });
 }
 
-/** Returns the command that opens an agent's session by hand; undefined for an unknown agent. */
+/** Returns the command that opens an agent's session interactively; undefined for an unknown agent. */
 export function openSessionCommand({
   agent,
   session,

@@ -1,7 +1,7 @@
-/** What agents use: cost, tokens and turns, and how they are added up. */
+/** The usage of agents (cost, tokens and turns), and how to sum it. */
 import { compact } from "../std/json.ts";
 
-/** The use of one agent, or of several together. */
+/** The usage of one agent, or the sum over several. */
 export interface AgentUsage {
   readonly model?: string;
   readonly costUsd?: number;
@@ -22,7 +22,7 @@ export function addTokens(sum: AgentTokens, more: AgentTokens): AgentTokens {
   return compact(Object.fromEntries(COUNTS.map((key) => [key, plus(sum[key], more[key])]))) as AgentTokens;
 }
 
-/** Adds up the use of several agents. The model is that of the last one. */
+/** Adds up the usage of several agents. The model is that of the last one. */
 export function addUsage(sum: AgentUsage | undefined, more: AgentUsage): AgentUsage {
   return compact({
     model: more.model ?? sum?.model,
@@ -32,7 +32,7 @@ export function addUsage(sum: AgentUsage | undefined, more: AgentUsage): AgentUs
   });
 }
 
-/** Costs are added as whole numbers of a billionth of a dollar, so that a sum has no rounding errors. */
+/** Costs are summed as integers in billionths of a dollar, to avoid rounding errors. */
 const NANO = 1e9;
 
 export function nanoUsd(usd: number): number {

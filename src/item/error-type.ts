@@ -20,7 +20,7 @@ const TYPES = {
   CommandFailed: { class: "unknown" },
   WorktreeError: { class: "transient", isPlain: true },
   MergeConflict: { class: "unknown", isPlain: true },
-  VerifyFailed: { class: "unknown", isPlain: true }, // an agent may fit its work to the others next time
+  VerifyFailed: { class: "unknown", isPlain: true }, // an agent may adapt its work to the others next time
   ValidationFailed: { class: "unknown", isPlain: true, needsPerson: true }, // an agent may succeed next time
   CommitValidationFailed: { class: "unknown", isPlain: true, needsPerson: true }, // an agent may commit next time
   PermissionError: { class: "permanent", isPlain: true, needsPerson: true },

@@ -77,8 +77,9 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /**
- * The events that people cause, which the audit lists. An event of another type is part of a change that has one of these,
- * or nobody caused it. The author is in the event or, for steps of an operation, in the operation.
+ * The events that people cause, which the audit lists. Events of other types either belong to a change that
+ * has one of these events, or have no human author. The author is in the event or, for steps of an operation,
+ * in the operation.
  */
 export const AUDITED_EVENTS = [
   "change_recorded",
@@ -249,7 +250,7 @@ export function addToRuns(
   else runs.push({ type, data, queue, attempt, refs: ref === undefined ? [] : [ref] });
 }
 
-/** Returns whether an event can join a run. Errors never do, because the error log reads them one by one. */
+/** Whether an event can join a run. Errors never do, because the error log reads them one by one. */
 function continues(run: EventRun, next: Omit<EventRun, "refs">): boolean {
   if (isError(next.type)) return false;
   const isSame = run.type === next.type && run.queue === next.queue && run.attempt === next.attempt;

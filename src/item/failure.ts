@@ -93,7 +93,7 @@ export function sourceFromJson(json: JsonObject): FailureSource | undefined {
   return Object.keys(source).length === 0 ? undefined : source;
 }
 
-/** Facts about a failure that Redrive knows itself. They fill in fields that were not reported. */
+/** Facts about a failure that Redrive determines itself. They fill in fields that were not reported. */
 export interface KnownSource {
   readonly source?: FailureSource | undefined;
   readonly jobId?: string | undefined;

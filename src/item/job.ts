@@ -34,7 +34,7 @@ export interface NewJob {
   readonly kind: JobKind;
   /** Everything needed to run the job again: command, directory, policy, input. */
   readonly spec: JsonObject;
-  /** Who creates it, for the audit. Default: nobody. */
+  /** Who creates the job, for the audit. Default: nobody. */
   readonly author?: string;
 }
 

@@ -47,7 +47,10 @@ export type Comparison = (typeof COMPARISONS)[number];
 export const TEXT_TESTS = ["contains", "startsWith", "endsWith"] as const;
 export type TextTest = (typeof TEXT_TESTS)[number];
 
-/** See the head of this file. Texts are compared by code points; an empty list of `all` is true, of `any` false. */
+/**
+ * See the file header. Texts are compared by code points. An empty list is true for `all` and false for
+ * `any`.
+ */
 export type LetterCondition =
   | { readonly is: "all" | "any"; readonly of: readonly LetterCondition[] }
   | { readonly is: "not"; readonly of: LetterCondition }
@@ -80,7 +83,9 @@ export type LetterCondition =
   /** Whether the data has the last key of the path. */
   | { readonly is: "present"; readonly value: DataValue };
 
-/** Whether only the types and the presence of values can make the condition unknown, so that it usually is not. */
+/**
+ * Whether the condition can be unknown only because a value is missing or has another type, which is rare.
+ */
 export function isDecidable(condition: LetterCondition): boolean {
   switch (condition.is) {
     case "unknown":
@@ -115,7 +120,7 @@ function canBe(condition: LetterCondition, value: boolean): boolean {
       return isDecidable(condition.when) && (canBe(condition.yes, value) || canBe(condition.no, value));
     case "all":
     case "any":
-      // One part makes `all` false and `any` true; the opposite takes every part.
+      // One decided part decides `all` (if false) or `any` (if true); the opposite needs every part.
       return value === (condition.is === "any")
         ? condition.of.some((part) => canBe(part, value))
         : condition.of.every((part) => canBe(part, value));

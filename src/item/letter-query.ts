@@ -73,7 +73,7 @@ export interface LetterQuery extends LetterFilter {
   readonly condition?: LetterCondition;
 }
 
-/** What a store searches by. */
+/** The part of a query that a store filters by. */
 export type LetterSearch = LetterFilter & Pick<LetterQuery, "condition">;
 
 /**
@@ -115,7 +115,7 @@ export interface LetterRecords {
   /** How many waiting letters of the queue have the same signature. */
   readonly groupCount: number;
   readonly group: GroupRecord | null;
-  /** The items that the letter's item is a copy of, and that are copies of it. */
+  /** The items that were copied to or from the letter's item. */
   readonly links: Pick<Item, "requeuedFrom" | "requeuedAs">;
   /** The events of the item at the last `ATTEMPT_TIMES_MAX` times at which an attempt began or ended, oldest first. */
   readonly events: readonly Event[];

@@ -134,7 +134,7 @@ export interface LetterStep {
 }
 
 export interface OperationChange {
-  /** Who changes the status, for the audit. Null: the program does, whoever called it. Default: nobody. */
+  /** Who changes the status, for the audit. Null: Redrive itself, whoever called it. Default: nobody. */
   readonly author?: string | null;
   readonly status?: "open" | "paused" | "cancelled";
   readonly progress?: JsonObject;
@@ -214,8 +214,8 @@ export function amendmentEvent({ operationId, revision, author, rule }: Amendmen
 }
 
 /**
- * Whether the operation is a preview of the server: a frozen selection that nobody has started, also one that expired. It is
- * stored as an operation, but nothing may show, continue or resume it as one.
+ * Whether the operation is a server preview: a frozen selection that nobody has started, even if it has
+ * expired. It is stored as an operation, but must not be listed, continued or resumed as one.
  */
 export function isPreview({ plan, progress, status }: Operation): boolean {
   if (typeof plan.held_until !== "number") return false;

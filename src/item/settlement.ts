@@ -23,7 +23,7 @@ export function assertSettlement({ lease, outcome, verdict, failure, death, resu
   const buries = MOVE_OF[verdict.kind] === "bury";
   const fails = outcome === "failed" || outcome === "lost";
   const isPlain = !buries && !fails && death === undefined && failure === undefined;
-  if (isPlain && (result === undefined || outcome === "succeeded")) return; // the common case: skip the messages below
+  if (isPlain && (result === undefined || outcome === "succeeded")) return; // skips the messages below in the most common case
   const item = `item ${lease.ref}`;
   assert(buries === (death !== undefined), `${item}: ${verdict.kind} and death do not fit together`);
   assert(fails === (failure !== undefined), `${item}: ${outcome} and failure do not fit together`);

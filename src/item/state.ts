@@ -6,7 +6,10 @@ export const ITEM_STATES = ["ready", "leased", "held", "done", "dead", "skipped"
 /** One of `ITEM_STATES`. */
 export type ItemState = (typeof ITEM_STATES)[number];
 
-/** The states of a letter: waiting (`dead`), on its way again (`ready`, `leased`, `held`), given up (`discarded`) or resolved (`done`). */
+/**
+ * The states of a letter: waiting (`dead`), being retried (`ready`, `leased`, `held`), discarded
+ * (`discarded`) or resolved (`done`).
+ */
 export const LETTER_STATES = ["dead", "ready", "leased", "held", "discarded", "done"] as const;
 
 /** Every legal transition of an item. */
@@ -21,7 +24,7 @@ export const MOVES = {
   hold: { from: "ready", to: "held" },
   unhold: { from: "held", to: "ready" },
   redrive: { from: "dead", to: "ready" },
-  recall: { from: "ready", to: "dead" }, // a cancelled redrive takes back items that have not been started
+  recall: { from: "ready", to: "dead" }, // a cancelled redrive recalls items that have not been started
   discard: { from: "dead", to: "discarded" },
   restore: { from: "discarded", to: "dead" },
 } as const satisfies Record<string, { from: ItemState; to: ItemState }>;

@@ -100,7 +100,10 @@ export function tableNamed(name: string): Table {
   return found;
 }
 
-/** Builds a row from values in column order. Uses a plain loop, because a copy builds very many rows. */
+/**
+ * Builds a row from values in column order. Uses a plain loop, because copying a store builds millions of
+ * rows.
+ */
 export function rowOf(columns: readonly string[], values: readonly (string | number | null)[]): JsonObject {
   const row: Record<string, string | number | null> = {};
   for (let at = 0; at < columns.length; at += 1) row[columns[at] ?? ""] = values[at] ?? null;

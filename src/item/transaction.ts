@@ -1,14 +1,17 @@
 /** Database connections of callers, which are used to add items inside the caller's own transaction. */
 
 /**
- * A connection to PostgreSQL with an open transaction: a `pg` client, or an object whose `query` sends a
- * statement with `$1` parameters over a connection of another library.
+ * An open transaction on a PostgreSQL connection: a `pg` client, or an object whose `query` runs a statement
+ * with `$1` parameters on a connection of another library.
  */
 export interface PostgresConnection {
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
-/** A connection to SQLite with an open transaction: a `DatabaseSync` of `@photostructure/sqlite`, the SQLite of the store. */
+/**
+ * An open transaction on a SQLite connection: a `DatabaseSync` of `@photostructure/sqlite`, the same SQLite
+ * that the store uses.
+ */
 export interface SqliteConnection {
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;

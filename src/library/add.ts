@@ -23,19 +23,20 @@ export interface AddOptions {
   readonly delay?: Duration;
   /** When the item may run. Default: now. */
   readonly at?: Time;
-  /** How long after its due time the item expires. Default: as the queue says. */
+  /** How long after its due time the item expires. Default: the queue's setting. */
   readonly expiresAfter?: Duration;
-  /** When the item expires: after this time it becomes a letter without being run. */
+  /** After this time the item becomes a letter without being run. */
   readonly expiresAt?: Time;
   /** Items with the same ordering key run one at a time, oldest first. */
   readonly orderingKey?: string;
-  /** How often the item is tried again. Default: as the queue says. */
+  /** How often the item is retried. Default: the queue's setting. */
   readonly retries?: number;
-  /** How long to wait before each retry. Default: as the queue says. */
+  /** How long to wait before each retry. Default: the queue's setting. */
   readonly backoff?: Backoff;
   /**
-   * Your own connection with an open transaction on the same database: a client of `pg`, or a `DatabaseSync` of
-   * `@photostructure/sqlite` that has the store's file open. A commit makes the item visible, a rollback leaves nothing. Default: the item is stored at once.
+   * Your own connection with an open transaction on the same database: a client of `pg`, or a `DatabaseSync`
+   * of `@photostructure/sqlite` that has the store's file open. A commit makes the item visible, a rollback
+   * discards it. Default: the item is stored immediately.
    */
   readonly transaction?: TransactionConnection;
 }
@@ -50,8 +51,9 @@ export interface Added<Result> {
   /** The key, or the generated id. */
   readonly id: string;
   /**
-   * `existing`: the queue has an item with this key and keeps it; `replaced`: it got the new data. If the connection to
-   * PostgreSQL was lost during the call, `added` may also stand for an item with this key and this data that existed before.
+   * `existing`: the queue has an item with this key and keeps it; `replaced`: the existing item got the new
+   * data. If the connection to PostgreSQL was lost during the call, `added` is also returned for an item that
+   * already existed with this key and this data.
    */
   readonly outcome: "added" | "existing" | "replaced";
   /** Waits for the result. Rejects with `item_dead` if the item becomes a letter; the letter is the error's `cause`. */
@@ -61,7 +63,7 @@ export interface Added<Result> {
 /** An item that the queue has refused, and why. */
 export interface Refused {
   readonly outcome: "refused";
-  /** The key that the caller gave. */
+  /** The key that the caller passed. */
   readonly id?: string;
   readonly error: RedriveError;
 }
@@ -108,7 +110,7 @@ export const resultOptions = z.strictObject({
 export interface AddRules {
   readonly queue: string;
   readonly schema: StandardSchemaV1 | undefined;
-  /** Reads the store's clock, by which relative times count. */
+  /** Reads the store's clock, to which relative times refer. */
   readonly now: () => Promise<number>;
 }
 
@@ -152,7 +154,7 @@ function exclusive(given: object, one: string, other: string): void {
   ]);
 }
 
-/** The schema is checked on a copy as JSON has it, which the handler will get. */
+/** Checks the schema on a JSON copy of the data, because the handler gets that form. */
 async function checkedData(data: unknown, { queue, schema }: AddRules): Promise<Json> {
   const problem = jsonProblem(data);
   if (problem !== undefined)

@@ -1,4 +1,4 @@
-/** Tells errors of a caller's input from bugs. */
+/** Distinguishes errors in a caller's input from bugs. */
 import { RedriveError } from "../errors.ts";
 
 /** Returns an operating error, and rethrows anything else. */

@@ -59,7 +59,7 @@ export class Batcher {
   }
 
   #leave(entry: Entry): void {
-    if (!this.#pending.includes(entry)) return; // its batch runs and has its signal
+    if (!this.#pending.includes(entry)) return; // its batch is already running and handles the signal
     this.#pending = this.#pending.filter((one) => one !== entry);
     entry.reject(entry.task.signal.reason);
   }
@@ -106,7 +106,7 @@ export class Batcher {
         signal: AbortSignal.any([entry.task.signal, late]),
         fail: (error: unknown) => void failed.set(entry, error),
       }));
-      const handler = this.#handler; // called as a function, so that stack traces do not name this class
+      const handler = this.#handler; // called as a plain function, so that stack traces do not contain this class
       return { results: await handler(tasks) };
     };
     const ended =

@@ -1,4 +1,4 @@
-/** What all objects of one open store share. */
+/** The state shared by all objects of one open store. */
 import type { Engine } from "../engine.ts";
 import type { LimitSettings } from "../redrive/limits.ts";
 import type { RunnerSettings } from "../runner/run-options.ts";
@@ -17,9 +17,9 @@ export interface Context {
   readonly author: string;
   readonly use: readonly Middleware[];
   readonly limits: LimitSettings;
-  /** Rules for groups and classes, for all workers and maps. */
+  /** Rules for groups and error classes, for all workers and maps. */
   readonly runner: RunnerSettings;
-  /** Called with messages for people. Without it, only warnings are reported, as warnings of Node. */
+  /** Called with messages for people. By default, only warnings are reported, as Node warnings. */
   readonly onNotice: ((notice: string) => void) | undefined;
   /** Listeners for all workers of this program. */
   readonly listeners: Listeners<WorkerEvents<unknown, unknown>>;
@@ -28,17 +28,20 @@ export interface Context {
   readonly results: ResultWaiters;
   /** Aborted when the store is closed. */
   readonly closing: AbortSignal;
-  /** Called when a worker of the queue has settled and leased what it can. Tests use it to learn that the worker is idle. */
+  /**
+   * Called when a worker of the queue has settled and leased everything it can. Tests use it to detect that
+   * the worker is idle.
+   */
   readonly onTurn?: (queue: string) => void;
 }
 
-/** The context before the entry object, which closes it, exists. */
+/** The context before the entry object exists, which closes it. */
 export type OpenContext = Omit<Context, "closing">;
 
 /** A worker or a map that `close` drains. */
 export interface Running {
   readonly queue: string;
   drain(timeoutMs?: number): Promise<unknown>;
-  /** Reports the error that ends it to the listeners. */
+  /** Reports the error that ends it to the `error` listeners. */
   reportErrors(): void;
 }

@@ -17,7 +17,7 @@ import { type Duration, duration, oneOrMany, type Shape, type Time, time } from 
 export interface Group {
   readonly signature: string;
   readonly pattern: string;
-  /** The pattern as a title for people. */
+  /** The pattern as a readable title. */
   readonly title: string;
   /** The number of waiting letters. */
   readonly count: number;
@@ -32,7 +32,7 @@ export interface Group {
   readonly isRegression: boolean;
   /** What agents used for the waiting letters, in all their attempts. Absent if none has run. */
   readonly usage?: AgentUsage;
-  /** Who looks after the group. */
+  /** The person assigned to the group. */
   readonly assignee?: string;
 }
 
@@ -75,7 +75,7 @@ export class Groups {
     options: {
       readonly queue?: string;
       readonly states?: GroupState | readonly GroupState[];
-      /** Only groups that this person looks after. */
+      /** Only groups assigned to this person. */
       readonly assignee?: string;
       readonly limit?: number;
     } = {},
@@ -119,7 +119,7 @@ export class Groups {
     return this.get(signature);
   }
 
-  /** Assigns the group to a person who looks after it; `null` removes the assignee. */
+  /** Assigns the group to a person; `null` removes the assignee. */
   async assign(group: string, person: string | null): Promise<Group> {
     if (person !== null) t.checkInput(t.name, person, { caller: "groups.assign", name: "person" });
     const { engine, author } = this.#context;
@@ -136,7 +136,7 @@ export class Groups {
     await engine.changeGroup(signature, { author, note: text });
   }
 
-  /** Moves the letters of groups into another one, also later letters. */
+  /** Moves the letters of groups into another group, including later letters. */
   async merge(groups: readonly string[], into: string): Promise<Group> {
     t.checkInput(t.texts.min(1), groups, { caller: "groups.merge", name: "groups" });
     const { engine, author } = this.#context;
@@ -146,7 +146,7 @@ export class Groups {
     return this.get(target.signature);
   }
 
-  /** Moves letters whose message has a text into a group of their own, also later letters. */
+  /** Moves letters whose message contains a text into a separate group, including later letters. */
   async split(group: string, options: { readonly text: string; readonly name?: string }): Promise<Group> {
     const given = t.parseInput(splitOptions, options, { caller: "groups.split", name: "options" });
     const { engine, author } = this.#context;

@@ -104,7 +104,9 @@ export interface ErrorQuery {
   /** `work`: failures of handlers and commands; `runner`: errors of runners. Default: both. */
   readonly origin?: ErrorOrigin;
   readonly since?: Time;
-  /** First the newest page, oldest first, then new entries until the signal is aborted. Default false. */
+  /**
+   * Yields the newest page, oldest first, and then new entries until the signal is aborted. Default false.
+   */
   readonly follow?: boolean;
   readonly signal?: AbortSignal;
 }

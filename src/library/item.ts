@@ -1,4 +1,4 @@
-/** An item of a queue as TypeScript users see it. */
+/** An item of a queue in the TypeScript API. */
 import * as z from "zod";
 import type { Priority, Item as StoredItem } from "../item/item.ts";
 import { ITEM_STATES, type ItemState } from "../item/state.ts";

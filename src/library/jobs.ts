@@ -15,7 +15,7 @@ export interface Job {
   readonly id: string;
   readonly name: string;
   readonly kind: StoredJob["kind"];
-  /** A job whose process has died is `interrupted`. */
+  /** `interrupted` if the job's process has died. */
   readonly status: StoredJob["status"];
   readonly isPaused: boolean;
   readonly createdAt: Date;

@@ -1,4 +1,4 @@
-/** The filter of letters as callers write it, and the selection of the store that it becomes. */
+/** The letter filter of the TypeScript API, and its conversion to a selection of the store. */
 import * as z from "zod";
 import type { Engine } from "../engine.ts";
 import { isError } from "../errors.ts";
@@ -29,13 +29,13 @@ export interface LetterFilter {
   readonly filter?: string;
   readonly olderThan?: Duration;
   readonly newerThan?: Duration;
-  /** The event from which the age counts. Default `first`: the first failure. */
+  /** The event from which the age is measured. Default `first`: the first failure. */
   readonly ageOf?: LetterAge;
-  /** Whether the letter is retried without `force`. */
+  /** Whether the letter can be retried without `force`. */
   readonly eligible?: boolean;
-  /** Default: waiting letters, which are dead or on their way again. */
+  /** Default: waiting letters, which are dead or being retried. */
   readonly states?: ItemState | readonly ItemState[];
-  /** A part of the last failure's message, in any case. */
+  /** A substring of the last failure's message, ignoring case. */
   readonly text?: string;
   readonly attemptsMin?: number;
   readonly attemptsMax?: number;
@@ -89,7 +89,7 @@ export async function selectionOf(
   return { filter, ...(where !== undefined && { where }) };
 }
 
-/** An unknown group selects nothing, which an empty list means. */
+/** An unknown group selects nothing, as an empty list does. */
 async function signaturesOf(engine: Engine, groups: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(groups.map((group) => signatureOf(engine, group)));
   return found.filter((signature) => signature !== null);

@@ -1,4 +1,4 @@
-/** A dead letter as TypeScript users see it, made from the stored one. */
+/** A dead letter in the TypeScript API, converted from the stored one. */
 import type { StoredLetter } from "../engine.ts";
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import type { EvidenceFile, Failure, FailureSource } from "../item/failure.ts";
@@ -30,11 +30,11 @@ export interface Letter<Data> {
   /** The revision of the data, from 1. */
   readonly revision: number;
   readonly redriveCount: number;
-  /** Whether the letter is retried without `force`. */
+  /** Whether the letter can be retried without `force`. */
   readonly eligible: boolean;
   /** Whether a person has to review the letter before it is retried. */
   readonly needsReview: boolean;
-  /** The item failed after so many redrives that only `force` retries it. */
+  /** The item failed after so many redrives that it is retried only with `force`. */
   readonly poison: boolean;
   readonly notes: readonly (Omit<LetterNote, "at"> & { readonly at: Date })[];
   /** The changes of the data, oldest first, each with the data before it. */
@@ -49,7 +49,7 @@ export interface Letter<Data> {
 export interface LetterGroup {
   readonly signature: string;
   readonly pattern: string;
-  /** The pattern as a title for people. */
+  /** The pattern as a readable title. */
   readonly title: string;
 }
 
@@ -76,7 +76,10 @@ export interface LetterFailure {
   readonly source?: FailureSource;
 }
 
-/** The data is what was added: an item that fails its schema may have other data than its type says. */
+/**
+ * The data is returned as it was added: an item that fails its schema may have data of another type than
+ * declared.
+ */
 export function letterOf<Data>(letter: StoredLetter): Letter<Data> {
   const shown: Growing<Letter<Data>> = new ShownLetter(letter) as Letter<Data>;
   const { resolution, worktreeArtifacts } = letter;
@@ -88,8 +91,8 @@ export function letterOf<Data>(letter: StoredLetter): Letter<Data> {
 type Growing<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /**
- * A letter whose data and failures are parsed when they are first used, because a listing of many letters uses few of them. All
- * fields are own and enumerable, so that a copy includes them.
+ * A letter whose data and failures are parsed on first use, because a listing of many letters needs few of
+ * them. All fields are own and enumerable, so that a copy includes them.
  */
 class ShownLetter implements Letter<unknown> {
   declare readonly id: string;
@@ -153,7 +156,7 @@ class ShownLetter implements Letter<unknown> {
     return letter.#group;
   });
 
-  /** Node would print `[Getter]` for the fields that are computed. */
+  /** Node would print `[Getter]` for computed fields. */
   [Symbol.for("nodejs.util.inspect.custom")](): object {
     return { ...this };
   }

@@ -1,4 +1,7 @@
-/** A selection of dead letters, and what can be done with them. Nothing is read before it is iterated or asked. */
+/**
+ * A selection of dead letters and the actions on them. Nothing is read until it is iterated or a method is
+ * called.
+ */
 import * as z from "zod";
 import { exportLetters } from "../dead-letter/import-export/export.ts";
 import { EXPORT_FORMATS, type ExportFormat } from "../dead-letter/import-export/reading.ts";
@@ -41,7 +44,7 @@ export interface LetterPage<Data> {
   readonly next: string | null;
 }
 
-/** Computes the new data of a letter; null leaves the letter as it is. */
+/** Computes the new data of a letter; null leaves the letter unchanged. */
 export type EditFunction<Data> = (letter: Letter<Data>) => Data | null | Promise<Data | null>;
 
 /** A change of data: a JSON merge patch, then CEL expressions by path, for example `{ set: { total: "item.total * 2" } }`. */
@@ -50,9 +53,9 @@ export interface EditRecipe {
   readonly set?: Readonly<Record<string, string>>;
 }
 
-/** The options of a change of letters. */
+/** The options for changing letters. */
 export interface ChangeOptions {
-  /** Why the letters are changed, stored with the operation. */
+  /** The reason for the change, stored with the operation. */
   readonly reason?: string;
   /** Stops the change early. `operations.resume` continues it, unless it is an edit by a function. */
   readonly signal?: AbortSignal;
@@ -64,7 +67,7 @@ export interface LetterScope {
   /** Creates the queue if it does not exist. */
   readonly ready?: () => Promise<void>;
   readonly schema?: StandardSchemaV1 | undefined;
-  /** Runs the letters of a map over a function. */
+  /** Runs the letters of a map with its function. */
   readonly work?: () => JobHandler;
 }
 
@@ -114,7 +117,7 @@ export class Letters<Data> implements AsyncIterable<Letter<Data>> {
     return analyseSelected(this.#context.engine, await this.#selection());
   }
 
-  /** What `retry` would do: how many letters it would retry, and why it would refuse the others. */
+  /** A dry run of `retry`: how many letters it would retry, and why it would refuse the others. */
   async preview(options: { readonly force?: boolean } = {}): Promise<RedrivePreview> {
     const { force = false } = t.parseInput(previewOptions, options, {
       caller: "letters.preview",
@@ -123,7 +126,7 @@ export class Letters<Data> implements AsyncIterable<Letter<Data>> {
     return previewRedrive(this.#context.engine, await this.#selection(), { force });
   }
 
-  /** Sends the letters back to work. A letter leaves the dead letter queue only when its new attempt has succeeded. */
+  /** Retries the letters. A letter leaves the dead letter queue only when its new attempt has succeeded. */
   async retry(options: RetryOptions = {}): Promise<Operation> {
     const given = readRetryOptions(options);
     const { queue, selection } = await this.#bulk("retry");
@@ -152,7 +155,7 @@ export class Letters<Data> implements AsyncIterable<Letter<Data>> {
     return operationOf(await editByFunction(engine, request, edit));
   }
 
-  /** Gives the letters up, with a reason. They can be restored. */
+  /** Discards the letters with a reason. They can be restored. */
   async discard(options: ChangeOptions & { readonly reason: string }): Promise<Operation> {
     const { reason = "", ...bulk } = this.#change(discardOptions, options, "discard");
     const scope = await this.#bulk("discard");
@@ -175,7 +178,7 @@ export class Letters<Data> implements AsyncIterable<Letter<Data>> {
     return operationOf(await purgeLetters(engine, { ...bulk, ...scope, kind: "purge", home }));
   }
 
-  /** Writes the letters to a file. Default format: by the name of the file. Returns how many letters it has. */
+  /** Writes the letters to a file and returns their number. Default format: by the file name. */
   async export(path: string, options: { readonly format?: ExportFormat } = {}): Promise<number> {
     const given = t.parseInput(
       exportOptions,
@@ -185,7 +188,7 @@ export class Letters<Data> implements AsyncIterable<Letter<Data>> {
     return (await exportLetters(this.#stored(), compact(given) as { path: string })).letters;
   }
 
-  /** Adds a note to each letter. Returns how many got it. */
+  /** Adds a note to each letter. Returns the number of letters. */
   async note(text: string): Promise<number> {
     t.checkInput(t.name, text, { caller: "letters.note", name: "text" });
     await this.#bulk("note");
@@ -217,7 +220,7 @@ export class Letters<Data> implements AsyncIterable<Letter<Data>> {
     return selectionOf(this.#context.engine, this.#scope.queue, this.#filter);
   }
 
-  /** A change needs a queue or a job, so that no call changes the letters of a whole store by mistake. */
+  /** A change requires a queue or a job, so that no call changes the letters of a whole store by mistake. */
   async #bulk(verb: string): Promise<{ readonly queue: string; readonly selection: Selection }> {
     const { queue } = this.#scope;
     if (queue === undefined)

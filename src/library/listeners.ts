@@ -1,4 +1,7 @@
-/** Typed event listeners. A listener that throws never breaks the worker: its error goes to the listeners of `error`. */
+/**
+ * Typed event listeners. An exception in a listener never affects the worker; it is passed to the listeners
+ * of `error`.
+ */
 
 type Listener<Event> = (event: Event) => unknown;
 
@@ -29,7 +32,7 @@ export class Listeners<Events extends { readonly error: unknown }> {
     }
   }
 
-  /** An error in a listener of `error` itself is only a warning, because it would never end otherwise. */
+  /** An error in an `error` listener is only reported as a warning, to avoid an endless loop. */
   #failed(name: keyof Events, error: unknown): void {
     if (name !== "error" && this.has("error")) this.emit("error", error as Events["error"]);
     else process.emitWarning(error instanceof Error ? error : String(error));

@@ -1,6 +1,6 @@
 /**
- * Runs a function over items as a job of the store: failures become letters, and a second call with the same name continues
- * where the first one ended.
+ * Runs a function over items as a job of the store: failures become letters, and a second call with the same
+ * name continues the job.
  */
 import * as z from "zod";
 import type { Engine } from "../engine.ts";
@@ -30,13 +30,15 @@ import { callback, type Shape, signal } from "./values.ts";
 export interface MapOptions<Item> extends PolicyOptions {
   /** How many items run at the same time. Default 10. */
   readonly concurrency?: number;
-  /** The identity of an item, by which a later call recognises it. Default: its content. */
+  /** The identity of an item, by which a later call recognises it. Default: derived from its content. */
   readonly key?: (item: Item) => string;
   /** Stops the map: the call rejects with `interrupted`, and the next call continues. */
   readonly signal?: AbortSignal;
-  /** Stops the map when this many items died. Default: no limit. */
+  /** Stops the map when this many items have died. Default: no limit. */
   readonly maxFailures?: number;
-  /** Stops the map when more than this share (0 to 1) of the finished items died, once 10 have finished. */
+  /**
+   * Stops the map when more than this share (0 to 1) of the finished items have died, once 10 have finished.
+   */
   readonly failureThreshold?: number;
 }
 
@@ -202,7 +204,7 @@ function handlerOf<Item, Result>(
   };
 }
 
-/** Adds the items in batches while the first ones run. Items that the job has are skipped. */
+/** Adds the items in batches while the first ones run. Items that the job already has are skipped. */
 function feedOf<Item, Result>(context: Context, job: Job, call: MapCall<Item, Result>): Feed {
   const { engine } = context;
   return async function* (storeRetry, abort) {
@@ -257,7 +259,7 @@ function warnOfChange({ onNotice }: Context, name: string, ids: readonly string[
   else process.emitWarning(text, "RedriveWarning");
 }
 
-/** Creates the job, or continues the one with this name. */
+/** Creates the job, or continues the existing one with this name. */
 async function openJob(engine: Engine, name: string, options: ReadMapOptions): Promise<Job> {
   const spec: JsonObject = JSON.parse(
     JSON.stringify({ function: true, jobs: options.concurrency ?? CONCURRENCY, policy: policyOf(options) }),
@@ -288,7 +290,7 @@ async function reopen(engine: Engine, job: Job, spec: JsonObject): Promise<Job> 
   return engine.changeJob(job.id, { status: "running", restarted: true, intakeComplete: false, spec, event });
 }
 
-/** Items and results are pages in the same order, so each result follows its item. */
+/** Items and results are read page by page in the same order and joined. */
 export async function* resultsOf<Item, Result>(engine: Engine, queue: string) {
   for (let after = 0; ; ) {
     const items = await engine.listItems({ queue, states: ["done"], after, limit: PAGE_MAX });

@@ -11,9 +11,12 @@ export type AddMiddleware = (addition: Addition, next: () => Promise<void>) => P
 /** The items of one call of `add` or `addMany`. */
 export interface Addition {
   readonly queue: string;
-  /** The items that are valid, with their keys if they have one. */
+  /** The valid items, with their keys if they have one. */
   readonly items: readonly { readonly key?: string; readonly data: Json }[];
-  /** Entries that a middleware sets are stored with each item, beside its data. Handlers get them as `task.context`. */
+  /**
+   * Entries that a middleware sets are stored with each item, separately from its data. Handlers get them as
+   * `task.context`.
+   */
   readonly context: Record<string, Json>;
 }
 

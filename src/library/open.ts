@@ -35,9 +35,9 @@ export interface OpenOptions {
   readonly groupRules?: readonly GroupRule[];
   /** Rules that correct the type and class of failures. Default: none. */
   readonly classRules?: readonly ClassRule[];
-  /** After how many redrives an item that fails again is poison. Default 5. */
+  /** An item that fails again after this many redrives is poison. Default 5. */
   readonly poisonAfter?: number;
-  /** Refuses a store that does not exist instead of creating it. Default false. */
+  /** Throws if the store does not exist, instead of creating it. Default false. */
   readonly mustExist?: boolean;
   /** Called with messages for people, for example about a full dead letter queue. Default: a Node warning. */
   readonly onNotice?: (notice: string) => void;

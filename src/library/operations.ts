@@ -28,7 +28,7 @@ export interface Operation {
   readonly queue: string;
   readonly status: OperationStatus;
   readonly selected: number;
-  /** Changed letters. For a redrive: letters that were sent back, whatever became of them. */
+  /** Changed letters. For a redrive: letters that were sent back, regardless of the outcome. */
   readonly done: number;
   /** Letters that were not changed. `operations.refusals(id)` returns the reasons. */
   readonly refused: number;
@@ -95,7 +95,9 @@ export class Operations {
     return operationOf(await this.#require(id, "operations.get"));
   }
 
-  /** Lists operations, oldest first. `open` selects those that have not ended, or have. */
+  /**
+   * Lists operations, oldest first. `open` selects those that have not ended (true) or have ended (false).
+   */
   async list(
     options: { readonly queue?: string; readonly open?: boolean } = {},
   ): Promise<readonly Operation[]> {
@@ -116,8 +118,8 @@ export class Operations {
   }
 
   /**
-   * Resumes an operation and finishes it, also one that another process has left. A redrive sends all its letters; with a
-   * canary it sends the next stage and waits for its outcome.
+   * Resumes an operation and finishes it, even if another process started it. A redrive sends all its
+   * letters; with a canary it sends the next stage and waits for its outcome.
    */
   async resume(id: string): Promise<Operation> {
     const { engine, home, clock, author } = this.#context;
@@ -132,13 +134,16 @@ export class Operations {
     return operationOf(await finishOperation({ engine, home }, operation));
   }
 
-  /** Cancels an operation. Letters that it has not changed stay as they are. */
+  /** Cancels an operation. Letters that it has not processed stay unchanged. */
   async cancel(id: string): Promise<Operation> {
     const operation = await this.#require(id, "operations.cancel");
     return operationOf(await cancelOperation(this.#context.engine, operation));
   }
 
-  /** Undoes an edit, a discard, a restore or an archived purge. Returns the number of letters that changed back. */
+  /**
+   * Undoes an edit, a discard, a restore or an archived purge. Returns the number of letters that were
+   * restored.
+   */
   async undo(id: string): Promise<number> {
     const { engine, author } = this.#context;
     const undone = await undoOperation(engine, await this.#require(id, "operations.undo"), { author });

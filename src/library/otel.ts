@@ -1,4 +1,7 @@
-/** Spans of OpenTelemetry for added items and attempts. The trace context travels with the item, never in its data. */
+/**
+ * OpenTelemetry spans for added items and attempts. The trace context is stored with the item, but never in
+ * its data.
+ */
 import {
   type Attributes,
   context as contexts,
@@ -29,7 +32,7 @@ const openTelemetryOptions = z.strictObject({
     .optional(),
 } satisfies Shape<OpenTelemetryOptions>);
 
-/** The entry of an item's context that has the fields of the propagator, such as `traceparent`. */
+/** The entry of an item's context with the fields of the propagator, such as `traceparent`. */
 const CARRIER = "otel";
 
 /**
@@ -64,7 +67,7 @@ export function opentelemetry(options: OpenTelemetryOptions = {}): Middleware {
       };
       const spanOptions = { kind: SpanKind.CONSUMER, attributes };
       return tracer().startActiveSpan(`process ${queue}`, spanOptions, parent, (span) => {
-        // An attempt that ignores its signal is abandoned, and its span would never end.
+        // An attempt that ignores its signal is abandoned, so its span would otherwise never end.
         const onAbort = () => end(span, signal.reason);
         signal.addEventListener("abort", onAbort, { once: true });
         return recorded(span, next).finally(() => signal.removeEventListener("abort", onAbort));
@@ -73,7 +76,7 @@ export function opentelemetry(options: OpenTelemetryOptions = {}): Middleware {
   };
 }
 
-/** The names are those of OpenTelemetry's conventions for messaging. */
+/** The names follow OpenTelemetry's semantic conventions for messaging. */
 function shared(queue: string, operation: "send" | "process"): Attributes {
   return {
     "messaging.system": "redrive",
@@ -107,7 +110,7 @@ async function recorded<T>(span: Span, next: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Ends the span. The first call counts: an abandoned attempt may end later. */
+/** Ends the span. Later calls have no effect, because an abandoned attempt may still end. */
 function end(span: Span, ...errors: readonly unknown[]): void {
   if (!span.isRecording()) return;
   for (const error of errors) {

@@ -1,4 +1,4 @@
-/** The options of a queue as code declares them, and the stored settings that they become. */
+/** The options of a queue in code, and their conversion to stored settings. */
 import * as z from "zod";
 import { PRIORITIES, type Priority } from "../item/item.ts";
 import type { QueueSettings } from "../queue/queue-settings.ts";
@@ -12,15 +12,15 @@ import { isStandardSchema, jsonSchemaOf, type StandardSchemaV1 } from "./standar
 import type { Backoff, Duration, Rate, Shape } from "./values.ts";
 import * as v from "./values.ts";
 
-/** How failures of items are handled. A queue and a map have these options. */
+/** How failures of items are handled. Both queues and maps have these options. */
 export interface PolicyOptions {
-  /** How often a failed item is tried again. Default 2. */
+  /** How often a failed item is retried. Default 2. */
   readonly retries?: number;
   /** How long to wait before each retry. Default `exponential:1s:30s`. */
   readonly backoff?: Backoff;
   /** The time limit of an attempt, for this program. Default: no limit. */
   readonly timeout?: Duration;
-  /** The rate limit of all processes together. Default: no limit. */
+  /** The rate limit shared by all processes. Default: no limit. */
   readonly rate?: Rate | null;
   /** What happens to an item that is out of retries. Default `dlq`: it becomes a letter. */
   readonly onFailure?: Exclude<OnItemFailure, "custom">;
@@ -30,21 +30,26 @@ export interface PolicyOptions {
   readonly maxOutage?: Duration | null;
   /** Stops after consecutive failures until probes succeed. `{}` has the default limits. Default: no breaker. */
   readonly breaker?: BreakerOptions | null;
-  /** How often the process of an item may be lost before the item becomes a letter. Default 3. */
+  /** How often the process that runs an item may be lost before the item becomes a letter. Default 3. */
   readonly maxLosses?: number;
-  /** Middleware around each attempt of this program, outermost first. In a map, it is inside that of the store. */
+  /**
+   * Middleware around each attempt of this program, outermost first. In a map, it runs inside the store's
+   * middleware.
+   */
   readonly use?: readonly Middleware[];
 }
 
-/** The settings of a queue. Those given are applied to the stored queue; null removes a limit. */
+/** The settings of a queue. Those that are given are applied to the stored queue; null removes a setting. */
 export interface QueueOptions extends PolicyOptions {
-  /** A Standard Schema (Zod, Valibot, ArkType …) or a JSON Schema of the items' data. */
+  /** A Standard Schema (Zod, Valibot, ArkType …) or a JSON Schema for the items' data. */
   readonly schema?: StandardSchemaV1 | JsonObject | boolean | null;
-  /** A Standard Schema of the handlers' results. A result that does not match fails its attempt permanently. */
+  /**
+   * A Standard Schema for the handlers' results. A result that does not match fails its attempt permanently.
+   */
   readonly result?: StandardSchemaV1;
-  /** The priority of items that have none. Default `normal`. */
+  /** The default priority of items. Default `normal`. */
   readonly priority?: Priority;
-  /** What happens when an item is added with a key that the queue has. Default `reject`. */
+  /** What to do if an item is added with an existing key. Default `reject`. */
   readonly unique?: UniqueRule;
   /** How long after its due time an item expires. Default: never. */
   readonly expiresAfter?: Duration | null;
@@ -54,7 +59,7 @@ export interface QueueOptions extends PolicyOptions {
   readonly description?: string | null;
 }
 
-/** When a queue stops because everything fails, and when it continues. */
+/** When a queue stops because everything fails, and when it resumes. */
 export interface BreakerOptions {
   /** The number of consecutive failures that open the breaker. Default 5. */
   readonly failureThreshold?: number;
@@ -88,14 +93,17 @@ export const middlewares = t.listOf(
   ),
 );
 
-/** An object without a known function would do nothing, for example one with a misspelt name. */
+/**
+ * Rejects an object without a known function, for example with a misspelt name, because it would have no
+ * effect.
+ */
 function hasHook(value: unknown): boolean {
   const { handle, add } = Object(value) as { readonly handle?: unknown; readonly add?: unknown };
   const hooks = [handle, add].filter((hook) => hook !== undefined);
   return hooks.length > 0 && hooks.every((hook) => typeof hook === "function");
 }
 
-/** The options of a queue that a map has too. */
+/** The options that queues and maps share. */
 export const POLICY_OPTIONS = {
   retries: v.retries.optional(),
   backoff: v.backoff.optional(),
@@ -121,10 +129,10 @@ export const queueOptions = z.strictObject({
   description: t.text.nullish(),
 } satisfies Shape<QueueOptions>);
 
-/** Options after the check, with durations in milliseconds. */
+/** Validated options, with durations in milliseconds. */
 export type ReadQueueOptions = z.output<typeof queueOptions>;
 
-/** The settings to store: only those that the options name. */
+/** Returns the settings to store: only those that the options set. */
 export function settingsOf(options: ReadQueueOptions): QueueSettings {
   const { schema: given, expiresAfter, lease, priority, unique, rate, description } = options;
   return compact({
@@ -156,7 +164,7 @@ export function breakerOf({ timeout, ...others }: z.output<typeof breakerOptions
   return compact({ ...others, timeoutMs: timeout });
 }
 
-/** A JSON Schema to store, so that the command line checks data too. Null removes one that is outdated. */
+/** The JSON Schema to store, so that the command line validates data too. Null removes an outdated one. */
 function storableSchema(given: unknown): Json | undefined {
   if (given === undefined || given === null || !isStandardSchema(given)) return given as Json | undefined;
   const json = jsonSchemaOf(given);
@@ -165,6 +173,6 @@ function storableSchema(given: unknown): Json | undefined {
     compileSchema(json);
     return json;
   } catch {
-    return null; // it has a keyword that cannot be checked; the Standard Schema itself still is
+    return null; // it has an unsupported keyword; data is still validated with the Standard Schema
   }
 }

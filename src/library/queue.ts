@@ -62,8 +62,8 @@ interface WorkerSetup {
 const BATCH_MAX = 1000;
 
 /**
- * A queue of a store. `Input` is the type of the data that is added, `Data` that of the data that handlers get, and `Result`
- * that of their results.
+ * A queue of a store. `Input` is the type of the data to add, `Data` the type that handlers get, and `Result`
+ * the type of their results.
  */
 export class Queue<Input, Data = Input, Result = unknown> {
   readonly name: string;
@@ -80,7 +80,7 @@ export class Queue<Input, Data = Input, Result = unknown> {
     this.#schema = isStandardSchema(options.schema) ? options.schema : undefined;
   }
 
-  /** Creates the queue, or applies the given settings that differ. Otherwise this happens at the first use. */
+  /** Creates the queue, or applies the settings that differ. Without this call, that happens on first use. */
   async ready(): Promise<void> {
     await this.#intake();
   }
@@ -94,7 +94,10 @@ export class Queue<Input, Data = Input, Result = unknown> {
     return this.#added(added.itemId ?? "", added.outcome);
   }
 
-  /** Adds many items, and returns an outcome for each in the same order. An item that is refused does not throw. */
+  /**
+   * Adds many items and returns an outcome for each in the same order. A refused item does not cause an
+   * exception.
+   */
   async addMany(
     items: Iterable<NewItem<Input>> | AsyncIterable<NewItem<Input>>,
     options: Pick<AddOptions, "transaction"> = {},
@@ -128,8 +131,8 @@ export class Queue<Input, Data = Input, Result = unknown> {
   }
 
   /**
-   * Runs the handler for batches of items. A batch starts when it is full, or when its first item has waited. An exception
-   * fails all tasks of the batch, `task.fail(error)` fails one.
+   * Runs the handler for batches of items. A batch starts when it is full, or when its first item has waited
+   * for `wait`. An exception fails all tasks of the batch, `task.fail(error)` fails one.
    */
   workBatch<Returned extends Result>(
     handler: BatchHandler<Data, Returned>,
@@ -183,7 +186,9 @@ export class Queue<Input, Data = Input, Result = unknown> {
     return this.#hold("unhold", ids, options);
   }
 
-  /** Changes stored settings of the queue. They apply to new items at once, and to workers within seconds. */
+  /**
+   * Changes stored settings of the queue. They apply to new items immediately, and to workers within seconds.
+   */
   async change(options: Omit<QueueOptions, "schema" | "result" | "use" | "timeout">): Promise<void> {
     const given = parseInput(changeableOptions, options, { caller: "queue.change", name: "options" });
     await this.ready();

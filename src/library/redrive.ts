@@ -63,7 +63,7 @@ export class Redrive implements AsyncDisposable {
     this.schedules = new Schedules(this.#context);
   }
 
-  /** Declares a queue. It is created at its first use; given settings that differ are applied. */
+  /** Declares a queue. It is created on first use, and changed settings are applied. */
   queue<S extends StandardSchemaV1, R extends StandardSchemaV1>(
     name: string,
     options: QueueOptions & { readonly schema: S; readonly result: R },
@@ -79,8 +79,8 @@ export class Redrive implements AsyncDisposable {
   }
 
   /**
-   * Runs a function over items. Failed items are retried and then become letters. A second call with the same name continues:
-   * it never repeats a success, and recognises items by their key or content.
+   * Runs a function over items. Failed items are retried and then become letters. A second call with the same
+   * name continues: it never repeats a success, and recognises items by their key or content.
    */
   map<Item, Result>(
     name: string,
@@ -103,7 +103,10 @@ export class Redrive implements AsyncDisposable {
     return new Letters<Json>(this.#context, { queue }, others);
   }
 
-  /** Recorded changes, oldest first. With `follow`, new ones until the loop ends, the signal aborts or the store closes. */
+  /**
+   * Yields recorded changes, oldest first. With `follow`, continues with new ones until the loop ends, the
+   * signal is aborted or the store is closed.
+   */
   events(query: EventQuery = {}): AsyncIterable<Event> {
     return readEvents(this.#context, query);
   }
@@ -130,8 +133,8 @@ export class Redrive implements AsyncDisposable {
   }
 
   /**
-   * Opens a target of receipts and delivers until it is closed. Settings create or change the target; without settings it
-   * must exist. Further calls return the same object until it is closed.
+   * Opens a receipt target and delivers until it is closed. Settings create or change the target; without
+   * settings it must exist. Further calls return the same object until it is closed.
    */
   receipts(target: string, options?: TargetOptions): Target {
     const open = this.#targets.get(target);
@@ -145,14 +148,14 @@ export class Redrive implements AsyncDisposable {
     const shared = { home, limits, clock, ...(onNotice && { onNotice }) };
     const opened = new Target(engine, target, { ...shared, ...options });
     this.#targets.set(target, opened);
-    // It can then be opened with other options; the caller gets the error from `opened` or `send`.
+    // Allows opening it again with other options. The caller gets the error from `opened` or `send`.
     opened.opened.catch(() => {
       if (this.#targets.get(target) === opened) this.#targets.delete(target);
     });
     return opened;
   }
 
-  /** Calls the listener for each event of this kind of all workers of this program. */
+  /** Calls the listener for each event of this kind from all workers of this program. */
   on<Name extends keyof WorkerEvents<unknown, unknown>>(
     name: Name,
     listener: (event: WorkerEvents<unknown, unknown>[Name]) => unknown,

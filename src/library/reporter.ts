@@ -26,7 +26,7 @@ export interface WorkerEvents<Data, Result> {
   /** The item became a letter. */
   readonly dead: WorkedItem<Data> & { readonly failure?: LetterFailure; readonly reason: string };
   readonly skipped: WorkedItem<Data> & { readonly reason: string };
-  /** The attempt was given back without a result, for example because the worker stopped. */
+  /** The attempt was released without a result, for example because the worker stopped. */
   readonly released: WorkedItem<Data>;
   readonly progress: WorkedItem<Data> & { readonly value: unknown };
   /** The store does not respond, a listener threw, or the worker cannot continue. */

@@ -1,4 +1,7 @@
-/** Callers that wait for the result of an item. Local workers report at once; other results are read from the store. */
+/**
+ * Waits for the results of items. Local workers report them immediately; other results are read from the
+ * store.
+ */
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, RedriveError } from "../errors.ts";
 import type { Item, LeasedItem, Verdict } from "../item/item.ts";
@@ -16,7 +19,7 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** The first check comes early for short work; later ones are further apart. */
+/** The first check is early for short work; later checks are further apart. */
 const FIRST_CHECK_MS = 25;
 const CHECK_MS_MAX = 1000;
 const CHECKED_MAX = 500;
@@ -66,7 +69,7 @@ export class ResultWaiters {
     }
   }
 
-  /** Called after a local worker stored the end of an attempt. */
+  /** Called after a local worker has stored the end of an attempt. */
   settled({ queue, itemId }: Pick<LeasedItem, "queue" | "itemId">, { kind }: Verdict): void {
     if (this.#waiting.get(queue)?.has(itemId) && ENDS.includes(kind)) this.#planCheck(0);
   }

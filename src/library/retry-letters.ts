@@ -1,4 +1,4 @@
-/** Retries letters: sends them back for workers to run, or runs the job that they belong to in this process. */
+/** Retries letters: makes them ready for workers, or runs the job that they belong to in this process. */
 import * as z from "zod";
 import { RedriveError } from "../errors.ts";
 import { PRIORITIES, type Priority } from "../item/item.ts";
@@ -19,29 +19,33 @@ import * as v from "./values.ts";
 /** How letters are retried. */
 export interface RetryOptions {
   /**
-   * Retries in stages, and stops if a letter fails again in the same way. `true`: one of each group, 1 %, 10 %, the rest; a
-   * number: that many letters, then the rest. Needs a running worker, and resolves at the end of the last stage.
+   * Retries in stages, and stops if a letter fails again in the same way. `true`: one of each group, 1 %, 10
+   * %, the rest; a number: that many letters, then the rest. Needs a running worker. Resolves at the end of
+   * the last stage.
    */
   readonly canary?: boolean | number;
   /** The maximum rate at which letters are sent back. Default: no limit. */
   readonly rate?: Rate;
   /** How long to wait before the first letter. */
   readonly delay?: Duration;
-  /** How often each letter is tried again in this retry. Only for letters of a job. Default: as the job says. */
+  /**
+   * How often each letter is retried after its first attempt. Only for letters of a job. Default: the job's
+   * setting.
+   */
   readonly retries?: number;
-  /** The new priority of the items. Default: their own. */
+  /** The new priority of the items. Default: unchanged. */
   readonly priority?: Priority;
-  /** How many letters run at the same time. Only for letters of a job. Default: as the job says. */
+  /** How many letters run at the same time. Only for letters of a job. Default: the job's setting. */
   readonly concurrency?: number;
   /** Also retries letters that are not eligible, such as those that failed permanently. Default false. */
   readonly force?: boolean;
   /** Adds a copy of each letter as a new item, and discards the letter. Default false. */
   readonly asNew?: boolean;
-  /** Why the letters are retried, stored with the operation. */
+  /** The reason for the retry, stored with the operation. */
   readonly reason?: string;
-  /** Waits until all letters have ended. Letters of a job always do. Default false. */
+  /** Waits until all letters have ended. Retrying letters of a job always waits. Default false. */
   readonly wait?: boolean;
-  /** Ends the wait. Letters that were sent back stay on their way. */
+  /** Stops waiting. Letters that were already sent back are still retried. */
   readonly signal?: AbortSignal;
 }
 
@@ -81,7 +85,7 @@ export interface RetryRequest {
   readonly job: Job;
   readonly selection: Selection;
   readonly options: ReadRetry;
-  /** The function of a map of this program. Default: the job's own command or steps. */
+  /** The function of a map in this program. Default: the job's own command or steps. */
   readonly work?: JobHandler | undefined;
 }
 
@@ -115,7 +119,7 @@ function planOf({ canary, rate, delay, retries, priority, concurrency }: ReadRet
   });
 }
 
-/** A plan stores its rate as whole letters per second, minute or hour. */
+/** A plan stores its rate as an integer number of letters per second, minute or hour. */
 function letterRate(perSecond: number): string {
   for (const [unit, seconds] of [
     ["s", 1],
@@ -133,7 +137,7 @@ function refuseJobOptions(options: ReadRetry, { id }: Job): void {
       throw without(name, "letters of a queue", `This is decided by the workers and settings of ${id}.`);
 }
 
-/** Runs the letters in this process, to the end. */
+/** Runs the letters in this process until all have ended. */
 async function runHere(context: Context, redrive: Redrive, { options, work }: RetryRequest) {
   const { engine, home, clock, author, onNotice } = context;
   const stop = (options.signal as AbortSignal | undefined) ?? new AbortController().signal;
@@ -157,7 +161,7 @@ async function superviseCanary(context: Context, redrive: Redrive, signal: Abort
 
 const REGISTER_POLL_MS = 20;
 
-/** A worker of this program counts as soon as it was started, so it is awaited until the store knows it. */
+/** A worker of this program counts from its start, so this waits until it is registered in the store. */
 async function requireWorker({ engine, clock, running }: Context, queue: string, signal?: AbortSignal) {
   while (!(await hasRunner(engine, queue))) {
     const isStarting = [...running].some((worker) => worker.queue === queue);

@@ -31,13 +31,16 @@ export interface ScheduleOptions {
   readonly timezone?: string;
   /** The data of every item. Default null. */
   readonly data?: unknown;
-  /** What happens to runs that were due while no worker ran: none, the last, or all of them. Default `last`. */
+  /**
+   * What happens to runs that were missed because no worker was running: skip them, run the last, or run all.
+   * Default `last`.
+   */
   readonly missed?: MissedRule;
   /** A display name for the items. */
   readonly name?: string;
   readonly priority?: Priority;
   readonly orderingKey?: string;
-  /** How long after its due time an item expires. Default: as the queue. */
+  /** How long after its due time an item expires. Default: the queue's setting. */
   readonly expiresAfter?: Duration;
   readonly retries?: number;
   readonly backoff?: Backoff;
@@ -59,7 +62,7 @@ const scheduleOptions = z.strictObject({
   backoff: v.backoff.optional(),
 } satisfies Shape<ScheduleOptions>);
 
-/** A schedule as it was read or changed last. */
+/** A schedule as last read or changed. */
 export interface Schedule {
   readonly name: string;
   readonly queue: string;
@@ -72,7 +75,7 @@ export interface Schedule {
   readonly lastRun: { readonly at: Date; readonly itemId: string } | null;
   /** Null while the schedule is paused. */
   readonly nextRun: Date | null;
-  /** How many runs were left out by the rule for missed runs. */
+  /** How many runs were skipped by the rule for missed runs. */
   readonly skipped: number;
   /** Why the last run could not be added. */
   readonly problem?: string;
@@ -110,7 +113,7 @@ export class Schedules {
     return this.#seen(await requireSchedule(this.#context.engine, name));
   }
 
-  /** Adds no items until the schedule is resumed; runs in between are left out. */
+  /** Adds no items until the schedule is resumed. Runs in the meantime are skipped. */
   async pause(name: string): Promise<Schedule> {
     return this.#seen(await pauseSchedule(this.#context.engine, name));
   }
@@ -119,7 +122,7 @@ export class Schedules {
     return this.#seen(await resumeSchedule(this.#context.engine, name));
   }
 
-  /** Items that the schedule has added stay. */
+  /** Removes the schedule. Items that it has added are kept. */
   async remove(name: string): Promise<void> {
     await removeSchedule(this.#context.engine, name);
   }

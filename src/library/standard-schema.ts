@@ -36,7 +36,7 @@ export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
   );
 }
 
-/** The output for valid data, or the problems as one line and the path of the first. */
+/** The output for valid data, or the problems as one line and the path of the first problem. */
 export type Validated<Output> =
   | { readonly ok: true; readonly value: Output }
   | { readonly ok: false; readonly problem: string; readonly field: string };
@@ -59,7 +59,7 @@ interface StandardJsonSchema {
   readonly input?: (options: { readonly target: string }) => unknown;
 }
 
-/** The JSON Schema of the input, or null if the schema offers none or cannot be expressed as one. */
+/** The JSON Schema of the input, or null if the schema has none or cannot be expressed as one. */
 export function jsonSchemaOf(schema: StandardSchemaV1): Json | null {
   const { jsonSchema } = schema["~standard"] as { readonly jsonSchema?: StandardJsonSchema };
   if (typeof jsonSchema?.input !== "function") return null;

@@ -1,4 +1,4 @@
-/** One attempt as a handler sees it, and the adapter from typed handlers to the runner's handlers. */
+/** The attempt that a handler receives, and the adapter from typed handlers to the runner's handlers. */
 import type { AttemptContext, Handler } from "../attempt/handler.ts";
 import type { LeasedItem } from "../item/item.ts";
 import { itemHandler } from "../queue/queue.ts";
@@ -17,9 +17,9 @@ export interface Task<Data> {
   readonly data: Data;
   /** The number of this attempt, from 1, counted over all redrives of the item. */
   readonly attempt: number;
-  /** How often the item was sent back from the dead letter queue. */
+  /** How often the item was redriven from the dead letter queue. */
   readonly redrives: number;
-  /** What middleware has stored beside the data when the item was added, for example a trace context. */
+  /** Entries that middleware stored when the item was added, for example a trace context. */
   readonly context: JsonObject;
   /** When the item expires. */
   readonly expiresAt?: Date;
@@ -52,7 +52,7 @@ export function taskHandler(plan: HandlerPlan): Handler {
   const work = async (item: LeasedItem, context: AttemptContext) => {
     const data = await valid(schema, item.data, "The data does not match the schema");
     const progress = (value: unknown) => {
-      context.progress(value as Json); // refuses what cannot be stored
+      context.progress(value as Json); // rejects values that cannot be stored
       onProgress(item, value);
     };
     const task = taskOf(item, context, { data, progress });

@@ -1,4 +1,6 @@
-/** Durations, times, rates and backoffs as callers write them, with the schemas that check and convert them. */
+/**
+ * Durations, times, rates and backoffs as callers write them, with schemas that validate and convert them.
+ */
 import * as z from "zod";
 import type { Rate as StoredRate } from "../item/rate.ts";
 import { backoff as backoffObject } from "../queue/settings-schema.ts";
@@ -23,7 +25,7 @@ export type Backoff = string | StoredBackoff;
 /** The shape of an options type: one schema per option, so that a new option does not compile without one. */
 export type Shape<T> = { readonly [Key in keyof Required<T>]: z.ZodType };
 
-/** A schema that converts a value, or refuses it if `read` returns undefined. */
+/** A schema that converts a value, or rejects it if `read` returns undefined. */
 function converted<Out>(read: (value: unknown) => Out | undefined, what: string): z.ZodType<Out> {
   return z.unknown().transform((value, context): Out => {
     const out = value === undefined ? undefined : read(value);
@@ -48,7 +50,7 @@ export const duration = durationFrom(0);
 
 function durationMsOf(value: unknown): number | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
-  // A text needs a unit: the bare number 30 would be milliseconds, and "30" would be seconds elsewhere.
+  // A text needs a unit: the number 30 means milliseconds, but "30" means seconds elsewhere.
   if (typeof value !== "string" || !/^\s*\d+(\.\d+)?\s*(ms|s|m|h|d)\s*$/.test(value)) return undefined;
   return parseDuration(value, "duration");
 }
@@ -66,7 +68,9 @@ function validTime(ms: number): number | undefined {
   return Math.abs(ms) <= TIME_MS_MAX ? Math.round(ms) : undefined;
 }
 
-/** A duration from now, which the command line accepts here too, is refused: `delay` is the option for it. */
+/**
+ * Rejects a duration from now, which the command line accepts here, because `delay` is the option for that.
+ */
 function rfc3339(text: string): number | undefined {
   return /^\d{4}-/.test(text.trim()) ? parseTimeOption(text, 0) : undefined;
 }

@@ -23,16 +23,19 @@ export interface WorkOptions<Data = unknown> {
   readonly signal?: AbortSignal;
   /** The name of the worker, which is the author of its notes. Default: the machine, the process and the slot. */
   readonly name?: string;
-  /** Decides about an item that is out of retries: `handled` skips it, `retry` retries it, `dlq` makes it a letter. */
+  /**
+   * Decides about an item that is out of retries: `handled` skips it, `retry` retries it, `dlq` turns it into
+   * a letter.
+   */
   readonly onItemFailure?: (
     item: WorkedItem<Data>,
     failure: LetterFailure,
   ) => HandlerAnswer | Promise<HandlerAnswer>;
-  /** The folder that evidence files are copied to. Default: only their digests are kept. */
+  /** The folder for copies of evidence files. Default: only their digests are recorded. */
   readonly evidenceFolder?: string;
   /** How long a stop waits for handlers that ignore their signal. Default 5 s. */
   readonly abandonAfter?: Duration;
-  /** Middleware around each attempt, inside that of the queue and the store. */
+  /** Middleware around each attempt. It runs inside the middleware of the queue and the store. */
   readonly use?: readonly Middleware[];
 }
 

@@ -39,7 +39,7 @@ export interface WorkerPlan {
 /** How long a stopped worker waits for a handler that ignores its signal. */
 const ABANDON_AFTER_MS = 5000;
 
-/** Processes the items of one queue. It starts at once. */
+/** Processes the items of one queue. It starts immediately. */
 export class Worker<Data, Result> implements AsyncDisposable {
   readonly queue: string;
   /** Resolves when the worker ends; rejects when it cannot continue. */
@@ -62,14 +62,17 @@ export class Worker<Data, Result> implements AsyncDisposable {
     if (this.#reporter.hasErrorListener) this.reportErrors();
   }
 
-  /** @internal With a listener for errors, the caller need not wait for the end to learn of one. */
+  /**
+   * @internal Errors are reported to `error` listeners, so the caller need not await `ended` to learn of
+   * them.
+   */
   reportErrors(): void {
     if (this.#isReporting) return;
     this.#isReporting = true;
     this.ended.catch((error: unknown) => this.#reporter.emit("error", error));
   }
 
-  /** Calls the listener for each event of this kind. A listener that throws is reported to `error`. */
+  /** Calls the listener for each event of this kind. An exception in a listener is reported to `error`. */
   on<Name extends keyof WorkerEvents<Data, Result>>(
     name: Name,
     listener: (event: WorkerEvents<Data, Result>[Name]) => unknown,

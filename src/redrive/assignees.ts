@@ -1,4 +1,7 @@
-/** Who looks after which group. All assignees are in one document, because they are few and every list of groups reads them. */
+/**
+ * The assignees of groups. All are stored in one document, because they are few and every list of groups
+ * reads them.
+ */
 import type { Engine } from "../engine.ts";
 import type { GroupRecord } from "../item/group.ts";
 import { isJsonObject, type Json } from "../std/json.ts";
@@ -10,12 +13,12 @@ const DOCUMENT = "group-assignees";
 type Assignees = Readonly<Record<string, string>>;
 
 interface Assignment {
-  /** Null: nobody looks after the groups any more. */
+  /** Null removes the assignee. */
   readonly assignee: string | null;
   readonly author: string;
 }
 
-/** Assigns groups to a person, and records the change for the audit. Nothing is written if nothing changes. */
+/** Assigns groups to a person and records the change for the audit. Writes nothing if nothing changes. */
 export async function assignGroups(
   engine: Engine,
   records: readonly Pick<GroupRecord, "signature">[],
@@ -34,7 +37,7 @@ export async function assignGroups(
   }
 }
 
-/** The groups with the person who looks after each. */
+/** Adds its assignee to each group. */
 export async function withAssignees(
   engine: Engine,
   groups: readonly GroupSummary[],
@@ -46,7 +49,10 @@ export async function withAssignees(
   });
 }
 
-/** Gives a group the assignee of the groups that its letters came from, if these had the same one and it has none. */
+/**
+ * Copies the assignee of the groups that the letters came from, if they all have the same one and the new
+ * group has none.
+ */
 export async function carryAssignee(engine: Engine, to: string, from: readonly string[]): Promise<void> {
   const { assignees } = await readDocument(engine);
   const [assignee, ...others] = new Set(from.map((signature) => assignees[signature]));

@@ -20,7 +20,7 @@ export function stageOf({ progress }: Pick<Operation, "progress">): CanaryStage 
   return { stage: typeof stage === "number" ? stage : 1, ...(typeof goal === "number" && { goal }) };
 }
 
-/** The stage as people count it: a canary of a given number of letters has two stages. */
+/** The stage as shown to people. A canary with a given number of letters has two stages. */
 export function describeStage({ plan }: Pick<Operation, "plan">, stage: number) {
   if (typeof plan.canary !== "number") {
     return { number: stage, stages: STAGE_NAMES.length, name: STAGE_NAMES[stage - 1] ?? "" };

@@ -1,6 +1,7 @@
 /**
- * Carries what people decided about groups to the signatures of another version of the algorithm: corrections, states and
- * notes. The new signature of a group follows from its pattern, or from the letters that were moved.
+ * Carries over what people decided about groups to the signatures of a new algorithm version: corrections,
+ * states and notes. The new signature of a group is derived from its pattern, or from the letters that were
+ * moved.
  */
 import type { Engine } from "../engine.ts";
 import type { Correction, GroupRecord } from "../item/group.ts";
@@ -8,7 +9,7 @@ import { type GroupRule, ruleSignature, splitSignature } from "../triage/groupin
 import { signatureOfPattern } from "../triage/signature.ts";
 import { carryAssignee } from "./assignees.ts";
 
-/** Replaces corrections between older signatures by the same ones between current signatures. */
+/** Rewrites corrections of older signatures for current signatures. */
 export async function carryCorrections(engine: Engine, rules: readonly GroupRule[]): Promise<void> {
   const corrections = await engine.listCorrections();
   const signatures = new CurrentSignatures(engine, rules, corrections);
@@ -16,12 +17,12 @@ export async function carryCorrections(engine: Engine, rules: readonly GroupRule
     const changed = { from: await signatures.of(from), to: await signatures.of(to) };
     if (changed.from === from && changed.to === to) continue;
     await engine.removeCorrection(from, text);
-    if (changed.from === changed.to) continue; // the algorithm joins them by itself now
+    if (changed.from === changed.to) continue; // the new algorithm groups them together by itself
     await engine.correct({ ...changed, ...(text !== undefined && { text }), pattern, author });
   }
 }
 
-/** Finds the current signature of groups that an older version named. */
+/** Finds the current signatures of groups that an older algorithm version named. */
 class CurrentSignatures {
   readonly #engine: Engine;
   readonly #rules: readonly GroupRule[];
@@ -75,8 +76,8 @@ export class Moves {
 }
 
 /**
- * Gives groups the notes of the groups that their letters came from, and their state and assignee if all of these had the same.
- * A group about which somebody decided already is left as it is.
+ * Copies notes to groups from the groups that their letters came from, and state and assignee if all of these
+ * agree. A group that a person has already changed is left unchanged.
  */
 export async function carryDecisions(engine: Engine, moves: Moves): Promise<void> {
   for (const [target, sources] of moves.byTarget()) {

@@ -51,7 +51,7 @@ function countValues(counts: Map<string, Map<string, number>>, data: Json): void
   }
 }
 
-/** Lists are left out, because letters rarely have a list position in common. */
+/** Lists are left out, because letters rarely share a value at the same list index. */
 function* leavesOf(value: Json, path: string, depth: number): Generator<readonly [string, Json]> {
   if (typeof value !== "object" || value === null) yield [path, value];
   else if (!Array.isArray(value) && depth < DEPTH_MAX)

@@ -104,7 +104,9 @@ async function moveLetters(
   return moved;
 }
 
-/** Finds the older algorithm of each queue. A letter that moves keeps it, because its signature is not recomputed. */
+/**
+ * Finds the older algorithm of each queue. A moved letter keeps it, because its signature is not recomputed.
+ */
 async function algorithmsOf(engine: Engine, signatures: readonly string[]) {
   const groups = await engine.listGroups({ signatures });
   const old = groups.filter(({ algorithm }) => algorithm !== ALGORITHM);

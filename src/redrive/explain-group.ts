@@ -24,7 +24,7 @@ export interface GroupExplanation {
   readonly wouldMove: boolean;
   /** The most similar groups first. Distance 0 is the same text; 1 means no word in common. */
   readonly nearest: readonly NearGroup[];
-  /** Groups that look like one with this; absent if there are none. */
+  /** Suggests a merge if similar groups exist; otherwise absent. */
   readonly suggestion?: MergeSuggestion;
 }
 

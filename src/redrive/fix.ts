@@ -151,7 +151,7 @@ export async function countFixable(engine: Engine, request: Omit<FixRequest, "au
 
 export interface AppliedFix {
   readonly rule: string;
-  /** The edit operation: `done` counts the changed letters, `refused` the others. */
+  /** The edit operation. `done` counts the changed letters, `refused` the others. */
   readonly edit: Operation;
   /** The redrive of the changed letters, which has not started yet; absent if no letter was changed. */
   readonly redrive?: Operation;
@@ -305,7 +305,7 @@ export type FixAnswer =
   | { readonly ok: true; readonly data: Json }
   | { readonly ok: false; readonly reason: string };
 
-/** `isPreview` runs the program with `REDRIVE_DRY_RUN=1`. */
+/** `isPreview` sets `REDRIVE_DRY_RUN=1` for the program. */
 export type AskOptions = { readonly isPreview?: boolean; readonly signal?: AbortSignal };
 
 /** Runs the program without a shell. Resolves when it and all processes it started have ended. Never rejects. */

@@ -38,7 +38,7 @@ export interface GroupSummary {
   readonly algorithms: readonly string[];
   /** What agents used for the waiting letters, in all their attempts. Absent if none has run. */
   readonly usage?: UsageSum["usage"];
-  /** Who looks after the group. */
+  /** The person assigned to the group. */
   readonly assignee?: string;
 }
 
@@ -61,7 +61,7 @@ export interface GroupRequest {
   readonly order?: GroupOrder;
   /** A text in the title or the location, ignoring case. */
   readonly search?: string;
-  /** Only groups that this person looks after. */
+  /** Only groups assigned to this person. */
   readonly assignee?: string;
   /** Default: all groups. */
   readonly limit?: number;

@@ -46,7 +46,7 @@ export function fullnessOf(
 
 /**
  * Returns a function that writes the event and returns a warning when the queue becomes nearly full, and null
- * otherwise. If the event already exists at the first check, the warning was given before a restart.
+ * otherwise. If the event already exists at the first check, the warning was already given before a restart.
  */
 export function fullnessWarning(engine: Engine, queue: string) {
   let isGiven: boolean | null = null;

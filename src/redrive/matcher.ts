@@ -37,7 +37,7 @@ export function compileMatcher(where: string): (letter: Letter) => boolean {
   };
 }
 
-/** Compiles the expression, or returns the last one, because every page of a search asks for it. */
+/** Compiles the expression. The last one is cached, because every page of a search needs it. */
 export function compiledWhere(where: string): ReturnType<typeof requireCompiled> {
   if (last?.where !== where) {
     last = { where, compiled: requireCompiled(where, LETTER_VARIABLES, "The filter") };

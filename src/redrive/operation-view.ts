@@ -34,7 +34,10 @@ export function operationViewToJson({ operation, refusals, letters }: OperationV
   };
 }
 
-/** What was asked for. A preview of the server has frozen its letters, so its filter is the one of the request. */
+/**
+ * The filter of the request. For a server preview, the stored filter lists the frozen letters, so the
+ * original request is returned.
+ */
 function requestToJson({ filter, plan }: Operation): JsonObject {
   const { asked, held_until: _, host: __, ...rest } = plan;
   return { filter: isJsonObject(asked) ? asked : { ...filter }, plan: rest };

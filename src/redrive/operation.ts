@@ -126,7 +126,7 @@ function cursorAfter({ letters, next }: LetterPage, { bound }: Operation): strin
 
 const CANDIDATES_MAX = 6;
 
-/** Lists operations without the previews of servers, oldest first. */
+/** Lists operations, oldest first, without server previews that were not started. */
 export async function listStarted(
   engine: Engine,
   filter: Parameters<Engine["listOperations"]>[0],
@@ -134,7 +134,7 @@ export async function listStarted(
   return (await engine.listOperations(filter)).filter((one) => !isPreview(one));
 }
 
-/** Refuses the preview of a server, which only its start may open. */
+/** Rejects the preview of a server, which only its own start request may open. */
 export function requireStarted(operation: Operation): Operation {
   if (!isPreview(operation)) return operation;
   throw new RedriveError("operation_not_found", `The selection ${operation.id} has not been started.`, {

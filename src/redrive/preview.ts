@@ -134,7 +134,7 @@ async function surveyCounters(engine: Engine, { filter }: Selection): Promise<Su
 
 async function surveyEach(engine: Engine, selection: Selection): Promise<Survey> {
   const groups = new Map<string, SurveyGroup>();
-  const letters: StoredLetter[] = []; // the newest and the oldest so far
+  const letters: StoredLetter[] = []; // the newest and the oldest letter so far
   let total = 0;
   for await (const letter of selectLetters(engine, selection)) {
     const { errorSignature: signature, errorPattern: pattern } = letter;

@@ -42,8 +42,8 @@ export async function purgeLetters(engine: Engine, request: PurgeRequest): Promi
 }
 
 /**
- * Finishes purges whose process was killed on this machine, which are recognised by their lock file. A purge
- * that a person interrupted has no lock and stays open for `ops resume` or `ops cancel`.
+ * Finishes purges whose process was killed on this machine, as shown by their lock files. A purge that a
+ * person interrupted has no lock and stays open for `ops resume` or `ops cancel`.
  */
 export async function finishAbandoned(
   engine: Engine,

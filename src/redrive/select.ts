@@ -203,7 +203,10 @@ async function whole(engine: Engine, found: readonly StoredLetter[]): Promise<re
   return letters;
 }
 
-/** A selection as it is searched: the store leaves out letters, and the expression is evaluated for those that it cannot decide. */
+/**
+ * A selection prepared for searching: the store excludes letters, and the expression is evaluated for those
+ * that the store cannot decide.
+ */
 interface Search extends Selection {
   readonly condition?: LetterCondition;
   /** Whether the store can decide nearly all letters. */

@@ -90,7 +90,7 @@ function constantOf(node: ASTNode): Constant | undefined {
   return typeof value === "boolean" || value === null ? value : undefined;
 }
 
-/** Half a surrogate pair and the character 0 have no UTF-8 or end a text. */
+/** Lone surrogates cannot be encoded in UTF-8, and the character 0 would end a text. */
 function isPlain(text: string): boolean {
   return !text.includes("\0") && !/\p{Surrogate}/u.test(text);
 }
@@ -145,7 +145,7 @@ function comparedTime(field: NumberField, test: Comparison, text: string): Lette
 const FIRST_TIME = Date.UTC(1000, 0);
 const LAST_TIME = Date.UTC(9999, 11, 31);
 
-/** The first time whose text fits; texts of later times are larger. */
+/** The first time whose text matches; texts of later times are larger. */
 function firstTime(fits: (text: string) => boolean): number {
   let [low, high] = [FIRST_TIME, LAST_TIME + 1];
   while (low < high) {

@@ -1,4 +1,4 @@
-/** Suggests groups of the store that look like one. */
+/** Suggests merging groups that look similar. */
 import type { Engine } from "../engine.ts";
 import { COMPARED_MAX, type MergeSuggestion, suggestMerges } from "../triage/suggest.ts";
 import { titleToJson } from "../triage/title.ts";
@@ -13,7 +13,7 @@ export async function suggestedMerges(
   return suggestMerges(groups);
 }
 
-/** How many open groups look like others of them. */
+/** Counts the open groups for which a merge is suggested. */
 export async function countSuggested(engine: Engine, scope: { readonly queue?: string }): Promise<number> {
   return (await suggestedMerges(engine, scope)).reduce((sum, { words }) => sum + words.size, 0);
 }

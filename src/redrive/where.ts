@@ -1,6 +1,6 @@
 /**
- * What a search uses of expressions. One module, because the first import of each module costs a millisecond; it is imported when
- * a selection has an expression.
+ * Everything that a search needs for expressions, in one module, because each first import costs a
+ * millisecond. It is imported only when a selection has an expression.
  */
 export { compileMatcher, compilePartMatcher, LETTER_VARIABLES, letterVariables } from "./matcher.ts";
 export { narrowedBy } from "./push-down.ts";

@@ -1,4 +1,4 @@
-/** Keeps the JSON stream of an agent beside the log of its attempt, without secrets. */
+/** Stores the JSON stream of an agent next to the log of its attempt, with secrets masked. */
 import { mkdirSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -13,7 +13,10 @@ export async function keepAgentLog(at: At, stdout: Output): Promise<readonly str
   return stdout.bytes === 0 ? [] : [await writeJsonLog(at, stdout.forLog(LOG_BYTES_MAX))];
 }
 
-/** Returns the log title. A write error becomes the title instead of being thrown, so that the step keeps its result. */
+/**
+ * Returns the log title. A write error becomes the title instead of being thrown, so that the step's result
+ * is preserved.
+ */
 async function writeJsonLog(at: At, stream: LogStream): Promise<string> {
   const { run } = at;
   const path = jsonLogPath(at);
@@ -40,7 +43,7 @@ async function copyMasked({ run }: At, { head, tail, droppedNote }: LogStream, p
   }
 }
 
-/** The JSON log is stored beside the attempt's log: `3.log` has `3.2.jsonl` for its second step. */
+/** The JSON log is stored next to the attempt's log: `3.log` has `3.2.jsonl` for its second step. */
 function jsonLogPath({ run, path }: At): string {
   const stepPath = path.map((name) => name.replace(/^step /, "").replaceAll(/[^\w]+/g, "-")).join("-");
   return `${run.context.logPath.replace(/\.log$/, "")}.${stepPath}.jsonl`;

@@ -1,4 +1,6 @@
-/** The values of a workflow file with their paths, and the problems of single texts. Used by `check-workflow.ts`. */
+/**
+ * The values of a workflow file with their paths, and checks of single texts. Used by `check-workflow.ts`.
+ */
 import { canResume } from "../agent/continue-session.ts";
 import type { Placeholder } from "../attempt/template.ts";
 import type { KnownVariables } from "../std/expression.ts";
@@ -16,7 +18,7 @@ export interface Field {
   readonly path: Finding["path"];
 }
 
-/** Returns a field of a mapping. Its value is undefined if there is none. */
+/** Returns a field of a mapping. Its value is undefined if it does not exist. */
 export function child({ value, path }: Field, key: string): Field {
   return { value: isJsonObject(value) ? value[key] : undefined, path: [...path, key] };
 }
@@ -41,7 +43,7 @@ export function patternProblem(pattern: string): string | undefined {
   }
 }
 
-/** A name without a path may be unknown if it has a default, because `--var` can set it. */
+/** A simple name may be unknown if it has a default, because `--var` can set it. */
 export function placeholderProblem(
   placeholder: Placeholder,
   known: KnownVariables,

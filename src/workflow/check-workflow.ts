@@ -291,7 +291,10 @@ class Checker {
       if (!known.has(name) && !RESERVED_NAMES.has(name)) known.set(name, fields);
   }
 
-  /** A handler is a list of steps, or one step with more keys. `local` is the variable that only the handler can use. */
+  /**
+   * A handler is a list of steps, or a single step with additional keys. `local` is a variable that only the
+   * handler can use.
+   */
   #handler(handler: Field, known: Known, local: "error" | "validation"): void {
     const { value } = handler;
     if (value === undefined) return;
@@ -370,7 +373,7 @@ class Checker {
   }
 }
 
-/** Without an action of its own, the validated step writes the file with the result. */
+/** A validation without an action expects the validated step to write the result file. */
 function isSelfRated({ value }: Field): boolean {
   return isJsonObject(value) && "result_file" in value && ACTION_KEYS.every((key) => !(key in value));
 }

@@ -1,4 +1,7 @@
-/** Runs an agent in the session of its last run, with the failure as the next message. If that cannot be, it starts afresh. */
+/**
+ * Runs an agent in the session of its last run, with the failure as the next message. If the session cannot
+ * be continued, starts a new one.
+ */
 
 import type { AgentReport } from "../agent/agent-record.ts";
 import type { AgentSession } from "../agent/continue-session.ts";
@@ -44,7 +47,7 @@ function remember(ran: Ran | StepEnd, key: string, last: AgentSession | undefine
   return ran;
 }
 
-/** Keeps why the step failed, for the message of its next run. Its agent may have succeeded. */
+/** Stores why the step failed, for the message of its next run. The agent itself may have succeeded. */
 export function rememberFailure(step: Step, end: StepEnd, at: At): void {
   const key = sessionKey(at.path);
   const session = step.continueSession && at.run.sessions.get(key);
@@ -57,7 +60,10 @@ function totalsOf({ usage }: AgentReport, last: AgentSession | undefined): Pick<
   return { before: compact({ costUsd: addUsage(before, usage).costUsd, ...addTokens(before, usage) }) };
 }
 
-/** The place of a step without the number of its try, e.g. `step 2 > on_failure`: its retries have the same session. */
+/**
+ * The path of a step without attempt numbers, e.g. `step 2 > on_failure`, so that its retries share a
+ * session.
+ */
 export function sessionKey(path: readonly string[]): string {
   return path
     .filter((name) => !/^(?:attempt|again) \d+$/.test(name))
@@ -67,7 +73,10 @@ export function sessionKey(path: readonly string[]): string {
 
 const OUTPUT_CHARS_MAX = 8000;
 
-/** The next message of the session: why the last run failed. Undefined if it succeeded; then the step's prompt comes next. */
+/**
+ * The next message of the session: why the last run failed. Undefined if it succeeded; the step's prompt is
+ * then used.
+ */
 function messageOf({ failure, isInterrupted }: ContinuedSession, { run }: At): string | undefined {
   if (isInterrupted) return "The last run was interrupted. Continue where you stopped.";
   if (failure === undefined) return undefined;

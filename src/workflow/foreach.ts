@@ -1,4 +1,7 @@
-/** The `foreach` step: runs its steps for each element, a few at a time. If elements capture the same name, the last wins. */
+/**
+ * The `foreach` step: runs its steps for each element, with limited concurrency. If elements capture the same
+ * name, the last one wins.
+ */
 import { asText, type Json, parseJson } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
 import { oneLine } from "../triage/clean.ts";
@@ -65,7 +68,7 @@ function isCommand(items: Foreach["items"]): items is { readonly command: string
   return typeof items === "object" && !Array.isArray(items);
 }
 
-/** Runs a script and returns what it prints, or how it ended if it failed. */
+/** Runs a script and returns its output, or how it ended if it failed. */
 async function printedBy(script: string, at: At): Promise<readonly Json[] | StepEnd> {
   const step: Step = {
     action: { kind: "shell", script },

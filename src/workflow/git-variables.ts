@@ -1,10 +1,13 @@
-/** `${step.files_changed}` and `${workflow.commits}`: what steps have changed in their worktree. Read from git only if used. */
+/**
+ * `${step.files_changed}` and `${workflow.commits}`: the changes of steps in their worktree. Read from git
+ * only if a step uses them.
+ */
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import type { Step } from "./model.ts";
 import type { StepContext } from "./step-context.ts";
 import type { Scope } from "./step-variables.ts";
 
-/** Changes since a commit. Default: since the commit from which the item, or the run, has started. */
+/** Changes since a commit. Default: since the commit from which the item or the run started. */
 export type ReadChanges = (since?: string) => Promise<JsonObject>;
 
 const NOTHING: JsonObject = {
@@ -23,7 +26,7 @@ export const CHANGE_FIELDS: readonly string[] = Object.keys(NOTHING);
 
 const USES = new RegExp(String.raw`\b(?:step|workflow|steps[.?]+\w+)[.?]+(?:${CHANGE_FIELDS.join("|")})\b`);
 
-/** Returns nothing if no step uses the variables, so that other workflows do not pay for them. */
+/** Returns undefined if no step uses the variables, to avoid the cost of reading them. */
 export function gitVariablesFor(steps: readonly Step[], { changes }: StepContext): GitVariables | undefined {
   return USES.test(JSON.stringify(steps)) ? new GitVariables(changes ?? (async () => NOTHING)) : undefined;
 }
@@ -35,13 +38,13 @@ export class GitVariables {
     this.#changes = changes;
   }
 
-  /** After a restart, `step` has the value that was kept. */
+  /** After a restart, `step` keeps its stored value. */
   async begin(scope: Scope): Promise<void> {
     scope.set("step", { ...NOTHING, ...stepOf(scope) });
     await this.#setWorkflow(scope);
   }
 
-  /** Sets the changes of the step that has just ended, also under its id. */
+  /** Sets the changes of the step that has just ended, under its id, too. */
   async record(scope: Scope, headBefore: string | undefined, id: string | undefined): Promise<void> {
     const changes = headBefore === undefined ? NOTHING : await this.#changes(headBefore);
     scope.set("step", { ...stepOf(scope), ...changes });

@@ -7,7 +7,7 @@ export interface Workflow {
   readonly name: string;
   /** Environment of every step of every phase. `env_files` are added when the job starts. */
   readonly env: Readonly<Record<string, string>>;
-  /** Names of environment variables whose values are masked in all stored and printed texts. */
+  /** Names of environment variables whose values are masked in everything that is stored or printed. */
   readonly secrets: readonly string[];
   /** Files with the values of secrets, by name. */
   readonly secretFiles?: Readonly<Record<string, string>>;
@@ -29,7 +29,10 @@ export interface Workflow {
 }
 
 export const MERGE_STRATEGIES = ["commit-per-item", "squash", "branch-per-item"] as const;
-/** How the work of an item is merged: a merge commit with the agent's own commits, one ordinary commit, or a branch of its own. */
+/**
+ * How the work of an item is merged: as a merge commit with the agent's own commits, as one squashed commit,
+ * or on a separate branch.
+ */
 export type MergeStrategy = (typeof MERGE_STRATEGIES)[number];
 
 export interface ItemMerge {
@@ -42,9 +45,9 @@ export interface ItemMerge {
 
 export interface Verify {
   readonly steps: readonly Step[];
-  /** How many items must wait before the steps run, as long as other items are still being worked on. */
+  /** How many items must be waiting before the steps run, while other items are still being processed. */
   readonly batch: number;
-  /** The limit of one run of the steps. */
+  /** The time limit for one run of the steps. */
   readonly timeoutMs: number;
 }
 
@@ -57,13 +60,16 @@ export interface MapPhase {
     | { readonly file: string }
     | { readonly command: string }
     | { readonly items: readonly FixedItem[] };
-  /** If true, the items run one after another in the job's own worktree, and continue at the step that was interrupted. */
+  /**
+   * If true, the items run one after another in the job's own worktree, and a resumed item continues at the
+   * interrupted step.
+   */
   readonly isSequential?: true;
-  /** How often the steps of a sequential workflow run, unless the command line names a number. */
+  /** How often the steps of a sequential workflow run, unless the command line sets a number. */
   readonly iterations?: number;
-  /** Where the first item begins, if its first steps were done elsewhere. */
+  /** Where the first item begins, if its first steps were completed elsewhere. */
   readonly startAt?: { readonly step: number; readonly variables: Readonly<Record<string, Json>> };
-  /** If true, each item is an argument, which steps read as `$ARG` too. */
+  /** If true, each item is an argument, which steps can also read as `$ARG`. */
   readonly hasArguments?: true;
   readonly jsonPath?: string;
   readonly idField?: string;
@@ -78,7 +84,7 @@ export interface MapPhase {
   readonly isolation: "worktree" | "none";
   /** The git remote with the job's branch, so that workers in other clones can take part. */
   readonly remote?: string;
-  /** Paths in a worktree that are kept from one item to the next, such as node_modules. */
+  /** Paths in a worktree that are preserved between items, such as node_modules. */
   readonly keep: readonly string[];
   readonly keepWorktrees?: KeepWorktrees;
   readonly steps: readonly Step[];
@@ -107,7 +113,7 @@ export interface SortKey {
 export const CAPTURE_FORMATS = ["string", "json", "lines", "number", "boolean", "success"] as const;
 export type CaptureFormat = (typeof CAPTURE_FORMATS)[number];
 
-/** One step. Its options mean the same in setup, map, reduce and merge. */
+/** One step. Its options have the same meaning in setup, map, reduce and merge. */
 export interface Step {
   readonly action: Action;
   readonly id?: string;
@@ -149,7 +155,7 @@ export type Action =
   | {
       readonly kind: "agent";
       readonly command: readonly string[];
-      /** The command that continues the session `${agent.session}`. Default: that of known agents. */
+      /** The command that continues the session `${agent.session}`. Known agents have a default. */
       readonly resume?: readonly string[];
       readonly prompt: string;
       /** How the prompt is passed. `argument` appends it as the last argument, after `--`. Default `stdin`. */
@@ -185,7 +191,7 @@ export interface FailureHandler {
   readonly failWorkflow: boolean;
   /** If true, a failed step of the handler fails the attempt even if `failWorkflow` is false. */
   readonly isFailureFatal?: true;
-  /** Limit for all steps of the handler together, in each round. */
+  /** Time limit for all steps of the handler together, in each round. */
   readonly timeoutMs?: number;
 }
 
@@ -194,7 +200,7 @@ export interface Validation {
   readonly step: Step;
   /** Steps that run before `step`. If one fails, the score is 0. */
   readonly earlier?: readonly Step[];
-  /** Limit for all steps, if there are several. */
+  /** Time limit for all steps, if there are several. */
   readonly timeoutMs?: number;
   /** A JSON file with the result, instead of the output of the step. */
   readonly resultFile?: string;

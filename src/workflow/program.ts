@@ -40,7 +40,7 @@ export function secretScript(
   );
 }
 
-/** The program that continues the session with a message. Undefined if it is not known how. */
+/** The program that continues the session with a message. Undefined if none is known. */
 export function resumeProgramOf(
   action: ActionOf<"agent">,
   step: Step,
@@ -56,7 +56,7 @@ export function resumeProgramOf(
   return words && agentProgram(action, step, at, { words, prompt: message });
 }
 
-/** `continued` has the words and the prompt of a session that continues. */
+/** `continued` contains the arguments and the prompt for continuing a session. */
 function agentProgram(
   action: ActionOf<"agent">,
   step: Step,

@@ -325,7 +325,7 @@ class Reader {
       if (this.#frame.kind !== "body" || this.#at > end.body) {
         this.#refuse(unsure("an expansion in a here-document that is not closed there"));
       }
-      document.addBody?.(indexes); // even if the rest could not be parsed, because a shell may run it
+      document.addBody?.(indexes); // added even if the rest could not be parsed, because a shell may run it
       if (this.#refusal !== undefined) return;
       this.#frames.pop();
     }

@@ -50,7 +50,7 @@ export interface ParseOptions extends RewriteOptions {
 }
 
 export type ParsedWorkflow = {
-  /** Constructs of another format whose meaning differs, or that have no effect. */
+  /** Constructs of another format that have a different meaning or no effect. */
   readonly warnings: readonly FormProblem[];
   /** For each step of the file, the number of its first step in the workflow. */
   readonly stepStarts?: readonly number[] | undefined;
@@ -177,7 +177,7 @@ function buildFiles(form: WorkflowForm["env_files"]): Workflow["envFiles"] {
 
 const DEFAULT_PARALLEL = 10;
 
-/** One item, whose steps run in the job's own worktree. */
+/** Builds a workflow with a single item, whose steps run in the job's own worktree. */
 function buildSequence({ steps, isolation, iterations, name }: WorkflowForm): MapPhase {
   const once = [{ id: "steps", data: name ?? "steps" }];
   return {
@@ -193,7 +193,10 @@ function buildSequence({ steps, isolation, iterations, name }: WorkflowForm): Ma
   };
 }
 
-/** Later items build on earlier ones, so the first failure stops. A killed runner is not the fault of the steps. */
+/**
+ * Later items build on earlier ones, so the run stops at the first failure. A killed runner does not count as
+ * a failure of the steps.
+ */
 function sequencePolicy(retry: RetryForm | undefined): Partial<Policy> {
   const noRetries = { maxAttempts: 1, backoff: { kind: "fixed", delayMs: 0, jitter: false } } as const;
   return { continueOnFailure: false, lossesMax: SEQUENCE_LOSSES_MAX, ...(retry === undefined && noRetries) };

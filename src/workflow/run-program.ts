@@ -23,7 +23,7 @@ import { brokenOff, endText, failureOfProcess, logProcess, titleOf } from "./ste
 import { expand, naming } from "./variables.ts";
 import { insideRoot } from "./write-file.ts";
 
-/** A process that was started and has ended. Its output files exist until `release` is called. */
+/** A process that has ended. Its output files exist until `release` is called. */
 export interface Ran {
   readonly kind: "ran";
   readonly exitCode: number | null;
@@ -35,12 +35,12 @@ export interface Ran {
   readonly stderr?: Output | undefined;
   /** The last report of an agent. */
   readonly report?: AgentReport | undefined;
-  /** True if the agent should have continued a session and failed before any work. */
+  /** True if the agent was to continue a session and failed before doing any work. */
   readonly isSessionLost: boolean;
   release(): void;
 }
 
-/** `session` is the one that the program continues. */
+/** `session` is the session to continue. */
 export async function runProgram(
   step: Step,
   program: Program,
@@ -119,18 +119,18 @@ function runningOf(at: At, program: Program): ProcessOptions["running"] {
   return { log, title: titleOf(at), ...(program.protocol === "claude" && { isStream: true }) };
 }
 
-/** Publishes the running output again as a stream, now that its first line has shown the format. */
+/** Publishes the running output again as a stream once its first line has revealed the format. */
 function announceStream(at: At, program: Program, { stdout, stderr }: Files): void {
   const running = runningOf(at, program);
   if (running) at.run.outputs.announce({ ...running, stdout, stderr, isStream: true });
 }
 
-/** Programs that only report their use print other output too, which is their answer. */
+/** Programs that only report their usage also print other output, which is their answer. */
 function isStream({ format }: AgentReport): boolean {
   return format !== undefined && format !== REPORT_LINES;
 }
 
-/** A running agent: the watch over its output, and what keeps its reports. */
+/** A running agent, with the watch on its output and the receiver of its reports. */
 interface Agent {
   readonly watch: AgentWatch;
   readonly running: RunningAgent | undefined;
@@ -172,13 +172,13 @@ function agentOf(
   return { watch, running, end };
 }
 
-/** Returns the model that the command names, because not all streams do. */
+/** Returns the model from the command line, because not all streams contain it. */
 function modelOf(argv: readonly string[]): string | undefined {
   const at = argv.findIndex((word) => word === "-m" || word === "--model");
   return at >= 0 ? argv[at + 1] : argv.find((word) => word.startsWith("--model="))?.slice("--model=".length);
 }
 
-/** An agent that was ended after its final message counts as ended by itself. */
+/** An agent that was ended after its final message counts as having ended by itself. */
 function finished(end: ProcessEnd, watch: AgentWatch | undefined): ProcessEnd {
   if (!watch?.hasOutlived || end.cutShort !== "halted") return end;
   return { ...end, cutShort: null, ended: { ...end.ended, exitCode: 0, signal: null } };
@@ -203,7 +203,9 @@ function resultOf(
   return { exitCode, isFinal, failed };
 }
 
-/** The output of a process. For an agent with a known stream, `stdout` is the answer and `raw` the stream. */
+/**
+ * The output of a process. For an agent with a known stream, `stdout` is its answer and `raw` is the stream.
+ */
 interface Printed {
   readonly stdout: Output;
   readonly raw: Output;

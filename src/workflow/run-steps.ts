@@ -40,11 +40,11 @@ import { writeFileStep, writeInside } from "./write-file.ts";
 export interface RunStepsOptions {
   /** The index of the first step to run. Default 0. */
   readonly from?: number;
-  /** Where the steps are, for titles and logs, e.g. `["on_conflict"]`. Default: at the top. */
+  /** The path of the steps for titles and logs, e.g. `["on_conflict"]`. Default: the top level. */
   readonly path?: readonly string[];
-  /** Limit for all steps together. The failure names the step that was running at the timeout. */
+  /** Time limit for all steps together. The failure names the step that was running at the timeout. */
   readonly timeoutMs?: number | undefined;
-  /** What the limit applies to, for the failure. Default `the attempt`. */
+  /** What the limit applies to, for the failure message. Default `the attempt`. */
   readonly what?: string;
   /** Called after each top-level step with its index. The next step starts when the returned promise has resolved. */
   readonly onDone?: (index: number, context: StepContext) => void | Promise<void>;
@@ -233,7 +233,7 @@ async function handleFailure(
   return handler.failWorkflow || at.signal.aborted ? last : { kind: "done" };
 }
 
-/** The handler, and the steps after a failure that does not count, can read what the failed step has printed. */
+/** Stores the output of the failed step for its handler, and for later steps if the failure is ignored. */
 function captureFailed({ capture }: Step, { output = "" }: StepFailed, { scope }: At): void {
   if (capture === undefined) return;
   const value = captureValue(output, capture.format, false);

@@ -125,7 +125,10 @@ export interface Sealer {
   unseal(values: Readonly<Record<string, Json>>): Record<string, Json>;
 }
 
-/** Replaces secrets by placeholders with their names, and back. `mask` then removes encoded forms, e.g. those of a URL. */
+/**
+ * Replaces secrets with placeholders that contain their names, and vice versa. `mask` then removes encoded
+ * forms, e.g. in a URL.
+ */
 export function sealerOf(
   secrets: readonly { readonly name: string; readonly value: string }[],
   mask: (text: string) => string,

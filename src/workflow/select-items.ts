@@ -125,7 +125,9 @@ function arrayOf(document: Json, origin: Origin): readonly Json[] {
   });
 }
 
-/** Parses `priority DESC NULLS LAST, name`. The default is ascending, with missing values last. */
+/**
+ * Parses `priority DESC NULLS LAST, name`. By default, keys sort in ascending order with missing values last.
+ */
 export function parseSortKeys(text: string): readonly SortKey[] {
   return text.split(",").map((part) => {
     const match = KEY.exec(part.trim());

@@ -58,13 +58,15 @@ function problemsOf(values: readonly Placeholder[], contexts: readonly QuotingCo
 const VALUE_BYTES_MAX = 64 * 1024;
 const ALL_BYTES_MAX = 256 * 1024;
 
-/** Not after `name=` or `>`, where only the first of several words would belong to it. */
+/**
+ * Whether the value begins a word. After `name=` or `>`, only the first of several words would belong there.
+ */
 function beginsWord(before: readonly (string | null)[]): boolean {
   const text = before.at(-1) ?? "";
   return text === "" ? before.length <= 1 : /[\s;&|(]$/.test(text) && !/[<>]\s*$/.test(text);
 }
 
-/** A list is one word for each of its elements, a text is one word. */
+/** A list expands to one word per element, a text to one word. */
 function scriptOf(
   written: readonly (string | null)[],
   values: readonly (string | readonly string[])[],

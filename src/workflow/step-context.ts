@@ -47,31 +47,31 @@ export interface StepContext {
   readonly random: Random;
   /** What earlier attempts of the item left, for steps that continue the session of their agent. */
   readonly earlier?: EarlierAttempts | undefined;
-  /** Settings of agents. Default: no prices, and 30 s to end after the final message. */
+  /** Settings of agents. Default: no prices, and 30 s to exit after the final message. */
   readonly agents?: AgentSettings;
   /** Called when a step begins, for progress output: `step 2 of 5: shell: cargo test`. */
   readonly onStep?: (index: number, total: number, label: string) => void;
 }
 
 export interface EarlierAttempts {
-  /** The sessions by the place of their step, e.g. `step 2`. */
+  /** The sessions by the path of their step, e.g. `step 2`. */
   readonly sessions: ReadonlyMap<string, ContinuedSession>;
   /** True if the sessions cannot be continued, because the folder with their work is gone. */
   readonly areLost?: true;
-  /** What an agent should know besides the failure, e.g. that the job's branch has moved. */
+  /** What to tell an agent besides the failure, e.g. that the job's branch has moved. */
   readonly advice?: string;
 }
 
-/** A session with the failure that its agent is told. */
+/** A session with the failure to send to its agent. */
 export interface ContinuedSession extends AgentSession {
   readonly failure?: Failure;
   /** True if the agent was ended before it was done, e.g. with its runner. */
   readonly isInterrupted?: true;
 }
 
-/** What is known of an agent when it starts. */
+/** Facts about an agent that are known when it starts. */
 export interface AgentStart {
-  /** The step without values of the item, and the name of the program. */
+  /** The step without item values, and the name of the program. */
   readonly step: string;
   readonly agent: string;
   readonly stdoutPath: string;
@@ -82,19 +82,19 @@ export interface AgentStart {
 
 /** Receives what a running agent reports. */
 export interface RunningAgent {
-  /** Returns why the agent must be ended, e.g. because its budget is used up. */
+  /** Returns why the agent must be stopped, e.g. because its budget is exhausted. */
   report(report: AgentReport): ReportedFailure | undefined;
   /** Resolves when the final report is stored. */
   ended(report: AgentReport): Promise<void>;
-  /** Called at the end in any case; an agent that never started leaves nothing. */
+  /** Always called at the end. An agent that never started leaves no record. */
   discard(): void;
 }
 
 export interface AgentSettings {
-  /** Keeps what agents use. Default: it is only part of the result. */
+  /** Records the usage of agents. Default: it is only part of the result. */
   readonly begin?: ((start: AgentStart) => RunningAgent) | undefined;
   readonly prices?: Prices | undefined;
-  /** How long an agent may run after its final message. */
+  /** How long an agent may keep running after its final message. */
   readonly outliveMs?: number | undefined;
 }
 
@@ -117,7 +117,7 @@ export interface Run {
   readonly git: GitVariables | undefined;
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   fileCount: number;
-  /** The sessions of agents that a retry continues, by the place of their step. */
+  /** The agent sessions that a retry continues, by the path of their step. */
   readonly sessions: Map<string, ContinuedSession>;
   /** Facts about the whole run for the record of a later failure, e.g. that a session could not be continued. */
   readonly notes: string[];
@@ -177,7 +177,7 @@ export function inside(at: At, name: string, trailEntry: string = name): At {
   return { ...at, path: [...at.path, name], trail: [...at.trail, trailEntry] };
 }
 
-/** Runs the work with a deadline, and aborts its signal when the time is over. */
+/** Runs the work with a deadline, and aborts its signal when the deadline passes. */
 export async function withDeadline<T>(
   at: At,
   timeoutMs: number | undefined,

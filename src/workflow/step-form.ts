@@ -68,7 +68,10 @@ function settingsOf(form: RetryForm) {
   return { ...settings, kind };
 }
 
-/** The settings that each kind of backoff uses. Others are reported, because they would have no effect. */
+/**
+ * The settings that each kind of backoff uses. Other settings are rejected, because they would have no
+ * effect.
+ */
 const READS: Readonly<Record<Backoff["kind"], readonly string[]>> = {
   exponential: ["initial_delay", "max_delay", "factor", "multiplier"],
   linear: ["initial_delay", "max_delay", "increment"],

@@ -62,7 +62,7 @@ function firstCommand(script: string): string {
   return (COMMAND.exec(line.trim())?.[0] ?? line).trim();
 }
 
-/** Matches a line that is only a comment, a shell option, a `cd` or an assignment. */
+/** Matches a line that contains only a comment, a shell option, a `cd` or an assignment. */
 const PREPARES =
   /^\s*(?:#|(?:set [-+]|cd |export |[A-Za-z_]\w*=(?:'[^']*'|"[^"]*"|[^\s'";&|])*\s*$)[^;&|]*$)/;
 /** Matches words and quoted texts up to a `;`, `&` or `|`, but not the `&` in `2>&1`. */

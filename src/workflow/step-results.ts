@@ -1,4 +1,7 @@
-/** What later steps can read about a step that has ended: `${shell.output}`, `${last.exit_code}`, `${steps.build.success}`. */
+/**
+ * The results of ended steps that later steps can read: `${shell.output}`, `${last.exit_code}`,
+ * `${steps.build.success}`.
+ */
 import type { Output } from "../attempt/output.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import type { Step } from "./model.ts";
@@ -30,7 +33,7 @@ export function recordResult(step: Step, result: StepResult, { scope }: At): voi
   for (const name of [step.id, step.capture?.name]) if (name !== undefined) setNamed(scope, name, record);
 }
 
-/** A step that `when` has skipped has not succeeded. What it captured in an earlier round stays. */
+/** A step that `when` skipped counts as not succeeded. Its capture from an earlier round is kept. */
 export function recordSkipped({ id, capture }: Step, { scope }: At): void {
   const record = { output: "", exit_code: null, success: false, stderr: "", duration: 0 };
   for (const name of [id, capture?.name]) if (name !== undefined) setNamed(scope, name, record);
@@ -44,7 +47,7 @@ function setNamed(scope: Scope, name: string, record: Json): void {
   });
 }
 
-/** The end of a stream that later steps can read. */
+/** How much of the end of a stream later steps can read. */
 const STDERR_BYTES_MAX = 64 * 1024;
 
 export function tailOf(stream: Output | undefined): string {

@@ -55,7 +55,10 @@ function withField(outer: Json | undefined, [field, ...rest]: readonly string[],
 export const VALUE_BYTES_MAX = 8 * 1024 * 1024;
 const MIB = 1024 * 1024;
 
-/** `success` is a boolean in the last line, or else whether the step succeeded. A failed step is never true. */
+/**
+ * `success` is a boolean in the last line, or else whether the step succeeded. For a failed step it is always
+ * false.
+ */
 export function captureValue(text: string, format: CaptureFormat, isDone = true): Filled<Json> {
   const trimmed = text.trim();
   if (format === "string") return { ok: true, value: withoutLineEnd(text) };

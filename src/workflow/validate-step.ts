@@ -1,4 +1,7 @@
-/** `validate`: a step rates how complete the work is. Below the threshold, `on_incomplete` runs and the work is rated again. */
+/**
+ * `validate`: a step scores how complete the work is. Below the threshold, `on_incomplete` runs and the work
+ * is scored again.
+ */
 import { readFileSync, rmSync } from "node:fs";
 import { parseMessage } from "../agent/message-lines.ts";
 import { asText, type Json, type JsonObject } from "../std/json.ts";
@@ -46,25 +49,25 @@ export async function validateStep(validation: Validation, at: At): Promise<Step
   return ruleFailure(at, "ValidationFailed", missing ? `${why}; missing: ${missing}` : why);
 }
 
-/** Removes the file of an earlier attempt, so that it is not taken for the result of this one. */
+/** Removes the result file of an earlier attempt, so that it is not mistaken for the result of this one. */
 export function forgetResult({ resultFile, isSelfRated }: Validation, at: At): void {
   if (isSelfRated && resultFile !== undefined) rmSync(resultPath(resultFile, at), { force: true });
 }
 
-/** A validation that ran to its end has a score. One that could not run or timed out is a failure. */
+/** A validation that finished has a score. One that could not run or timed out is a failure. */
 async function scoreOf(
   { step, earlier = [], resultFile, isSelfRated }: Validation,
   at: At,
 ): Promise<Score | StepEnd> {
   const path = resultFile === undefined ? undefined : resultPath(resultFile, at);
-  if (path !== undefined && !isSelfRated) rmSync(path, { force: true }); // the answer of an earlier validation is not this one's
+  if (path !== undefined && !isSelfRated) rmSync(path, { force: true }); // removes the answer of an earlier validation
   const end = await at.runList([...earlier, step], at);
   if (end.kind === "stopped" || (end.kind === "failed" && !hasJudged(end))) return end;
   const found = path === undefined ? scoreInOutput(step, end, at) : scoreInFile(path, end, at);
   return found.kind === "score" ? { ...found, output: (end.output ?? "").slice(-OUTPUT_CHARS_MAX) } : found;
 }
 
-/** The end of what a validation has printed, which `on_incomplete` can read. */
+/** How much of the end of a validation's output `on_incomplete` can read. */
 const OUTPUT_CHARS_MAX = 64 * 1024;
 
 function scoreInOutput(step: Step, end: Exclude<StepEnd, { kind: "stopped" }>, at: At): Score | StepEnd {
@@ -84,7 +87,10 @@ function scoreInOutput(step: Step, end: Exclude<StepEnd, { kind: "stopped" }>, a
 
 const EXPECTED = 'Expected, e.g.: {"score": 80, "missing": ["tests"]}';
 
-/** False for a timeout, a rate limit, an outage, or an error reported with exit code 0: these say nothing about the work. */
+/**
+ * False for a timeout, a rate limit, an outage, or an error reported with exit code 0, because these do not
+ * reflect the quality of the work.
+ */
 function hasJudged(end: StepFailed): boolean {
   const { exitCode = 0, errorType } = end.failure;
   return exitCode !== 0 && errorType.name !== "Timeout" && !isTurnedAway(end);
@@ -125,7 +131,7 @@ function readPrintedScore(output: string): ScoreReading {
   return (json && namedScore(json)) ?? namedLine(lines) ?? wholeScore(lines.at(-1) ?? "") ?? { kind: "none" };
 }
 
-/** The last of the lines such as `score: 80`. */
+/** Reads the last line of the form `score: 80`. */
 function namedLine(lines: readonly string[]): ScoreReading | undefined {
   const given = lines
     .map((line) => /^\s*score\s*:\s*(.*)$/i.exec(line)?.[1])

@@ -154,7 +154,7 @@ export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Recor
   return env;
 }
 
-/** Line ends at the end of the file are not part of the secret. */
+/** Trailing line breaks of the file are not part of the secret. */
 function readSecretFile(path: string, name: string): string {
   try {
     return readText(path).replace(/(\r?\n)+$/, "");

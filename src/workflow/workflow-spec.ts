@@ -14,13 +14,16 @@ export interface WorkflowSpec {
   readonly cwd: string;
   /** Set with `--var`. */
   readonly variables: Readonly<Record<string, string>>;
-  /** The profile whose variables were chosen. */
+  /** The profile that was selected. */
   readonly profile?: string;
   /** Whether the job's branch is merged into the branch from which the run started. */
   readonly mergeMode: (typeof MERGE_MODES)[number];
-  /** The name of a branch that is created for the job and gets its work, instead of the branch from which the run started. */
+  /**
+   * The name of a branch that is created for the job and receives its work, instead of the branch from which
+   * the run started.
+   */
   readonly newBranch?: string;
-  /** The budget of the whole job from the command line. Default: that of the workflow. */
+  /** The budget of the whole job from the command line. Default: the workflow's budget. */
   readonly budget?: Limits;
   /** Whether evidence files are copied into the home folder. Default: only their digests are recorded. */
   readonly keepEvidence?: boolean;
@@ -33,7 +36,7 @@ export function digestOf(text: string): string {
 export const PHASES = ["setup", "map", "reduce", "merge", "ended"] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Phases with one log. In the map phase, each attempt has its own; the runs of `verify` share one. */
+/** Phases with a single log. In the map phase, each attempt has its own; all runs of `verify` share one. */
 export const PHASES_WITH_LOG: readonly string[] = ["setup", "verify", "reduce", "merge"];
 
 export interface WorkflowProgress {
@@ -55,7 +58,7 @@ export function workflowSpecOf(job: Job): WorkflowSpec {
   return job.spec as unknown as WorkflowSpec;
 }
 
-/** The budget of the job: that of the command line replaces that of the workflow. */
+/** The budget of the job. A budget from the command line replaces that of the workflow. */
 export function budgetOf({ workflow, budget }: WorkflowSpec): Budget | undefined {
   if (budget === undefined) return workflow.budget;
   const { attempt } = workflow.budget ?? {};

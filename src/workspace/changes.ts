@@ -1,4 +1,7 @@
-/** The files and commits that are new in a worktree since a commit, for `${step.files_changed}` and its siblings. */
+/**
+ * The changed files and new commits of a worktree since a given commit, for `${step.files_changed}` and
+ * similar variables.
+ */
 import type { Git } from "./git.ts";
 import type { KeepPaths } from "./names.ts";
 
@@ -40,7 +43,9 @@ function sumsOf(numstat: string): {
   return { lines: lines.length, insertions: sumOf(0), deletions: sumOf(1) };
 }
 
-/** Uncommitted changes count too. Paths are relative to the folder of `git`, and only its files count. */
+/**
+ * Includes uncommitted changes. Paths are relative to the folder of `git`, and files outside it are ignored.
+ */
 export async function changesSince(git: Git, commit: string, keep: KeepPaths): Promise<Changes> {
   const files = [".", ...keep.pathspecs.slice(1)];
   const diff = ["diff", "--no-ext-diff", "--no-renames", "--relative", "-z"];

@@ -23,7 +23,7 @@ import { takingTurns } from "../std/turns.ts";
 import { type Git, type GitResult, refused } from "./git.ts";
 import type { KeepPaths } from "./names.ts";
 
-/** A branch to create. The second name is used when an earlier run left a branch with the first. */
+/** A branch to create. The second name is used if an earlier run left a branch with the first name. */
 export type NewBranch = readonly [name: string, otherName: string];
 
 /** Creates a worktree and returns its branch. Registration in git is serialized; files are written in parallel. */
@@ -91,7 +91,7 @@ export async function restoreGitDir(git: Git, path: string): Promise<string> {
 
 const ROUNDS_MAX = 5;
 
-/** Removes untracked files, and returns the tracked files that must be written again. */
+/** Removes untracked files, and returns the tracked files that must be restored. */
 async function clear(git: Git, gitDir: string, keep: KeepPaths): Promise<string[]> {
   const modes = JSON.parse(readFileSync(join(gitDir, "redrive", "modes.json"), "utf8")) as Modes;
   for (let round = 1; ; round += 1) {
@@ -207,7 +207,7 @@ async function updateSubmodules(git: Git, { isReset = false } = {}): Promise<voi
 
 /** Entries that are not replaced: git's pointers, the clones of submodules, and the saved state. */
 const STAYING = new Set(["HEAD", "commondir", "gitdir", "locked", "modules", "reftable", "redrive"]);
-/** Settings that a new worktree may have from the start, such as those of a sparse checkout. */
+/** Settings that a new worktree may have initially, such as those of a sparse checkout. */
 const SETTINGS = ["config.worktree", "info"];
 
 export function gitDirOf(path: string): string {
@@ -263,7 +263,10 @@ function restorePointer(path: string, gitDir: string): void {
   writeFileSync(pointer, `gitdir: ${gitDir}\n`);
 }
 
-/** Copies a file with its timestamp, by which git decides which files to compare. A slightly earlier time is safe. */
+/**
+ * Copies a file with its timestamp, by which git decides which files to compare. A slightly older timestamp
+ * is safe.
+ */
 function twin(from: string, to: string): void {
   const { atimeMs, mtimeMs } = statSync(from);
   copyFileSync(from, to);

@@ -28,7 +28,7 @@ export interface CleanOptions {
   readonly hasLetters?: (jobId: string) => boolean | Promise<boolean>;
 }
 
-/** What was removed, and what is still there with the reason. */
+/** The removed worktrees and branches, and those that remain with the reason. */
 export class CleanReport {
   readonly removed: WorktreeEntry[] = [];
   readonly left: { readonly entry: WorktreeEntry; readonly why: string }[] = [];
@@ -107,7 +107,7 @@ async function cleanAgentBranches(
   }
 }
 
-/** Never forced: a job's branch is removed only when the branch that it started from contains its work. */
+/** Never forced: a job's branch is removed only if the branch that it started from contains its work. */
 async function cleanJobBranch(
   git: Git,
   { job, registry }: JobInventory,

@@ -9,14 +9,14 @@ import type { KeepPaths } from "./names.ts";
 
 type Env = Readonly<Record<string, string>>;
 
-/** A merge that stopped at conflicts. Its files have conflict markers. */
+/** A merge that stopped with conflicts. Its files contain conflict markers. */
 export interface OpenConflict {
   readonly tip: string;
   /** Empty if the merge had no conflicts after all, because the branch has moved. */
   readonly files: readonly string[];
 }
 
-/** Merges `tip`, without hooks. What conflicts is left in the files. */
+/** Merges `tip` without running hooks. Conflicts are left in the files. */
 export async function beginMerge(
   git: Git,
   { tip, message, env }: { readonly tip: string; readonly message: string; readonly env: Env },
@@ -30,7 +30,10 @@ export async function beginMerge(
   return { tip, files };
 }
 
-/** Commits the resolved merge with the user's hooks. Returns what is missing; then the merge is undone. */
+/**
+ * Commits the resolved merge with the user's hooks. If something is missing, undoes the merge and returns
+ * what it is.
+ */
 export async function endMerge(
   git: Git,
   { tip, files }: OpenConflict,
@@ -68,7 +71,7 @@ function markersIn(text: string): number {
   return text.match(/^(?:<{7}|>{7}|\|{7})(?: |$)/gm)?.length ?? 0;
 }
 
-/** Null when committed. An agent may have committed the merge itself. */
+/** Returns null if the merge is committed. An agent may have committed it itself. */
 async function commit(
   git: Git,
   { message, keep, env }: { readonly message: string; readonly keep: KeepPaths; readonly env: Env },

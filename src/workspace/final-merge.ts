@@ -36,17 +36,20 @@ export type FinalMerge =
 export interface FinalMergeRequest {
   readonly jobId: string;
   readonly jobBranch: string;
-  /** Null when the run started from a detached HEAD. */
+  /** Null if the run started from a detached HEAD. */
   readonly startBranch: string | null;
   /** `leave` only returns how to merge. */
   readonly mode: "merge" | "leave";
-  /** True to move a start branch that has not moved instead of adding a merge commit. Default false. */
+  /** True to fast-forward an unchanged start branch instead of adding a merge commit. Default false. */
   readonly isLinear?: boolean;
 }
 
 const TRIES_MAX = 5;
 
-/** Merges, or returns the reason why not. Retries when another git process is working in the repository. */
+/**
+ * Merges, or returns why the merge is not possible. Retries while another git process is working in the
+ * repository.
+ */
 export async function finalMerge(git: Git, request: FinalMergeRequest): Promise<FinalMerge> {
   for (let tries = 1; ; tries += 1) {
     const end = await tryMerge(git, request, tries === TRIES_MAX);

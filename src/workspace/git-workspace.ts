@@ -27,7 +27,7 @@ interface GitWorkspaceNeeds {
   readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
   readonly hasLetters: () => Promise<boolean>;
   readonly hasOtherRunner: () => Promise<boolean>;
-  /** Whether retries continue in the worktree of the attempt before. */
+  /** Whether retries reuse the worktree of the previous attempt. */
   readonly continuesSessions: boolean;
 }
 
@@ -49,10 +49,11 @@ export async function openGitWorkspace(
   const top = await worktrees.jobWorktree();
   const { prefix } = repository;
   const root = folderIn(top, prefix);
-  // Letters need their worktrees. With `keep_worktrees: always`, every kept one stays until `redrive worktrees clean`.
+  // Letters need their worktrees. With `keep_worktrees: always`, all kept worktrees stay until `redrive
+  // worktrees clean`.
   const isNeeded: TidyOptions["isNeeded"] = async (kept) =>
     (keepWorktreesOf(spec) === "always" && kept.state === "kept") || needs.isKeptForLetter(kept);
-  // Attempts that were interrupted are continued in their worktrees. What is left of them at the end is removed.
+  // Interrupted attempts are continued in their worktrees. Any that remain at the end are removed.
   const isContinued = ({ itemId, branch, state }: Kept) =>
     needs.continuesSessions && itemId !== undefined && branch !== null && state !== "waiting";
   await worktrees.adopt({
@@ -168,7 +169,8 @@ function checkoutOf(
     },
     beginMerge: () => worktrees.beginMerge(worktree),
     artifacts: () => worktrees.artifacts(worktree),
-    // Commits of a failed or stopped attempt are dropped, because its item runs again; squashed ones are in another commit.
+    // The commits of a failed or stopped attempt are dropped, because its item runs again. Squashed commits
+    // are part of another commit.
     release: async () =>
       isLeft
         ? worktrees.leave(worktree)

@@ -114,7 +114,7 @@ export async function lossOf(inventory: JobInventory, entry: WorktreeEntry): Pro
   try {
     const head = await readHead(inside);
     if (!(await isInside(git, head, homesOf(inventory)))) return "it has commits that are not merged";
-    if (entry.state === "free") return null; // its uncommitted changes were dropped on release
+    if (entry.state === "free") return null; // uncommitted changes were dropped when it was released
     return (await changesIn(inside, keepPaths([]))) === "" ? null : "it has uncommitted changes";
   } catch (error) {
     return entry.name === MAIN_NAME || entry.state !== "free" ? `git cannot read it: ${String(error)}` : null;

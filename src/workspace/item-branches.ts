@@ -1,6 +1,6 @@
 /**
- * Leaves the work of each item in a branch of its own, for `merge.strategy: branch-per-item`. A branch is created with all of
- * the item's work in one step, so after a crash its existence shows that the item is done.
+ * Leaves the work of each item on its own branch, for `merge.strategy: branch-per-item`. A branch is created
+ * with all of the item's work in one step, so after a crash its existence shows that the item is done.
  */
 import { type Branch, commitTree } from "./branch.ts";
 import { type Git, type GitResult, refused } from "./git.ts";
@@ -13,11 +13,11 @@ export interface ItemBranchRequest {
   readonly itemId: string;
   readonly attempt: number;
   readonly jobId: string;
-  /** The message of the only commit. Default: the branch has the agent's own commits. */
+  /** The message of the squashed commit. Default: the branch keeps the agent's own commits. */
   readonly message?: string | undefined;
 }
 
-/** Creates the item's branch. A branch that exists already is left as it is: an earlier runner has created it. */
+/** Creates the item's branch. An existing branch was created by an earlier runner and is left unchanged. */
 export async function addItemBranch(
   git: Git,
   branch: Branch,
@@ -48,7 +48,7 @@ async function commitOf(
   return commitTree(git, { tree, parents: [base], message: messageOf({ ...request, message }), env });
 }
 
-/** Reads which items have a branch: those of the clone, or those on the remote of a job that runs on several machines. */
+/** Reads which items have a branch, in the clone, or on the remote if the job runs on several machines. */
 export async function readItemBranches(
   git: Git,
   jobId: string,
@@ -73,5 +73,5 @@ export async function readItemBranches(
   return { get, has: (itemId) => get(itemId) !== undefined, size: commits.size };
 }
 
-/** A call to a remote that hangs on a dead connection is ended after this time. */
+/** A remote call on a dead connection is aborted after this time. */
 const CALL_MS_MAX = 60_000;

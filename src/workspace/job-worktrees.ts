@@ -57,8 +57,8 @@ export class JobWorktrees extends Pool {
 
   /**
    * Starts the job at the start commit, or continues it. A job that was merged and cleaned up continues from
-   * the merged work. `keep` lists the paths that are kept from one item to the next, relative to the top of
-   * the worktree. Default: none.
+   * the merged work. `keep` lists paths that are preserved between items, relative to the top of the
+   * worktree. Default: none.
    */
   static async open(
     repository: Repository,
@@ -86,7 +86,7 @@ export class JobWorktrees extends Pool {
     });
   }
 
-  /** From now on, `merge` verifies the work of items that wait. */
+  /** Makes `merge` verify work from now on. */
   verifyWith(options: VerifyOptions): VerifyQueue {
     this.#verify = new VerifyQueue(this.#queue, this.options.branch, options);
     return this.#verify;
@@ -116,7 +116,7 @@ export class JobWorktrees extends Pool {
     });
   }
 
-  /** Moves the job's branch to the commits of a phase that still runs. Leaves it if HEAD is elsewhere for now. */
+  /** Moves the job's branch to the commits of a running phase, unless HEAD is temporarily elsewhere. */
   async advance(): Promise<void> {
     const { git, branch } = this.options;
     const inside = git.in(await this.jobWorktree());
@@ -126,7 +126,7 @@ export class JobWorktrees extends Pool {
     });
   }
 
-  /** Moves the job's worktree to the tip of the branch. Untracked and changed files stay, or git refuses. */
+  /** Moves the job's worktree to the tip of the branch. Git refuses if that would overwrite changed files. */
   async refreshJobWorktree(): Promise<string> {
     const path = await this.jobWorktree();
     await this.options.git.in(path).must(["checkout", "-q", "--detach", await this.tip()]);
@@ -211,7 +211,7 @@ export class JobWorktrees extends Pool {
     return readMergedItems(git, `${this.start.startCommit}..${branch.ref}`, jobId);
   }
 
-  /** Describes the merge of an item: its commit, its branch if it has one, and how much it changed. */
+  /** Describes the merge of an item: its commit, its branch if it has one, and the size of its changes. */
   async mergeOf(commit: string): Promise<MergedWork> {
     const { git, branch } = this.options;
     const own = this.hasItemBranches ? await this.#branchAt(commit) : {};
@@ -233,7 +233,7 @@ export class JobWorktrees extends Pool {
     return branch === "" ? {} : { branch };
   }
 
-  /** How many items have a branch of their own; 0 with any other strategy. */
+  /** The number of items with their own branch; 0 with any other strategy. */
   async countItemBranches(): Promise<number> {
     if (!this.hasItemBranches) return 0;
     return (await readItemBranches(this.options.git, this.jobId, this.#remote)).size;
@@ -243,7 +243,7 @@ export class JobWorktrees extends Pool {
     return this.options.jobId;
   }
 
-  /** Whether the agents' own commits are part of the job's branch, so that their branches are merged in git's sense. */
+  /** Whether the agents' own commits become part of the job's branch, so that git sees their branches as merged. */
   get keepsCommits(): boolean {
     return this.#strategy === "commit-per-item";
   }
@@ -301,7 +301,7 @@ export class JobWorktrees extends Pool {
     const owner = thisOwner();
     const common = { name: MAIN_NAME, jobId, commonDir, branch: null, base };
     const isOurs = this.#takeMain({ ...common, state: "in_use", owner });
-    // A checkout that a crash interrupted is not used: its missing files would count as removed.
+    // A checkout that a crash interrupted must not be used: its missing files would look like deletions.
     const isWhole = existsSync(join(path, ".git")) && isFinished(gitDirOf(path));
     const isUsable = isWhole && (await this.head({ path }).catch(() => null)) !== null;
     if (isOurs && isUsable) rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // left by a killed git process
@@ -357,7 +357,7 @@ export interface TidyOptions {
 /** The fields that a worktree's record and its inventory entry have in common. */
 export type Kept = Pick<WorktreeRecord, "itemId" | "branch"> & { readonly state: string };
 
-/** The branch is created before the record, because a record without a branch means that the work was removed. */
+/** The branch is created first, because a record without a branch would mean that the work was removed. */
 async function beginJob(
   repository: Repository,
   jobId: string,

@@ -17,7 +17,10 @@ export interface MergeRequest {
 }
 
 export type Merged =
-  /** `commit` has the item's work, and `base` is what it was added to. In the job's branch, `commit` is the new tip. */
+  /**
+   * `commit` contains the item's work, and `base` is the commit that it was added to. On the job's branch,
+   * `commit` is the new tip.
+   */
   | { readonly kind: "merged"; readonly commit: string; readonly base: string; readonly branch?: string }
   /** The branch already contains everything. */
   | { readonly kind: "empty" }
@@ -32,7 +35,7 @@ export type Merged =
 /** The commits with the work of items, by item id. */
 export type MergedItems = Pick<ReadonlyMap<string, string>, "get" | "has">;
 
-/** A commit that would merge the request. No branch has it yet. */
+/** A commit that would merge the request, not yet on any branch. */
 export interface Built {
   readonly kind: "built";
   readonly commit: string;
@@ -70,7 +73,7 @@ export class MergeQueue {
     });
   }
 
-  /** Makes the commit that adds the request to `tip`, whose tree the caller may know. Moves no branch. */
+  /** Creates the commit that adds the request to `tip`, whose tree the caller may pass. Moves no branch. */
   async build(
     tip: string,
     request: MergeRequest,
@@ -81,7 +84,7 @@ export class MergeQueue {
     const result = await mergeTrees(this.#git, tip, head);
     if (result.kind === "conflict") return { ...result, tip };
     const { tree } = result;
-    // Work that changes the tree is not in the branch yet, so git need not be called.
+    // Work that changes the tree cannot be on the branch yet, so git need not be called.
     const known = tipTree ?? (isSquashed ? await this.#git.must(["rev-parse", `${tip}^{tree}`]) : undefined);
     const isNew = known !== undefined && known !== tree;
     if (!isNew && (isSquashed || (await isAncestor(this.#git, head, tip)))) return { kind: "empty" };
@@ -125,7 +128,7 @@ export async function readMergedItems(git: Git, range: string, jobId: string): P
   const items = new Map<string, string>();
   for (const line of log.split("\0")) {
     const [commit = "", job = "", item = ""] = line.replace(/^\n/, "").split("\x1e");
-    const id = tryTo(() => JSON.parse(item) as unknown); // fails for commits that Redrive has not made
+    const id = tryTo(() => JSON.parse(item) as unknown); // fails for commits that Redrive did not create
     if (typeof id === "string" && tryTo(() => JSON.parse(job)) === jobId) items.set(id, commit);
   }
   return items;

@@ -25,20 +25,23 @@ export function itemBranches(jobId: string): string {
   return `redrive-items/${refPart(jobId)}`;
 }
 
-/** The branch with the work of an item. An item whose id is not its name is known by the hash at the end. */
+/**
+ * The branch with the work of an item. If the item's name is not its id, the hash at the end identifies the
+ * item.
+ */
 export function itemBranch(jobId: string, itemId: string, name = itemId): string {
   const slug = slugOf(name);
   const key = name === itemId || slug === "" ? itemKey(itemId) : `${slug}.${hashOf(itemId)}`;
   return `${itemBranches(jobId)}/${key}`;
 }
 
-/** Returns the parts of a branch name by which its item is known, whatever the item is called. */
+/** Returns the part of a branch name that identifies the item, regardless of its display name. */
 export function itemMark(branch: string): string {
   const key = branch.slice(branch.lastIndexOf("/") + 1);
   return key.slice(key.lastIndexOf(".") + 1);
 }
 
-/** All marks that the branch of an item may have. */
+/** All identifying parts that the branch of an item may have. */
 export function itemMarks(itemId: string): readonly string[] {
   return [itemMark(itemKey(itemId)), hashOf(itemId)];
 }
@@ -74,7 +77,9 @@ function refPart(text: string): string {
   );
 }
 
-/** Paths that are kept from one item to the next, relative to the top of the worktree. `*` matches part of a name. */
+/**
+ * Paths that are preserved between items, relative to the top of the worktree. `*` matches part of a name.
+ */
 export interface KeepPaths {
   readonly cleanArgs: readonly string[];
   /** Patterns for `find` with the start folder `.`. */

@@ -28,7 +28,7 @@ export type AgentWorktree = Required<Pick<WorktreeRecord, "name" | "base" | "ite
 /** A worktree with a detached HEAD, which belongs to no item. */
 export type DetachedWorktree = Pick<AgentWorktree, "name" | "path" | "base">;
 
-/** Work that an earlier attempt has completed, and what its steps have returned. */
+/** Completed work of an earlier attempt, and the result of its steps. */
 export interface WaitingWork {
   readonly worktree: AgentWorktree;
   readonly result: JsonObject;
@@ -104,7 +104,7 @@ export class Pool {
     }
   }
 
-  /** Records that the work is complete, so that the next runner continues with it if this one dies. */
+  /** Records that the work is complete, so that the next runner continues with it if this one crashes. */
   markWaiting({ name, branch, base, itemId, attempt }: AgentWorktree, result: JsonObject): void {
     this.#write(name, { state: "waiting", branch, base, itemId, attempt, result });
   }
@@ -113,7 +113,7 @@ export class Pool {
     this.#write(name, { state: "in_use", branch, base, itemId, attempt });
   }
 
-  /** Gives up a waiting worktree. The next attempt of its item continues with it. */
+  /** Gives up ownership of a waiting worktree. The next attempt of its item continues with it. */
   leave({ name, itemId }: AgentWorktree): void {
     this.#inUse.delete(name);
     const { registry } = this.options;
@@ -137,7 +137,7 @@ export class Pool {
     return { worktree, result };
   }
 
-  /** Takes over the worktree that was kept of the item's last attempt, as it is. Null if there is none that can be used. */
+  /** Takes over the kept worktree of the item's last attempt unchanged. Null if there is no usable one. */
   async acquireKept(itemId: string, attempt: number): Promise<AgentWorktree | null> {
     const { git, registry } = this.options;
     const kept = registry
@@ -218,7 +218,8 @@ export class Pool {
         this.#waiting.set(record.itemId, record);
         continue;
       }
-      // The record names the branch until it is removed, so that a crash in between leaves no orphaned branch.
+      // The record contains the branch until the branch is removed, so that a crash in between leaves no
+      // orphaned branch.
       if (!registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
       const lost = await this.#takeOver(record).catch(onlyRefused);
       if (lost === "refused") continue; // its record is unchanged, so the next runner tries again
@@ -237,7 +238,10 @@ export class Pool {
     }
   }
 
-  /** The record names no branch until it is created: before that, a branch with this name may belong to a letter. */
+  /**
+   * The record contains no branch until the branch is created, because an existing branch of this name may
+   * belong to a letter.
+   */
   async #renew(name: string, itemId: string, attempt: number): Promise<AgentWorktree | null> {
     const { git, registry, keep } = this.options;
     const path = registry.path(name);

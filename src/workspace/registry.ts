@@ -39,7 +39,10 @@ export interface WorktreeRecord {
   readonly jobId: string;
   /** The git directory shared by all worktrees of the repository. */
   readonly commonDir: string;
-  /** `kept` worktrees belong to a letter and are not reused; `waiting` ones have complete work that is not verified. */
+  /**
+   * `kept` worktrees belong to a letter and are not reused; `waiting` ones contain complete work that has not
+   * been verified.
+   */
   readonly state: "free" | "in_use" | "kept" | "waiting";
   /** Null when no process uses it. */
   readonly owner: Owner | null;
@@ -49,7 +52,7 @@ export interface WorktreeRecord {
   readonly itemId?: string;
   readonly attempt?: number;
   readonly why?: string;
-  /** What the steps of a waiting item have returned. */
+  /** The results of the steps of a waiting item. */
   readonly result?: JsonObject;
 }
 
@@ -60,7 +63,7 @@ export interface JobRecord {
   readonly top: string;
   /** The branch into which the job is merged: the one it started from, or a new one. Null when HEAD was detached. */
   readonly startBranch: string | null;
-  /** True if the branch was created for the job (`--branch`), and so has no work of anyone else. */
+  /** True if the branch was created for the job (`--branch`), so that it contains no other work. */
   readonly isNewBranch?: true;
   readonly startCommit: string;
 }
@@ -128,7 +131,10 @@ export class JobRegistry {
     return writeFirst(this.#file(record.name), record);
   }
 
-  /** Not synced: after a power failure no process uses a worktree, and letters name the ones they need. */
+  /**
+   * Not synced: after a power failure no process uses a worktree, and letters contain the paths of those that
+   * they need.
+   */
   write(record: WorktreeRecord): void {
     writeWhole(this.#file(record.name), record, false);
   }
@@ -173,7 +179,7 @@ function passing(name: string, kind: "tmp" | "claim"): string {
 }
 
 const PASSING = /^\.(.*)\.([a-z0-9]+)\.(\d+)\.[a-z0-9]+\.(tmp|draft|claim)$/;
-/** A file of another machine that is older than this counts as abandoned. */
+/** A temporary file of another machine counts as abandoned after this time. */
 const PASSING_MS_MAX = 10 * 60_000;
 
 /** Whether the process that created the file has ended. */

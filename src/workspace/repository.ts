@@ -20,7 +20,7 @@ export interface Repository {
   readonly git: Git;
 }
 
-const OLDEST_GIT = [2, 38] as const; // the first with `merge-tree --write-tree`
+const OLDEST_GIT = [2, 38] as const; // the first version with `merge-tree --write-tree`
 
 /** Inspects the repository of a folder. Throws `git_unusable` when no work can start from it. */
 export async function openRepository(

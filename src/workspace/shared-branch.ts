@@ -1,6 +1,6 @@
 /**
- * A job's branch on a git remote, for a job that runs on several machines, each with a clone of its own. The remote's ref is
- * moved by compare-and-swap (`--force-with-lease`), and the local branch is a copy of it.
+ * A job's branch on a git remote, for a job that runs on several machines, each with its own clone. The
+ * remote's ref is moved by compare-and-swap (`--force-with-lease`), and the local branch is a copy of it.
  */
 import { RedriveError } from "../errors.ts";
 import { systemClock } from "../std/clock.ts";
@@ -10,16 +10,16 @@ import type { Git, GitResult } from "./git.ts";
 import { jobBranch } from "./names.ts";
 import { openRepository } from "./repository.ts";
 
-/** How long an unreachable remote is tried again before the attempt fails. */
+/** How long calls to an unreachable remote are retried before the attempt fails. */
 const OUTAGE_MS_MAX = 300_000;
 const WAIT_MS_MAX = 5000;
-/** A call that hangs on a dead connection is ended after this time. */
+/** A call on a dead connection is aborted after this time. */
 const CALL_MS_MAX = 60_000;
 
 export class SharedBranch extends Branch {
   readonly #git: Git;
   readonly #remote: string;
-  /** Fetches of one clone would lock the same ref. */
+  /** Serializes fetches, because concurrent ones would lock the same ref. */
   readonly #inTurn = takingTurns();
 
   constructor(git: Git, name: string, remote: string) {
@@ -64,13 +64,16 @@ export class SharedBranch extends Branch {
     });
   }
 
-  /** Returns false when the remote's branch is no longer at `from`. A push whose answer was lost is recognised. */
+  /**
+   * Returns false if the remote's branch is no longer at `from`. Detects a push that succeeded although its
+   * response was lost.
+   */
   #push(from: string, to: string): Promise<boolean> {
     return this.#whileReachable(async () => {
       const lease = `--force-with-lease=${this.ref}:${from}`;
       const args = ["push", "-q", "--no-verify", lease, this.#remote, `${to}:${this.ref}`];
       const result = await this.#call(args);
-      const tip = await this.#fetch(); // also after an error: the push may have arrived
+      const tip = await this.#fetch(); // after an error, too: the push may have succeeded
       if (tip === to || (tip !== null && (await isAncestor(this.#git, to, tip)))) return true;
       if ((tip ?? "") !== from) return false;
       if (isRejected(result) && !isLocked(result)) throw rejected(this.#remote, this.name, result);
@@ -78,7 +81,7 @@ export class SharedBranch extends Branch {
     });
   }
 
-  /** Repeats the action while it returns `again` or a failure of the connection. */
+  /** Repeats the action while it returns `again` or the connection fails. */
   async #whileReachable<T>(action: () => Promise<T | GitResult | "again">): Promise<T> {
     const until = systemClock.monotonicNow() + OUTAGE_MS_MAX;
     for (let waitMs = 100; ; waitMs = Math.min(WAIT_MS_MAX, waitMs * 2)) {
@@ -122,8 +125,8 @@ function unreachable(remote: string, result: GitResult | undefined): RedriveErro
 }
 
 /**
- * Throws unless the folder is in a clone whose remote has the branch. In another repository, a worker would make a branch of
- * its own there, and work that is recorded as done would never reach the job.
+ * Throws unless the folder is in a clone whose remote has the branch. In another repository, a worker would
+ * create its own branch, and work that is recorded as done would never reach the job.
  */
 export async function requireClone(cwd: string, remote: string, jobId: string): Promise<void> {
   const { git } = await openRepository(cwd).catch((error: unknown) => {
@@ -134,7 +137,7 @@ export async function requireClone(cwd: string, remote: string, jobId: string): 
   const branch = jobBranch(jobId);
   const ref = `refs/heads/${branch}`;
   const { exitCode } = await git.ask(["ls-remote", "--exit-code", remote, ref], { timeoutMs: CALL_MS_MAX });
-  if (exitCode !== NO_SUCH_REF) return; // an unreachable remote is tried again later
+  if (exitCode !== NO_SUCH_REF) return; // an unreachable remote is retried later
   const { stdout } = await git.ask(["remote", "get-url", remote]);
   const where = withoutPassword(stdout.trim());
   const message = `The remote ${remote} of this clone (${where}) does not have the branch ${branch} of the job.`;

@@ -1,6 +1,7 @@
 /**
- * Merges the work of items in batches, and moves the job's branch only to commits on which the steps of `verify` have passed.
- * A batch that fails is bisected: the item that breaks it is rejected, and the others are merged without it.
+ * Merges the work of items in batches, and moves the job's branch only to commits that pass the steps of
+ * `verify`. A batch that fails is bisected: the item that causes the failure is rejected, and the others are
+ * merged without it.
  */
 import type { Failure } from "../item/failure.ts";
 import type { Branch } from "./branch.ts";
@@ -10,13 +11,13 @@ import type { Built, Merged, MergeQueue, MergeRequest } from "./merge-queue.ts";
 /** A commit to run the steps of `verify` on. */
 export interface Check {
   readonly commit: string;
-  /** The tip of the job's branch, below the work of the items. */
+  /** The tip of the job's branch, on which the items' work is based. */
   readonly base: string;
   /** The items whose work the commit adds to the branch. Empty for the branch itself. */
   readonly itemIds: readonly string[];
   /** Aborted when the result is no longer needed. */
   readonly signal: AbortSignal;
-  /** False when the leases of the items may have expired. */
+  /** False if the leases of the items may have expired. */
   readonly mayStart: () => boolean;
 }
 
@@ -29,26 +30,26 @@ interface Broken {
 export type CheckEnd =
   | { readonly kind: "passed" }
   | ({ readonly kind: "failed" } & Broken)
-  /** The steps could not be run to their end, through no fault of an item. */
+  /** The steps could not finish, through no fault of an item. */
   | { readonly kind: "stopped"; readonly why?: string };
 
 export interface VerifyOptions {
   readonly check: (check: Check) => Promise<CheckEnd>;
-  /** How many items must wait before a run, while `othersRun` is true. */
+  /** How many items must be waiting before a run starts, while `othersRun` is true. */
   readonly batch: number;
-  /** Whether items are being worked on that may still join the next batch. */
+  /** Whether items are still being processed that may join the next batch. */
   readonly othersRun: () => boolean;
-  /** The tip of the branch, if it is known that the steps pass on it. */
+  /** The tip of the branch, if it is known to pass the steps. */
   readonly verified?: string | undefined;
   /** Called when a batch of several items has failed. */
   readonly onSearch: (items: number) => void;
-  /** Called when the steps fail on the branch itself, so that no item can pass. */
+  /** Called if the steps fail on the branch itself, so that no item can pass. */
   readonly onBrokenBase: (failure: Failure) => void;
-  /** Called when the steps failed once and passed when they were repeated on the same commit. */
+  /** Called if the steps failed once but passed when repeated on the same commit. */
   readonly onFlaky: (commit: string) => void;
 }
 
-/** Settings of one merge that ends while it waits. */
+/** Limits how long one merge waits. */
 export interface MergeWait {
   readonly signal: AbortSignal;
   readonly mayStart: () => boolean;
@@ -61,7 +62,7 @@ export type Verified =
   /** The work is neither merged nor rejected. */
   | { readonly kind: "stopped"; readonly why?: string };
 
-/** The longest batch. Each doubling adds one run to the search for the item that breaks it. */
+/** The maximum size of a batch. Each doubling adds one run to the search for the failing item. */
 const BATCH_MAX = 64;
 
 interface Entry extends MergeWait {
@@ -72,12 +73,12 @@ interface Entry extends MergeWait {
 }
 
 interface Link extends Built {
-  /** The commit before it in the chain. */
+  /** The previous commit in the chain. */
   readonly base: string;
   readonly entry: Entry;
 }
 
-/** Raised inside a search when a run was stopped. */
+/** Thrown inside a search if a run was stopped. */
 class Stopped extends Error {
   readonly why: string | undefined;
 
@@ -93,7 +94,7 @@ export class VerifyQueue {
   readonly #options: VerifyOptions;
   #waiting: Entry[] = [];
   #isRunning = false;
-  /** Set while items are left over from a batch: they do not wait for more. */
+  /** Set while items of an earlier batch remain, which do not wait for more. */
   #isUrgent = false;
   /** Ends the current run. */
   #interrupt = new AbortController();
@@ -107,7 +108,7 @@ export class VerifyQueue {
     this.#verified = options.verified;
   }
 
-  /** Resolves when the work is in the branch, or when it is known that it will not be. */
+  /** Resolves when the work is on the branch, or when it is certain that it will not be merged. */
   merge(request: MergeRequest, { signal, mayStart }: MergeWait): Promise<Verified> {
     if (signal.aborted) return Promise.resolve({ kind: "stopped" });
     return new Promise((resolve, reject) => {
@@ -130,7 +131,7 @@ export class VerifyQueue {
     });
   }
 
-  /** Call it when an item ends elsewhere, because a batch may wait for it. */
+  /** Must be called when an item ends elsewhere, because a batch may be waiting for it. */
   startIfDue(): void {
     if (this.#isRunning || !this.#isDue()) return;
     this.#isRunning = true;
@@ -147,7 +148,7 @@ export class VerifyQueue {
     const isWaiting = this.#waiting.includes(entry);
     this.#waiting = this.#waiting.filter((one) => one !== entry);
     if (isWaiting) entry.end({ kind: "stopped" });
-    else this.#interrupt.abort(); // the others of its batch are verified again without it
+    else this.#interrupt.abort(); // the rest of its batch is verified again without it
   }
 
   async #run(): Promise<void> {
@@ -160,7 +161,7 @@ export class VerifyQueue {
         await this.#verify(batch);
       } catch (error) {
         if (!(error instanceof Stopped)) for (const one of open(batch)) one.fail(error);
-        // A run that was interrupted stops only the items that have asked for it.
+        // Interrupting a run stops only the items that requested it.
         else if (!this.#interrupt.signal.aborted) endAll(batch, error.why);
       }
       endAll(batch.filter(({ signal }) => signal.aborted));
@@ -171,7 +172,10 @@ export class VerifyQueue {
     this.#isRunning = false;
   }
 
-  /** Merges or rejects at least one item of the batch, unless the branch has moved. Those left over are tried again. */
+  /**
+   * Merges or rejects at least one item of the batch, unless the branch has moved. The remaining items are
+   * verified again.
+   */
   async #verify(batch: readonly Entry[]): Promise<void> {
     const tip = await this.#tip();
     const chain = await this.#build(tip, open(batch));
@@ -191,7 +195,7 @@ export class VerifyQueue {
         if (!(await land(passed))) return; // another process has moved the branch
       }
     }
-    // One failure alone may be chance, so an item is rejected only after two runs with its work have failed.
+    // A single failure may be random, so an item is rejected only after two runs with its work have failed.
     if (failures === 1) {
       const again = await check(failed);
       if (again.kind === "passed") {
@@ -217,8 +221,8 @@ export class VerifyQueue {
   }
 
   /**
-   * Builds one merge commit on top of the other. An item that conflicts with the branch ends; one that conflicts only with
-   * items that are not verified yet waits for them.
+   * Builds a chain of merge commits. An item that conflicts with the branch ends; one that conflicts only
+   * with unverified items waits for them.
    */
   async #build(tip: string, batch: readonly Entry[]): Promise<Link[]> {
     const chain: Link[] = [];
@@ -233,7 +237,7 @@ export class VerifyQueue {
         if (built.kind === "built") chain.push({ ...built, base: onto, entry });
         else if (onto === tip || isDone) entry.end(built);
       } catch (error) {
-        entry.fail(error); // for example unrelated histories, which concern this item only
+        entry.fail(error); // for example unrelated histories, which affect only this item
       }
     }
     return chain;

@@ -1,4 +1,6 @@
-/** Where the steps of a workflow run: in the project's folder itself, or in worktrees of its repository. */
+/**
+ * The place where the steps of a workflow run: the project's folder itself, or worktrees of its repository.
+ */
 import type { Failure } from "../item/failure.ts";
 import type { WorktreeArtifacts } from "../item/letter.ts";
 import type { JsonObject } from "../std/json.ts";
@@ -9,7 +11,7 @@ import type { MergeWait, VerifyOptions, VerifyQueue } from "./verify-queue.ts";
 
 export interface Workspace {
   readonly root: string;
-  /** The branch with the work of the job, and the branch that it is merged into, if the run started on one. */
+  /** The job's branch, and the branch that it is merged into if the run started on one. */
   readonly branches?: { readonly source: string; readonly target?: string };
   /** Returns the commit of `root`. Absent if git is not used. */
   readonly head?: () => Promise<string>;
@@ -20,11 +22,14 @@ export interface Workspace {
   readonly notes: readonly string[];
   /** Returns a checkout for one attempt. `name` is the item's display name. */
   acquire(itemId: string, attempt: number, name: string): Promise<Checkout>;
-  /** As `acquire`, but returns the kept checkout of the item's last attempt as that attempt left it, if there is one. */
+  /** Like `acquire`, but returns the kept checkout of the item's last attempt unchanged, if there is one. */
   acquireAgain(itemId: string, attempt: number, name: string): Promise<Checkout>;
-  /** Gives up the kept checkout of the item's last attempt, whose work is not continued. */
+  /** Gives up the kept checkout of the item's last attempt if its work is not continued. */
   dropKept(itemId: string, attempt: number): Promise<void>;
-  /** Returns `root` as the checkout of one item after another. Uncommitted changes stay for the next one. */
+  /**
+   * Returns `root` as the checkout for items that run one after another. Uncommitted changes are kept for the
+   * next item.
+   */
   own(): Checkout;
   /** The file for the progress of the steps in `root`. It is removed with the worktree. Absent if git is not used. */
   readonly progressFile?: string;
@@ -32,11 +37,13 @@ export interface Workspace {
   mergedItems(): Promise<MergedItems>;
   /** Describes the merge of an earlier attempt by its commit. */
   mergeOf(commit: string): Promise<MergedWork>;
-  /** From now on, the work of items is verified before it is merged. Absent if git is not used. */
+  /** Verifies the work of items before it is merged, from now on. Absent if git is not used. */
   readonly verifyWith?: (options: VerifyOptions) => VerifyQueue;
   /** Returns a clean checkout of a commit, without a branch. Absent if git is not used. */
   readonly checkoutAt?: (commit: string) => Promise<DetachedCheckout>;
-  /** Returns the work that an earlier attempt has completed, but that was not verified. Absent if git is not used. */
+  /**
+   * Returns work that an earlier attempt has completed but that was not verified. Absent if git is not used.
+   */
   readonly takeWaiting?: (itemId: string, name: string) => { checkout: Checkout; result: JsonObject } | null;
   /** Adds commits made at `root` to the job's branch. Called after setup, reduce and merge. */
   commitPhase(): Promise<void>;
@@ -51,31 +58,37 @@ export interface Workspace {
   close(): Promise<void>;
 }
 
-/** `configured` (default) follows the job's merge mode, `merge` always merges, `leave` only returns where the work is. */
+/**
+ * `configured` (default) follows the job's merge mode, `merge` always merges, `leave` only reports where the
+ * work is.
+ */
 export type FinishMode = "configured" | "merge" | "leave";
 
 export interface Checkout {
   readonly root: string;
   /** The name of the worktree. Absent if git is not used. */
   readonly name?: string;
-  /** False if the checkout is new, so that it does not have what earlier attempts have changed. */
+  /** False if the checkout is new and therefore lacks the changes of earlier attempts. */
   readonly isContinued?: boolean;
   readonly head?: () => Promise<string>;
   /** Absent if git is not used. */
   readonly changes?: ReadChanges;
-  /** `message` is that of the commit. Default: one that names the item. With `waiting`, the work is verified first. */
+  /**
+   * `message` is the commit message. Default: one that contains the item's name. With `waiting`, the work is
+   * verified first.
+   */
   merge(message?: string, waiting?: Waiting): Promise<Merge>;
   /** Merges the job's branch into the checkout, so that conflicts can be resolved there. */
   beginMerge(): Promise<ConflictToResolve>;
   artifacts(): Promise<WorktreeArtifacts | undefined>;
   release(): Promise<void>;
-  /** Keeps the checkout for inspection. A later `release` revokes that. */
+  /** Keeps the checkout for inspection. A later `release` cancels this. */
   keep(why: string): Promise<void>;
 }
 
 export interface Waiting {
   readonly wait: MergeWait;
-  /** What the steps have returned. It is kept while the work waits, in case that this process dies. */
+  /** The results of the steps, stored while the work waits, in case this process crashes. */
   readonly result: JsonObject;
 }
 
@@ -86,11 +99,11 @@ export interface KeptCheckout {
   readonly branch: string | null;
 }
 
-/** A merge in a checkout that has stopped at conflicts. */
+/** A merge in a checkout that stopped with conflicts. */
 export interface ConflictToResolve {
-  /** The files with conflicts. Empty if there are none, so that the merge is complete. */
+  /** The files with conflicts. Empty if the merge is complete. */
   readonly files: readonly string[];
-  /** Completes the merge, or undoes it and returns what is missing, e.g. that markers are left. */
+  /** Completes the merge, or undoes it and returns the reason, e.g. that conflict markers remain. */
   end(): Promise<string | null>;
   abort(): Promise<void>;
 }
@@ -101,10 +114,10 @@ export const NO_CONFLICT: ConflictToResolve = {
   abort: async () => undefined,
 };
 
-/** What an item has contributed. */
+/** The changes that an item has contributed. */
 export interface MergedWork {
   readonly commit: string;
-  /** The branch of the item, with `merge.strategy: branch-per-item`. */
+  /** The item's branch, with `merge.strategy: branch-per-item`. */
   readonly branch?: string;
   readonly changes?: Diffstat;
 }
@@ -115,7 +128,7 @@ export type Merge =
   | { readonly kind: "conflict"; readonly files: readonly string[] }
   /** A hook or a setting of the user prevented the commit of uncommitted changes. */
   | { readonly kind: "refused"; readonly detail: string }
-  /** `verify` fails with the work, and passes with that of the other items. */
+  /** `verify` fails with this work, and passes with the work of the other items. */
   | {
       readonly kind: "rejected";
       readonly failure: Failure;
@@ -129,7 +142,7 @@ export type Merge =
 export interface Finish {
   readonly note?: string;
   readonly branch?: string;
-  /** Set when the work should have been merged, but was not. */
+  /** Set if the work should have been merged but was not. */
   readonly isRefused?: true;
   /** The question to ask the user before merging. */
   readonly question?: string;

@@ -49,7 +49,7 @@ const itemQuery = t.objectOf<ItemQuery>({
   ...t.optional(t.texts, "itemIds"),
   ...t.optional(t.count, "after"),
 });
-/** Only the outermost part is checked: conditions are made by `storeCondition`. */
+/** Only the outermost part is checked, because conditions come from `storeCondition`. */
 const condition = z.looseObject({ is: t.name });
 const letterQuery = t.objectOf<LetterQuery>({
   ...FILTER,

@@ -161,7 +161,7 @@ export const mergeGroups = checked("mergeGroups", correct.mergeGroups, {
   options: s.correctOptions,
 });
 
-/** Moves failures whose message contains a text into a group of their own, also later ones. */
+/** Moves failures whose message contains a text, including later ones, into a separate group. */
 export const splitGroup = checked("splitGroup", correct.splitGroup, {
   engine,
   group: s.namedGroup,

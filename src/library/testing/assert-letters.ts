@@ -1,4 +1,7 @@
-/** Assertions on dead letters for any test runner: they throw an `AssertionError` that lists the letters there are. */
+/**
+ * Assertions on dead letters for any test runner. They throw an `AssertionError` that lists the existing
+ * letters.
+ */
 import { AssertionError } from "node:assert";
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
@@ -13,20 +16,20 @@ import * as t from "../../std/check-input.ts";
 import type { Letter } from "../letter.ts";
 import type { Shape } from "../values.ts";
 
-/** What has letters: a queue, the result of a map, a selection of letters, or the store. */
+/** A source of letters: a queue, the result of a map, a selection of letters, or the store. */
 export type LetterSource<Data> =
   | AsyncIterable<Letter<Data>>
   | { readonly letters: AsyncIterable<Letter<Data>> }
   | { letters(): AsyncIterable<Letter<Data>> };
 
-/** What a letter must have. Fields that are not given may have any value. */
+/** The expected fields of a letter. Fields that are not given may have any value. */
 export interface ExpectedLetter<Data = unknown> {
   readonly id?: string;
   /** The whole data. */
   readonly data?: Data;
-  /** The message of the last failure: a part of it, or a regular expression. */
+  /** The message of the last failure: a substring or a regular expression. */
   readonly message?: string | RegExp;
-  /** Why the policy gave up: a part of the reason, or a regular expression. */
+  /** Why the policy gave up: a substring of the reason or a regular expression. */
   readonly reason?: string | RegExp;
   readonly type?: ErrorTypeName;
   readonly class?: ErrorClass;
@@ -108,7 +111,7 @@ function selectionOf<Data>(source: LetterSource<Data>): AsyncIterable<Letter<Dat
   return typeof source.letters === "function" ? source.letters() : source.letters;
 }
 
-/** Pairs each expectation with a letter of its own, also when an expectation matches several letters. */
+/** Matches each expectation with a different letter, even if an expectation matches several letters. */
 function matchAll<Data>(
   letters: readonly Letter<Data>[],
   expected: readonly ExpectedLetter<Data>[],
@@ -162,7 +165,7 @@ function factsOf<Data>({ id, data, reason, type, class: errorClass, state, ...le
 function matches(name: string, actual: unknown, expected: unknown): boolean {
   if (name !== "message" && name !== "reason") return isDeepStrictEqual(actual, expected);
   const text = String(actual);
-  // A pattern with the flag g or y would start where its last match ended.
+  // A pattern with the flag g or y would start at the end of its last match.
   return expected instanceof RegExp ? text.search(expected) >= 0 : text.includes(String(expected));
 }
 

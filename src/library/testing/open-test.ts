@@ -1,4 +1,7 @@
-/** Opens a store in memory for a test, with a clock to move and `drain` to wait for the workers. */
+/**
+ * Opens an in-memory store for a test, with a clock that the test controls and `drain` to wait for the
+ * workers.
+ */
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,15 +22,15 @@ import { TestClock } from "./test-clock.ts";
 export interface TestOptions {
   /** The time at which the clock starts. Default: the current time. */
   readonly start?: Time;
-  /** Middleware around each attempt, outermost first, as the program has it. */
+  /** Middleware around each attempt, outermost first, as in the program. */
   readonly use?: readonly Middleware[];
 }
 
 /** The options of `drain`. */
 export interface DrainOptions {
-  /** Moves the clock to the next due time, again and again, until no item waits for its time. Default false. */
+  /** Repeatedly moves the clock to the next due time until no item is waiting. Default false. */
   readonly advance?: boolean;
-  /** How long handlers may really take. After that `drain` rejects with `wait_timeout`. Default 5 s. */
+  /** How long handlers may take in real time. After that `drain` rejects with `wait_timeout`. Default 5 s. */
   readonly timeout?: Duration;
 }
 
@@ -42,17 +45,19 @@ const drainOptions = z.strictObject({
 } satisfies Shape<DrainOptions>);
 
 const DRAIN_MS_MAX = 5000;
-/** A worker that was notified takes its turn within two rounds of the event loop, because the store is in this process. */
+/**
+ * A worker that was notified polls within two rounds of the event loop, because the store is in this process.
+ */
 const QUIET_ROUNDS = 10;
-/** Rounds without a pause, before a wait for slow handlers leaves the processor to them. */
+/** The number of rounds without a pause. After that, the wait yields the CPU to slow handlers. */
 const BUSY_ROUNDS = 50;
 const PAGE_MAX = 500;
 
-/** Opens a store in memory for one test. Close it, or declare it with `await using`. */
+/** Opens an in-memory store for one test. Close it, or declare it with `await using`. */
 export async function openTest(options: TestOptions = {}): Promise<TestStore> {
   t.checkInput(testOptions, options, { caller: "openTest", name: "options" });
   const clock = new TestClock(options.start);
-  const home = join(tmpdir(), `redrive-test-${randomUUID()}`); // is created only if something is written to it
+  const home = join(tmpdir(), `redrive-test-${randomUUID()}`); // the folder is created only if something is written to it
   const turns = new Set<string>();
   const context: OpenContext = {
     ...(await openContext("memory:", { clock, home, ...(options.use && { use: options.use }) })),
@@ -62,7 +67,7 @@ export async function openTest(options: TestOptions = {}): Promise<TestStore> {
   return new TestStore(context, { clock, home, turns });
 }
 
-/** A worker that has just been started has to take a turn before its queue counts as idle. */
+/** A worker that has just started must poll once before its queue counts as idle. */
 class RunningWorkers extends Set<Running> {
   readonly #turns: Set<string>;
 
@@ -77,7 +82,7 @@ class RunningWorkers extends Set<Running> {
   }
 
   override delete(worker: Running): boolean {
-    this.#turns.add(worker.queue); // it may have ended before its first turn, and others of the queue are idle
+    this.#turns.add(worker.queue); // it may have ended before its first poll, while other workers of the queue are idle
     return super.delete(worker);
   }
 }
@@ -85,11 +90,11 @@ class RunningWorkers extends Set<Running> {
 interface TestParts {
   readonly clock: TestClock;
   readonly home: string;
-  /** The queues whose workers have looked for items. */
+  /** The queues whose workers have polled at least once. */
   readonly turns: ReadonlySet<string>;
 }
 
-/** A store in memory with its clock. */
+/** An in-memory store with its clock. */
 export class TestStore implements AsyncDisposable {
   /** The store, as `open` returns it. */
   readonly redrive: Redrive;
@@ -105,7 +110,10 @@ export class TestStore implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  /** Waits until the workers of this program have processed every item that is due. Without a worker, items wait. */
+  /**
+   * Waits until the workers of this program have processed all due items. Without a worker, items remain
+   * waiting.
+   */
   async drain(options: DrainOptions = {}): Promise<void> {
     const given = t.parseInput(drainOptions, options, { caller: "drain", name: "options" });
     const { advance = false, timeout = DRAIN_MS_MAX } = given;
@@ -157,7 +165,7 @@ export class TestStore implements AsyncDisposable {
     });
   }
 
-  /** Returns false if no item waits for a later time. */
+  /** Returns false if no item is waiting for a later time. */
   async #moveToNextItem(): Promise<boolean> {
     const { engine, running } = this.#context;
     let nextAt = Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** A clock for tests: it stands still until the test moves it. The store and its workers read it. */
+/** A clock for tests, which moves only when the test moves it. The store and its workers use it. */
 
 import { parseInput } from "../../std/check-input.ts";
 import { type Clock, sleepOn, systemClock, toRfc3339 } from "../../std/clock.ts";
@@ -10,8 +10,8 @@ interface Timer {
 }
 
 /**
- * A clock that stands still until it is moved. Timers end when the clock reaches their time, or after that time has really
- * passed: so workers proceed although the clock stands still.
+ * A clock that moves only when told to. Timers fire when the clock reaches their time, or after their real
+ * duration has passed, so that workers make progress while the clock is stopped.
  */
 export class TestClock implements Clock {
   #now: number;
@@ -79,7 +79,7 @@ export class TestClock implements Clock {
     return sleepOn(this, ms, signal);
   }
 
-  /** @internal Changes whenever a timer starts or ends, which every worker does in each of its turns. */
+  /** @internal Changes whenever a timer starts or ends, which every worker does in each poll. */
   get activity(): number {
     return this.#activity;
   }

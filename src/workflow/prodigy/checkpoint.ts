@@ -1,6 +1,6 @@
 /**
- * Reads checkpoints of Prodigy: of a sequential workflow, the step that is next; of a map phase, the items that are pending,
- * were running or have failed. Completed work is not repeated.
+ * Reads checkpoints of Prodigy. A sequential workflow continues at its next step; a map phase continues with
+ * the items that are pending, were running or have failed. Completed work is not repeated.
  */
 import { RedriveError } from "../../errors.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../../std/json.ts";
@@ -21,7 +21,9 @@ export function readProdigyCheckpoint(text: string, file: string): Checkpoint {
   });
 }
 
-/** `starts` are the numbers of the steps here, by those of the file, which may be fewer. */
+/**
+ * `starts` maps the step numbers of the file to those of the rewritten workflow, which may have more steps.
+ */
 export function continueFrom(
   workflow: Workflow,
   checkpoint: Checkpoint,
@@ -58,7 +60,10 @@ function stepsIn(found: JsonObject): Checkpoint | undefined {
   return { kind: "steps", next: from[key], variables: variablesIn(isJsonObject(values) ? values : {}) };
 }
 
-/** Only captures: the others are set anew in each run. `shell.output` is a field of `shell`. */
+/**
+ * Keeps only captures, because other variables are set again in each run. `shell.output` is a field of
+ * `shell`.
+ */
 function variablesIn(values: JsonObject): Record<string, Json> {
   const own = Object.entries(values).filter(
     ([name]) => /^[A-Za-z_]\w*$/.test(name) && !RESERVED_NAMES.has(name),
@@ -96,7 +101,7 @@ function itemsIn(found: JsonObject): Checkpoint | undefined {
   return Array.isArray(state) ? itemsOfJob(found, state as readonly Json[]) : undefined;
 }
 
-/** An item may be inside of a record of its progress or of its failure. */
+/** An item may be nested in a record of its progress or its failure. */
 function itemOf(entry: Json): readonly FixedItem[] {
   if (!isJsonObject(entry)) return [];
   const { work_item: inner = entry } = entry;
@@ -104,7 +109,7 @@ function itemOf(entry: Json): readonly FixedItem[] {
   return typeof id === "string" && data !== undefined ? [{ id, data }] : [];
 }
 
-/** The oldest form has the data of all items, and names items by their number: `item_3`. */
+/** The oldest format contains the data of all items, and refers to items by number: `item_3`. */
 function itemsOfJob(
   { pending_items: pending, failed_agents: failed }: JsonObject,
   all: readonly Json[],

@@ -1,4 +1,7 @@
-/** Rewrites `env: {BRANCH: {command: …}}`: a first step captures the value, and every other step has it in its environment. */
+/**
+ * Rewrites `env: {BRANCH: {command: …}}`: an initial step captures the value, and every other step gets it in
+ * its environment.
+ */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import type { Rewriting } from "./rewriting.ts";
 

@@ -1,11 +1,11 @@
-/** Rewrites computed variables: `${cmd:git rev-parse HEAD}` is captured by a step before the one that reads it. */
+/** Rewrites computed variables such as `${cmd:git rev-parse HEAD}`: a preceding step captures the value. */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import { readFileFilters } from "./list-reference.ts";
 import type { Rewriting } from "./rewriting.ts";
 
 const ACTIONS = ["shell", "claude", "agent", "write_file", "foreach"];
 
-/** Visits all lists of steps, the innermost first. */
+/** Visits all lists of steps, innermost first. */
 export function rewriteComputed(node: unknown, rewriting: Rewriting): void {
   if (yaml.isMap(node)) for (const { value } of node.items) rewriteComputed(value, rewriting);
   if (!yaml.isSeq(node)) return;
@@ -17,7 +17,7 @@ export function rewriteComputed(node: unknown, rewriting: Rewriting): void {
   );
 }
 
-/** Returns the steps that compute what the step reads, and names their captures in it. */
+/** Returns the steps that compute the variables of a step, and replaces these variables by the captures. */
 function stepsFor(step: yaml.YAMLMap, rewriting: Rewriting): yaml.YAMLMap[] {
   const made: yaml.YAMLMap[] = [];
   const byScript = new Map<string, string>();
@@ -44,7 +44,7 @@ interface Computed {
   readonly filters?: readonly string[];
 }
 
-/** Uncommitted changes, and where the work stands. */
+/** Variables for uncommitted changes and the current commit. */
 const OF_GIT: Readonly<Record<string, Computed>> = {
   staged_files: { shell: "git diff --name-only --cached", isList: true },
   unstaged_files: { shell: "git diff --name-only", isList: true },
@@ -59,7 +59,7 @@ const COMMIT =
   '{id: .[0], short_id: .[1], author: {name: .[2], email: .[3]}, timestamp: .[4], message: .[5], files_changed: (.[6] | split("\\n") | map(select(. != "")))}';
 const FILE = '{path: .[1], modification_type: ({A: "Added", D: "Deleted"}[.[0]] // "Modified")}';
 
-/** What the merge phase brings to the branch from which the run started. */
+/** Variables for what the merge phase adds to the branch from which the run started. */
 const MERGE: Readonly<Record<string, string>> = {
   commit_count: `git rev-list --count ${MERGED}`,
   commit_ids: `git log --format=%h ${MERGED} | paste -sd, -`,
@@ -97,7 +97,10 @@ function replaceIn(node: unknown, replace: (written: string, inner: string) => s
   node.value = node.value.replace(/(?<!\$)\$\{([^{}]*)\}/g, replace);
 }
 
-/** A path or a command must follow the colon, so that `${file:-x}` and `${file:0:3}` stay expansions of the shell. */
+/**
+ * The colon must be followed by a path or a command, so that `${file:-x}` and `${file:0:3}` remain shell
+ * expansions.
+ */
 const COMPUTED = /^(file|cmd|json|date):(?=[\w./~%])(?!\d+(?::\d+)?$)(.+)$/s;
 
 function scriptOf(inner: string, rewriting: Rewriting): string | undefined {

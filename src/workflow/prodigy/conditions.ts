@@ -1,6 +1,7 @@
 /**
- * Translates conditions of Prodigy into CEL: filters such as `severity == 'high' OR score > 5`, and `when` such as
- * `${tests.success} && ${coverage} >= 80`. In both, a missing value is not an error: a comparison with it is false.
+ * Translates conditions of Prodigy into CEL: filters such as `severity == 'high' OR score > 5`, and `when`
+ * such as `${tests.success} && ${coverage} >= 80`. In both, a comparison with a missing value is false and
+ * not an error.
  */
 import { nearest } from "../../std/nearest.ts";
 import { type ListReference, readListReference } from "./list-reference.ts";
@@ -19,7 +20,7 @@ export function conditionToCel(text: string, kind: "filter" | "when"): string | 
   }
 }
 
-/** `${branch == 'main' && passed}`: an expression inside of the braces, in which names are variables. */
+/** Matches `${branch == 'main' && passed}`: an expression inside the braces, in which names are variables. */
 const WHOLE_EXPRESSION = /\$\{([^{}]*(?:==|!=|&&|\|\||[<>])[^{}]*)\}/g;
 
 type Token =
@@ -48,7 +49,7 @@ function tokensOf(text: string): Token[] | undefined {
   return tokens;
 }
 
-/** Only the quote and the backslash are escaped, so that `\.` of a regular expression stays. */
+/** Unescapes only the quote and the backslash, so that `\.` in a regular expression is preserved. */
 function unquoted(text: string): string {
   return text.slice(1, -1).replace(/\\(['"\\])/g, "$1");
 }
@@ -59,7 +60,7 @@ const NOT = new Set(["!", "NOT", "not"]);
 const ORDER = new Set(["<", ">", "<=", ">="]);
 const EQUAL: Readonly<Record<string, string>> = { "==": "==", "=": "==", "!=": "!=" };
 
-/** A value of the expression, as the text of a CEL expression. */
+/** A value in an expression, as CEL source text. */
 interface Value {
   readonly cel: string;
   readonly kind: "number" | "text" | "boolean" | "null" | "list" | "any";
@@ -197,7 +198,7 @@ function textValue(text: string): Value {
   return { kind: "text", cel: JSON.stringify(text) };
 }
 
-/** Lists of git are texts in which the files are separated by spaces. */
+/** Git lists are strings with file names separated by spaces. */
 function listValue({ path, filters }: ListReference): string {
   const list = referenceToCel("vars", path.split("."));
   const glob = filters.find((filter) => filter.startsWith("match:"))?.slice("match:".length);

@@ -1,14 +1,14 @@
 /** Reads references to lists with modifiers, such as `${step.files_added:*.md:json}` and `${files|basename}`. */
 import { CHANGE_FIELDS } from "../git-variables.ts";
 
-/** A path such as `step.files_added` with the filters of Redrive that mean the same. */
+/** A path such as `step.files_added`, with the equivalent filters of Redrive. */
 export interface ListReference {
   readonly path: string;
   readonly filters: readonly string[];
   readonly isGit: boolean;
 }
 
-/** Fields of changes with several values. The others are numbers. */
+/** Change fields that are lists. The others are numbers. */
 const GIT_LISTS: ReadonlySet<string> = new Set(
   CHANGE_FIELDS.filter((field) => field.startsWith("files_") || field === "commits"),
 );
@@ -24,7 +24,10 @@ const FORMATS: Readonly<Record<string, string>> = {
   basename: "basename",
 };
 
-/** Returns nothing for other references, and for modifiers that a shell would read. `isList` tells other names of lists. */
+/**
+ * Returns undefined for other references, and for modifiers that a shell would interpret. `isList` recognises
+ * further names of lists.
+ */
 export function readListReference(
   inner: string,
   isList: (name: string) => boolean = () => false,
@@ -42,7 +45,7 @@ export function readListReference(
   return { path, filters: isWords ? [...filters, "words"] : filters, isGit };
 }
 
-/** Reads the modifiers of a list of files: `:*.md:json`. Without a format, each file is a word. */
+/** Parses the modifiers of a file list, such as `:*.md:json`. Without a format, each file is a word. */
 export function readFileFilters(modifiers: string): readonly string[] | undefined {
   const filters = filtersOf(modifiers, true);
   const hasFormat = filters?.some((filter) => ["json", "lines", "csv"].includes(filter));

@@ -1,4 +1,4 @@
-/** Converts a workflow of Prodigy to the format of Redrive, with a comment at everything that differs. */
+/** Converts a Prodigy workflow to the format of Redrive, with a comment wherever the meaning differs. */
 import type { Document } from "yaml";
 import * as yaml from "../../yaml/edit-yaml.ts";
 import { type FormProblem, readYaml } from "../../yaml/read-yaml.ts";
@@ -11,7 +11,7 @@ export type Migrated =
       readonly text: string;
       readonly notes: readonly string[];
       readonly isChanged: boolean;
-      /** Names that the workflow does not define, and that `--var` must set. */
+      /** Variables that the workflow does not define and that `--var` must set. */
       readonly variables: readonly string[];
     }
   | { readonly problems: readonly FormProblem[] };
@@ -52,7 +52,7 @@ export function migrateWorkflow(text: string, { environment, files }: MigrateOpt
 
 const WIDTH_MAX = 110;
 
-/** Puts each note above the key or the list entry that it is about; notes on keys that are gone stand at the top. */
+/** Puts each note above its key or list entry. Notes on removed keys are put at the top. */
 function annotate(document: Document, notes: readonly Note[]): void {
   const left = new Map<yaml.Node, string[]>();
   for (const { at, message } of notes) left.set(at, [...(left.get(at) ?? []), message]);
@@ -72,7 +72,7 @@ function annotate(document: Document, notes: readonly Note[]): void {
   document.commentBefore = [document.commentBefore, ...head].filter((line) => line).join("\n");
 }
 
-/** Visits the values of mappings with their key, and the entries of lists with themselves. */
+/** Visits the values of mappings together with their keys, and the entries of lists. */
 function walk(node: unknown, visit: (owner: yaml.Node, value: yaml.Node) => void): void {
   if (yaml.isSeq(node))
     for (const item of node.items) {
@@ -86,7 +86,7 @@ function walk(node: unknown, visit: (owner: yaml.Node, value: yaml.Node) => void
   }
 }
 
-/** Comment lines of at most `WIDTH_MAX` characters, each with a space before it. */
+/** Wraps text into comment lines of at most `WIDTH_MAX` characters, each with a leading space. */
 function lines(message: string): string[] {
   const found: string[] = [];
   let line = "";

@@ -1,8 +1,8 @@
-/** Rewrites steps inside of a step. */
+/** Rewrites steps that are nested in a step. */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import type { Rewriting } from "./rewriting.ts";
 
-/** Rewrites the steps under a key, and keeps a single step that needs no list. */
+/** Rewrites the steps under a key. A single step stays a mapping if it needs no list. */
 export function nested(map: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
   const pair = map.items.find((one) => yaml.isScalar(one.key) && one.key.value === key);
   if (pair) nestedPair(pair, rewriting);

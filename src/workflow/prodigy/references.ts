@@ -1,8 +1,8 @@
-/** Reads the inside of `${…}` in Prodigy's conditions as a path. */
+/** Parses the inside of `${…}` in Prodigy's conditions as a path. */
 
 const REFERENCE = /^\s*([A-Za-z_][\w-]*)((?:\.[\w-]+|\[\d+\])*)\s*$/;
 
-/** Returns the names and indexes of a path, or undefined if the text is not one. */
+/** Returns the names and indexes of a path, or undefined if the text is not a path. */
 export function readReference(text: string): readonly (string | number)[] | undefined {
   const match = REFERENCE.exec(text.replace(/^env:/, "env."));
   if (!match) return undefined;

@@ -1,9 +1,9 @@
-/** Rewrites what happens when a step has failed for the last time: `max_attempts` beside the action, and `on_failure` of its retries. */
+/** Rewrites `max_attempts` next to a step's action, and `on_failure` inside its `retry` settings. */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import { rewriteNumber } from "./rewrite-numbers.ts";
 import type { Rewriting } from "./rewriting.ts";
 
-/** Beside a handler they are settings of it. Without one, the step is tried so often. */
+/** With a handler, `max_attempts` is a setting of the handler; otherwise it becomes a `retry` setting. */
 export function rewriteAttempts(step: yaml.YAMLMap, rewriting: Rewriting): void {
   retryFailure(step, rewriting);
   rewriteNumber(step, "max_attempts", rewriting);
@@ -33,7 +33,7 @@ function isBoolean(node: yaml.Node): boolean {
   return yaml.isScalar(node) && typeof node.value === "boolean";
 }
 
-/** `on_failure: continue` and `{fallback: {command}}` of retries are handlers of the step; `stop` is what always happens. */
+/** In `retry`, `on_failure: continue` and `{fallback: {command}}` become a handler of the step; `stop` is the default. */
 function retryFailure(step: yaml.YAMLMap, rewriting: Rewriting): void {
   const retry = yaml.nodeAt(step, "retry");
   const action = yaml.isMap(retry) ? yaml.nodeAt(retry, "on_failure") : undefined;

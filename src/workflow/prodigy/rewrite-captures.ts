@@ -1,4 +1,7 @@
-/** Rewrites `capture_outputs` of setup: captures at its steps, and steps that extract a part of an output. */
+/**
+ * Rewrites `capture_outputs` of setup as captures of its steps, with additional steps that extract part of an
+ * output.
+ */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import type { Rewriting } from "./rewriting.ts";
 
@@ -27,7 +30,7 @@ export function rewriteCaptures(phase: yaml.YAMLMap, rewriting: Rewriting): void
     steps.items = steps.items.flatMap((step: unknown) => [step, ...(after.get(step) ?? [])]);
 }
 
-/** Returns the step that extracts the value, unless the whole output is the value. */
+/** Returns a step that extracts the value, unless the value is the whole output. */
 function captureAt(
   step: yaml.YAMLMap,
   name: string,
@@ -70,7 +73,7 @@ const MULTILINE: Readonly<Record<string, string>> = {
   last_line: "tail -n 1",
 };
 
-/** The filters in their order, or undefined if the whole standard output is the value. */
+/** Returns the filter script, or undefined if the value is the whole standard output. */
 function scriptOf(settings: yaml.YAMLMap): string | undefined {
   const [path, pattern, bytes, fallback] = ["json_path", "pattern", "max_size", "default"].map((key) =>
     yaml.plainOf(settings, key),
@@ -92,7 +95,7 @@ function scriptOf(settings: yaml.YAMLMap): string | undefined {
 
 const MATCH = "if (/$re/m) { print defined $1 ? $1 : $& }";
 
-/** `$.items[*].name` is `.items[].name`; a missing value prints nothing. */
+/** Translates `$.items[*].name` to `.items[].name`. A missing value prints nothing. */
 function jqOf(path: string): string {
   const inner = path.replace(/^\$/, "").replaceAll("[*]", "[]");
   return `${inner.startsWith(".") ? inner : `.${inner}`} // empty`;

@@ -27,7 +27,7 @@ export function rewriteEnvironment(root: yaml.YAMLMap, rewriting: Rewriting): vo
     if (!rewriting.environment.has(name.value)) rewriting.environment.set(name.value, undefined);
 }
 
-/** `{env: {A: b}, description}` of a profile is `{A: b, description}`. */
+/** Rewrites `{env: {A: b}, description}` of a profile as `{A: b, description}`. */
 function flattenProfiles(root: yaml.YAMLMap, rewriting: Rewriting): void {
   const profiles = yaml.nodeAt(root, "profiles");
   if (!yaml.isMap(profiles)) return;
@@ -46,7 +46,7 @@ function define(rewriting: Rewriting, pair: yaml.YAMLMap["items"][number], hasVa
   rewriting.environment.set(yaml.keyText(pair), isFixed ? String(value.value) : undefined);
 }
 
-/** A mapping of names becomes a list of names, and an entry of `env` where the value comes from elsewhere. */
+/** A mapping of secrets becomes a list of names, with an entry in `env` if the value has another source. */
 function rewriteSecrets(root: yaml.YAMLMap, rewriting: Rewriting): void {
   const secrets = yaml.nodeAt(root, "secrets");
   if (!yaml.isMap(secrets)) return;
@@ -64,7 +64,7 @@ function rewriteSecrets(root: yaml.YAMLMap, rewriting: Rewriting): void {
 
 interface Secret {
   readonly listed: string | yaml.Node;
-  /** What `env` gets, if the variable has another name or a value. */
+  /** The entry for `env`, if the variable has a different name or a fixed value. */
   readonly value?: string | yaml.Node | undefined;
 }
 
@@ -87,7 +87,7 @@ function secretOf(name: string, node: yaml.Node, rewriting: Rewriting): Secret |
   return fromOutside(name, node, typeof provider === "string" ? provider : "this provider", rewriting);
 }
 
-/** A secret of another provider must be in the environment, which is all that a run can see. */
+/** A secret of an unsupported provider must be set in the environment. */
 function fromOutside(name: string, node: yaml.Node, named: string, rewriting: Rewriting): Secret {
   const { isRun, environment } = rewriting.options;
   const message = `Redrive cannot read secrets from ${named}. Put ${name} into the environment before the run, and write secrets: [${name}]`;
@@ -104,7 +104,7 @@ function envOf(root: yaml.YAMLMap, at: yaml.Node): yaml.YAMLMap {
   return made;
 }
 
-/** `{secret: true, value}` is a variable that is also a secret. */
+/** Rewrites `{secret: true, value}` as a variable that is also listed as a secret. */
 function rewriteValues(root: yaml.YAMLMap, rewriting: Rewriting): void {
   const env = yaml.nodeAt(root, "env");
   if (!yaml.isMap(env)) return;
@@ -130,7 +130,10 @@ function rewriteValues(root: yaml.YAMLMap, rewriting: Rewriting): void {
   for (const name of rewriting.computedVariables.keys()) yaml.take(env, name);
 }
 
-/** `{default: a, prod: b}` is a value for each profile; `{condition, when_true, when_false}` one of two. */
+/**
+ * `{default: a, prod: b}` has one value per profile; `{condition, when_true, when_false}` has two
+ * alternatives.
+ */
 function chosenValue(name: string, value: yaml.YAMLMap, rewriting: Rewriting): yaml.Node {
   rewriting.touch();
   const { profile } = rewriting.options;
@@ -143,7 +146,7 @@ function chosenValue(name: string, value: yaml.YAMLMap, rewriting: Rewriting): y
   return yaml.scalar("", value);
 }
 
-/** Decides with the environment and the profile, which are all that is known before a run. */
+/** Evaluates the condition with the environment and the profile, which is all that is known before a run. */
 function holds(condition: string, at: yaml.Node, rewriting: Rewriting): boolean {
   const { options } = rewriting;
   const cel = conditionToCel(condition, "when");
@@ -185,7 +188,9 @@ function rewriteFiles(root: yaml.YAMLMap, rewriting: Rewriting): void {
   yaml.put(root, "env_files", yaml.listOf(files, entries));
 }
 
-/** `.env.${STAGE}` is the file of the value that `env` has for `STAGE`. Without a value the file is missing. */
+/**
+ * Resolves `.env.${STAGE}` with the value of `STAGE` in `env`. Without a value the file counts as missing.
+ */
 function chosenFile(file: yaml.Scalar, root: yaml.YAMLMap): yaml.Scalar {
   const env = yaml.nodeAt(root, "env");
   const path = String(file.value).replace(/\$\{(?:env[.:])?(\w+)\}/g, (_, name: string) => {

@@ -1,4 +1,7 @@
-/** Rewrites `goal_seek`: a command that is repeated until the score of another one reaches the threshold. */
+/**
+ * Rewrites `goal_seek`: a command that is repeated until the score from another command reaches the
+ * threshold.
+ */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import type { Rewriting } from "./rewriting.ts";
 
@@ -20,7 +23,7 @@ export function rewriteGoal(step: yaml.YAMLMap, rewriting: Rewriting): void {
   yaml.put(step, "validate", yaml.mapOf(goal, { shell, threshold, on_incomplete: again }));
 }
 
-/** `command: "claude: /fix"` is an older way to write `claude: /fix`. */
+/** `command: "claude: /fix"` is an older form of `claude: /fix`. */
 function namedAction(goal: yaml.YAMLMap): void {
   const command = yaml.take(goal, "command");
   if (!yaml.isScalar(command)) return;
@@ -32,7 +35,7 @@ function namedAction(goal: yaml.YAMLMap): void {
 
 const ATTEMPTS = 3;
 
-/** The first attempt is the step itself. The others read the last score in their environment. */
+/** The first attempt is the step itself. Later attempts get the last score in their environment. */
 function improvement(goal: yaml.YAMLMap, action: string, command: yaml.Node | undefined): yaml.YAMLMap {
   const attempts = yaml.plainOf(goal, "max_attempts");
   const more = (typeof attempts === "number" ? attempts : ATTEMPTS) - 1;

@@ -4,7 +4,10 @@ import { nested } from "./nested-steps.ts";
 import { rewriteDuration, rewriteNumber } from "./rewrite-numbers.ts";
 import type { Rewriting } from "./rewriting.ts";
 
-/** `true` and `false`, a command, a list of commands, or settings with one command, both actions or `commands`. */
+/**
+ * Accepts `true` and `false`, a command, a list of commands, or settings with one command, with both actions
+ * or with `commands`.
+ */
 export function rewriteFailureHandler(step: yaml.YAMLMap, rewriting: Rewriting): void {
   const node = yaml.nodeAt(step, "on_failure");
   if (node === undefined) return;
@@ -16,12 +19,12 @@ export function rewriteFailureHandler(step: yaml.YAMLMap, rewriting: Rewriting):
   else yaml.put(step, "on_failure", withoutRetry(node, rewriting));
 }
 
-/** A handler that does nothing, and lets the workflow continue. */
+/** A handler that does nothing and lets the workflow continue. */
 function ignoring(at: yaml.Node): yaml.YAMLMap {
   return yaml.mapOf(at, { steps: yaml.listOf(at, []), max_attempts: 0, fail_workflow: false });
 }
 
-/** Commands in the short form run once; the workflow continues, and the failed step is not run again. */
+/** Commands in the short form run once. The failed step is not retried, and the workflow continues. */
 function withoutRetry(node: yaml.Node, rewriting: Rewriting): yaml.Node {
   const isShort = (one: unknown) => yaml.isScalar(one) && typeof one.value === "string";
   const isAllShort = yaml.isSeq(node) ? node.items.length > 0 && node.items.every(isShort) : isShort(node);
@@ -53,7 +56,7 @@ function rewriteSettings(handler: yaml.YAMLMap, rewriting: Rewriting): void {
   if (isContinued) yaml.put(handler, "fail_workflow", false, handler);
 }
 
-/** `capture: {log: handler_output}` captures what the last step prints, under each of the names. */
+/** `capture: {log: handler_output}` captures the output of the last step under each of the names. */
 function captureOfAll(handler: yaml.YAMLMap, rewriting: Rewriting): void {
   const capture = yaml.nodeAt(handler, "capture");
   const list = yaml.nodeAt(handler, "commands") ?? yaml.nodeAt(handler, "steps");
@@ -69,7 +72,10 @@ function captureOfAll(handler: yaml.YAMLMap, rewriting: Rewriting): void {
   rewriting.warn(capture, "the capture of a handler is the output of its last step");
 }
 
-/** After an agent the step is run again, to see whether it has repaired the cause. A script is another way, or cleans up. */
+/**
+ * Whether the failed step is retried after the handler: an agent may have fixed the cause, whereas a script
+ * is a fallback or cleans up.
+ */
 function repairs(handler: yaml.YAMLMap, strategy: unknown): boolean {
   const steps = yaml.mapsOf(yaml.nodeAt(handler, "commands") ?? yaml.nodeAt(handler, "steps"));
   return strategy === "recovery" || [handler, ...steps].some((step) => yaml.has(step, "claude"));
@@ -81,7 +87,7 @@ const CONTINUES =
 const DIFFERENT_DEFAULT =
   "fail_workflow is not set: the step is run again after its handler, and if it still fails, the item fails. Prodigy would continue; write fail_workflow: false for that";
 
-/** `max_retries` is `max_attempts`; `retry_original: false` runs only the handler. */
+/** `max_retries` becomes `max_attempts`; `retry_original: false` runs only the handler. */
 function retryOriginal(handler: yaml.YAMLMap, rewriting: Rewriting): void {
   if (yaml.rename(handler, "max_retries", "max_attempts")) rewriting.touch();
   const retry = yaml.take(handler, "retry_original");
@@ -91,7 +97,7 @@ function retryOriginal(handler: yaml.YAMLMap, rewriting: Rewriting): void {
     yaml.put(handler, "max_attempts", 0, retry);
 }
 
-/** The keys of a single step move into a list, if one entry is not enough. */
+/** Moves the keys of a single step into a list if one entry is not enough. */
 function singleStep(handler: yaml.YAMLMap, rewriting: Rewriting): void {
   const own = yaml.mapOf(handler, {});
   own.items = handler.items.filter(
@@ -112,7 +118,7 @@ function singleStep(handler: yaml.YAMLMap, rewriting: Rewriting): void {
   else if (yaml.isMap(first)) handler.items.unshift(...first.items);
 }
 
-/** `validate` as a command, a list, with `commands`, or with `command`. */
+/** Accepts `validate` as a command, as a list, or as settings with `commands` or `command`. */
 export function rewriteValidation(step: yaml.YAMLMap, rewriting: Rewriting): void {
   const node = yaml.nodeAt(step, "validate");
   if (node === undefined) return;
@@ -159,7 +165,7 @@ export function rewriteValidation(step: yaml.YAMLMap, rewriting: Rewriting): voi
   } else yaml.put(node, "on_incomplete", rewriting.rewriteSteps(handler) ?? handler);
 }
 
-/** With both actions, the script runs before the agent, whose answer counts. */
+/** With both actions, the script runs before the agent, and the agent's answer is used. */
 function bothActions(validate: yaml.YAMLMap, rewriting: Rewriting): void {
   if (!yaml.has(validate, "shell") || !yaml.has(validate, "claude")) return;
   rewriting.touch();
@@ -171,10 +177,10 @@ function bothActions(validate: yaml.YAMLMap, rewriting: Rewriting): void {
   );
 }
 
-/** What Prodigy does without `max_attempts`. */
+/** Prodigy's default for `max_attempts`. */
 const INCOMPLETE_ATTEMPTS = 2;
 
-/** In a list, the file with the result is named at the last command. */
+/** In a list, the last command contains the path of the result file. */
 function resultFile(steps: { items: unknown[] }): yaml.Node | undefined {
   const last = steps.items.at(-1);
   return yaml.isMap(last) && typeof yaml.plainOf(last, "result_file") === "string"

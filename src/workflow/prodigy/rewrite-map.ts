@@ -1,4 +1,7 @@
-/** Rewrites the map phase of Prodigy: a command as input, bare filters, policy keys, time limits of commands. */
+/**
+ * Rewrites Prodigy's map phase: a command as input, filters without `item.`, policy keys, time limits of
+ * commands.
+ */
 
 import { compileExpression, FILTER_VARIABLES } from "../../std/expression.ts";
 import * as yaml from "../../yaml/edit-yaml.ts";
@@ -39,7 +42,7 @@ export function rewriteMap(root: yaml.YAMLMap, map: yaml.YAMLMap, rewriting: Rew
   rewriteTimeouts(root, map, rewriting);
 }
 
-/** A key of `map` that may also stand at the top of the file. */
+/** Moves a key into `map` that may also be at the top level of the file. */
 function fromTheTop(root: yaml.YAMLMap, map: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
   const value = yaml.take(root, key);
   if (value === undefined) return;
@@ -58,7 +61,7 @@ function moveUp(root: yaml.YAMLMap, map: yaml.YAMLMap, key: string, rewriting: R
   rewriting.touch();
 }
 
-/** A text with blanks is a command, unless a file has this name. */
+/** A text with spaces is a command, unless a file has this name. */
 function rewriteInput(map: yaml.YAMLMap, rewriting: Rewriting): void {
   const input = yaml.nodeAt(map, "input");
   if (!yaml.isScalar(input) || typeof input.value !== "string") return;
@@ -71,7 +74,7 @@ function rewriteInput(map: yaml.YAMLMap, rewriting: Rewriting): void {
   );
 }
 
-/** Only in a file of Prodigy: elsewhere an unknown name is a mistake, not a field of the item. */
+/** Applies only to Prodigy files: in other files an unknown name is a mistake, not a field of the item. */
 export function rewriteFilter(map: yaml.YAMLMap, rewriting: Rewriting): void {
   const filter = yaml.nodeAt(map, "filter");
   if (!rewriting.isProdigy || !yaml.isScalar(filter) || typeof filter.value !== "string") return;
@@ -98,7 +101,7 @@ function rewriteDistinct(map: yaml.YAMLMap, rewriting: Rewriting): void {
   rewriting.touch();
 }
 
-/** `agent_timeout_secs` is a number; Prodigy also accepts a text such as 600s. */
+/** `agent_timeout_secs` is a number; Prodigy also accepts text such as `600s`. */
 function rewriteSeconds(map: yaml.YAMLMap, rewriting: Rewriting): void {
   rewriteDuration(map, "agent_timeout_secs", rewriting);
   const node = yaml.nodeAt(map, "agent_timeout_secs");
@@ -111,7 +114,7 @@ function rewriteSeconds(map: yaml.YAMLMap, rewriting: Rewriting): void {
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
 
-/** `retry_on_failure: 2` is two more attempts. */
+/** `retry_on_failure: 2` means two additional attempts. */
 function retryOnFailure(root: yaml.YAMLMap, map: yaml.YAMLMap, rewriting: Rewriting): void {
   const node = yaml.take(map, "retry_on_failure");
   if (!yaml.isScalar(node)) return;
@@ -131,7 +134,7 @@ function retryOnFailure(root: yaml.YAMLMap, map: yaml.YAMLMap, rewriting: Rewrit
   movePolicyKey(root, map, "retry_config", rewriting);
 }
 
-/** `agent_merge` runs in the worktree of an item before its work is merged: after its other steps. */
+/** `agent_merge` runs in the worktree of an item after its other steps, before its work is merged. */
 function agentMerge(root: yaml.YAMLMap, map: yaml.YAMLMap, rewriting: Rewriting): void {
   const merge = yaml.take(root, "agent_merge");
   const template = yaml.nodeAt(map, "agent_template");

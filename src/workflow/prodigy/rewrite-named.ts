@@ -37,7 +37,7 @@ function flagOf(pair: yaml.YAMLMap["items"][number]): string {
   return value === "true" ? `--${yaml.keyText(pair)}` : `--${yaml.keyText(pair)} ${value}`;
 }
 
-/** `inputs` become words of the prompt in the order of their positions, or variables of the environment. */
+/** `inputs` become words of the prompt, ordered by position, or environment variables. */
 function inputsOf(step: yaml.YAMLMap): readonly string[] {
   const inputs = yaml.take(step, "inputs");
   if (!yaml.isMap(inputs)) return [];
@@ -66,7 +66,7 @@ function setVariable(step: yaml.YAMLMap, name: string, from: string, at: yaml.YA
 
 const METADATA = ["timeout", "env", "commit_required", "continue_on_error"];
 
-/** `metadata: {retries: 2, timeout: 60}`: the keys are those of a step. */
+/** Rewrites `metadata: {retries: 2, timeout: 60}` as keys of the step. */
 export function rewriteMetadata(step: yaml.YAMLMap, rewriting: Rewriting): void {
   const metadata = yaml.take(step, "metadata");
   if (!yaml.isMap(metadata)) return;

@@ -1,15 +1,15 @@
-/** Rewrites numbers that are written as text, or as a variable of the environment: `max_parallel: "$WORKERS"`. */
+/** Rewrites numbers that are written as text or as an environment variable: `max_parallel: "$WORKERS"`. */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import type { Rewriting } from "./rewriting.ts";
 
 const VARIABLE = /^\s*\$(?:\{(?:env[.:])?([A-Za-z_]\w*)(?::-([^}]*))?\}|([A-Za-z_]\w*))\s*$/;
 
-/** For settings that are a number. */
+/** Rewrites a numeric setting. */
 export function rewriteNumber(map: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
   rewriteSetting(map, key, rewriting, (text) => (/^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : text));
 }
 
-/** For settings that are a duration: a text with a unit stays. */
+/** Rewrites a duration. A text with a unit is kept. */
 export function rewriteDuration(map: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
   rewriteSetting(map, key, rewriting, (text) => text);
 }

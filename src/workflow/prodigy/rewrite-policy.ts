@@ -1,4 +1,6 @@
-/** Moves the policy keys of Prodigy, which may stand at the top of the file or in `map`, into `error_policy`. */
+/**
+ * Moves Prodigy's policy keys, which may be at the top level of the file or in `map`, into `error_policy`.
+ */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import { rewriteRetry } from "./rewrite-retry.ts";
 import type { Rewriting } from "./rewriting.ts";
@@ -13,7 +15,7 @@ const POLICY_KEYS = [
   "retry_config",
 ];
 
-/** Keys of the policy may stand at the top of the file, and take precedence over those of `error_policy`. */
+/** Policy keys at the top level of the file take precedence over those in `error_policy`. */
 export function rewritePolicy(root: yaml.YAMLMap, rewriting: Rewriting): void {
   for (const key of POLICY_KEYS) movePolicyKey(root, root, key, rewriting);
   const policy = yaml.nodeAt(root, "error_policy");
@@ -36,7 +38,7 @@ export function rewritePolicy(root: yaml.YAMLMap, rewriting: Rewriting): void {
   yaml.take(policy, "on_item_failure");
 }
 
-/** Moves a key of the policy from another mapping into `error_policy`. */
+/** Moves a policy key from another mapping into `error_policy`. */
 export function movePolicyKey(
   root: yaml.YAMLMap,
   from: yaml.YAMLMap,

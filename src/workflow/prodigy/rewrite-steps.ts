@@ -1,4 +1,4 @@
-/** Rewrites the steps of Prodigy: short forms, `test`, `goal_seek`, nested `foreach`, and options under other names. */
+/** Rewrites Prodigy's steps: short forms, `test`, `goal_seek`, nested `foreach`, and renamed options. */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import { conditionToCel } from "./conditions.ts";
 import { nested, nestedPair } from "./nested-steps.ts";
@@ -44,14 +44,17 @@ function rewriteStep(node: yaml.Node, rewriting: Rewriting): yaml.Node[] {
   return [node, ...outputSteps(node, rewriting)];
 }
 
-/** `validate` may be a step of its own, which checks what the steps before it did. */
+/** `validate` may be a separate step, which checks the work of the preceding steps. */
 function isOnlyValidation(step: yaml.YAMLMap): boolean {
   return yaml.has(step, "validate") && !STEP_ACTIONS.some((key) => yaml.has(step, key));
 }
 
 const STEP_ACTIONS = ["shell", "claude", "agent", "write_file", "foreach"];
 
-/** `outputs: {spec: {file_pattern: "*.md"}}` is a file that the step has changed; a step after it captures the name. */
+/**
+ * `outputs: {spec: {file_pattern: "*.md"}}` refers to a file that the step has changed. An additional step
+ * captures its name.
+ */
 function outputSteps(step: yaml.YAMLMap, rewriting: Rewriting): yaml.Node[] {
   const outputs = yaml.take(step, "outputs");
   if (!yaml.isMap(outputs)) return [];
@@ -87,7 +90,7 @@ function outputSteps(step: yaml.YAMLMap, rewriting: Rewriting): yaml.Node[] {
   });
 }
 
-/** Prints the first file that the step has added or modified and that matches. */
+/** Prints the first matching file that the step has added or modified. */
 function fileScript(id: string, pattern: string): string {
   const files = ["added", "modified"].map((kind) => `\${steps.${id}.files_${kind}|match:${pattern}|words}`);
   const message = `no file that this step has changed matches ${pattern}`.replaceAll("'", "");
@@ -97,7 +100,7 @@ function fileScript(id: string, pattern: string): string {
 const NO_PATTERN =
   'this output cannot be read. Write file_pattern: "*.md" for a file that the step writes, or capture at the step for what it prints';
 
-/** The pattern may be inside of `extract_from: {git_commit: …}`. */
+/** The pattern may be nested in `extract_from: {git_commit: …}`. */
 function filePattern(node: yaml.Node): string | undefined {
   if (!yaml.isMap(node)) return undefined;
   const pattern = yaml.plainOf(node, "file_pattern");
@@ -106,14 +109,14 @@ function filePattern(node: yaml.Node): string | undefined {
   return inner === undefined ? undefined : filePattern(inner);
 }
 
-/** `"/fix the tests"` is a prompt, any other text a script. */
+/** `"/fix the tests"` is a prompt; any other text is a script. */
 export function shortStep(node: yaml.Node, rewriting: Rewriting): yaml.Node {
   rewriting.touch();
   const text = yaml.isScalar(node) ? String(node.value) : "";
   return yaml.mapOf(node, { [text.startsWith("/") ? "claude" : "shell"]: node });
 }
 
-/** `test: {command, on_failure}` is an older way to write `shell` with `on_failure`. */
+/** `test: {command, on_failure}` is an older form of `shell` with `on_failure`. */
 function testStep(step: yaml.YAMLMap, rewriting: Rewriting): void {
   const test = yaml.take(step, "test");
   if (test === undefined) return;
@@ -137,7 +140,7 @@ function analysis(step: yaml.YAMLMap, rewriting: Rewriting): void {
   yaml.put(step, "shell", "true # analyze has no effect", settings);
 }
 
-/** Options with another name or another form. */
+/** Rewrites options with a different name or form. */
 function rewriteOptions(step: yaml.YAMLMap, rewriting: Rewriting): void {
   for (const [key, to] of [
     ["cwd", "working_dir"],
@@ -170,7 +173,7 @@ function rewriteOptions(step: yaml.YAMLMap, rewriting: Rewriting): void {
 /** The output of a step can always be read as `${shell.output}` or `${claude.output}`. */
 const ALWAYS_CAPTURED = /^(?:shell|claude|last|handler|test)\.output$/;
 
-/** A capture that adds nothing, or whose name is different in each round, so that no step can read it. */
+/** Whether a capture is redundant, or has a different name in each round, so that no step can read it. */
 function impliedCapture(step: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
   const name = yaml.nodeAt(step, key);
   if (!yaml.isScalar(name)) return;
@@ -186,7 +189,7 @@ function impliedCapture(step: yaml.YAMLMap, key: string, rewriting: Rewriting): 
     );
 }
 
-/** `text` is an older name of `string`. Without the name of a capture, the format says nothing. */
+/** `text` is an older name of `string`. Without a capture name, the format has no effect. */
 function captureFormat(step: yaml.YAMLMap, rewriting: Rewriting): void {
   const format = yaml.nodeAt(step, "capture_format");
   if (!yaml.isScalar(format)) return;
@@ -199,7 +202,7 @@ function captureFormat(step: yaml.YAMLMap, rewriting: Rewriting): void {
   rewriting.warn(format, "capture_format has no effect without the name of a capture: capture: NAME");
 }
 
-/** A step works and writes only below the folder of its phase. */
+/** A step may use and write files only inside the folder of its phase. */
 function outsidePath(map: yaml.YAMLMap, key: string, rewriting: Rewriting): void {
   const node = yaml.nodeAt(map, key);
   if (!yaml.isScalar(node) || typeof node.value !== "string" || !rewriting.isProdigy) return;
@@ -212,7 +215,7 @@ function outsidePath(map: yaml.YAMLMap, key: string, rewriting: Rewriting): void
   );
 }
 
-/** Content that is written as YAML becomes the text of a JSON document, which is also YAML. */
+/** Converts content that is written as YAML to JSON text, which is also valid YAML. */
 function structuredContent(file: yaml.YAMLMap, rewriting: Rewriting): void {
   const content = yaml.nodeAt(file, "content");
   if (!yaml.isMap(content) && !yaml.isSeq(content)) return;
@@ -230,7 +233,7 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   git_context: "name the files in the prompt, for example with `git diff --name-only`",
 };
 
-/** Exit code, success and duration can always be read; the error output is never part of the capture. */
+/** Exit code, success and duration are always available; standard error is never part of the capture. */
 function captureStreams(step: yaml.YAMLMap, rewriting: Rewriting): void {
   const streams = yaml.take(step, "capture_streams");
   if (streams === undefined) return;
@@ -317,10 +320,10 @@ function rewriteForeach(step: yaml.YAMLMap, rewriting: Rewriting): void {
   nested(foreach, "steps", rewriting);
 }
 
-/** What `parallel: true` means in Prodigy. */
+/** Prodigy's default concurrency for `parallel: true`. */
 const FOREACH_PARALLEL = 10;
 
-/** A handler with `shell` and `claude` runs both, in this order. Options stay with the last one. */
+/** A handler with `shell` and `claude` runs both, in this order. Its options apply to the last one. */
 function bothActions(step: yaml.Node, rewriting: Rewriting): yaml.Node[] {
   if (!yaml.isMap(step) || !yaml.has(step, "shell") || !yaml.has(step, "claude")) return [step];
   rewriting.touch();

@@ -1,4 +1,4 @@
-/** Rewrites `timeout_config` of Prodigy: time limits of commands become time limits of steps. */
+/** Rewrites Prodigy's `timeout_config`: time limits of commands become time limits of steps. */
 import * as yaml from "../../yaml/edit-yaml.ts";
 import { rewriteDuration, rewriteNumber } from "./rewrite-numbers.ts";
 import { movePolicyKey } from "./rewrite-policy.ts";
@@ -43,7 +43,7 @@ function limitsOf(node: yaml.Node | undefined): readonly (readonly [string, yaml
     .sort(([one], [other]) => Number(/_\d+$/.test(other)) - Number(/_\d+$/.test(one)));
 }
 
-/** `claude_0` is the first claude step; `claude` is each of them that has no limit of its own. */
+/** `claude_0` is the first claude step; `claude` means all claude steps without their own limit. */
 function limitSteps(steps: readonly yaml.YAMLMap[], name: string, limit: yaml.Node): void {
   const [, kind = name, index] = /^(.*)_(\d+)$/.exec(name) ?? [];
   const ofKind = steps.filter((step) => yaml.has(step, kind));
@@ -63,7 +63,7 @@ function timeoutAction(root: yaml.YAMLMap, config: yaml.YAMLMap, rewriting: Rewr
   yaml.take(config, "enable_monitoring"); // time limits are always recorded as events
   if (!yaml.isScalar(action)) return;
   const to = ACTIONS[String(action.value)];
-  if (to === undefined) return; // a letter, and TERM before KILL, are what always happens
+  if (to === undefined) return; // a letter, and TERM before KILL, are the default
   yaml.put(root, "on_timeout", to, action);
   movePolicyKey(root, root, "on_timeout", rewriting);
 }

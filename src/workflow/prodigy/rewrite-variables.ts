@@ -1,4 +1,7 @@
-/** Rewrites the variables of Prodigy in scripts, prompts and other templates: `${NAME}` of the environment, `${build.success}`. */
+/**
+ * Rewrites Prodigy's variables in scripts, prompts and other templates, such as the environment's `${NAME}`
+ * or `${build.success}`.
+ */
 
 import { templateParts } from "../../attempt/template.ts";
 import { compileExpression } from "../../std/expression.ts";
@@ -9,7 +12,7 @@ import { conditionToCel } from "./conditions.ts";
 import { readListReference } from "./list-reference.ts";
 import type { Rewriting } from "./rewriting.ts";
 
-/** Finds the names that steps give to their output, and their ids. */
+/** Collects the ids of steps and the names of their captures. */
 export function collectNames(node: unknown, rewriting: Rewriting): void {
   if (yaml.isSeq(node)) for (const item of node.items) collectNames(item, rewriting);
   if (!yaml.isMap(node)) return;
@@ -34,9 +37,9 @@ export function collectNames(node: unknown, rewriting: Rewriting): void {
   }
 }
 
-/** Keys whose text is a script; every other text is a plain template. */
+/** Keys that contain a script; all other texts are plain templates. */
 const SCRIPTS = new Set(["shell", "command"]);
-/** Keys whose text is not a template. */
+/** Keys that do not contain a template. */
 const SKIPPED = new Set(
   "filter when json_path sort_by distinct id name capture capture_output description mode".split(" "),
 );
@@ -67,7 +70,10 @@ function walk(node: unknown, place: Place, rewriting: Rewriting): void {
     rewriteText(node as yaml.Scalar<string>, place, rewriting);
 }
 
-/** `when: "branch == 'main'"`: in a file of Prodigy a bare name is a variable, and false if nothing has set it. */
+/**
+ * In a Prodigy file, a bare name in `when: "branch == 'main'"` is a variable, which is false if it is not
+ * set.
+ */
 function rewriteCondition(node: unknown, rewriting: Rewriting): void {
   if (!rewriting.isProdigy || !yaml.isScalar(node) || typeof node.value !== "string") return;
   const known = [...rewriting.names, ...RESERVED_NAMES, ...(rewriting.options.variables ?? []), "vars"];
@@ -90,7 +96,7 @@ function stepOf(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) ? `.?${name}` : `[?${JSON.stringify(name)}]`;
 }
 
-/** A reference as the translation of conditions writes it. */
+/** A reference in the form that the translation of conditions produces. */
 const TRANSLATED = /\bvars(?:\.\?(\w+)|\[\?"([^"]+)"\])((?:\.\?\w+)*)\.orValue\(null\)/g;
 
 function ownerOf(name: string, { environment, defaults }: Rewriting): string {
@@ -102,13 +108,13 @@ function absent(name: string, { defaults }: Rewriting): string {
   return JSON.stringify(defaults.get(name) ?? null);
 }
 
-/** In Prodigy, `${item}` is always the element. */
+/** In Prodigy, `${item}` always refers to the element. */
 function ownItem(node: unknown, rewriting: Rewriting): void {
   if (rewriting.isProdigy && yaml.isMap(node) && !yaml.has(node, "own_item"))
     yaml.put(node, "own_item", true);
 }
 
-/** In Prodigy, output that is no boolean counts as whether the step succeeded. */
+/** In Prodigy, output that is not a boolean is replaced by whether the step succeeded. */
 function lenientBoolean(node: unknown, rewriting: Rewriting): void {
   if (rewriting.isProdigy && yaml.isScalar(node) && node.value === "boolean") node.value = "success";
 }
@@ -135,7 +141,7 @@ function isNumber(inner: string, { numbers, isProdigy }: Rewriting): boolean {
   return isProdigy && (NUMBERS.test(inner) || numbers.has(inner));
 }
 
-/** A shell evaluates what is between `$((` and `))`; a number is safe there. */
+/** A shell evaluates the text between `$((` and `))`; a number is safe there. */
 function isInArithmetic(text: string, at: number): boolean {
   const before = text.slice(0, at);
   return before.lastIndexOf("$((") > before.lastIndexOf("))");
@@ -171,7 +177,7 @@ function replacementOf(inner: string, spot: Spot, rewriting: Rewriting): string 
 }
 
 const RENAMED: Readonly<Record<string, string>> = { item_index: "index" };
-/** The argument of a sequential workflow. */
+/** Names of the argument in a sequential workflow. */
 const ARGUMENTS = new Set(["ARG", "ARGUMENT", "FILE", "FILE_PATH"]);
 
 function simpleName([, raw = "", name = "", rest = ""]: RegExpExecArray, spot: Spot, rewriting: Rewriting) {
@@ -206,7 +212,7 @@ function isKnown(name: string, { names, options }: Rewriting): boolean {
   return names.has(name) || RESERVED_NAMES.has(name) || (options.variables ?? []).includes(name);
 }
 
-/** Before a run, an unknown name may still be given with `--var`. */
+/** When a workflow is only checked, an unknown name may still be set with `--var` later. */
 function assume(name: string, { node }: Spot, rewriting: Rewriting): void {
   if (!rewriting.isProdigy || rewriting.options.isRun || rewriting.assumed.has(name)) return;
   const isMisspelt = nearest(name, [...rewriting.names, ...RESERVED_NAMES]) !== undefined;
@@ -218,7 +224,7 @@ function assume(name: string, { node }: Spot, rewriting: Rewriting): void {
   );
 }
 
-/** Whether a script gives a value to a variable of its own. */
+/** Whether a script assigns a shell variable of this name. */
 function assigns(script: string, name: string): boolean {
   return new RegExp(
     String.raw`(?:^|[\s;&|(\`])${name}\+?=|\bfor\s+${name}\s|\bread\s+(?:-\w+\s+)*(?:\w+\s+)*${name}\b`,
@@ -228,7 +234,7 @@ function assigns(script: string, name: string): boolean {
 
 const STEP_FIELDS = new Set(["output", "success", "exit_code", "stderr", "duration"]);
 const KNOWN_OF_MAP: ReadonlySet<string> = new Set(MAP_FIELDS);
-/** Variables with another name here. */
+/** Variables that have a different name in Redrive. */
 const RENAMED_FIELDS: Readonly<Record<string, string>> = {
   "map.success_count": "map.successful",
   "map.failure_count": "map.failed",
@@ -260,7 +266,7 @@ function fieldOf(
   }
   const isAbsent = name === "map" && rewriting.isProdigy && /^\w+$/.test(field) && !KNOWN_OF_MAP.has(field);
   if (isAbsent && /^:-[\w ./-]*$/.test(fallback)) return fallback.slice(":-".length);
-  // The output that Prodigy shows to a handler includes the error output.
+  // In Prodigy, the output that a handler can read includes standard error.
   if (
     name === "shell" &&
     field === "output" &&
@@ -278,14 +284,16 @@ function stepPath(name: string): string {
   return /^\w+$/.test(name) ? `steps.${name}` : `steps["${name}"]`;
 }
 
-/** Expansions that only a shell has, such as `${file%.rs}`, stay with the shell if the name is none of the workflow's. */
+/**
+ * Shell-only expansions such as `${file%.rs}` are left to the shell, unless the workflow defines the name.
+ */
 function forTheShell(inner: string, { isScript }: Spot, rewriting: Rewriting): string | undefined {
   const match = /^[#!]?([A-Za-z_]\w*|[\d@*#?$!-])(?:\[[@*\d]*\])?(?:[:%#/^,+?=-].*)?$/s.exec(inner);
   if (!isScript || !rewriting.isProdigy || !match || isKnown(match[1] ?? "", rewriting)) return undefined;
   return `$\${${inner}}`;
 }
 
-/** What cannot be read as a variable stays in the text, as it does in Prodigy. */
+/** Text that cannot be parsed as a variable is kept unchanged, as in Prodigy. */
 function literally(inner: string, { node }: Spot, rewriting: Rewriting): string | undefined {
   const written = `\${${inner}}`;
   const [, part] = templateParts(written);

@@ -1,6 +1,7 @@
 /**
- * Rewrites a workflow of Prodigy, the predecessor, in the format of Redrive. It edits the YAML document in place, so that
- * problems are reported at the lines of the file, and leaves a note where a meaning differs or a key has no effect.
+ * Rewrites a workflow of Prodigy, Redrive's predecessor, to the format of Redrive. Edits the YAML document in
+ * place, so that problems are reported with line numbers, and adds a note where a meaning differs or a key
+ * has no effect.
  */
 import type { Document } from "yaml";
 import * as yaml from "../../yaml/edit-yaml.ts";
@@ -83,7 +84,7 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   checkpoint: "every change of an item is stored at once, and a run can always be resumed",
 };
 
-/** `workflow: {commands: […]}` is an older form of the same keys at the top. */
+/** `workflow: {commands: […]}` is an older form with the same keys as the top level. */
 function withoutWrapper(root: yaml.YAMLMap, rewriting: Rewriting): void {
   const inner = yaml.nodeAt(root, "workflow");
   if (!yaml.isMap(inner) || yaml.has(root, "commands") || yaml.has(root, "steps")) return;
@@ -92,7 +93,7 @@ function withoutWrapper(root: yaml.YAMLMap, rewriting: Rewriting): void {
   rewriting.touch();
 }
 
-/** Keys that Prodigy does not have: a file with one of them was written for Redrive. */
+/** Keys that Prodigy does not have. A file with one of them was written for Redrive. */
 const OWN_KEYS = ["id_field", "isolation", "keep", "keep_worktrees", "remote", "budget", "iterations"];
 
 function isOurs(root: yaml.YAMLMap): boolean {
@@ -118,7 +119,7 @@ function rewriteMode(root: yaml.YAMLMap, rewriting: Rewriting): void {
   if (isPlain && !yaml.has(root, "map")) yaml.take(root, "mode");
 }
 
-/** What fails before the merge stops it, also in Prodigy. */
+/** A failure before the merge prevents the merge, as in Prodigy. */
 function mergePhase(root: yaml.YAMLMap, rewriting: Rewriting): void {
   const { hasTheirDefaults } = rewriting;
   rewriting.hasTheirDefaults = false;

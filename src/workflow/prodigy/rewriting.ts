@@ -1,8 +1,8 @@
-/** What the rules of a rewriting share: what is known about the file, and the notes that they leave. */
+/** The shared state of the rewrite rules: what is known about the file, and the notes to report. */
 import type { Node, YAMLSeq } from "../../yaml/edit-yaml.ts";
 import type { FileAccess } from "./other-files.ts";
 
-/** A remark on a construct of the file. A problem refuses the file; a warning names a meaning that differs. */
+/** A note on part of the file. A problem makes the file invalid; a warning describes a different meaning. */
 export interface Note {
   readonly kind: "warning" | "problem";
   readonly at: Node;
@@ -10,13 +10,16 @@ export interface Note {
 }
 
 export interface RewriteOptions {
-  /** Looks up a variable of the environment, for settings such as `max_parallel: "$WORKERS"`. */
+  /** Looks up an environment variable, for settings such as `max_parallel: "$WORKERS"`. */
   readonly environment?: (name: string) => string | undefined;
   /** The profile whose variables apply. */
   readonly profile?: string | undefined;
   /** Names of variables from the command line. */
   readonly variables?: readonly string[];
-  /** Whether the workflow is about to run. Otherwise what is only missing in the environment is a warning. */
+  /**
+   * Whether the workflow is about to run. Otherwise, values missing from the environment cause only a
+   * warning.
+   */
   readonly isRun?: boolean;
   /** How to read other files that the workflow names. Without it, such a workflow is refused. */
   readonly files?: FileAccess;
@@ -25,23 +28,26 @@ export interface RewriteOptions {
 export class Rewriting {
   readonly notes: Note[] = [];
   readonly options: RewriteOptions;
-  /** Variables that the workflow itself puts into the environment. */
+  /** Environment variables that the workflow itself sets. */
   readonly environment = new Map<string, string | undefined>();
-  /** Names that steps capture, and ids of steps. */
+  /** Names of captures, and ids of steps. */
   readonly names = new Set<string>();
-  /** Steps whose exit code, success and error output can be read: by id or by the name of their capture. */
+  /** Steps whose exit code, success and standard error can be read, by id or capture name. */
   readonly stepNames = new Set<string>();
-  /** Variables that nothing in the workflow defines, and that `--var` may set. */
+  /** Variables that the workflow does not define and that `--var` may set. */
   readonly assumed = new Set<string>();
   /** Captures that are numbers. */
   readonly numbers = new Set<string>();
-  /** Scripts that print the value of a variable of the environment. */
+  /** Scripts that compute the value of an environment variable. */
   readonly computedVariables = new Map<string, string>();
-  /** Values of parameters that the command line may replace. */
+  /** Default values of parameters, which the command line can override. */
   readonly defaults = new Map<string, string>();
-  /** For each step of the file, the number of its first step here. Undefined without steps. */
+  /** For each step of the file, the number of its first rewritten step. Undefined without steps. */
   stepStarts: readonly number[] | undefined;
-  /** Whether the file says at its top that it was written for Prodigy, with `mode` or `commands`, so that its defaults apply. */
+  /**
+   * Whether `mode` or `commands` at the top level shows that the file was written for Prodigy, so that
+   * Prodigy's defaults apply.
+   */
   hasTheirDefaults = false;
   /** Whether the workflow has steps instead of a map phase. */
   isSequence = false;
@@ -65,7 +71,7 @@ export class Rewriting {
     return this.#steps(node, this);
   }
 
-  /** Notes that a construct of the predecessor was translated. */
+  /** Records that part of the file was in Prodigy's format. */
   touch(): void {
     this.isProdigy = true;
   }
@@ -80,7 +86,7 @@ export class Rewriting {
     this.notes.push({ kind: "problem", at, message });
   }
 
-  /** Returns a name for a capture that the workflow does not use. */
+  /** Returns a capture name that the workflow does not use yet. */
   newName(base: string): string {
     for (let number = 1; ; number++) {
       const name = `${base}_${number}`;
