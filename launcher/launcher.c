@@ -31,7 +31,8 @@
  *
  * A command with FLAG_QUEUE waits until fewer than `limit` of its kind run. Before it starts, its ref and attempt are
  * written to the marks file, 16 bytes at 16 * mark, so that after a kill of the runner others know that it has started.
- * It does not start after either clock has passed its time, because the runner's lease may have expired by then.
+ * It does not start after either clock has passed its time, because the runner's lease may have expired by then. When it
+ * has ended by itself, the last four bytes of its mark say how: u8 flags (MARK_*), u8 exit code or signal, u16 zero.
  *
  * src/attempt/native-launcher.ts is the other end of this table.
  */
@@ -77,6 +78,7 @@ enum { STAGE_NONE = 0, STAGE_COMMAND = 1, STAGE_CWD = 2, STAGE_RUNNER = 3 };
 #define HEADER_BYTES 9u       /* length, kind, id */
 #define QUEUE_BYTES 36u       /* the part of a launch that only a queued command has */
 #define MARK_BYTES 16
+#define MARK_END_AT 12        /* the part of a mark about the end */
 #define ENDED_BYTES 55u       /* a whole ended frame without inline bytes */
 #define INLINE_BYTES_MAX 8192u
 #define INLINE_NONE UINT32_MAX
@@ -104,6 +106,8 @@ struct stream {
 
 #define REPORTS_MAX 3
 
+enum { MARK_ENDED = 1, MARK_HAS_OUTPUT = 2, MARK_SIGNAL = 4 }; /* output: or files that the runner reads */
+
 struct launch {
   uint32_t id;
   pid_t pid;
@@ -113,6 +117,8 @@ struct launch {
   struct stream out, err;
   char *reports[REPORTS_MAX]; /* the files that the command may write */
   size_t report_count;
+  uint32_t mark, marks_file; /* with FLAG_QUEUE: where its mark is, and in which of the marks files so far */
+  int is_asked; /* the runner may be ending it, and then it decides what that means */
 };
 
 struct request {
@@ -145,7 +151,9 @@ static size_t queued_running; /* how many of them came with FLAG_QUEUE */
 
 static struct waiting *queue_first, **queue_end = &queue_first;
 static int marks_fd = -1, marks_error = EBADF;
+static uint32_t marks_files; /* how many there have been */
 static int closing; /* nothing is started any more */
+static int ending;  /* what runs was told to end */
 
 static int *late_pipes; /* of commands that have ended, while a process that they left behind may write */
 static size_t late_count, late_room;
@@ -694,6 +702,9 @@ static struct launch *remember(const struct request *r)
   l->flags = r->flags;
   l->paths = to;
   l->report_count = count - 2;
+  l->is_asked = 0;
+  l->marks_file = marks_files;
+  l->mark = r->flags & FLAG_QUEUE ? get_u32(r->queue + 4) : 0;
   for (size_t i = 0; i < count; i++) {
     size_t path_bytes = strlen(all[i]) + 1;
     memcpy(to, all[i], path_bytes);
@@ -828,6 +839,7 @@ static void answer_ask(uint32_t id)
 {
   for (size_t i = 0; i < running_count; i++) {
     if (running[i].id == id) {
+      running[i].is_asked = 1;
       reply_asked(id, running[i].pid);
       return;
     }
@@ -841,6 +853,7 @@ static int open_marks(const char *path, size_t size)
 {
   if (marks_fd >= 0) close(marks_fd);
   marks_fd = -1;
+  marks_files++;
   if (size == 0 || path[size - 1] != '\0') return EINVAL;
   marks_fd = open(path, O_WRONLY | O_CLOEXEC);
   return marks_fd < 0 ? errno : 0;
@@ -1027,6 +1040,21 @@ static int has_reports(const struct launch *l)
   return 0;
 }
 
+/*
+ * Records an end that nobody has caused, before it is reported: if the runner is killed before it stores the result, the
+ * attempt was not lost. Without the record, it counts as running.
+ */
+static void mark_ended(const struct launch *l, const struct ended *e)
+{
+  if (!(l->flags & FLAG_QUEUE) || l->is_asked || ending || marks_fd < 0 || l->marks_file != marks_files) return;
+  int has_output = e->reports || e->out.bytes > 0 || e->err.bytes > 0;
+  char end[MARK_BYTES - MARK_END_AT] = {0};
+  end[0] = (char)(MARK_ENDED | (has_output ? MARK_HAS_OUTPUT : 0) | (e->signal ? MARK_SIGNAL : 0));
+  end[1] = (char)(e->signal ? e->signal : e->exit_code);
+  ssize_t n = pwrite(marks_fd, end, sizeof end, (off_t)l->mark * MARK_BYTES + MARK_END_AT);
+  (void)n;
+}
+
 static void reply_ended(struct launch *l, int status)
 {
   char *frame = room_for_reply(ENDED_BYTES + 2 * INLINE_BYTES_MAX), *to = frame + ENDED_BYTES;
@@ -1039,6 +1067,7 @@ static void reply_ended(struct launch *l, int status)
   e.err = collect_stream(&l->err, l->flags, to);
   if (e.err.inlined != INLINE_NONE) to += e.err.inlined;
   if (e.exit_code != 0 && (e.error = l->out.error ? l->out.error : l->err.error)) e.stage = STAGE_RUNNER;
+  mark_ended(l, &e);
   commit_ended(frame, &e, (size_t)(to - frame) - ENDED_BYTES);
 }
 
@@ -1280,6 +1309,7 @@ static void end_all(void)
   double began = now_ms();
   closing = 1;
   if (!reap()) return;
+  ending = 1;
   signal_all(SIGTERM);
   signal_all(SIGCONT); /* a stopped process cannot act on TERM */
   while (reap()) {

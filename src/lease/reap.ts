@@ -13,7 +13,7 @@ import { thisHost } from "../std/process-identity.ts";
 import type { Random } from "../std/random.ts";
 import type { GroupRule } from "../triage/grouping.ts";
 import { isDeadHere, isGone } from "./holder.ts";
-import { readStartMarks, removeStartMarks } from "./start-marks.ts";
+import { type CommandEnd, readStartMarks, removeStartMarks, type StartMark } from "./start-marks.ts";
 
 export interface ReapOptions {
   readonly engine: Engine;
@@ -25,7 +25,7 @@ export interface ReapOptions {
   readonly groupRules?: readonly GroupRule[];
   /** The id of the calling holder, which is never reaped here. */
   readonly selfId: string;
-  /** The folder with the start marks of holders. Default: all leased items count as started. */
+  /** The folder with the start marks of holders. Default: all leased items count as running. */
   readonly startMarksFolder?: string | undefined;
   /** Ends the processes that commands of dead runners on this machine left behind. Default: nothing. */
   readonly endOrphans?: () => Promise<void>;
@@ -56,12 +56,14 @@ async function reapHolder(holder: Holder, options: ReapOptions): Promise<number>
   const { engine } = options;
   let reaped = 0;
   if (!(await engine.revoke(holder.id, { isProcessDead: !holder.expired }))) return reaped;
-  const hasStarted = startsOf(holder, options);
+  const markOf = marksOf(holder, options);
   do {
     const leases = await engine.listLeases(holder.id);
-    const settle = leases.map((item) =>
-      hasStarted(item) ? settleLost(item, holder, options) : settleUnstarted(item),
-    );
+    const settle = leases.map((item) => {
+      const mark = markOf(item);
+      if (mark === undefined) return settleReleased(item, "the worker vanished before the attempt started");
+      return (mark.end && settleEnded(item, mark.end)) ?? settleLost(item, holder, options);
+    });
     const { stale } = await engine.settleAndLease(null, { settle });
     reaped += leases.length - stale.length;
   } while (!(await engine.unregisterHolder(holder.id)));
@@ -69,17 +71,34 @@ async function reapHolder(holder: Holder, options: ReapOptions): Promise<number>
   return reaped;
 }
 
-/** Which leased items have started. Marks are lost when the machine restarts, and those of other machines are elsewhere. */
-function startsOf(holder: Holder, { startMarksFolder }: ReapOptions): (item: LeasedItem) => boolean {
+/** The marks of leased items. They are lost when the machine restarts, and those of other machines are elsewhere. */
+function marksOf(
+  holder: Holder,
+  { startMarksFolder }: ReapOptions,
+): (item: LeasedItem) => StartMark | undefined {
   const isReadable = startMarksFolder !== undefined && holder.host === thisHost();
-  const hasStarted = isReadable ? readStartMarks(startMarksFolder, holder.id) : null;
-  return hasStarted ?? (() => true);
+  const marks = isReadable ? readStartMarks(startMarksFolder, holder.id) : null;
+  return marks ?? (() => ({}));
 }
 
-/** The item was leased ahead, and its command never started. */
-function settleUnstarted(item: LeasedItem): Settlement {
-  const outcome = { kind: "released", why: "the worker vanished before the attempt started" } as const;
-  return settlementOf(item, { outcome, verdict: { kind: "release" } });
+/** An item whose attempts were released more often counts its losses again, because its output may kill the worker. */
+const RELEASES_MAX = 10;
+
+/**
+ * The command had ended, but its worker had not stored the result. A success without output is complete. Any other
+ * attempt is repeated and does not count, because its output is lost. Returns undefined if it must count.
+ */
+function settleEnded(item: LeasedItem, end: CommandEnd): Settlement | undefined {
+  if (end.exitCode === 0 && !end.hasOutput)
+    return settlementOf(item, { outcome: { kind: "succeeded" }, verdict: { kind: "done" } });
+  const { attempt, attemptsCounted, lostCount } = item;
+  if (attempt - 1 - attemptsCounted - lostCount >= RELEASES_MAX) return undefined;
+  const how = end.exitCode === undefined ? `signal ${end.signal}` : `exit code ${end.exitCode}`;
+  return settleReleased(item, `the worker vanished before it stored the result (${how})`);
+}
+
+function settleReleased(item: LeasedItem, why: string): Settlement {
+  return settlementOf(item, { outcome: { kind: "released", why }, verdict: { kind: "release" } });
 }
 
 function settleLost(item: LeasedItem, holder: Holder, options: ReapOptions): Settlement {

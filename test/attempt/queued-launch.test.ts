@@ -31,11 +31,51 @@ describe.runIf(KINDS.includes("native") && process.platform === "linux")("queued
     const waiting = launcher.launch(queued(folder, 2, ":"));
     await eventually(() => expect(readFileSync(join(folder, "seen")).length).toBeGreaterThan(0));
     const seen = createSeen(folder);
-    expect([seen({ ref: 1, attempt: 7 }), seen({ ref: 2, attempt: 7 })]).toEqual([true, false]);
+    expect([seen({ ref: 1, attempt: 7 }), seen({ ref: 2, attempt: 7 })]).toEqual([{}, undefined]);
     writeFileSync(join(folder, "go"), "");
     await Promise.all([running.ended, waiting.ended]);
-    expect(readStartMarks(folder, HOLDER)?.({ ref: 2, attempt: 7 })).toBe(true);
-    expect(readStartMarks(folder, HOLDER)?.({ ref: 2, attempt: 8 })).toBe(false);
+    expect(readStartMarks(folder, HOLDER)?.({ ref: 2, attempt: 7 })).toBeDefined();
+    expect(readStartMarks(folder, HOLDER)?.({ ref: 2, attempt: 8 })).toBeUndefined();
+  });
+
+  test("are marked with their end before it is reported", async () => {
+    const { launcher, folder } = open();
+    const scripts = [":", "echo out", "exit 3", "echo err >&2; exit 255", "kill -9 $$", "echo > report"];
+    const env = { REDRIVE_RESULT_FILE: join(folder, "report") };
+    for (const [n, script] of scripts.entries())
+      await launcher.launch({ ...queued(folder, n, script), ...(n === 5 && { env }) }).ended;
+    const marks = readStartMarks(folder, HOLDER);
+    expect(scripts.map((_, ref) => marks?.({ ref, attempt: 7 })?.end)).toEqual([
+      { exitCode: 0, hasOutput: false },
+      { exitCode: 0, hasOutput: true },
+      { exitCode: 3, hasOutput: false },
+      { exitCode: 255, hasOutput: true },
+      { signal: 9, hasOutput: false },
+      { exitCode: 0, hasOutput: true },
+    ]);
+  });
+
+  test("have no end in their marks when the runner has ended them, even if they then exit with 0", async () => {
+    const { launcher, folder } = open();
+    const running = launcher.launch(
+      queued(folder, 1, `trap 'exit 0' TERM; echo > ready; ${untilFile("never")}`),
+    );
+    await eventually(() => expect(existsSync(join(folder, "ready"))).toBe(true));
+    await running.end(10_000);
+    expect((await running.ended).exitCode).toBe(0);
+    expect(readStartMarks(folder, HOLDER)?.({ ref: 1, attempt: 7 })).toEqual({});
+  });
+
+  test("leave the marks of the next holder alone when they end", async () => {
+    const { launcher, folder, started } = open();
+    const running = launcher.launch(queued(folder, 1, untilFile("go")));
+    await eventually(() => expect(started).toEqual([1]));
+    const next = createStartMarks(folder, "machine:1:next", 16);
+    launcher.setMarksFile(next);
+    writeFileSync(join(folder, "go"), "");
+    await running.ended;
+    expect(readFileSync(next).every((byte) => byte === 0)).toBe(true);
+    expect(readStartMarks(folder, HOLDER)?.({ ref: 1, attempt: 7 })).toEqual({});
   });
 
   test("end as not started when they are recalled; the one that runs is left alone", async () => {
@@ -95,7 +135,7 @@ describe.runIf(KINDS.includes("native") && process.platform === "linux")("queued
       expect(await ended).toMatchObject({ startError: "ELAUNCHER", startStage: "runner" });
     expect(existsSync(join(folder, "ran"))).toBe(false);
     expect((await launcher.launch(queued(folder, 4, "exit 4")).ended).exitCode).toBe(4);
-    expect(readStartMarks(folder, HOLDER)?.({ ref: 4, attempt: 7 })).toBe(true);
+    expect(readStartMarks(folder, HOLDER)?.({ ref: 4, attempt: 7 })).toBeDefined();
   });
 
   test("never start after the runner was killed with -9", async () => {
@@ -104,7 +144,7 @@ describe.runIf(KINDS.includes("native") && process.platform === "linux")("queued
     // The first ends when it is told to by the launcher's end, which leaves room for the second.
     const frames = [
       marksFrame(marks),
-      frame(1, queued(folder, 1, "echo $$ > pid; while :; do sleep 0.05; done")),
+      frame(1, queued(folder, 1, "trap 'exit 0' TERM; echo $$ > pid; while :; do sleep 0.05; done")),
       frame(2, queued(folder, 2, "echo > ran")),
     ];
     const runner = spawn(process.execPath, [
@@ -118,8 +158,8 @@ describe.runIf(KINDS.includes("native") && process.platform === "linux")("queued
     runner.kill("SIGKILL");
     await eventually(() => expect([launcher, pid].filter(isAlive)).toEqual([]));
     expect(existsSync(join(folder, "ran"))).toBe(false);
-    const hasStarted = readStartMarks(folder, HOLDER);
-    expect([1, 2].map((ref) => hasStarted?.({ ref, attempt: 7 }))).toEqual([true, false]);
+    const markOf = readStartMarks(folder, HOLDER);
+    expect([1, 2].map((ref) => markOf?.({ ref, attempt: 7 }))).toEqual([{}, undefined]);
   });
 });
 

@@ -55,6 +55,43 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(existsSync(path)).toBe(false);
   });
 
+  it("a result that was not stored counts no loss, and a success without output is kept", async () => {
+    const ends = { silent: [1, 0], printed: [3, 0], failed: [1, 4], killed: [5, 9], running: [0, 0] };
+    await make(...Object.keys(ends));
+    const folder = directory.file("marks");
+    mkdirSync(folder, { recursive: true });
+    const leased = await hold({ pid: await deadPid() }, 5);
+    writeMarks(folder, leased, Object.values(ends));
+    expect(await reapAs({ startMarksFolder: folder })).toBe(5);
+    const outcomes: Record<string, unknown> = {};
+    for (const itemId of Object.keys(ends)) outcomes[itemId] = await kit.outcomes(itemId);
+    expect(outcomes).toEqual({
+      silent: ["succeeded"],
+      printed: ["released"],
+      failed: ["released"],
+      killed: ["released"],
+      running: ["lost"],
+    });
+    expect(await kit.item("silent")).toMatchObject({ state: "done", lostCount: 0 });
+    for (const itemId of ["printed", "failed", "killed"])
+      expect(await kit.item(itemId)).toMatchObject({ state: "ready", lostCount: 0, attemptsCounted: 0 });
+  });
+
+  it("an item whose output kills its worker each time becomes a letter in the end", async () => {
+    await make("a");
+    const folder = directory.file("marks");
+    mkdirSync(folder, { recursive: true });
+    for (let times = 1; (await kit.item("a")).state === "ready"; times += 1) {
+      expect(times).toBeLessThan(20);
+      kit.clock.advance(60_000);
+      const leased = await hold({ id: `holder-${times}`, pid: await deadPid() }, 1);
+      writeMarks(folder, leased, [[3, 0]], `holder-${times}`);
+      await reapAs({ startMarksFolder: folder, policy: policyOf({ lossesMax: 3 }) });
+    }
+    expect(await kit.outcomes("a")).toEqual([...Array(10).fill("released"), "lost", "lost", "lost"]);
+    expect(await kit.item("a")).toMatchObject({ state: "dead", lostCount: 3 });
+  });
+
   it("marks of another machine or another boot mean nothing, so all items count as started", async () => {
     await make("a");
     const folder = directory.file("marks");
@@ -219,6 +256,24 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await kit.outcomes("b")).toEqual(["lost", "succeeded"]);
     beating.stop();
   });
+
+  /** Writes the marks of these items: for each the flags and the code of its end (launcher/launcher.c). */
+  function writeMarks(
+    folder: string,
+    items: readonly LeasedItem[],
+    ends: readonly (readonly number[])[],
+    holderId = "holder-1",
+  ): void {
+    const path = createStartMarks(folder, holderId, items.length);
+    const marks = readFileSync(path);
+    for (const [at, { ref, attempt }] of items.entries()) {
+      const [flags = 0, code = 0] = ends[at] ?? [];
+      marks.writeBigUInt64LE(BigInt(ref), at * 16);
+      marks.writeUInt32LE(attempt, at * 16 + 8);
+      marks.set([flags, code], at * 16 + 12);
+    }
+    writeFileSync(path, marks);
+  }
 
   /** Enters a holder of this machine and leases for it. */
   async function hold(change: Partial<NewHolder>, max: number): Promise<readonly LeasedItem[]> {
