@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: compares Redrive with its goals and its peers, prints the tables and writes RESULTS.md. Usage: node
- * bench/run.mjs [--only map,store,start,worktree,queues,receipts] [--quick] [--out FILE]
+ * bench/run.mjs [--only map,store,start,worktree,functions,queues,receipts] [--quick] [--out FILE]
  */
 import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -17,6 +17,7 @@ const THEMES = {
   letters: () => import("./letters.mjs"),
   exchange: () => import("./exchange.mjs"),
   worktree: () => import("./worktree.mjs"),
+  functions: () => import("./functions.mjs"),
   queues: () => import("./queues.mjs"),
   onebyone: () => import("./one-by-one.mjs"),
   receipts: () => import("./receipts.mjs"),
