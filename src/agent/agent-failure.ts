@@ -1,4 +1,4 @@
-/** Turns the error or the limit that an agent's stream has reported into a failure report. */
+/** Converts the error or the limit in an agent's stream to a failure report. */
 import type { ErrorTypeName } from "../item/error-type.ts";
 import { clampDelayMs } from "../retry/backoff.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
@@ -24,7 +24,10 @@ export function agentFailure(
   });
 }
 
-/** Agents may exit with 0 although they were interrupted. Only the final message of the stream shows that they finished. */
+/**
+ * Agents may exit with 0 although they were interrupted. Only the final message of the stream proves that
+ * they finished.
+ */
 export function unfinishedFailure({ error }: Pick<AgentReport, "error">): ReportedFailure {
   const because = error === undefined ? "" : `: ${error.message}`;
   return {
@@ -51,7 +54,7 @@ function typeOfStatus(status: number | undefined): ErrorTypeName | undefined {
   return status !== undefined && status >= 500 ? "ServerError" : undefined;
 }
 
-/** The words with which accounts and services refuse more work. They have no code in any stream. */
+/** Messages of accounts and services that reject requests because of a limit. No stream has a code for them. */
 const LIMIT_TEXT =
   /\b(?:usage|rate|session|weekly) limit\b|hit your (?:limit|spend cap)|\boverloaded\b|\bquota exceeded\b|\bat capacity\b|\bout of credits\b|\bhigh demand\b/i;
 

@@ -1,8 +1,8 @@
-/** Formats the JSON lines of an agent's stream for people: its texts and the tools that it calls. */
+/** Formats the JSON lines of an agent's stream for people: its texts and its tool calls. */
 import { isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
 import { parseMessage } from "./message-lines.ts";
 
-/** Returns null for messages to hide. A line that is not a message of an agent is returned unchanged. */
+/** Returns null for messages to hide. A line that is not an agent message is returned unchanged. */
 export function agentLine(line: string): string | null {
   const message = parseMessage(line);
   if (message === undefined) return line;
@@ -11,7 +11,7 @@ export function agentLine(line: string): string | null {
   return parts.length === 0 ? null : parts.join("\n");
 }
 
-/** The kinds of messages that agents print, by the value of `type`. A message of another kind has no format. */
+/** The types of agent messages. Messages of other types are not formatted. */
 const HIDDEN =
   /^(?:system|user|result|stream_event|rate_limit_event|tool_progress|tool_result|tool_use_summary|auth_status|init|thread\.|turn\.|item\.|step_)/;
 
@@ -70,7 +70,7 @@ function itemText(item: JsonObject): readonly string[] {
   return [];
 }
 
-/** A tool of Gemini has its parameters in the message, one of opencode in the state of its part. */
+/** Gemini puts the parameters of a tool into the message, opencode into the state of the message's part. */
 function toolText(message: JsonObject): string {
   const read = reader(message);
   const part = read.object("part");

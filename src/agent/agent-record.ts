@@ -1,8 +1,8 @@
-/** What the stream of a running agent has reported so far. The formats fill it in; it never reads the stream itself. */
+/** What the stream of a running agent has reported so far. The stream formats fill it in. */
 import type { AgentTokens, AgentUsage } from "../item/agent-usage.ts";
 import { compact } from "../std/json.ts";
 
-/** The last thing that an agent did, e.g. `Edit` of `src/a.ts`. */
+/** The last action of an agent, e.g. `Edit` of `src/a.ts`. */
 export interface AgentAction {
   readonly tool: string;
   readonly target?: string;
@@ -10,23 +10,23 @@ export interface AgentAction {
 
 export interface AgentError {
   readonly message: string;
-  /** The kind as the stream names it, e.g. `rate_limit` or `overloaded_error`. */
+  /** The kind of error as named in the stream, e.g. `rate_limit` or `overloaded_error`. */
   readonly kind?: string;
   readonly httpStatus?: number;
 }
 
-/** Totals of the whole session, which a resumed agent reports instead of those of its own run. */
+/** Totals of the whole session, which a resumed agent reports instead of the totals of its own run. */
 export type SessionTotals = Omit<AgentUsage, "model" | "turns">;
 
 export interface AgentReport {
-  /** The name of the stream's format; absent until a line has shown it. */
+  /** The name of the stream's format; absent until a line has identified it. */
   readonly format?: string;
   readonly session?: string;
   readonly usage?: AgentUsage;
   readonly action?: AgentAction;
   /** The final answer, or the last text so far. */
   readonly answer?: string;
-  /** How the stream ended by its own account; absent while it has not. */
+  /** How the stream says that the run ended; absent until then. */
   readonly end?: "success" | "failed";
   readonly error?: AgentError;
   /** Set when the account's limit rejected a request. `endsAt` is in milliseconds since the epoch. */
@@ -51,7 +51,7 @@ export class AgentRecord {
   #text: string | undefined;
   #result: string | undefined;
 
-  /** The first session id counts: later lines may belong to subagents. */
+  /** The first session id is kept, because later lines may belong to subagents. */
   begin(session: string | undefined, model?: string): void {
     if (session !== undefined && session !== "") this.session ??= session.slice(0, SESSION_CHARS_MAX);
     this.model = model ?? this.model;
@@ -74,7 +74,7 @@ export class AgentRecord {
     this.#text = undefined;
   }
 
-  /** An empty result falls back on the last text. */
+  /** If the result is empty, the last text is used. */
   conclude(end: "success" | "failed", result?: string): void {
     this.end = end;
     this.#result = result ?? this.#result;

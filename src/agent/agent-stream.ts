@@ -1,6 +1,6 @@
 /**
- * Reads the output of an agent while it is written. Memory does not grow with the output, and a stream that is cut off at
- * any byte still gives everything that was reported before.
+ * Parses the output of an agent while it is being written. Memory use does not grow with the output, and a
+ * truncated stream still yields everything reported before the cut.
  */
 import { compact, type JsonObject } from "../std/json.ts";
 import { AgentRecord, type AgentReport, type SessionTotals } from "./agent-record.ts";
@@ -16,12 +16,12 @@ import { costOf, type Prices } from "./prices.ts";
 const FORMATS: readonly AgentFormat[] = [claudeFormat, codexFormat, geminiFormat, opencodeFormat];
 
 export interface AgentStreamOptions {
-  /** The format of the stream. Default: the format whose opening line is found first. */
+  /** The format of the stream. Default: the first format whose opening line is found. */
   readonly format?: "claude" | undefined;
   readonly prices?: Prices | undefined;
-  /** The model that the command names, for streams that do not name it. */
+  /** The model from the command line, for streams that do not contain it. */
   readonly model?: string | undefined;
-  /** The totals of the session at the end of the run before this one, for an agent that continues a session. */
+  /** The totals of the session at the end of the previous run, for an agent that continues a session. */
   readonly before?: SessionTotals | undefined;
 }
 
@@ -40,17 +40,17 @@ export class AgentStream {
     this.#lines.push(chunk);
   }
 
-  /** Call at the end of the output, whose last line may lack its newline. */
+  /** Must be called at the end of the output, because the last line may lack its newline. */
   end(): void {
     this.#lines.end();
   }
 
-  /** Call when bytes are missing between the last chunk and the next one. */
+  /** Must be called when bytes are missing between the last chunk and the next one. */
   skip(): void {
     this.#lines.drop();
   }
 
-  /** Whether a final message is part of the format, so that its absence means that the agent did not finish. */
+  /** Whether the format has a final message, so that its absence means that the agent did not finish. */
   get needsEnd(): boolean {
     return this.#reader !== undefined;
   }

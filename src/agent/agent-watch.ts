@@ -1,6 +1,6 @@
 /**
- * Follows a running agent by its output: keeps its report up to date, and asks to end an agent that is silent for too long
- * or that keeps running after its final message.
+ * Monitors the output of a running agent: keeps its report up to date, and requests the end of an agent that
+ * is silent for too long or keeps running after its final message.
  */
 import { statSync } from "node:fs";
 import { type Output, readRange } from "../attempt/output.ts";
@@ -14,11 +14,11 @@ import { AgentStream, type AgentStreamOptions } from "./agent-stream.ts";
 export interface AgentWatchOptions extends AgentStreamOptions {
   readonly stdoutPath: string;
   readonly stderrPath: string;
-  /** How long the agent may print nothing. Default: 30 minutes for a recognized stream, unlimited for other output. */
+  /** How long the agent may be silent. Default: 30 minutes for a recognized stream, unlimited for other output. */
   readonly silenceMs?: number | undefined;
-  /** How long the agent may run after its final message. Default 30 s. */
+  /** How long the agent may keep running after its final message. Default 30 s. */
   readonly outliveMs?: number | undefined;
-  /** Called after each change of the report, also at the end. */
+  /** Called after each change of the report, including the last one. */
   readonly onReport?: ((report: AgentReport) => void) | undefined;
 }
 
@@ -50,7 +50,10 @@ export class AgentWatch {
     return this.#halt.signal;
   }
 
-  /** Whether the process was ended because it kept running after its final message, which then counts. */
+  /**
+   * Whether the process was ended because it kept running after its final message. That message is then its
+   * result.
+   */
   get hasOutlived(): boolean {
     return this.#hasOutlived;
   }
@@ -80,10 +83,10 @@ export class AgentWatch {
     clearInterval(this.#timer);
   }
 
-  /** Reads the rest of the output. Call it when the process has ended, before its files are removed. */
+  /** Reads the rest of the output. Must be called after the process has ended and before its files are removed. */
   finish(output: Output): AgentReport {
     this.stop();
-    const from = output.fileBytes < this.#at ? 0 : this.#at; // smaller after it was cut because the disk is full
+    const from = output.fileBytes < this.#at ? 0 : this.#at; // smaller if it was truncated because the disk is full
     if (from < this.#at) this.#stream.skip();
     for (const chunk of output.chunks(from)) this.#stream.push(chunk);
     this.#stream.end();
@@ -92,7 +95,7 @@ export class AgentWatch {
     return report;
   }
 
-  /** Returns why the agent failed by its stream or by a limit; undefined when only the exit code decides. */
+  /** Returns why the agent failed according to its stream or a limit; undefined if only the exit code decides. */
   failureOf(report: AgentReport, exitCode: number | null, now: number): ReportedFailure | undefined {
     if (this.#failure !== undefined) return this.#failure;
     const reported = agentFailure(report, exitCode !== 0 && !this.#hasOutlived, now);
@@ -122,7 +125,7 @@ export class AgentWatch {
     const start = this.#at;
     while (this.#at < end) {
       const chunk = tryTo(() => readRange(stdoutPath, this.#at, Math.min(CHUNK_BYTES, end - this.#at)));
-      if (chunk === undefined || chunk.length === 0) break; // the process has ended meanwhile
+      if (chunk === undefined || chunk.length === 0) break; // the process has ended in the meantime
       this.#stream.push(chunk);
       this.#at += chunk.length;
     }

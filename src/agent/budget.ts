@@ -11,7 +11,7 @@ export interface Limits {
   readonly turns?: number;
 }
 
-/** The limits of a job, and those of each of its attempts. */
+/** The limits of a job, and the limits of each attempt. */
 export interface Budget extends Limits {
   readonly attempt?: Limits;
 }
@@ -25,13 +25,16 @@ export function exceeded(usage: AgentUsage, { usd, tokens, turns }: Limits): str
   return turns !== undefined && taken >= turns ? `${taken} of ${turns} turns` : undefined;
 }
 
-/** Small amounts keep their first digits: `$0.0042`. */
+/** Small amounts keep two significant digits: `$0.0042`. */
 export function usdText(usd: number): string {
   if (usd === 0 || usd >= 0.01) return `$${usd.toFixed(2)}`;
   return `$${usd.toPrecision(2).replace(/0+$/, "")}`;
 }
 
-/** The failure of an attempt that was ended because of its budget. A retry would use as much again. */
+/**
+ * The failure of an attempt that was ended because of its budget. Not retried, because a retry would cost as
+ * much again.
+ */
 export function overBudget(whose: string, amount: string): ReportedFailure {
   return {
     type: { name: "ResourceExhausted" },

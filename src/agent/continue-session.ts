@@ -1,17 +1,20 @@
-/** How agents continue a session: the words of their command lines, and what their streams show if they could not. */
+/** How agents continue a session: their command line arguments, and how their streams show that they could not. */
 import { basename } from "node:path";
 import type { AgentReport, SessionTotals } from "./agent-record.ts";
 
-/** A session of an agent that can go on. */
+/** An agent session that can be continued. */
 export interface AgentSession {
   readonly id: string;
-  /** What the session has used so far, because agents report totals of the whole session. */
+  /** The usage of the session so far, because agents report totals of the whole session. */
   readonly before?: SessionTotals;
 }
 
 const SESSION = /^\w[\w.:-]*$/;
 
-/** Returns the command that continues the session; undefined if the program is not known, or the id is not plain text. */
+/**
+ * Returns the command that continues the session; undefined for an unknown program or an id that is not plain
+ * text.
+ */
 export function resumeCommand(command: readonly string[], session: string): readonly string[] | undefined {
   if (!SESSION.test(session)) return undefined;
   switch (basename(command[0] ?? "")) {
@@ -22,7 +25,8 @@ export function resumeCommand(command: readonly string[], session: string): read
     case "opencode":
       return [...command, "--session", session];
     case "codex": {
-      // Options stay before the subcommand, which takes fewer of them; `-` is the prompt on standard input.
+      // Options stay before the subcommand, which accepts fewer of them. `-` means that the prompt is read
+      // from stdin.
       const isPiped = command.at(-1) === "-";
       return [...(isPiped ? command.slice(0, -1) : command), "resume", session, ...(isPiped ? ["-"] : [])];
     }
@@ -30,12 +34,12 @@ export function resumeCommand(command: readonly string[], session: string): read
   return undefined;
 }
 
-/** Whether Redrive knows how the program continues a session. */
+/** Whether the command for continuing a session is known for this program. */
 export function canResume(program: string): boolean {
   return resumeCommand([program], "x") !== undefined;
 }
 
-/** Whether a failed agent that should continue a session ended before any work, as it does for an unknown session. */
+/** Whether a failed agent ended before doing any work, as happens with an unknown session. */
 export function hasNotBegun({ session, usage, end, limit }: AgentReport): boolean {
   if (limit !== undefined) return false;
   if (session === undefined && usage === undefined) return true;

@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonObject } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
 
-/** Longer lines are skipped and not held in memory. */
+/** Longer lines are skipped and not kept in memory. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024;
 const LINE_END = 10;
 const MESSAGE_START = "{".charCodeAt(0);
@@ -11,7 +11,7 @@ export class MessageLines {
   readonly #onMessage: (message: JsonObject) => void;
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** Unknown at the start of a line. Only lines that begin with `{` are held. */
+  /** Unknown at the start of a line. Only lines that begin with `{` are kept. */
   #isMessage: boolean | undefined;
 
   constructor(onMessage: (message: JsonObject) => void) {
@@ -38,7 +38,7 @@ export class MessageLines {
     this.drop();
   }
 
-  /** Forgets the line so far, because the bytes that follow belong to another one. */
+  /** Discards the current line, because the following bytes belong to another one. */
   drop(): void {
     [this.#held, this.#heldBytes, this.#isMessage] = [[], 0, undefined];
   }

@@ -1,10 +1,10 @@
-/** Prices of models, for agents that report tokens but no cost. They come from `prices` in redrive.yml. */
+/** Prices of models, for agents that report tokens but no cost. Configured as `prices` in redrive.yml. */
 import { type AgentUsage, usdOf } from "../item/agent-usage.ts";
 
-/** Dollars for a million tokens. */
+/** In dollars per million tokens. */
 export interface Price {
   readonly input: number;
-  /** For input tokens from a cache. Default: as `input`. */
+  /** For input tokens from a cache. Default: the price of `input`. */
   readonly cached?: number;
   readonly output: number;
 }
@@ -12,7 +12,10 @@ export interface Price {
 /** By the name of a model or of a format, such as `codex`. */
 export type Prices = Readonly<Record<string, Price>>;
 
-/** Returns the cost at the first known price of these names; undefined without a price or without tokens. */
+/**
+ * Returns the cost, based on the first of these names with a known price; undefined without a price or
+ * without tokens.
+ */
 export function costOf(
   { inputTokens, cachedTokens = 0, outputTokens }: AgentUsage,
   prices: Prices = {},

@@ -116,9 +116,9 @@ function asStoreTrouble(error: unknown, logPath: string): RedriveError {
   return new RedriveError(hasNoSpace ? "store_full" : "store_unavailable", message, { cause: error, hint });
 }
 
-/** With less free space than this, the disk counts as full. */
+/** With less free space, the disk is considered full. */
 const ROOM_BYTES_MIN = 64 * 1024;
-/** Without a pause, the item would be leased again at once. */
+/** Without a pause, the item would be leased again immediately. */
 const PAUSE_MS = 1000;
 
 /** Does not count a failed attempt while the log disk is full, because that may have caused the failure. */

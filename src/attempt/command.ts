@@ -21,7 +21,7 @@ import {
 } from "./run-process.ts";
 import { compileCommand } from "./template.ts";
 
-/** The command that runs once for each item, of a map or of a queue. */
+/** The command that runs once per item, of a map or a queue. */
 export interface CommandSpec {
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
@@ -57,7 +57,7 @@ interface CommandOptions extends CommandSpec {
   readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
-/** `close` stops watching the outputs and waits for the last logs. Call it after all attempts have ended. */
+/** `close` stops watching the outputs and waits for the last logs. Must be called after all attempts have ended. */
 export function commandHandler(options: CommandOptions) {
   const { command, failureCommand, onNotice } = options;
   const worker: Worker = {
@@ -118,7 +118,7 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
       if (ended.exitCode === 0 && worker.room.isFull(dirname(stdoutPath)))
         stdout = { ...ended.stdout, ...stdout, lost: "The log disk is full." };
       const output = { ended, cuts, stdoutPath, stderrPath, logPath };
-      // The log of a letter has a file of its own, so that a purge can delete it.
+      // The log of a letter has its own file, so that a purge can delete it.
       return (item.redriveCount === 0 && keepLater(output, worker.logs)) || keepOrExplain(output);
     },
   });

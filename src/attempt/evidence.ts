@@ -75,7 +75,7 @@ interface Reading {
   readonly stop: AbortSignal;
 }
 
-/** Null after a stop or timeout. A system call that hangs, e.g. on a dead network drive, can only be abandoned. */
+/** Null after a stop or timeout. A hanging system call, e.g. on a dead network drive, can only be abandoned. */
 async function unlessStopped<T>(work: Promise<T>, { stop }: Reading): Promise<T | null> {
   let onStop = () => {};
   const stopped = new Promise<null>((end) => {

@@ -23,7 +23,7 @@ interface ReadSoFar {
 
 export class GrowingOutput {
   readonly log: string;
-  /** Where the log is if it has no file of its own. */
+  /** The location of the log in a segment if it has no file of its own. */
   #range: LogRange | undefined;
   /** False when the log is masked, because its byte counts are those before masking. */
   readonly #isExact: boolean;

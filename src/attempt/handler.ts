@@ -19,14 +19,17 @@ export interface AttemptContext {
   readonly signal: AbortSignal;
   /** False when the lease may have expired, e.g. after a stall. The handler must then start nothing and return `released`. */
   readonly mayStart: () => boolean;
-  /** The attempt was leased ahead: its command may wait in the launcher. Absent: it starts at once. */
+  /**
+   * Set if the attempt was leased ahead, so that its command may wait in the launcher. Absent: it starts
+   * immediately.
+   */
   readonly queued?: QueuedLaunch | undefined;
   /**
-   * Runs work that waits for other attempts. Meanwhile another item may use the slot; the lease stays. Absent if the runner
-   * has no `waitingMax`.
+   * Runs work that waits for other attempts. Meanwhile another item may use the slot; the lease is kept.
+   * Absent if the runner has no `waitingMax`.
    */
   readonly withoutSlot?: WithoutSlot | undefined;
-  /** Adds a note to the item, whatever the outcome is. */
+  /** Adds a note to the item, regardless of the outcome. */
   readonly note: (text: string) => void;
   /** Reports a file as evidence. If the attempt fails, the failure records its digest, size and type. */
   readonly evidence: (path: string) => void;
@@ -104,7 +107,7 @@ async function withEvidence(
 
 const NOTES_MAX = 100;
 const NOTE_CHARS_MAX = 4000;
-/** The maximum number of reported files. Fewer are recorded; the others are only counted. */
+/** The maximum number of paths that an attempt can report. Not all are recorded; the rest is only counted. */
 const PATHS_MAX = 10_000;
 
 interface OpenAttemptOptions extends Omit<AttemptContext, "note" | "evidence" | "progress"> {
@@ -176,7 +179,7 @@ export class OpenAttempt implements AttemptContext {
   }
 }
 
-/** The longest progress, as JSON text. */
+/** The maximum size of a progress value as JSON text. */
 const PROGRESS_BYTES_MAX = 4096;
 
 function checkedProgress(value: Json): Json {

@@ -7,15 +7,15 @@ export interface LaunchSpec {
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | Uint8Array;
   /**
-   * Absolute path in an existing folder, for output that is large or that follows a while before the end. A file of an
-   * earlier launch is removed first.
+   * Absolute path in an existing folder, for output that is large or that arrives long before the end. A file
+   * of an earlier launch is removed first.
    */
   readonly stdoutPath: string;
   /** Must differ from `stdoutPath`. */
   readonly stderrPath: string;
   /** Also keeps the files of small outputs, so that they can be read if this process is killed. The caller removes them. */
   readonly keepFiles?: boolean;
-  /** Only for a launcher with `canQueue`. Default: the command starts at once. */
+  /** Only for a launcher with `canQueue`. Default: the command starts immediately. */
   readonly queued?: QueuedLaunch | undefined;
 }
 
@@ -39,8 +39,8 @@ export interface Captured {
 }
 
 /**
- * Why a command could not start. `runner` means a lack of files, processes or memory, never a fault of the item; a command
- * that has started has it if it failed because its output could not be written.
+ * Why a command could not start. `runner` means a shortage of files, processes or memory, never a fault of
+ * the item. It is also set for a command that started but failed because its output could not be written.
  */
 export type StartStage = "command" | "cwd" | "runner";
 
@@ -72,7 +72,7 @@ export interface Launcher {
   launch(spec: LaunchSpec): Launched;
   /** The existing file in which the launcher marks queued commands as started. */
   setMarksFile(path: string): void;
-  /** Takes back all queued commands that have not started. They end with `NOT_STARTED`. */
+  /** Recalls all queued commands that have not started. They end with `NOT_STARTED`. */
   recall(): void;
   /** Ends all running commands and everything they left behind, and resolves when that is done. */
   close(): Promise<void>;

@@ -1,14 +1,14 @@
-/** Filters of variables with a list: `${step.files_changed|match:*.rs|lines}`. */
+/** Filters of variables that contain a list: `${step.files_changed|match:*.rs|lines}`. */
 import { asText, type Json, stringifyJson } from "../std/json.ts";
 import { globMatcher } from "../std/pattern.ts";
 
 export type ListFilter =
-  /** In a script, each element is a word of its own; elsewhere they are joined with spaces. */
+  /** In a script, each element becomes a separate word; elsewhere they are joined with spaces. */
   | { readonly kind: "words" | "lines" | "csv" | "json" | "basename" }
-  /** Keeps the elements that the glob matches. `*` also matches `/`. */
+  /** Keeps the elements that match the glob. `*` also matches `/`. */
   | { readonly kind: "match"; readonly glob: string };
 
-/** Reads `|match:*.rs|lines`. The grammar of variables admits nothing else. */
+/** Parses `|match:*.rs|lines`, which the grammar of variables has already validated. */
 export function readFilters(text: string): readonly ListFilter[] {
   return text
     .split("|")
@@ -20,7 +20,7 @@ export function readFilters(text: string): readonly ListFilter[] {
     );
 }
 
-/** The elements that the filters leave. A value that is no list counts as its lines. */
+/** The elements that remain after filtering. A value that is not a list is split into lines. */
 export function selectedFrom(value: Json, filters: readonly ListFilter[]): readonly string[] {
   const all = Array.isArray(value)
     ? (value as readonly Json[]).map(asText)

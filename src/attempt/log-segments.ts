@@ -1,6 +1,6 @@
 /**
- * The logs of successes with little output, many in one file, because a file for each costs more than a short command.
- * A segment is written by one process and only appended to; its folder is `.segments` beside the log folders of the items.
+ * The logs of successes with little output, many in one file, because a file for each would cost more than a short command.
+ * A segment is written by one process and only appended to; its folder is `.segments` next to the log folders of the items.
  *
  *   {process}-{random}.log     for each log a line `=== {item}/{attempt}.log (123 bytes) ===`, then its bytes
  *   {process}-{random}.index   for each log a record: u32 hash, u32 hash, u64 position, u32 length of the line, u32 bytes
@@ -14,7 +14,7 @@ import { randomName } from "../std/random.ts";
 import { tryTo } from "../std/try-to.ts";
 import { readRange } from "./output.ts";
 
-/** Where the bytes of a log are. */
+/** The location of a log's bytes. */
 export interface LogRange {
   readonly path: string;
   readonly from: number;
@@ -22,7 +22,7 @@ export interface LogRange {
 }
 
 export interface PendingLog {
-  /** The path that the log has by its item and attempt: `{job}/{item}/{attempt}.log`. */
+  /** The path of the log according to its item and attempt: `{job}/{item}/{attempt}.log`. */
   readonly path: string;
   readonly bytes: Buffer;
 }
@@ -40,7 +40,7 @@ export class LogSegments {
     this.#now = now;
   }
 
-  /** All logs must be of one job. Throws without a trace of them if they cannot be written. */
+  /** All logs must belong to one job. If they cannot be written, throws and leaves none of them. */
   append(logs: readonly PendingLog[]): void {
     const [first] = logs;
     if (first === undefined) return;

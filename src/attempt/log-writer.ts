@@ -1,21 +1,24 @@
-/** Writes logs of successes to segments, all of the attempts that are settled together in one step. */
+/** Writes logs of successes to segments. The logs of attempts that are settled together are written in one step. */
 import { LogSegments, type PendingLog } from "./log-segments.ts";
 
-/** Logs in memory are written at once when they are this large together. */
+/** Logs in memory are written immediately when their total size reaches this limit. */
 const PENDING_BYTES_MAX = 1024 * 1024;
 
 export class LogWriter {
   readonly #segments: LogSegments;
   #pending: PendingLog[] = [];
   #pendingBytes = 0;
-  /** Logs that could not be written; `close` tries them once more. */
+  /** Logs that could not be written; `close` retries them once. */
   #refused: PendingLog[] = [];
 
   constructor(now: () => number) {
     this.#segments = new LogSegments(now);
   }
 
-  /** Keeps the log for the next `write`. Returns false after a failed one: the attempt must then write its log itself. */
+  /**
+   * Queues the log for the next `write`. Returns false after a failed write: the attempt must then write its
+   * log itself.
+   */
   add(path: string, bytes: Buffer): boolean {
     if (this.#refused.length > 0) return false;
     this.#pending.push({ path, bytes });
@@ -24,7 +27,7 @@ export class LogWriter {
     return true;
   }
 
-  /** Writes what is left. Returns how many logs could not be written. */
+  /** Writes the remaining logs. Returns how many could not be written. */
   close(): number {
     this.#pending.unshift(...this.#refused.splice(0));
     this.write();
@@ -32,7 +35,7 @@ export class LogWriter {
     return this.#refused.length;
   }
 
-  /** Call before the attempts are settled, so that a settled success has its log. */
+  /** Must be called before the attempts are settled, so that a settled success has its log. */
   write(): void {
     const logs = this.#pending;
     this.#pending = [];

@@ -26,7 +26,7 @@ export function openNativeLauncher(binary: string): Launcher {
   let marksFile: string | undefined;
   return {
     kind: "native",
-    canQueue: process.platform === "linux", // elsewhere, its clock may differ from that of Node
+    canQueue: process.platform === "linux", // on other systems, its clock may differ from that of Node
     setMarksFile(path) {
       marksFile = path;
       if (launcher?.usable) launcher.setMarksFile(path);
@@ -60,7 +60,7 @@ interface Waiting {
   isStarted: boolean;
 }
 
-/** One launcher process and the launches that it serves. */
+/** One launcher process and its launches. */
 class LauncherProcess {
   readonly #name = newLauncherName();
   readonly #running = new Map<number, (ended: Ended) => void>();
@@ -191,7 +191,10 @@ class LauncherProcess {
     resolve?.(ended);
   }
 
-  /** Ends the commands of a dead launcher before reporting them, so that a retry does not run beside the first attempt. */
+  /**
+   * Ends the commands of a dead launcher before reporting them, so that a retry does not run alongside the
+   * first attempt.
+   */
   async #lose(code: number | null): Promise<void> {
     this.#usable = false;
     const isUnclean = code !== 0 && this.#idLast > 0;

@@ -96,12 +96,12 @@ export class OutputWatch {
 }
 
 function cutIfLarge(path: string, earlier: Cut | undefined, logBytesMax: number): Cut | undefined {
-  if (sizeOf(path) <= 2 * logBytesMax) return undefined; // also if there is no file, as for most commands
+  if (sizeOf(path) <= 2 * logBytesMax) return undefined; // also if there is no file, which is usual
   const fd = tryTo(() => openSync(path, "r+"));
   if (fd === undefined) return undefined; // already collected
   try {
     const bytes = fstatSync(fd).size;
-    if (bytes <= 2 * logBytesMax) return undefined; // the slot has begun another file
+    if (bytes <= 2 * logBytesMax) return undefined; // the slot has started another file
     const { headPath, headBytes } = earlier ?? saveHead(fd, path, Math.floor(logBytesMax / 2));
     const recentBytes = Math.min(bytes, RECENT_BYTES_MAX);
     const recent = readAt(fd, bytes - recentBytes, recentBytes);
@@ -145,7 +145,7 @@ const SUFFIX = ".running.json";
 function publish(output: RunningOutput): boolean {
   const record = JSON.stringify(output);
   const write = () => writeFileSync(`${output.stdout}${SUFFIX}`, record, { mode: 0o600 });
-  return tryTo(() => write() === undefined) ?? false; // tried again at the next tick
+  return tryTo(() => write() === undefined) ?? false; // retried at the next tick
 }
 /** Returns the records of running attempts. Killed runners may have left records of ended attempts. */
 export function readRunning(runningFolder: string): RunningOutput[] {

@@ -27,7 +27,7 @@ export interface ProcessOptions {
   readonly timeoutMs?: number | undefined;
   readonly graceMs: number;
   readonly signal: AbortSignal;
-  /** Aborted to end the process for a reason that the caller knows. */
+  /** Aborted to end the process for a reason known to the caller. */
   readonly halt?: AbortSignal | undefined;
   /** Called just before the process starts. False when the lease may have expired. */
   readonly mayStart: () => boolean;
@@ -44,7 +44,7 @@ export interface ProcessEnd {
   readonly cutShort: CutShort;
   readonly kept: KeptOutput;
   readonly reported: ReportedFailure | undefined;
-  /** The evidence files that the process named, as they were at its end. */
+  /** The evidence files that the process named, as they were when it ended. */
   readonly evidence?: readonly EvidenceFile[] | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Runs a small program with a text on stdin, and ends it with all its descendants. For fixes and alerts, not for items. */
+/**
+ * Runs a small program with a text on stdin, and ends it with all its descendants. Used for fixes and alerts,
+ * not for items.
+ */
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { systemClock } from "../std/clock.ts";

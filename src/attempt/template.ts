@@ -56,7 +56,10 @@ function hasVariable(argument: string): boolean {
   return templateParts(argument, { braces: true }).some((part) => typeof part !== "string");
 }
 
-/** Splits the text into literals and placeholders. `$${` is a literal `${`. With `braces`, the forms of `BRACES` count too. */
+/**
+ * Splits the text into literals and placeholders. `$${` is a literal `${`. With `braces`, the forms in
+ * `BRACES` are placeholders too.
+ */
 export function templateParts(text: string, options: { readonly braces?: boolean } = {}): TemplatePart[] {
   const parts: TemplatePart[] = [];
   let at = 0;
@@ -112,7 +115,7 @@ export function lookUp(placeholder: Placeholder, values: Readonly<Record<string,
   return placeholder.of === undefined ? asText(value) : placeholder.of(asText(value));
 }
 
-/** Returns the elements if the value is to be one word of a script for each of them. */
+/** Returns the elements if each of them is to become a separate word of a script. */
 export function lookUpWords(
   { name, path, filters }: Placeholder,
   values: Readonly<Record<string, Json>>,

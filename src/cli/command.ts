@@ -69,7 +69,7 @@ export interface CommandDefinition<Arguments extends Specs = Specs, Options exte
   readonly examples: readonly string[];
   readonly arguments?: Arguments;
   readonly options?: Options;
-  /** The command runs when its family is called without a command name. */
+  /** The command runs if its family is called without a command name. */
   readonly isDefault?: boolean;
   readonly isHidden?: boolean;
   /** Words after the first argument are the user's command. */

@@ -33,7 +33,10 @@ export interface SharedOptions {
 export interface StoreOptions extends OpenOptions {
   /** Creates a missing store. Default: the command uses an empty store in memory, and no file is created. */
   readonly creates?: boolean;
-  /** Whether the user of the command is the author of its changes. A server makes those of others. Default true. */
+  /**
+   * Whether the user of the command is the author of its changes. A server acts on behalf of others. Default
+   * true.
+   */
   readonly isAuthor?: boolean;
 }
 

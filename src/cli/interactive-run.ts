@@ -270,7 +270,7 @@ export function answerRedriven(context: Context, redriven: Redriven, more: JsonO
     context.note(`Skipped: ${later.join(" and ")}. To run: redrive resume ${job.id} --no-dlq`);
   }
   const isStopped = finish !== undefined && leftOf(operation) > 0 && !STANDING_KINDS.includes(job.kind);
-  if (isStopped) return EXIT.failed; // by a budget, for example; nobody else runs the rest
+  if (isStopped) return EXIT.failed; // by a budget, for example; no other process runs the rest
   if (finish?.isRefused) return EXIT.refused;
   return operation.failed + operation.refused > 0 ? EXIT.lettersLeft : EXIT.done;
 }

@@ -1,7 +1,7 @@
 /**
- * Loads the program from its bundles: a few files, each with chunks of modules that run on first import. Compilation
- * dominates the start of a short command, so V8's code cache is stored in the folder `cache` beside the bundles. If that
- * folder cannot be written, every start compiles the source.
+ * Loads the program from its bundles: a few files, each with chunks of modules that run on first import.
+ * Compilation dominates the startup time of a short command, so V8's code cache is stored in the folder
+ * `cache` next to the bundles. If that folder cannot be written, every start compiles the source.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";

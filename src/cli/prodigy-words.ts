@@ -1,4 +1,4 @@
-/** The commands and options of Prodigy under the names that they have here, so that its scripts keep working. */
+/** Translates commands and options of Prodigy to those of Redrive, so that existing scripts keep working. */
 
 const COMMANDS: Readonly<Record<string, string>> = {
   cook: "run",
@@ -32,7 +32,7 @@ function rewordOf(command: string, words: readonly string[]): readonly string[] 
 
 const OF_JOB = /^--(?:job-id|workflow-id)(?:=(.*))?$/;
 
-/** `dlq stats --job-id JOB` is `dlq stats JOB`. */
+/** Translates `dlq stats --job-id JOB` to `dlq stats JOB`. */
 function statsWords(words: readonly string[]): readonly string[] {
   return words.flatMap((word) => {
     const match = OF_JOB.exec(word);
@@ -57,7 +57,7 @@ function inDays(text: string): string {
   return /^\d+$/.test(text) ? `${text}d` : text;
 }
 
-/** `events follow --job-id JOB` is `events JOB --follow`. */
+/** Translates `events follow --job-id JOB` to `events JOB --follow`. */
 function eventWords(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => word === "--job-id" || word.startsWith("--job-id="));
   if (at < 0) return words;

@@ -15,7 +15,10 @@ interface Single {
   readonly load: Load;
 }
 
-/** Commands of one family, such as `redrive dlq …`: one module, or several by the names and aliases of their commands. */
+/**
+ * Commands of one family, such as `redrive dlq …`, in one module or in several, by the names and aliases of
+ * their commands.
+ */
 interface Family {
   readonly family: string;
   readonly summary: string;
@@ -228,7 +231,7 @@ function addNames(parser: Parser): void {
         if (summary !== "") parser.command(name).description(summary);
     }
   }
-  parser.helpCommand(...HELP); // again, so that it stands below the last heading
+  parser.helpCommand(...HELP); // added again, so that it is below the last heading
 }
 
 /** Loads the commands of an entry; of a family with several modules, only the module that has the named command. */
@@ -266,7 +269,10 @@ Examples:
 Exit codes: 0 done · 1 job failed or stopped · 2 usage or input error · 3 done, but letters were left · 4 not found
             5 refused · 75 store or target unavailable, try again · 130, 143 interrupted (\`redrive resume\` continues)`;
 
-/** Throws for an unknown command, which a family's default command would take as an argument and the help would ignore. */
+/**
+ * Throws for an unknown command. A family's default command would treat it as an argument, and the help would
+ * ignore it.
+ */
 function requireKnownWords(program: Parser, words: readonly string[]): void {
   let parser = program;
   for (const word of words) {

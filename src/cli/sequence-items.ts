@@ -8,7 +8,7 @@ import { userError } from "./exit-code.ts";
 export interface SequenceOptions {
   readonly iterations?: number | undefined;
   readonly arguments?: readonly string[] | undefined;
-  /** Patterns of files, such as `specs/*.md`. */
+  /** File patterns, such as `specs/*.md`. */
   readonly files?: readonly string[] | undefined;
 }
 
@@ -36,7 +36,7 @@ export function withItems(workflow: Workflow, given: SequenceOptions, cwd: strin
   };
 }
 
-/** Returns the files that match, in the order of their names. Hidden folders and node_modules are not searched. */
+/** Returns the matching files, sorted by name. Hidden folders and node_modules are not searched. */
 function filesOf(pattern: string, cwd: string): readonly string[] {
   const matches = rememberedLinear(`^${sourceOf(pattern.replace(/^\.\//, ""))}$`);
   const found: string[] = [];

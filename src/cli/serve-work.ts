@@ -10,9 +10,9 @@ import { userError } from "./exit-code.ts";
 import { maintenanceOf, queueMaintenanceOf } from "./maintenance.ts";
 
 export interface ServedWork {
-  /** Rejects when a worker cannot go on. */
+  /** Rejects when a worker cannot continue. */
   readonly ended: Promise<unknown>;
-  /** Lets running attempts finish, at most for the grace period, then ends them. */
+  /** Lets running attempts finish within the grace period, then ends them. */
   drain(): Promise<void>;
 }
 

@@ -1,4 +1,7 @@
-/** What the workflow commands read besides their options: the workflow file, files that it names, and variables. */
+/**
+ * The input of the workflow commands besides their options: the workflow file, files that it refers to, and
+ * variables.
+ */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { readText } from "../std/files.ts";
@@ -23,7 +26,7 @@ export function readWorkflow(path: string, name: string): string {
   }
 }
 
-/** Other files that a workflow of Prodigy names are read from the disk. */
+/** Other files that a Prodigy workflow refers to are read from the disk. */
 export function otherFiles({ terminal: { cwd, env } }: Context, path: string): FileAccess {
   return { path, cwd, home: env.HOME ?? homedir(), read: (other) => readIfPresent(other) };
 }
@@ -36,7 +39,7 @@ function readIfPresent(path: string): string | undefined {
   }
 }
 
-/** The variables of `--var-file`, then those of `--var`. */
+/** The variables from `--var-file`, overridden by those from `--var`. */
 export function readVariables(
   { terminal: { cwd } }: Context,
   file: string | undefined,

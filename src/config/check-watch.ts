@@ -63,7 +63,7 @@ function unknownChannel(name: Json, path: Path, channels: readonly string[]): re
   return [{ path: [...path, "channels"], message, word: name, suggestion: nearest(name, channels) }];
 }
 
-/** For each channel type: the keys of which one is required, and the keys that it does not use. */
+/** For each channel type, the keys of which exactly one is required, and the keys that it does not use. */
 const KEYS_OF_TYPE: Readonly<
   Record<string, readonly [needed: readonly string[], unused: readonly string[]]>
 > = {

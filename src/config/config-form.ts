@@ -4,7 +4,7 @@ import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import { CHANNEL_TYPES, SEVERITIES } from "../service/alert-settings.ts";
 import { count, duration, jsonSchemaOf, required, schemaTextOf } from "../yaml/form.ts";
 
-/** 0 is refused, because it could mean "no limit" or "nothing". */
+/** 0 is rejected, because it could mean "no limit" or "nothing". */
 const limit = (what: string) => {
   const message = `expected ${what} of at least 1, or none`;
   return z.union([z.int(message).min(1, message), z.literal("none", { error: message })], { error: message });
@@ -76,7 +76,7 @@ const fixForm = z
   })
   .meta({ id: "fix" });
 
-/** Conditions on the step and the text of a failure. `texts` names the texts that are searched. */
+/** Conditions on the step and the text of a failure. `texts` describes which texts are searched. */
 const failureMatch = (texts: string) => ({
   step: maybe(some(required("a step")), "One or more names of failed steps."),
   text: maybe(required("a text"), `A text that ${texts} contains, ignoring case.`),

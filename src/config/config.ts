@@ -18,7 +18,7 @@ export async function loadConfig(where: WhereToLook): Promise<Config> {
   return readConfig(text, file.path);
 }
 
-/** Returns null if a file that was found is removed meanwhile. A file named by the user must exist. */
+/** Returns null if a file is removed after it was found. A file named by the user must exist. */
 function readText(path: string, isWanted: boolean): string | null {
   try {
     return readTextFile(path);

@@ -17,9 +17,9 @@ export interface Config {
   readonly classify: readonly ClassRule[];
   /** Prices for agents that report tokens but no cost. */
   readonly prices: Prices;
-  /** Values of items that the server hides from roles. */
+  /** Item values that the server hides from certain roles. */
   readonly redact: readonly RedactRule[];
-  /** How people log in besides tokens. Default: only with tokens. */
+  /** How people log in without a token. Default: only tokens are accepted. */
   readonly login?: LoginSettings;
   /** Queues that `redrive serve --work` processes. */
   readonly work: readonly WorkSettings[];
@@ -40,7 +40,7 @@ export interface LetterSettings {
   readonly dlqDir?: string;
 }
 
-/** Paths of item data that roles below the named one do not see. */
+/** Paths of item data that are hidden from roles below the given one. */
 export interface RedactRule {
   readonly paths: readonly string[];
   readonly below: "operator" | "admin";
@@ -48,21 +48,21 @@ export interface RedactRule {
 
 /** Login through an OpenID Connect provider. */
 export interface LoginSettings {
-  /** The address of the provider, which has `/.well-known/openid-configuration` below it. */
+  /** The URL of the provider, below which `/.well-known/openid-configuration` is served. */
   readonly issuer: string;
   readonly clientId: string;
-  /** Where the secret of the client is; without one, the client is public. */
+  /** The location of the client secret. Without one, the client is public. */
   readonly clientSecret?: { readonly env: string } | { readonly file: string };
-  /** The address of the server as browsers see it, without a slash at the end. */
+  /** The URL of the server as browsers see it, without a trailing slash. */
   readonly url: string;
   readonly scopes: readonly string[];
-  /** The claim with the name of the person; `a.b` is a key of an object. */
+  /** The claim with the person's name; `a.b` is a key of a nested object. */
   readonly nameClaim: string;
-  /** The claim with the value or the values that give a role. */
+  /** The claim whose value or values determine the role. */
   readonly roleClaim: string;
-  /** The values of the claim for each role; `*` is everybody. */
+  /** The values of the claim for each role; `*` matches everybody. */
   readonly roles: Readonly<Partial<Record<"viewer" | "operator" | "admin", readonly string[]>>>;
-  /** How long a session lasts. */
+  /** The lifetime of a session. */
   readonly sessionMs: number;
 }
 
@@ -70,7 +70,7 @@ export interface LoginSettings {
 export interface WorkSettings {
   readonly queue: string;
   readonly command: readonly string[];
-  /** How many items run at a time. Default 10. */
+  /** How many items run concurrently. Default 10. */
   readonly concurrency?: number;
 }
 

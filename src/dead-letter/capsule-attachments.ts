@@ -160,8 +160,9 @@ async function readPatches(
 }
 
 /**
- * The commit at which the agent's branch left the job's branch. After the job's branch was merged and removed, it is the commit
- * at which the agent's branch left the one that the repository has checked out; null if they have nothing in common.
+ * The commit at which the agent's branch left the job's branch. If the job's branch was merged and removed,
+ * it is the commit at which the agent's branch left the branch that is checked out; null if they have no
+ * common history.
  */
 async function commonBase(git: Git, jobId: string): Promise<string | null> {
   const worktrees = (await git.ask(["worktree", "list", "--porcelain"])).stdout;

@@ -151,7 +151,10 @@ function isOther(entry: Moment): (moment: Moment) => boolean {
   return (moment) => id === undefined || moment.kind !== "discard" || moment.operation.id !== id;
 }
 
-/** The records have the events of attempts. Those of notes, edits and decisions are read only if there are any. */
+/**
+ * The records contain the events of attempts. Events of notes, edits and decisions are read only if there are
+ * any.
+ */
 async function eventsOf(
   engine: Engine,
   { letter, attempts, events }: LetterRecords,

@@ -1,4 +1,4 @@
-/** Everything that is shown of one letter: its history, its links and the agents that ran for it. Reads only. */
+/** Everything that is shown for one letter: its history, its links and its agents. Read-only. */
 import type { Engine, LetterAddress, StoredLetter } from "../engine.ts";
 import { type AgentRun, agentRunToJson, sumOfRuns, usageToJson } from "../item/agent-run.ts";
 import { eventToJson } from "../item/event.ts";
@@ -15,7 +15,7 @@ export interface LetterView {
   readonly agents: readonly AgentRun[];
 }
 
-/** Returns null if the item does not exist or is no letter. */
+/** Returns null if the item does not exist or is not a letter. */
 export async function readLetterView(engine: Engine, address: LetterAddress): Promise<LetterView | null> {
   const records = await engine.readLetterRecords(address);
   if (records === null) return null;

@@ -64,7 +64,10 @@ export async function addItems(
   return (await openQueueIntake(engine, await requireQueue(engine, queue))).add(items, options);
 }
 
-/** Records items that a person adds. Programs leave only the events of the items, because a further write costs as much. */
+/**
+ * Records items that a person adds. Programs leave only the events of the items, because another write would
+ * double the cost.
+ */
 export async function recordAdded(
   engine: Engine,
   queue: string,

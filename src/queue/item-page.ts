@@ -1,4 +1,4 @@
-/** Pages of a queue's items, oldest first, with what their agents used. */
+/** Pages of a queue's items, oldest first, with the usage of their agents. */
 import type { Engine } from "../engine.ts";
 import { type UsageSum, usageToJson } from "../item/agent-run.ts";
 import type { Item } from "../item/item.ts";
@@ -8,7 +8,7 @@ import { itemToJson } from "./find-item.ts";
 
 export interface ItemPage {
   readonly items: readonly Item[];
-  /** By the number of the item; items without agents are absent. */
+  /** Usage by item number; items without agents are absent. */
   readonly usageOf: ReadonlyMap<number, UsageSum["usage"]>;
   /** The cursor of the next page; null on the last one. */
   readonly next: string | null;

@@ -1,6 +1,6 @@
 /**
- * Requests to a running job: stop it, or stop or skip one of its items. They are kept in the store, so that they reach the
- * runner from any process or machine that can open the store.
+ * Requests to a running job: to stop it, or to stop or skip one of its items. They are stored in the store,
+ * so that they reach the runner from any process or machine that can open the store.
  */
 import type { Engine } from "../engine.ts";
 import { isStoreError } from "../errors.ts";
@@ -18,7 +18,7 @@ interface Request {
 }
 
 interface Requests {
-  /** Requests to stop the whole job. Only a runner that started before it obeys. */
+  /** A request to stop the whole job. It applies only to runners that started before the request. */
   readonly stop?: Request;
   /** Requests for items, by id. A stop ends the running attempt; a skip also applies to the next attempt. */
   readonly items: Readonly<Record<string, Request & Pick<ItemRequest, "action">>>;
@@ -26,7 +26,7 @@ interface Requests {
 
 const NONE: Requests = { items: {} };
 const POLL_MS = 500;
-/** Requests to stop an item are forgotten after this time; its attempt has ended long before. */
+/** Requests to stop an item are dropped after this time, when its attempt has long ended. */
 const KEPT_MS = 10 * 60 * 1000;
 
 function nameOf(queue: string): string {
@@ -53,7 +53,7 @@ export async function requestForItem(
   });
 }
 
-/** Records what a person asked for. Tries again when another process has changed the requests at the same time. */
+/** Records the request of a person. Retries if another process has changed the requests at the same time. */
 async function change(
   engine: Engine,
   { queue, recorded }: { readonly queue: string; readonly recorded?: RecordedChange },
@@ -82,7 +82,10 @@ interface Controlled {
   readonly control?: JobControl | undefined;
 }
 
-/** Obeys requests while the action runs, unless its caller already does. The action gets a signal that they abort. */
+/**
+ * Processes requests while the action runs, unless the caller already does. Requests abort the signal that
+ * the action gets.
+ */
 export async function withControl<Deps extends Controlled, T>(
   { queue, storeRetry }: Pick<JobControlOptions, "queue" | "storeRetry">,
   deps: Deps,
@@ -109,7 +112,7 @@ interface JobControlOptions {
   readonly storeRetry: StoreRetry;
 }
 
-/** Reads the requests regularly while a job runs, and carries them out. */
+/** Polls the requests while a job runs, and carries them out. */
 export class JobControl implements ItemControl {
   readonly #options: JobControlOptions;
   readonly #stop = new AbortController();
@@ -129,7 +132,7 @@ export class JobControl implements ItemControl {
     else stop.addEventListener("abort", this.#onStop, { once: true });
   }
 
-  /** Aborted when the runner must stop, by a signal to its process or by a request. */
+  /** Aborted when the runner must stop, because of a signal to its process or a request. */
   get stop(): AbortSignal {
     return this.#stop.signal;
   }
@@ -171,7 +174,7 @@ export class JobControl implements ItemControl {
         return { ...rest, items: others };
       });
     } catch (error) {
-      if (!isStoreError(error)) throw error; // the item stays in line and can be stopped again
+      if (!isStoreError(error)) throw error; // the item stays ready and can be stopped again
     }
   }
 

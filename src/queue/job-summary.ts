@@ -43,7 +43,7 @@ export interface JobSummary {
   /** The largest group of the job with an earlier fix, and the fix that helped most. */
   readonly fixedBefore?: FixedBefore;
   readonly letters: LetterStats;
-  /** What the agents of the job used. Absent if none has reported anything. */
+  /** The usage of the job's agents. Absent if none has reported any. */
   readonly usage?: AgentUsage;
 }
 

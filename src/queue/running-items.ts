@@ -18,7 +18,10 @@ export interface RunningItem {
 
 const SHOWN_MAX = 20;
 
-/** Returns at most 20 attempts, longest running first and those that wait to be verified last; with `reportedOnly`, only those that have reported progress. */
+/**
+ * Returns at most 20 attempts, longest running first, with items that wait for verification last; with
+ * `reportedOnly`, only those that have reported progress.
+ */
 export async function readRunning(
   engine: Engine,
   queue: string,

@@ -1,4 +1,4 @@
-/** An operation as commands and the server show it, with whether it waits for a worker. Reads only. */
+/** An operation as commands and the server show it, and whether it is waiting for a worker. Read-only. */
 import type { Engine } from "../engine.ts";
 import { isStanding } from "../item/job.ts";
 import type { Operation } from "../item/operation.ts";
@@ -7,7 +7,7 @@ import type { JsonObject } from "../std/json.ts";
 import { hasRunner } from "./job-summary.ts";
 
 export interface ShownOperation extends OperationView {
-  /** Whether the operation goes on only when a worker processes the queue, and none does. */
+  /** Whether the operation cannot continue because no worker is processing its queue. */
   readonly waitsForWorker: boolean;
 }
 

@@ -12,7 +12,10 @@ export const OUTAGE_ACTIONS = ["retry", "wait"] as const;
 export type OnOutage = (typeof OUTAGE_ACTIONS)[number];
 
 export const TIMEOUT_ACTIONS = ["retry", "skip", "stop"] as const;
-/** What to do with an item that is over its time limit: `retry` counts it as any failure, the others give up at once. */
+/**
+ * What to do with an item that exceeds its time limit: `retry` counts it like any failure, the others give up
+ * immediately.
+ */
 export type OnTimeout = (typeof TIMEOUT_ACTIONS)[number];
 
 /** The default limit of `wait` for one outage: a day. */

@@ -223,8 +223,8 @@ function readOptions(thrown: ThrownFields): ReadException {
 }
 
 /**
- * The same data would fail again in the same way, so a schema mismatch is permanent, regardless of where the
- * schema is checked.
+ * The same data would fail again in the same way, so a schema mismatch is permanent, regardless of where it
+ * is detected.
  */
 function kindOf({ name, issues }: ThrownFields): Pick<ReadException, "type" | "class" | "message"> {
   if (name === "PermanentError") return { class: "permanent" };

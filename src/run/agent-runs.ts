@@ -1,6 +1,6 @@
 /**
- * Keeps what the agents of a job use: writes it to the store while they run, checks the budgets, and reads the output that
- * agents of killed runners have left.
+ * Records the usage of a job's agents in the store while they run, checks the budgets, and recovers usage
+ * from the output that agents of killed runners have left.
  */
 import { createReadStream, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +32,10 @@ const WRITE_MS = 1000;
 const ID_CHARS = 20;
 const SUFFIX = ".agent.json";
 
-/** The file beside the output of a running agent, from which the next runner reads what a killed one did not store. */
+/**
+ * The file next to the output of a running agent, from which the next runner reads what a killed runner did
+ * not store.
+ */
 interface Sidecar {
   readonly owner: Owner;
   readonly run: AgentRun;
@@ -53,14 +56,14 @@ export class AgentRuns {
     this.#options = options;
   }
 
-  /** Reads what the job has used so far. Call it before the first agent starts. */
+  /** Reads the usage of the job so far. Must be called before the first agent starts. */
   async load(): Promise<void> {
     const { engine, queue } = this.#options;
     const [sum] = await engine.sumAgentUsage({ by: "queue", queues: [queue] });
     this.#job = new UsageTotal(sum?.usage);
   }
 
-  /** Why the job must not start more work; undefined while it has budget left. */
+  /** Why the job must not start more work; undefined while budget is left. */
   get stopReason(): string | undefined {
     const { budget, queue } = this.#options;
     const amount = budget && exceeded(this.#job.sum, budget);
@@ -94,13 +97,13 @@ export class AgentRuns {
         if (await this.flush()) rmSync(sidecar, { force: true });
       },
       discard: () => {
-        if (this.#running.delete(run.id)) return; // its use is stored from the sidecar by the next run
+        if (this.#running.delete(run.id)) return; // the next run stores its usage from the sidecar
         rmSync(sidecar, { force: true });
       },
     };
   }
 
-  /** Returns why the agent must be ended, if a budget is used up. */
+  /** Returns why the agent must be ended if a budget is exhausted. */
   #report(run: AgentRun, report: AgentReport, attempt: UsageTotal | undefined): ReportedFailure | undefined {
     const next = recordOf(run, report, this.#options.now());
     if (next === undefined) return undefined;
@@ -114,7 +117,7 @@ export class AgentRuns {
     const { budget } = this.#options;
     if (budget === undefined) return undefined;
     if (attempt === undefined) {
-      const amount = exceeded(this.#job.sum, budget); // phases have no other items that could still finish
+      const amount = exceeded(this.#job.sum, budget); // during a phase, no other items could still finish
       return amount === undefined ? undefined : overBudget("job", amount);
     }
     attempt.set(run.id, next.usage);
@@ -122,7 +125,7 @@ export class AgentRuns {
     return amount === undefined ? undefined : overBudget("attempt", amount);
   }
 
-  /** Returns false if the store could not be written. What was not written is tried again later. */
+  /** Returns false if the store could not be written. Unwritten records are retried later. */
   async flush(): Promise<boolean> {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#changed.size === 0) return true;
@@ -153,7 +156,7 @@ function kept({ format, model, before }: AgentStart): Sidecar["start"] {
   return compact({ format, model, before });
 }
 
-/** Returns undefined for an agent that has reported nothing yet: a record of it would say nothing. */
+/** Returns undefined for an agent that has not reported anything, because its record would be empty. */
 function recordOf(run: AgentRun, report: AgentReport, now: number): AgentRun | undefined {
   const { usage, session, format, end } = report;
   if (usage === undefined && session === undefined) return undefined;
@@ -167,7 +170,10 @@ function recordOf(run: AgentRun, report: AgentReport, now: number): AgentRun | u
   };
 }
 
-/** Stores what agents of killed runners on this machine have used, from the output that they left. Returns their number. */
+/**
+ * Stores the usage of killed runners' agents on this machine from the output that they left. Returns their
+ * number.
+ */
 export async function recoverAgentRuns(
   { engine, queue, now }: Pick<AgentRunsOptions, "engine" | "queue" | "now">,
   runningFolder: string,

@@ -1,4 +1,4 @@
-/** An item with its agent and its checkout, and how a failure of one of them becomes the outcome of the attempt. */
+/** An item with its agent and its checkout. Converts a failure of either to the outcome of the attempt. */
 import { RedriveError } from "../errors.ts";
 import { classOfType, type ErrorType } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
@@ -68,7 +68,7 @@ export function agentFailure(
   });
 }
 
-/** Describes an error of git with its message on one line. Any other error is rethrown. */
+/** Describes a git error with its message on one line. Any other error is rethrown. */
 export function worktreeFault(error: unknown, step: string): AgentFault {
   if (!(error instanceof RedriveError)) throw error;
   return { errorType: { name: "WorktreeError" }, message: oneLine(error.message, MESSAGE_CHARS_MAX), step };

@@ -16,7 +16,7 @@ const ABANDON_AFTER_MS = 5000;
 
 interface DeliverOptions {
   readonly slots: number;
-  /** Rate limit of this process alone. */
+  /** The rate limit of this process only. */
   readonly rate?: Rate;
   readonly untilEmpty: boolean;
   /**

@@ -49,13 +49,13 @@ export interface DlqManagerOptions {
    * 30 days.
    */
   readonly limits?: LimitSettings;
-  /** Called with notices for a person, such as a dead letter queue that is nearly full. Default: a warning of Node. */
+  /** Called with notices for people, such as a dead letter queue that is nearly full. Default: a Node warning. */
   readonly onNotice?: (notice: string) => void;
   /** Default: the system clock. */
   readonly clock?: Clock;
 }
 
-/** Which letters are retried, and how. */
+/** The letters to retry, and how to retry them. */
 export interface ReprocessRequest {
   /** Default: all dead letters. An id without a dead letter is an error. */
   readonly itemIds?: readonly string[];
@@ -69,7 +69,7 @@ export interface ReprocessRequest {
   readonly signal?: AbortSignal;
 }
 
-/** Which letters are listed; all given conditions must hold. */
+/** Filters for listing letters. All given conditions must hold. */
 export interface ListRequest extends Omit<LetterFilter, "queue"> {
   /** A CEL expression over `letter`, `item` and `failure`. Default: none. */
   readonly where?: string;

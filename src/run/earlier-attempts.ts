@@ -1,4 +1,7 @@
-/** What earlier attempts of an item left in the store for agents that continue their session: sessions and the last failure. */
+/**
+ * What earlier attempts of an item left in the store for agents that continue a session: the sessions and the
+ * last failure.
+ */
 import type { AgentSession } from "../agent/continue-session.ts";
 import type { Engine } from "../engine.ts";
 import { type AgentRun, sumOfRuns } from "../item/agent-run.ts";
@@ -15,7 +18,7 @@ export function continuesSessions(steps: readonly Step[]): boolean {
 
 const RUNS_MAX = 1000;
 
-/** Undefined if no agent has begun a session for the item before. `branch` is that of the job. */
+/** Undefined if no agent has started a session for the item. `branch` is the job's branch. */
 export async function readEarlier(
   engine: Engine,
   queue: string,
@@ -36,7 +39,7 @@ export async function readEarlier(
   return { sessions, ...(isStale && branch !== undefined && { advice }) };
 }
 
-/** Agents report totals of the whole session, so the use of its earlier runs is subtracted. */
+/** Agents report totals of the whole session, so the usage of its earlier runs is subtracted. */
 function sessionOf(id: string, runs: readonly AgentRun[]): AgentSession {
   const { costUsd, inputTokens, cachedTokens, outputTokens } = sumOfRuns(
     runs.filter(({ session }) => session === id),

@@ -1,4 +1,4 @@
-/** Follows the output of a job's attempts, or of one item, while it is written, until they end. Read-only. */
+/** Follows the output of a job's attempts or of one item until they end. Read-only. */
 import { statSync } from "node:fs";
 import { GrowingOutput, type OutputPart } from "../attempt/growing-output.ts";
 import { readRunning } from "../attempt/output-watch.ts";
@@ -32,8 +32,8 @@ interface FollowOptions {
 const POLL_MS = 250;
 const PAGE = 1000;
 /**
- * How often a missing log is polled. The log is written shortly after a success is settled, and only if there
- * was output.
+ * How many times a missing log is polled. The log is written shortly after a success is settled, and only if
+ * there was output.
  */
 const LOG_POLLS_MAX = 8;
 
@@ -131,7 +131,7 @@ class Following {
   }
 }
 
-/** Whether the sizes in the headings of the log are exact. Masking of secrets changes the length of a section. */
+/** Whether the sizes in the headings of the log are exact. Masking secrets changes the length of a section. */
 export function isExact(job: Job): boolean {
   return job.kind !== "workflow" || workflowSpecOf(job).workflow.secrets.length === 0;
 }

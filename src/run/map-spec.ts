@@ -28,7 +28,7 @@ export function specOf(job: Job): MapSpec {
   return job.spec as unknown as MapSpec;
 }
 
-/** Whether the items of a map run in a function of a program, so that only the program can run them. */
+/** Whether a map's items are processed by a function of a program, so that only that program can run them. */
 export function isFunctionMap({ kind, spec }: Pick<Job, "kind" | "spec">): boolean {
   return kind === "map" && spec.function === true;
 }

@@ -28,15 +28,15 @@ import { appendOutput } from "./verify.ts";
 import type { WorkflowRuntime } from "./workflow-runtime.ts";
 
 interface Results {
-  /** All variables, for the message of the commit. */
+  /** All variables, for the commit message. */
   readonly variables: Readonly<Record<string, Json>>;
   readonly captured: Readonly<Record<string, Json>>;
 }
 
-/** What the steps of an item have left. */
+/** The results of an item's steps. */
 interface DoneWork {
   readonly result: JsonObject;
-  /** The message of the commit, if the workflow has one. */
+  /** The commit message, if the workflow defines one. */
   readonly message?: string | undefined;
   readonly log?: string | undefined;
   readonly jsonLog?: string | undefined;
@@ -57,7 +57,7 @@ export async function mergeWork(
   return mergeDone(work, { result, message, log, jsonLog, usage });
 }
 
-/** Merges before the store records the success, so that the job's branch always has the work of done items. */
+/** Merges before the store records the success, so that the job's branch always contains the work of done items. */
 export async function mergeDone(work: AgentWork, given: DoneWork): Promise<Outcome> {
   const { merge, done } = await mergeResolved(work, given);
   const { result, log, usage } = done;
@@ -82,7 +82,7 @@ function mergeFailed(
   return failed(work, compact({ failure, usage }));
 }
 
-/** The message of the workflow, which may name the item and what its steps captured. */
+/** Expands the workflow's commit message, which may contain the item and captures. */
 function messageFrom(
   { spec, masker }: WorkflowRuntime,
   variables: Readonly<Record<string, Json>>,
@@ -97,7 +97,10 @@ function messageFrom(
   }
 }
 
-/** Merges, and lets the workflow's steps resolve conflicts. The branch may move meanwhile, so it may take several rounds. */
+/**
+ * Merges, and lets the workflow's steps resolve conflicts. The branch may move in the meantime, so this may
+ * take several rounds.
+ */
 async function mergeResolved(
   work: AgentWork,
   given: DoneWork,
@@ -141,7 +144,7 @@ export function doneWorkFromJson(json: JsonObject, item: LeasedItem): DoneWork |
   return { result, message: read.text("message"), log: read.text("log") };
 }
 
-/** The failure of the step of `verify`, as one of the item. */
+/** Converts a failed `verify` step to a failure of the item. */
 function rejected(
   { runtime, item, agentId }: AgentWork,
   { failure, passedWith, output }: Extract<Merge, { kind: "rejected" }>,

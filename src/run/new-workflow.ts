@@ -1,4 +1,4 @@
-/** Replaces the workflow of a job, usually by a corrected one, before its letters are retried. */
+/** Replaces the workflow of a job, usually by a corrected version, before its letters are retried. */
 import { resolve } from "node:path";
 import type { Engine, JobChange } from "../engine.ts";
 import { RedriveError } from "../errors.ts";

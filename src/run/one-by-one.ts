@@ -1,4 +1,4 @@
-/** Adds the items of a sequential workflow one at a time: each is added when the one before it has ended. */
+/** Adds the items of a sequential workflow one at a time, each after the previous one has ended. */
 import type { Engine } from "../engine.ts";
 import type { NewItem } from "../item/item.ts";
 import type { Feed } from "../runner/run-options.ts";
@@ -31,7 +31,7 @@ interface OneByOne {
   readonly signal: AbortSignal;
 }
 
-/** Adds what is missing. Ends early when the run stops or an item has failed. */
+/** Adds the missing items. Ends early when the run stops or an item has failed. */
 export async function* addOneByOne(given: OneByOne): ReturnType<Feed> {
   const { engine, jobId, items, storeRetry } = given;
   for (const item of items) {

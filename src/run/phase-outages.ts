@@ -1,4 +1,4 @@
-/** Waits for limits and outages that end the steps of a phase, which has no item that could be parked. */
+/** Waits for limits and outages to end that fail the steps of a phase, because a phase has no item to park. */
 import type { Failure } from "../item/failure.ts";
 import { decide, isKnownReset, isOutageFailure } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
@@ -16,7 +16,7 @@ interface PhaseOutageOptions {
   readonly onWait: OnPhaseWait | undefined;
 }
 
-/** Runs the steps again after each wait, until they end for another reason or the outage has lasted too long. */
+/** Repeats the steps after each wait until they end for another reason or the outage has lasted too long. */
 export async function waitThroughOutages(
   { policy, clock, stop, onWait }: PhaseOutageOptions,
   run: () => Promise<StepsEnd>,

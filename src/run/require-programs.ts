@@ -1,4 +1,4 @@
-/** Refuses to start when a program that every item needs is not installed, instead of failing every item. */
+/** Refuses to start if a program that every item needs is not installed, instead of failing every item. */
 import { templateParts } from "../attempt/template.ts";
 import { RedriveError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
@@ -26,7 +26,10 @@ export function requireCommand(
   throw new RedriveError("command_not_found", `The command ${program} was not found${where}.`, { hint });
 }
 
-/** The command begins with the first word that is no option, so a name or a file before `--` is taken as the program. */
+/**
+ * The command begins with the first word that is not an option, so a name or a file before `--` is taken as
+ * the program.
+ */
 function wordsBeforeCommand(command: readonly string[], usage: string): string | undefined {
   const separator = command.indexOf("--");
   if (separator < 0 || separator === command.length - 1) return undefined;

@@ -1,4 +1,4 @@
-/** Runs the `on_conflict` steps of a workflow in a worktree whose merge has stopped at conflicts. */
+/** Runs the `on_conflict` steps of a workflow in a worktree whose merge stopped with conflicts. */
 import type { AgentUsage } from "../item/agent-usage.ts";
 import { runSteps } from "../workflow/run-steps.ts";
 import type { StepContext } from "../workflow/step-context.ts";
@@ -10,7 +10,7 @@ export type Resolution = (
   | { readonly kind: "stopped"; readonly why?: string | undefined }
 ) & { readonly usage?: AgentUsage | undefined };
 
-/** How often a conflict is resolved when the branch moves meanwhile. */
+/** How many times a conflict is resolved again because the branch has moved. */
 export const ROUNDS_MAX = 3;
 
 export async function resolveConflict(

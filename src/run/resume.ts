@@ -24,7 +24,7 @@ import { requireInstalled } from "./require-programs.ts";
 import { type RunDeps, redriving, requireHandler } from "./run-job.ts";
 import type { WorkflowResult, WorkflowRunOptions } from "./workflow.ts";
 
-/** Which job is resumed, and how. */
+/** The job to resume, and how to resume it. */
 export interface ResumeOptions extends Omit<WorkflowRunOptions, "withLetters"> {
   /** Id or name. Default: the latest unfinished job of this folder, or of its git repository. */
   readonly job?: string;

@@ -28,7 +28,7 @@ import {
   storeRetryOf,
 } from "./run-job.ts";
 
-/** Which letters are retried, and how. */
+/** The letters to retry, and how to retry them. */
 export interface RetryOptions extends ContinueOptions {
   readonly job: Job;
   readonly selection: Selection;
@@ -44,11 +44,11 @@ export interface RetryOptions extends ContinueOptions {
 export interface ContinueOptions {
   /** Called when the letters are selected. */
   readonly onOperation?: (operation: Operation, job: Job) => void;
-  /** Called with notices for a person, e.g. into which branch the commits were merged. */
+  /** Called with the result of merging a workflow's commits. Default: unmerged commits are an error. */
   readonly onNotice?: (notice: string) => void;
   /** Called with the result of merging a workflow's commits. Default: commits that could not be merged are an error. */
   readonly onFinish?: (finish: Finish) => void;
-  /** Called when the job asks before it merges. Default: the commits stay in their branch. */
+  /** Called if the job asks before it merges. Default: the commits stay on their branch. */
   readonly askMerge?: AskMerge;
   /** The handler for the letters of a map over a function of this program. Default: the job's own handler. */
   readonly work?: JobHandler;
@@ -186,7 +186,7 @@ async function followRedrive(deps: RunDeps, { job, operation, onNotice }: Redriv
 
 const LOOK_MS = 300;
 
-/** A worker that is being restarted is briefly absent, so its absence counts only after this time. */
+/** The absence of a worker that is being restarted is ignored for this time. */
 const AWAY_MS_MAX = 15_000;
 
 type FollowEnd = "ended" | "alone" | "stopped";

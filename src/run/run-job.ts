@@ -59,13 +59,13 @@ export interface RunDeps extends RunnerSettings {
   readonly services?: readonly StartService[];
   /** Prices for agents that report tokens but no cost. */
   readonly prices?: Prices;
-  /** Requests for single items. Default: those of the job in the store. */
+  /** Requests concerning single items. Default: those that the store has for the job. */
   readonly control?: JobControl;
   /** How long a stop waits for handlers that ignore their signal. Default: until they end. */
   readonly abandonAfterMs?: number | undefined;
 }
 
-/** Dependencies of a run that can be stopped through the store too. */
+/** Dependencies of a run that can also be stopped by a request in the store. */
 export function controlled(deps: RunDeps, { control }: Pick<JobRuntime, "control">): RunDeps {
   return { ...deps, stop: control.stop, control };
 }
@@ -91,11 +91,11 @@ export interface JobHandler extends Pick<RunOptions, HandlerOptions | "beforeSet
 export interface RedriveEnd {
   readonly end: RunResult["end"];
   readonly status: JobStatus;
-  /** Called when the job asks before it merges. Default: the commits stay in their branch. */
+  /** Called if the job asks before it merges. Default: the commits stay on their branch. */
   readonly askMerge?: AskMerge | undefined;
 }
 
-/** Resolves to true when the person agrees. `summary` is shown first; a redrive has none. */
+/** Resolves to true if the person agrees. `summary` is shown first; a redrive has none. */
 export type AskMerge = (question: string, summary?: JobSummary) => Promise<boolean>;
 
 /** Resources and callbacks for all job handlers of a run. */
@@ -340,7 +340,7 @@ export function servicesOf(
   return startServices(services, job, { engine, home, clock, onNotice });
 }
 
-/** Holds stopped items in the background; the runner ends when they are held. */
+/** Holds stopped items in the background. The runner does not end before they are held. */
 function holding(control: JobControl | undefined): readonly Pick<RunObserver, "settled">[] {
   return control === undefined ? [] : [{ settled: (item, settlement) => control.settled(item, settlement) }];
 }

@@ -1,4 +1,7 @@
-/** The items of a job that run now: since when, in which step, what their agents used, and the last line that they printed. */
+/**
+ * The running items of a job: their start, their current step, their agents' usage, and their last line of
+ * output.
+ */
 import { readRange, sizeOf } from "../attempt/output.ts";
 import { isPublished, type RunningOutput, readRunning } from "../attempt/output-watch.ts";
 import type { Engine } from "../engine.ts";
@@ -13,7 +16,7 @@ export interface RunningItemsQuery {
   readonly queue: string;
   readonly home: string;
   readonly limit: number;
-  /** Output and steps may contain values of the item. */
+  /** Whether to hide output and steps, because they may contain item values. */
   readonly hidesOutput: boolean;
 }
 
@@ -55,7 +58,7 @@ const RUNS_MAX = 100;
 const TAIL_BYTES = 2000;
 
 function outputOf(output: RunningOutput): JsonObject {
-  // The standard output of an agent is a stream of JSON, which says little to people.
+  // The standard output of an agent is a JSON stream, which is hard to read.
   const paths = output.isStream ? [output.stderr] : [output.stdout, output.stderr];
   const texts = paths.map(tailOf);
   // Slots reuse their files: the bytes belong to this attempt only if it is still running.

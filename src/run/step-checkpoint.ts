@@ -1,6 +1,7 @@
 /**
- * Which step of a sequential workflow is next. The record is kept with the worktree in which the steps run, so that it is
- * gone when the worktree is, and never names a step whose work is missing.
+ * Records which step of a sequential workflow is next. The record is stored with the worktree in which the
+ * steps run, so that it disappears together with the worktree and never refers to a step whose work is
+ * missing.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { writeAtomically } from "../std/files.ts";
@@ -10,13 +11,13 @@ import type { MapPhase } from "../workflow/model.ts";
 
 export interface StepCheckpoint {
   readonly itemId: string;
-  /** The index of the step that has not ended yet. */
+  /** The index of the next step to run. */
   readonly next: number;
-  /** Variables of the steps before it, without secrets. */
+  /** Variables captured by earlier steps, without secrets. */
   readonly captured: Readonly<Record<string, Json>>;
 }
 
-/** Returns the checkpoint of the item; without one, its first step is next, or the one at which it starts. */
+/** Returns the checkpoint of the item. Without one, the next step is the first, or the workflow's `startAt`. */
 export function readCheckpoint(
   path: string,
   itemId: string,
@@ -28,14 +29,14 @@ export function readCheckpoint(
   return { itemId, next: found.next, captured: isJsonObject(found.captured) ? found.captured : {} };
 }
 
-/** Returns when the record is on disk. */
+/** Returns after the record is on disk. */
 export function writeCheckpoint(path: string, { itemId, next, captured }: StepCheckpoint): Promise<void> {
   return writeAtomically(path, stringifyJson({ itemId, next, captured: { ...captured } }));
 }
 
 const RESULT_BYTES_MAX = 256 * 1024;
 
-/** Returns the variables that later steps need after a restart. Large outputs of steps are dropped; captures are kept. */
+/** Returns the variables that later steps need after a restart. Large step outputs are dropped; captures are kept. */
 export function variablesToKeep(
   before: ReadonlySet<string>,
   variables: Readonly<Record<string, Json>>,

@@ -1,4 +1,7 @@
-/** Runs the steps of `verify` in a clean checkout of a commit, for items that wait to be merged and for the branch itself. */
+/**
+ * Runs the steps of `verify` in a clean checkout of a commit, for items that are waiting to be merged and for
+ * the branch itself.
+ */
 import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { AttemptContext } from "../attempt/handler.ts";
@@ -16,16 +19,16 @@ import type { Check, CheckEnd, MergeWait, VerifyQueue } from "../workspace/verif
 import { waitThroughOutages } from "./phase-outages.ts";
 import { jobVariables, stepContextOf, type WorkflowRuntime } from "./workflow-runtime.ts";
 
-/** How long after the last item ended another one may begin, so that a batch still waits for it. */
+/** After an item has ended, a batch waits this long for the next one to start. */
 const LINGER_MS = 500;
-/** How many item ids an event of a run contains. */
+/** The maximum number of item ids in the event of a run. */
 const IDS_MAX = 100;
 
 /** An item whose work is verified before it is merged. */
 export interface VerifiedWork {
-  /** Runs the merge. Meanwhile another item uses the slot. */
+  /** Runs the merge. Another item may use the slot in the meantime. */
   waiting<T>(merge: (wait: MergeWait) => Promise<T>): Promise<T>;
-  /** Call it when the item has ended. */
+  /** Must be called when the item has ended. */
   end(): void;
 }
 
@@ -39,12 +42,12 @@ export class Verifier {
   readonly #verify: Verify;
   readonly #queue: VerifyQueue;
   #active = 0;
-  /** Whether no item has been worked on for a while. */
+  /** Whether no item has been processed for a while. */
   #isIdle = false;
   #cancelIdle: (() => void) | undefined;
   #stopReason: string | undefined;
 
-  /** `verified` is the tip of the branch if the steps have just passed on it. Returns undefined without `verify`. */
+  /** `verified` is the tip of the branch if it has just passed the steps. Returns undefined without `verify`. */
   static open(runtime: WorkflowRuntime, verified?: string): Verifier | undefined {
     const { verify } = runtime.spec.workflow;
     const { verifyWith } = runtime.workspace;
@@ -70,17 +73,17 @@ export class Verifier {
     });
   }
 
-  /** How many items may wait without a slot. Each has a worktree, and the more wait, the more of them conflict. */
+  /** How many items may wait without a slot. Each occupies a worktree, and more waiting items mean more conflicts. */
   get waitingMax(): number {
     return Math.max(this.#verify.batch, 2 * this.#runtime.spec.workflow.map.maxParallel);
   }
 
-  /** Why the job must not start more work: no item could pass. */
+  /** Why the job must not start more work, because no item could pass. */
   get stopReason(): string | undefined {
     return this.#stopReason;
   }
 
-  /** Counts an item as worked on, until it ends or waits. */
+  /** Counts an item as being processed until it ends or waits. */
   begin(attempt: AttemptContext, onWait: () => void): VerifiedWork {
     const { clock } = this.#runtime.jobRuntime;
     const { signal, mayStart, withoutSlot } = attempt;
@@ -95,7 +98,7 @@ export class Verifier {
       if (this.#active > 0) return;
       this.#cancelIdle = clock.after(LINGER_MS, () => {
         this.#isIdle = true;
-        this.#queue.startIfDue(); // a batch that is not full starts when nothing can join it
+        this.#queue.startIfDue(); // an incomplete batch starts when no further item can join it
       });
     };
     return {
@@ -109,11 +112,14 @@ export class Verifier {
     };
   }
 
-  /** Steps that cannot run are no failure of an item. The job stops, because every other run would end like this one. */
+  /**
+   * Steps that cannot run are not a failure of an item. The job stops, because every other run would end in
+   * the same way.
+   */
   async #check(check: Check): Promise<CheckEnd> {
     const end = await runVerify(this.#runtime, check).catch((error: unknown): CheckEnd => {
       if (!(error instanceof RedriveError)) throw error;
-      return { kind: "stopped", why: error.message }; // for example no checkout could be made
+      return { kind: "stopped", why: error.message }; // for example, no checkout could be created
     });
     const isOutage = end.kind === "failed" && isOutageFailure(end);
     const why = isOutage ? end.failure.errorMessage : end.kind === "stopped" ? end.why : undefined;
@@ -126,7 +132,10 @@ export class Verifier {
 
 const BROKEN = "verify fails on the job's branch without the work of any waiting item";
 
-/** Fails if `verify` does not pass before the first item has run, because then no item could. Returns the commit. */
+/**
+ * Throws if `verify` does not pass before the first item has run, because then no item could pass. Returns
+ * the commit.
+ */
 export async function verifyStart(runtime: WorkflowRuntime, stop: AbortSignal): Promise<string | "stopped"> {
   const { workspace, job } = runtime;
   const commit = (await workspace.head?.()) ?? "";
@@ -140,7 +149,7 @@ export async function verifyStart(runtime: WorkflowRuntime, stop: AbortSignal): 
   throw new RedriveError("phase_failed", message, { hint });
 }
 
-/** Runs the steps once on a commit. Limits and outages are waited for, because they say nothing about the commit. */
+/** Runs the steps once on a commit. Waits for limits and outages to end, because they do not depend on the commit. */
 async function runVerify(runtime: WorkflowRuntime, check: Check): Promise<CheckEnd> {
   const { spec, workspace, jobRuntime } = runtime;
   const { verify, policy } = spec.workflow;
@@ -191,7 +200,7 @@ async function runVerify(runtime: WorkflowRuntime, check: Check): Promise<CheckE
 
 const ITEMS_CHARS_MAX = 64 * 1024;
 
-/** As many ids as fit into a variable. */
+/** Joins as many ids as fit into a variable. */
 function idsText(ids: readonly string[]): string {
   const text = stringifyJson([...ids]);
   return text.length <= ITEMS_CHARS_MAX ? text : idsText(ids.slice(0, -1));
@@ -217,7 +226,7 @@ async function record({ jobRuntime }: WorkflowRuntime, type: EventType, data: Js
   });
 }
 
-/** Appends the output of the failed run to the log of the attempt, where people look for it. */
+/** Appends the output of the failed run to the log of the attempt, where users look for it. */
 export function appendOutput(log: string, output: Buffer | undefined): void {
   if (output === undefined || output.length === 0) return;
   mkdirSync(dirname(log), { recursive: true, mode: PRIVATE_FOLDER });

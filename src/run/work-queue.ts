@@ -28,7 +28,7 @@ import {
 /** The command and options of a worker. */
 interface QueueCommand extends CommandSpec {
   readonly slots: number;
-  /** Rate limit of this worker alone. */
+  /** The rate limit of this worker only. */
   readonly rate?: Rate;
   readonly untilEmpty: boolean;
   readonly name?: string;
@@ -66,7 +66,10 @@ export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): 
   return recordingErrors(engine, queue.id, work);
 }
 
-/** Runs items of a job together with the process that started it, with the job's own command or steps, until all are done. */
+/**
+ * Runs items of a job alongside the process that started it, with the job's own command or steps, until all
+ * are done.
+ */
 export async function helpJob(
   deps: RunDeps,
   job: Job,
@@ -86,7 +89,7 @@ export async function helpJob(
 interface HelpOptions {
   readonly slots?: number | undefined;
   readonly onNotice: (notice: string) => void;
-  /** The folder of the worker: for a job with a remote, its own clone. */
+  /** The folder of the worker. For a job with a remote, this is the worker's own clone. */
   readonly cwd: string;
 }
 
@@ -154,7 +157,10 @@ async function untilItems(
   }
 }
 
-/** The job counts as abandoned after this many checks without another runner; a starting runner is not visible at once. */
+/**
+ * The job counts as abandoned after this many checks without another runner, because a starting runner
+ * registers with a delay.
+ */
 const ALONE_LOOKS_MAX = 4;
 
 /** Keeps the run alive while the job's input is being read, although the queue may be empty. */

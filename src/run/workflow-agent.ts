@@ -74,7 +74,7 @@ export async function agentHandler(
   runtime: WorkflowRuntime,
   options: Pick<JobHandler, "close" | "finish"> & {
     readonly onStep?: OnAgentStep | undefined;
-    /** The tip of the job's branch, if `verify` has just passed on it. */
+    /** The tip of the job's branch, if it has just passed `verify`. */
     readonly verified?: string | undefined;
   },
 ): Promise<JobHandler> {
@@ -108,7 +108,7 @@ interface AgentPool {
   readonly checkouts: Map<string, Checkout>;
   readonly releasing: Set<Promise<void>>;
   readonly onStep: OnAgentStep | undefined;
-  /** Whether retries continue the sessions of agents, in the worktree of the attempt before. */
+  /** Whether retries continue the sessions of agents, in the worktree of the previous attempt. */
   readonly continues: boolean;
 }
 
@@ -137,7 +137,7 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   }
 }
 
-/** What the steps of a merged item returned, if its worktree still waits because the runner was killed. */
+/** The results of a merged item's steps, if its worktree is still waiting because the runner was killed. */
 function keptResult(pool: AgentPool, item: LeasedItem): JsonObject {
   const found = pool.runtime.workspace.takeWaiting?.(item.itemId, "");
   if (!found) return {};
@@ -151,7 +151,10 @@ interface Turn {
   readonly verified: VerifiedWork | undefined;
 }
 
-/** Merges the work of an earlier attempt that ended while it waited for `verify`. Returns undefined if there is none. */
+/**
+ * Merges the work of an earlier attempt that ended while waiting for `verify`. Returns undefined if there is
+ * none.
+ */
 function continueWaiting(
   pool: AgentPool,
   item: LeasedItem,
@@ -163,7 +166,7 @@ function continueWaiting(
   const { checkout } = found;
   const done = doneWorkFromJson(found.result, item);
   if (done === undefined) {
-    releaseInBackground(pool, checkout.release()); // the item's data has changed since
+    releaseInBackground(pool, checkout.release()); // the item's data has changed in the meantime
     return undefined;
   }
   pool.checkouts.set(keyOf(item), checkout);
@@ -221,7 +224,7 @@ async function runItem(pool: AgentPool, item: LeasedItem, { attempt, verified }:
 
 const OUTPUT_CHARS_MAX = 64 * 1024;
 
-/** What the last step has printed is kept only if a later phase reads results. */
+/** The output of the last step is kept only if a later phase reads results. */
 function lastOutput({ spec }: WorkflowRuntime, { last }: Record<string, Json>): Record<string, Json> {
   const { reduce, merge } = spec.workflow;
   if (!JSON.stringify([reduce, merge]).includes("map.results")) return {};
@@ -229,19 +232,19 @@ function lastOutput({ spec }: WorkflowRuntime, { last }: Record<string, Json>): 
   return typeof output === "string" && output !== "" ? { output: output.slice(-OUTPUT_CHARS_MAX) } : {};
 }
 
-/** The argument under the names that sequential workflows use. */
+/** Passes the argument under the names that sequential workflows use. */
 function argumentEnvironment(value: string): Record<string, string> {
   return { ARG: value, ARGUMENT: value, FILE: value, FILE_PATH: value };
 }
 
-/** Another machine may have merged the item before its connection to the store was lost. */
+/** Checks whether another machine merged the item before it lost the connection to the store. */
 async function mergedElsewhere(
   { spec, workspace }: WorkflowRuntime,
   item: LeasedItem,
 ): Promise<string | undefined> {
   if (spec.workflow.map.remote === undefined || item.attempt === 1) return undefined;
   const merged = await workspace.mergedItems().catch((error: unknown) => {
-    if (error instanceof RedriveError) return new Map<string, string>(); // merging will fail too, or find out
+    if (error instanceof RedriveError) return new Map<string, string>(); // in that case merging either fails too or detects it
     throw error;
   });
   return merged.get(item.itemId);
@@ -251,7 +254,7 @@ function iterationVariables({ spec, job }: WorkflowRuntime, item: LeasedItem): R
   return { workflow: { name: spec.workflow.name, id: job.id, iteration: item.index + 1 } };
 }
 
-/** Continues at the step that was interrupted or failed, and records each step that has ended. */
+/** Continues at the interrupted or failed step, and records each completed step. */
 function progressOf(
   { workspace, jobRuntime, sealer, spec }: WorkflowRuntime,
   { itemId, index }: LeasedItem,
@@ -303,7 +306,7 @@ async function acquire(
   }
 }
 
-/** What the agents of a retry continue. `unreadable` means that the store does not answer. */
+/** What the agents of a retry can continue. `unreadable` means that the store does not answer. */
 async function earlierOf({ runtime, continues }: AgentPool, item: LeasedItem) {
   if (!continues || item.attempt === 1) return undefined;
   const { job, workspace, jobRuntime } = runtime;
@@ -315,7 +318,7 @@ async function earlierOf({ runtime, continues }: AgentPool, item: LeasedItem) {
   }
 }
 
-/** Releases the checkout after the attempt is settled, or keeps it for inspection. */
+/** Releases the checkout after the attempt has been settled, or keeps it for inspection. */
 async function releaseCheckout(pool: AgentPool, item: LeasedItem, verdict: Verdict["kind"]): Promise<void> {
   const key = keyOf(item);
   const checkout = pool.checkouts.get(key);

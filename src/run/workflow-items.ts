@@ -22,7 +22,7 @@ export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortS
   const path = naming("map.input", () => expand(input.file, jobVariables(runtime)));
   const file = resolve(runtime.workspace.root, path);
   if (runtime.workspace.head && !existsSync(file)) {
-    // The file may exist in the user's folder without being committed.
+    // The file may exist in the user's folder but not be committed.
     const message = `The input ${path} is not in the commit that the agents start from.`;
     throw new RedriveError("input_invalid", message, { hint: "Commit it, or create it in a setup step." });
   }
@@ -83,7 +83,7 @@ async function selectFromCommand(
 }
 
 const PAGE_MAX = 500;
-/** The size limit of `${map.results}`. The results file has all results. */
+/** The size limit of `${map.results}`. The results file contains all results. */
 const RESULTS_BYTES_MAX = 1024 * 1024;
 
 /** Writes all results to a file and returns its path, with as many results as fit into `${map.results}`. */
@@ -105,7 +105,7 @@ export async function writeResults(engine: Engine, job: Job, folder: string) {
   return { file, results: kept };
 }
 
-/** Adds up how long the attempts of all items ran, also those that failed. */
+/** Sums the durations of all attempts of all items, including failed ones. */
 export async function attemptSeconds(engine: Engine, job: Job): Promise<number> {
   let ms = 0;
   for (let after: number | undefined; ; ) {

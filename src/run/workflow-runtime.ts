@@ -94,7 +94,7 @@ function secretsOf({ workflow }: WorkflowSpec, env: Readonly<Record<string, stri
   });
 }
 
-/** The keys that a caller must give. */
+/** The fields that each caller must provide. */
 type PlannedKeys = "variables" | "logPath" | "scratch" | "signal" | "agentId" | "attempt" | "onStep";
 
 /** Phases have no lease that could expire, so by default a step may always start. */
@@ -103,11 +103,11 @@ export function stepContextOf(
   plan: Pick<StepContext, PlannedKeys> &
     Partial<Pick<StepContext, "mayStart" | "earlier">> & {
       readonly checkout: Pick<Checkout, "root" | "head" | "changes">;
-      /** The lease of the item whose steps run. Absent for the phases. */
+      /** The lease of the item whose steps run. Absent in the other phases. */
       readonly lease?: Lease;
       /** Called for each report of a running agent. */
       readonly onAgent?: (report: AgentReport) => void;
-      /** Environment variables of these steps only. */
+      /** Environment variables for these steps only. */
       readonly ownEnv?: Readonly<Record<string, string>>;
     },
 ): StepContext {
@@ -149,7 +149,7 @@ function beginning(
   };
 }
 
-/** Variables with the results of steps, which no step has captured. */
+/** Variables that contain step results, which are not captures. */
 const OF_STEPS: ReadonlySet<string> = new Set(["shell", "claude", "last", "step", "steps"]);
 
 /** Returns the variables that steps captured. */

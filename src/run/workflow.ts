@@ -51,7 +51,7 @@ export interface WorkflowRunOptions {
   /** Called when setup, reduce or merge starts to wait for a limit or an outage to end. */
   readonly onPhaseWait?: OnPhaseWait;
   readonly onAgentStep?: OnAgentStep;
-  /** Called after the job has completed, if it asks before it merges. Default: the commits stay in their branch. */
+  /** Called after the job has completed, if it asks before it merges. Default: the commits stay on their branch. */
   readonly askMerge?: AskMerge;
 }
 
@@ -148,7 +148,7 @@ async function endRun(run: Run, status: "completed" | "interrupted"): Promise<Jo
   return summarise(engine, run.job);
 }
 
-/** The job has already completed; if the user does not agree, the commits stay in their branch. */
+/** The job has already completed. If the user declines, the commits stay on their branch. */
 async function mergeIfAgreed(run: Run, finish: Finish, summary: JobSummary): Promise<Finish> {
   const { askMerge } = run.options;
   if (finish.question === undefined || !(await askMerge?.(finish.question, summary))) return finish;
@@ -198,7 +198,7 @@ async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<
       timeoutMs: phaseTimeoutMs[phase],
       from: workflowProgressOf(run.job).next,
       onDone: async (index) => {
-        // The next step may merge the branch itself, with what this one has resolved.
+        // The next step may merge the branch itself, including the conflicts that this step has resolved.
         if (phase === "merge") await runtime.workspace.advance?.();
         const captured = runtime.sealer.seal(capturedSince(before, variables));
         const all = { ...workflowProgressOf(run.job).captured, ...captured };
@@ -251,7 +251,10 @@ async function runMap(run: Run): Promise<WorkflowResult | null> {
   return compact({ summary: await summarise(deps.engine, run.job), stopReason: result.reason });
 }
 
-/** Returns the commit that was verified now, if any. Throws if `verify` fails, because then no item could be done. */
+/**
+ * Returns the commit that has just been verified, if any. Throws if `verify` fails, because then no item
+ * could pass.
+ */
 async function verifyBase(run: Run): Promise<string | "stopped" | undefined> {
   const { runtime, deps } = run;
   if (runtime.spec.workflow.verify === undefined || workflowProgressOf(run.job).verifiedBase)
@@ -274,7 +277,7 @@ function mapFeed(run: Run, settled: SettledSignal): Feed {
     yield* redriveOnResume(deps.engine, run.job.id, { ...redriving(deps, options), storeRetry, signal });
     if (run.job.intakeComplete) return;
     const selected = await selectWorkflowItems(runtime, deps.stop).catch((error: unknown) => {
-      if (deps.stop.aborted) return null; // an input command that was killed has not failed
+      if (deps.stop.aborted) return null; // a killed input command has not failed
       throw error;
     });
     if (selected === null) return;
@@ -299,7 +302,7 @@ async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json
   const { file, results } = await writeResults(deps.engine, job, runtime.jobRuntime.logs.folder);
   const rate = (count: number) => (total === 0 ? 0 : count / total);
   const { workflow } = runtime.spec;
-  // Reading all attempts takes long for many items, so it is left out for a workflow that does not use them.
+  // Reading all attempts is slow for many items, so it is skipped unless the workflow uses the durations.
   const seconds = READS_DURATIONS.test(JSON.stringify([workflow.reduce, workflow.merge, workflow.env]))
     ? await attemptSeconds(deps.engine, job)
     : 0;
@@ -315,7 +318,7 @@ async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json
 
 const READS_DURATIONS = /_duration_secs/;
 
-/** Returns `${merge.*}`: the branch with the work of the job, and the one that it is merged into. */
+/** Returns `${merge.*}`: the branch with the job's work, and the branch that it is merged into. */
 function mergeVariables({ runtime: { workspace }, job }: Run): Record<string, Json> {
   const { source, target } = workspace.branches ?? {};
   return {

@@ -81,7 +81,10 @@ export class LeaseHolder {
     return this.#holder.ttlMs * STARTABLE_SHARE - this.#confirmedAgeMs;
   }
 
-  /** Whether the starts of this holder are recorded, so that it may lease items that it does not start at once. */
+  /**
+   * Whether the holder records what it has started, so that it may lease items that it does not start
+   * immediately.
+   */
   get hasStartMarks(): boolean {
     return this.#hasStartMarks;
   }

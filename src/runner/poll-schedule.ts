@@ -136,7 +136,7 @@ export class WakeSignal {
     setImmediate(answer);
   }
 
-  /** Resolves at the next notification, at once when there was one since the last wait, or after `ms`. */
+  /** Resolves at the next notification, immediately if there was one since the last wait, or after `ms`. */
   async wait(ms: number, clock: Clock): Promise<void> {
     if (!this.#notified) {
       await new Promise<void>((resolve) => {

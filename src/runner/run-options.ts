@@ -43,7 +43,7 @@ export interface RunOptions extends RunnerSettings {
   readonly queue: string;
   readonly policy: Policy;
   readonly handler: Handler;
-  /** How many attempts run at a time. */
+  /** How many attempts run concurrently. */
   readonly slots: number;
   /** How many attempts may wait without a slot, see `AttemptContext.withoutSlot`. Default 0. */
   readonly waitingMax?: number | undefined;
@@ -89,7 +89,7 @@ export interface RunOptions extends RunnerSettings {
 
 export type CommandQueue = Pick<Launcher, "setMarksFile" | "recall">;
 
-/** What a person wants to become of an item: end its attempt and hold it, or skip it. */
+/** A person's request for an item: end its attempt and hold it, or skip it. */
 export interface ItemRequest {
   readonly action: "stop" | "skip";
   readonly author: string;

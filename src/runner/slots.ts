@@ -41,7 +41,7 @@ interface StartContext {
   readonly signal: AbortSignal;
   /** False while the leases may have expired; then nothing may start. */
   readonly mayStart: () => boolean;
-  /** How long commands that wait may still start. Absent: each starts at once. */
+  /** How long queued commands may still start. Absent: each starts immediately. */
   readonly startWithinMs?: number | undefined;
 }
 
@@ -65,7 +65,7 @@ export class Slots {
   readonly #free: number[];
   /** How many items may be leased beyond the slots. */
   #ahead = 0;
-  /** The attempts whose commands wait, with the times of their leases. */
+  /** The attempts whose commands are queued, with the times of their leases. */
   readonly #waiting = new Map<Running, number>();
   /** How many attempts wait without a slot. */
   #withoutSlot = 0;
@@ -304,7 +304,7 @@ export class Slots {
     const { answer } = report;
     const wanted = request && verdictOf(request, outcome);
     const verdict = wanted ?? decide(item, outcome, this.#deps.policy(), { random, breaker, outage, answer });
-    if (!wanted) gate.recordVerdict(verdict, now, outcome); // before more is leased in the same step
+    if (!wanted) gate.recordVerdict(verdict, now, outcome); // recorded before more is leased in the same step
     const settlement = settlementOf(item, { outcome, verdict, ...this.#rules });
     const fault = outcome.kind === "released" && !isCutOff ? { fault: outcome.why } : undefined;
     const counts = "counts" in outcome ? outcome.counts : undefined;
@@ -316,10 +316,10 @@ export class Slots {
   }
 }
 
-/** How long a stopped item may not be leased: until then it is held. */
+/** How long a stopped item must not be leased. It is held before this time is over. */
 const UNTIL_HELD_MS = 3000;
 
-/** Returns undefined if the attempt has ended by itself before the request, so that its outcome counts. */
+/** Returns undefined if the attempt ended by itself before the request, so that its own outcome counts. */
 function verdictOf({ action, author }: ItemRequest, outcome: Outcome): Verdict | undefined {
   if (outcome.kind === "succeeded") return undefined;
   if (action === "skip") return { kind: "skip", reason: `skipped by ${author}` };
@@ -340,7 +340,7 @@ class MarkNumbers {
     this.#ended.push(mark);
   }
 
-  /** Call when the ended attempts are about to be settled: nothing starts before that. */
+  /** Must be called when the ended attempts are about to be settled, because nothing starts before that. */
   reuse(): void {
     this.#free.push(...this.#ended);
     this.#ended = [];

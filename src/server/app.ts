@@ -1,4 +1,7 @@
-/** The server as a `fetch` handler: routes of the contract, health, metrics and login. It listens to no port by itself. */
+/**
+ * The server as a `fetch` handler: the contract's routes, health, metrics and login. It does not listen on a
+ * port itself.
+ */
 import { Hono } from "hono";
 import type { Config } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
@@ -30,32 +33,32 @@ export interface ServerOptions {
   readonly basePath?: string;
   /** The prefix that browsers see, if a proxy changes it. Default: `basePath`. */
   readonly publicPath?: string;
-  /** Default `any`, for programs that mount the handler. `redrive serve` gives names. */
+  /** Default `any`, for programs that mount the handler. `redrive serve` sets explicit names. */
   readonly hosts?: AllowedHosts;
   /** Whether browsers use HTTPS. Default false. */
   readonly isSecure?: boolean;
   readonly config?: () => Promise<Config>;
   /** Whether retries of maps and workflows may run their commands in this process. Default false. */
   readonly allowsRuns?: boolean;
-  /** Whether agents on `/mcp` see tools that change, if their role allows it. Default false. */
+  /** Whether agents on `/mcp` get tools that make changes, if their role allows it. Default false. */
   readonly allowsAgentChanges?: boolean;
   readonly limits?: Partial<Limits>;
   readonly log?: RequestLog;
-  /** Wraps requests, e.g. `traceRequests()` of `redrive/otel`. Default: nothing. */
+  /** Wraps requests, e.g. `traceRequests()` of `redrive/otel`. Default: no tracing. */
   readonly trace?: TraceRequest;
   readonly clock?: Clock;
-  /** Checks every response against the contract, for tests. Default false. */
+  /** Validates every response against the contract, for tests. Default false. */
   readonly checksResponses?: boolean;
 }
 
 export interface RedriveServer {
-  /** Answers a request. The second argument names the caller's address, for limits and the log. */
+  /** Answers a request. `connection` contains the caller's address, for rate limits and the log. */
   fetch(request: Request, connection?: Connection): Promise<Response>;
-  /** Creates a one-time link's path, e.g. `/login?token=…`. */
+  /** Creates a one-time login link and returns its path, e.g. `/login?token=…`. */
   createLoginPath(name: string): string;
-  /** Continues bulk operations that a crash of this server left open. */
+  /** Continues bulk operations that a crash of this server interrupted. */
   resume(): Promise<void>;
-  /** Ends streams and work in the background. The store stays open. */
+  /** Ends streams and background work. The store stays open. */
   close(): Promise<void>;
 }
 
@@ -100,7 +103,7 @@ export function createServer(options: ServerOptions): RedriveServer {
       level: response.status >= 500 ? "error" : "info",
       event: "request",
       method: request.method,
-      path: url.pathname, // without the query, which may hold a login token
+      path: url.pathname, // without the query, which may contain a login token
       status: response.status,
       duration_ms: Math.round(seconds * 10_000) / 10,
       ...(connection.remoteAddress !== undefined && { address: connection.remoteAddress }),
@@ -122,7 +125,7 @@ export function createServer(options: ServerOptions): RedriveServer {
   };
 }
 
-/** Hides a bug from the client and logs it under a reference. */
+/** Hides an internal error from the client and logs it with a reference. */
 function bug(error: unknown, log: RequestLog | undefined): Response {
   const reference = referenceFor();
   const stack = error instanceof Error ? error.stack : String(error);
@@ -170,7 +173,7 @@ function buildApp(parts: Parts): Hono<Env> {
     });
   const page = readConsole(parts.publicPath);
   app.notFound((c) => {
-    if (!`${c.req.path}/`.startsWith(`${basePath}/`)) return notFound(); // not the page, which a health check would take for health
+    if (!`${c.req.path}/`.startsWith(`${basePath}/`)) return notFound(); // not the console page, which a health check would mistake for a healthy response
     const path = c.req.path.slice(basePath.length);
     if (page !== null && c.req.method === "GET" && !path.startsWith("/api/"))
       return page.find(path.slice(1)) ?? (isPage(path) ? page.page() : notFound());
@@ -179,7 +182,10 @@ function buildApp(parts: Parts): Hono<Env> {
   return app;
 }
 
-/** An address of the console. A missing file is not answered with the page, which a browser would run as a script. */
+/**
+ * Whether the path is a page of the console. For a missing file, the page would be wrong, because a browser
+ * would run it as a script.
+ */
 function isPage(path: string): boolean {
   return !/\.\w+$/.test(path) || /^\/(?:letters|items|jobs|queues|groups|operations)\//.test(path);
 }
@@ -218,7 +224,7 @@ function addPlainRoutes(app: Hono<Env>, parts: Parts): void {
   });
   let document: ReturnType<typeof openApiDocument> | undefined;
   const readDocument = () => {
-    document ??= openApiDocument(version); // takes as long as a tenth of the start, so it is made when it is first read
+    document ??= openApiDocument(version); // built on first use, because that takes as long as a tenth of the startup
     return document;
   };
   app.get(`${API_PREFIX}/openapi.json`, (c) => c.json(readDocument()));
@@ -243,7 +249,7 @@ function addPlainRoutes(app: Hono<Env>, parts: Parts): void {
   });
 }
 
-/** `/mcp` for agents. Its modules are loaded with the first request, because most servers have none. */
+/** `/mcp` for agents. Its modules are loaded on the first request, because most servers never get one. */
 function addAgentRoute(app: Hono<Env>, { context, pipeline, allowsAgentChanges, log }: Parts): void {
   app.post("/mcp", async (c) => {
     c.env.seen.route = "/mcp";

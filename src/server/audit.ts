@@ -1,4 +1,7 @@
-/** The audit: who changed what, and by which way, read from the append-only events. Nothing here or elsewhere changes it. */
+/**
+ * The audit: who changed what, and through which interface. It is derived from the append-only events and
+ * cannot be edited.
+ */
 import type { Engine } from "../engine.ts";
 import { parseAuthor } from "../item/author.ts";
 import { AUDITED_EVENTS, type Event } from "../item/event.ts";
@@ -11,16 +14,22 @@ export interface AuditQuery {
   /** Only entries before the event with this id. */
   readonly before?: number;
   readonly queue?: string;
-  /** Only changes by this name. */
+  /** Only changes by this author. */
   readonly author?: string;
-  /** About how many events are read; the page may then be short, or empty, although more follow. Default: all. */
+  /**
+   * Approximately how many events are read. The page may then be short or empty although more entries follow.
+   * Default: all.
+   */
   readonly scanMax?: number;
 }
 
 const WINDOW_FIRST = 1000;
 const PAGE_MAX = 1000;
 
-/** Lists entries, newest first. Steps of one operation on a page are one entry with their sum. */
+/**
+ * Lists entries, newest first. The steps of one operation on a page are combined into one entry with their
+ * totals.
+ */
 export async function listAudit(engine: Engine, query: AuditQuery): Promise<JsonObject> {
   const {
     limit,
@@ -90,10 +99,10 @@ class Authors {
     this.#engine = engine;
   }
 
-  /** Returns null for an event that no person caused, or whose operation was deleted with its job. */
+  /** Returns null for an event without a human author, or whose operation was deleted with its job. */
   async of({ type, data }: Event): Promise<string | null> {
     if (typeof data?.author === "string") return data.author;
-    // A change of the status without an author is by the program, not by the person who began the operation.
+    // A status change without an author was made by Redrive, not by the person who began the operation.
     if (type === "operation_changed" || typeof data?.operation_id !== "string") return null;
     const id = data.operation_id;
     if (!this.#operations.has(id)) this.#operations.set(id, await this.#engine.findOperation(id));
@@ -119,7 +128,7 @@ function entryToJson({ author, steps }: Entry): JsonObject {
   };
 }
 
-/** The sums of the numbers in the steps, and how many letters an edit changed. */
+/** The totals of the steps' counts, and how many letters an edit changed. */
 function sumsOf(steps: readonly Event[]): JsonObject {
   const sums: Record<string, number> = { steps: steps.length };
   for (const { data = {} } of steps)

@@ -1,15 +1,15 @@
 /**
- * A typed client of the HTTP API for programs and browsers. The types come from the contract; nothing of the server is
- * loaded.
+ * A typed client of the HTTP API for programs and browsers. Its types come from the contract; no server code
+ * is loaded.
  */
 import type { RequestOf, ResponseOf, RouteName } from "./contract.ts";
 
 export type { RequestOf, ResponseOf, RouteName } from "./contract.ts";
 
 export interface ClientOptions {
-  /** The address of the API, e.g. `https://redrive.example/api/v1`. */
+  /** The URL of the API, e.g. `https://redrive.example/api/v1`. */
   readonly url: string;
-  /** A token. Browsers leave it out and use the session cookie. */
+  /** A token. Browsers omit it and use the session cookie. */
   readonly token?: string;
   /** Default: the global `fetch`. */
   readonly fetch?: (request: Request) => Promise<Response>;
@@ -22,7 +22,7 @@ export class ApiError extends Error {
   readonly code: string;
   readonly hint: string | undefined;
   readonly field: string | undefined;
-  /** Seconds to wait before the next try, if the server gave them. */
+  /** How many seconds to wait before the next attempt, if the server requested a delay. */
   readonly retryAfter: number | undefined;
 
   constructor(status: number, problem: Readonly<Record<string, unknown>>, retryAfter?: number) {
@@ -35,7 +35,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Parts of a request that the route does not have may be left out. */
+/** Parts of a request that the route does not have may be omitted. */
 type Present<Request> = {
   readonly [Key in keyof Request as undefined extends Request[Key]
     ? never
@@ -50,11 +50,11 @@ type Present<Request> = {
       : never]?: Request[Key];
 };
 
-/** Headers and a signal that any request may have. */
+/** Headers and a signal, accepted for every request. */
 export interface CallOptions {
-  /** Sending a request again with the same key returns the first answer. */
+  /** A request that is repeated with the same key returns the first response. */
   readonly idempotencyKey?: string;
-  /** The ETag of the state that was read; needed for edits. */
+  /** The ETag of the state that was read; required for edits. */
   readonly ifMatch?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
@@ -85,7 +85,7 @@ export class RedriveClient {
     return (await this.request(name, ...input)).data;
   }
 
-  /** As `call`, with the ETag of the response. */
+  /** Like `call`, but also returns the ETag of the response. */
   async request<Name extends RouteName>(
     name: Name,
     ...[input]: object extends CallInput<Name> ? [CallInput<Name>?] : [CallInput<Name>]

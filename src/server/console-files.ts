@@ -1,6 +1,6 @@
 /**
- * Serves the console: one page for all of its addresses, and files whose names have a hash of their content. The files are in the
- * package; in a source tree that was not built, the server has no console.
+ * Serves the console: one page for all its URLs, and files with a content hash in their names. The files are
+ * part of the package; in an unbuilt source tree, the server has no console.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, extname, join, relative } from "node:path";
@@ -18,7 +18,10 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Reads all files at once: they are few, and only listed names are served, so no path can leave the folder. */
+/**
+ * Reads all files at startup: there are few, and only listed names are served, so that no path can leave the
+ * folder.
+ */
 export function readConsole(publicPath: string): ConsoleFiles | null {
   const index = findBuiltFile("page/index.html", import.meta.url);
   if (index === undefined) return null;

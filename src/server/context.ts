@@ -1,4 +1,4 @@
-/** What a handler of a route gets besides its input, and how it answers with more than a document. */
+/** The context of a route handler, and its possible responses besides a plain document. */
 import type { Config } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import type { Clock } from "../std/clock.ts";
@@ -10,7 +10,7 @@ import type { EventHub } from "./event-hub.ts";
 import type { OperationRunner } from "./operation-runner.ts";
 import type { Redactor } from "./redact.ts";
 
-/** What all requests of one server share. */
+/** The state shared by all requests of one server. */
 export interface ServerContext {
   readonly engine: Engine;
   /** The folder with logs and evidence. */
@@ -27,18 +27,18 @@ export interface ServerContext {
   readonly stopping: AbortSignal;
 }
 
-/** What `fetch` can learn from the program that calls it. */
+/** Facts about the connection that the calling program can provide. */
 export interface Connection {
   readonly remoteAddress?: string | undefined;
 }
 
-/** Wraps the answer to each request, for traces. `answer` never rejects. */
+/** Wraps the handling of each request, for tracing. `answer` never rejects. */
 export type TraceRequest = (
   request: Request,
   answer: () => Promise<{ readonly response: Response; readonly route: string }>,
 ) => Promise<Response>;
 
-/** What a request leaves for the log. */
+/** Facts about a request that are logged. */
 export interface Seen {
   route: string;
   principal: string | undefined;
@@ -46,18 +46,18 @@ export interface Seen {
 
 export interface RequestContext extends ServerContext {
   readonly principal: Principal;
-  /** Masks what the role may not see; null if it may see everything. */
+  /** Masks values that the role may not see; null if it may see everything. */
   readonly redactor: Redactor | null;
-  /** The author of the changes that the request makes. */
+  /** The author of the changes in this request. */
   readonly author: string;
   readonly headers: Headers;
-  /** Returns a signal that is aborted when the client is gone or the server stops. Most handlers need none. */
+  /** Returns a signal that is aborted when the client disconnects or the server stops. Most handlers need none. */
   readonly signal: () => AbortSignal;
   /** The body of a route that reads it as a stream. */
   readonly stream: ReadableStream<Uint8Array> | null;
 }
 
-/** A document with headers or another status than that of the contract. */
+/** A document with additional headers or a different status than in the contract. */
 export class Reply {
   readonly document: unknown;
   readonly headers: Readonly<Record<string, string>>;
@@ -70,7 +70,7 @@ export class Reply {
   }
 }
 
-/** Answers with a JSON document, a document with headers, or a whole response. */
+/** Returns a JSON document, a document with headers, or a complete response. */
 export type Handler<Route extends RouteSpec> = (
   context: RequestContext,
   input: RouteInput<Route>,

@@ -1,6 +1,6 @@
 /**
- * The contract of the HTTP API: every route as data. Validation, roles, the OpenAPI document, the client and the contract
- * tests are made from this table.
+ * The contract of the HTTP API: every route as data. Validation, roles, the OpenAPI document, the client and
+ * the contract tests are derived from this table.
  */
 import type * as z from "zod";
 import { groupActionRoutes } from "./contract/group-actions.ts";
@@ -52,14 +52,14 @@ export interface RouteInput<Route extends RouteSpec> {
   readonly body: Parsed<Route["body"]>;
 }
 
-/** What a caller of the route gives. */
+/** The input of a request to the route. */
 export interface RequestOf<Name extends RouteName> {
   readonly params: Given<(typeof ROUTES)[Name] extends { params: infer Schema } ? Schema : undefined>;
   readonly query: Given<(typeof ROUTES)[Name] extends { query: infer Schema } ? Schema : undefined>;
   readonly body: Given<(typeof ROUTES)[Name] extends { body: infer Schema } ? Schema : undefined>;
 }
 
-/** The document that a caller of the route gets. */
+/** The document that the route returns. */
 export type ResponseOf<Name extends RouteName> = (typeof ROUTES)[Name]["response"] extends z.ZodType
   ? z.output<(typeof ROUTES)[Name]["response"]>
   : Response;

@@ -1,6 +1,6 @@
 /**
- * The page to read the API offline, made from the OpenAPI document: plain HTML and one stylesheet, without a script, so that the strict
- * content security policy of the server holds for it too.
+ * An offline reference of the API, generated from the OpenAPI document: plain HTML with one stylesheet and no
+ * script, so that the server's strict content security policy applies to it, too.
  */
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "../std/json.ts";
 
@@ -17,7 +17,7 @@ export interface DocsPage {
   readonly css: string;
 }
 
-/** Renders the document. `stylesheet` is the address of the stylesheet as browsers see it. */
+/** Renders the document. `stylesheet` is the URL of the stylesheet as browsers see it. */
 export function docsPage(document: JsonObject, stylesheet: string, specification: string): DocsPage {
   const operations = operationsOf(document);
   const tags = [...new Set(operations.map(({ described }) => tagOf(described)))];
@@ -140,7 +140,7 @@ function objectAt(value: JsonObject, key: string): JsonObject {
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** Escapes a text for HTML; an absent one is empty. */
+/** Escapes a text for HTML. An absent text becomes empty. */
 export function escaped(text: unknown): string {
   return String(text ?? "").replaceAll(/[&<>"]/g, (character) => ENTITIES[character] ?? "");
 }

@@ -1,6 +1,7 @@
 /**
- * Reads new events once for all clients and keeps the latest ones in memory. A client has only a position: it reads from
- * memory while it keeps up, and from the store when it is behind, so it never misses an event.
+ * Reads new events once for all clients and keeps the latest ones in memory. Each client has only a position:
+ * it reads from memory while it keeps up, and from the store when it falls behind, so it never misses an
+ * event.
  */
 import type { Engine } from "../engine.ts";
 import { type Event, eventToJson } from "../item/event.ts";
@@ -86,7 +87,7 @@ export class EventHub {
     };
   }
 
-  /** Polls while there are clients. An error of the store is retried; clients keep their positions. */
+  /** Polls while there are clients. Store errors are retried; clients keep their positions. */
   #start(): void {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = undefined;
@@ -124,7 +125,7 @@ export class EventHub {
   }
 }
 
-/** A client that missed a notification looks again after this time. */
+/** A client that missed a notification checks again after this time. */
 const IDLE_MS = 1000;
 
 function keptOf(event: Event): KeptEvent {

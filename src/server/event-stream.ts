@@ -1,6 +1,6 @@
 /**
- * Server-sent events. The client's reading speed drives the stream: nothing is produced while a chunk waits to be read, so
- * a slow client costs no memory. A client that reads nothing for a while is disconnected; it continues by its last id.
+ * Server-sent events with backpressure: nothing is produced while a chunk waits to be read, so a slow client
+ * uses no memory. A client that reads nothing for a while is disconnected; it can reconnect with its last id.
  */
 import type { Clock } from "../std/clock.ts";
 import { stringifyJson } from "../std/json.ts";
@@ -25,7 +25,7 @@ export interface StreamOptions {
 const HEARTBEAT_MS = 15_000;
 const PATIENCE_MS = 60_000;
 
-/** Converts a generator of events, or of texts that are events already, to a response. */
+/** Converts a generator of events, or of already formatted events, to a response. */
 export function eventStream(
   { signal, clock, heartbeatMs = HEARTBEAT_MS, patienceMs = PATIENCE_MS }: StreamOptions,
   produce: (stop: AbortSignal) => AsyncGenerator<ServerEvent | string>,
@@ -56,7 +56,7 @@ export function eventStream(
           if (chunk.done) return finish(controller);
           controller.enqueue(encoder.encode(textOf(chunk.value)));
         }
-        // Nobody calls `pull` while the chunk waits.
+        // `pull` is not called while the chunk waits.
         forgetPatience = clock.after(patienceMs, () => {
           finish();
           controller.error(new Error("the client is too slow"));
@@ -71,7 +71,7 @@ export function eventStream(
     forgetPatience();
     signal.removeEventListener("abort", end);
     stop.abort();
-    void events.return(undefined); // a generator that waits at a `yield` would never release what it holds
+    void events.return(undefined); // a generator suspended at a `yield` would never release its resources
     controller?.close();
   };
   return new Response(body, {

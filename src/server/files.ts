@@ -1,4 +1,7 @@
-/** Sends files with range requests. A file is only sent from a folder that the caller names, whatever its path claims. */
+/**
+ * Sends files with range requests. A file is sent only from a folder that the caller specifies, whatever its
+ * path is.
+ */
 import { createReadStream } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { sep } from "node:path";
@@ -7,13 +10,13 @@ import { RedriveError } from "../errors.ts";
 import { RequestError } from "./problem.ts";
 
 export interface FileAnswer {
-  /** The folder that the file must be in after all links are followed. */
+  /** The folder that must contain the file after all links are resolved. */
   readonly folder: string;
   readonly path: string;
   /** The part of the file to send. Default: all of it. */
   readonly part?: { readonly from: number; readonly bytes: number };
   readonly contentType: string;
-  /** The name under which a browser saves the file. Default: it is shown. */
+  /** The file name for saving in a browser. Default: the file is displayed. */
   readonly name?: string;
 }
 
@@ -48,7 +51,7 @@ function bodyOf(
   return Readable.toWeb(createReadStream(path, range)) as ReadableStream<Uint8Array>;
 }
 
-/** Follows links, so that a link inside the folder cannot lead outside. */
+/** Resolves links, so that a link inside the folder cannot lead outside. */
 async function pathInside({ folder, path }: FileAnswer): Promise<string> {
   const gone = () => new RedriveError("log_not_found", "The file no longer exists on this server.");
   const [root, real] = await Promise.all([realpath(folder), realpath(path)]).catch(() => {
@@ -58,7 +61,7 @@ async function pathInside({ folder, path }: FileAnswer): Promise<string> {
   return real;
 }
 
-/** Parses one range. Several ranges are answered with the whole file, as the standard allows. */
+/** Parses a single range. Requests for several ranges get the whole file, as the standard allows. */
 function rangeOf(
   header: string | null,
   size: number,
@@ -73,7 +76,7 @@ function rangeOf(
   });
 }
 
-/** Encodes the name, so that no character of it can end the header. */
+/** Encodes the name, so that no character in it can end the header. */
 function dispositionOf(name: string): string {
   const plain = name.replace(/[^\w.-]+/g, "_").slice(0, 100) || "file";
   return `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(name.slice(0, 200))}`;

@@ -1,4 +1,4 @@
-/** Finds items and letters by their exact ids. Unlike the command line, the API accepts no beginnings of ids. */
+/** Finds items and letters by their exact ids. Unlike the command line, the API accepts no id prefixes. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Item } from "../item/item.ts";

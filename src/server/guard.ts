@@ -1,12 +1,18 @@
-/** Checks that protect every route before any handler runs: Host and Origin headers, body sizes, rates, response headers. */
+/**
+ * Checks that protect every route before its handler runs: Host and Origin headers, body sizes, rate limits,
+ * response headers.
+ */
 import { isIPv4 } from "node:net";
 import type { Clock } from "../std/clock.ts";
 import { RequestError } from "./problem.ts";
 
-/** Names in Host headers that are answered; `any` leaves the check to a program that mounts the handler. */
+/** The accepted names in Host headers. `any` leaves the check to the program that mounts the handler. */
 export type AllowedHosts = "any" | "loopback" | readonly string[];
 
-/** Prevents DNS rebinding: a web site whose name points to this machine still sends its own name. */
+/**
+ * Prevents DNS rebinding: a request from a web site whose name resolves to this machine still has that name
+ * in its Host header.
+ */
 export function requireKnownHost(headers: Headers, url: URL, hosts: AllowedHosts): void {
   if (hosts === "any" || isAllowed(headers.get("host") ?? url.host, hosts)) return;
   throw new RequestError("host_unknown", "The Host header does not name this server.", {
@@ -26,7 +32,7 @@ function nameOf(host: string): string {
     .toLowerCase();
 }
 
-/** Whether a name or an address can only mean this machine. */
+/** Whether a host name or address always refers to this machine. */
 export function isLoopbackName(name: string): boolean {
   const plain = name.replace(/^::ffff:/, "");
   return plain === "localhost" || plain.endsWith(".localhost") || plain === "::1" || isLoopbackAddress(plain);
@@ -38,7 +44,7 @@ function isLoopbackAddress(address: string): boolean {
 
 const SAFE_METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
-/** Refuses changes that another web site asks a browser to make. Programs send neither of the two headers. */
+/** Rejects changes that another web site triggers in a browser. Programs send neither of the two headers. */
 export function requireOwnOrigin(method: string, headers: Headers, hosts: AllowedHosts): void {
   if (SAFE_METHODS.includes(method)) return;
   const site = headers.get("sec-fetch-site");
@@ -54,7 +60,7 @@ function isOwnOrigin(origin: string, headers: Headers, hosts: AllowedHosts): boo
   return host === headers.get("host") || (Array.isArray(hosts) && hosts.includes(nameOf(host)));
 }
 
-/** Reads a body up to a limit. A larger one is refused before it is read to its end. */
+/** Reads a body up to a limit. A larger body is rejected before all of it is read. */
 export async function readBody(request: Request, bytesMax: number): Promise<string> {
   refuseLarge(Number(request.headers.get("content-length") ?? 0), bytesMax);
   if (request.body === null) return "";
@@ -68,7 +74,7 @@ export async function readBody(request: Request, bytesMax: number): Promise<stri
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
-/** Passes a body on and fails when it exceeds the limit. */
+/** Passes a body through, and fails if it exceeds the limit. */
 export function limitedStream(request: Request, bytesMax: number): ReadableStream<Uint8Array> | null {
   refuseLarge(Number(request.headers.get("content-length") ?? 0), bytesMax);
   let bytes = 0;
@@ -87,7 +93,7 @@ function refuseLarge(bytes: number, bytesMax: number): void {
   throw new RequestError("body_too_large", `The body is larger than ${bytesMax} bytes.`);
 }
 
-/** Browsers must send this type for JSON, which a form of another site cannot. */
+/** Browsers must send this content type for JSON; a form on another site cannot. */
 export function requireJsonType(headers: Headers, expected: string): void {
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === expected || (expected === "application/json" && type.endsWith("+json"))) return;
@@ -95,17 +101,17 @@ export function requireJsonType(headers: Headers, expected: string): void {
 }
 
 export interface Rate {
-  /** How many requests may come at once. */
+  /** How many requests may arrive at the same time. */
   readonly burst: number;
   readonly perSecond: number;
 }
 
-/** A page of the console asks for many things at once, so a burst may be four times as large. */
+/** A page of the console sends many requests at once, so a burst may be four times as large. */
 export function rateOf(perSecond: number): Rate {
   return { burst: 4 * perSecond, perSecond };
 }
 
-/** Limits requests per token or address with a bucket each. */
+/** Limits requests with a token bucket for each token or address. */
 export class RateLimit {
   readonly #rate: Rate;
   readonly #clock: Pick<Clock, "now">;
@@ -131,7 +137,7 @@ export class RateLimit {
     if (this.#buckets.size > BUCKETS_MAX) this.#forgetFull(now);
   }
 
-  /** A full bucket is the same as none. */
+  /** Removes full buckets, because a new bucket is full, too. */
   #forgetFull(now: number): void {
     const { burst, perSecond } = this.#rate;
     for (const [key, { tokens, at }] of this.#buckets)
@@ -157,7 +163,7 @@ const CSP = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Headers of every response. Nothing may be framed, guessed, cached by others, or run inline. */
+/** Headers of every response. They forbid framing, content sniffing, shared caching and inline scripts. */
 const RESPONSE_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": CSP,
   "x-content-type-options": "nosniff",
@@ -168,10 +174,10 @@ const RESPONSE_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
-/** The responses that have had the headers from the start. */
+/** Responses that were created with these headers. */
 const complete = new WeakSet<Response>();
 
-/** Creates a response with the headers of every response. Adding them later takes as long as the rest of a short answer. */
+/** Creates a response with these headers. Adding them later takes as long as the rest of a short response. */
 export function textResponse(
   text: string,
   { status, headers }: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
@@ -181,7 +187,7 @@ export function textResponse(
   return response;
 }
 
-/** Changes the response instead of copying it, because a copy would be sent as a stream. */
+/** Modifies the response instead of copying it, because a copy would be sent as a stream. */
 export function addHeaders(response: Response): void {
   if (complete.has(response)) return;
   const { headers } = response;

@@ -41,7 +41,7 @@ const HANDLERS: { readonly [Name in RouteName]: Handler<(typeof ROUTES)[Name]> }
 export interface HandledRoute {
   readonly name: RouteName;
   readonly method: string;
-  /** The path of the contract, e.g. `/letters/{queue}/{item_id}`. */
+  /** The path in the contract, e.g. `/letters/{queue}/{item_id}`. */
   readonly path: string;
   readonly route: RouteSpec;
   readonly handler: Handler<RouteSpec>;
@@ -51,7 +51,7 @@ export interface HandledRoute {
 export function handledRoutes(): readonly HandledRoute[] {
   return (Object.keys(ROUTES) as RouteName[]).map((name) => {
     const [method = "", path = ""] = name.split(" ");
-    // The input was checked by the schemas of the same route, which the types of HANDLERS are made of.
+    // The input was validated by the schemas from which the types of HANDLERS are derived.
     return { name, method, path, route: ROUTES[name], handler: HANDLERS[name] as Handler<RouteSpec> };
   });
 }

@@ -1,7 +1,7 @@
 /**
- * Freezes the letters of a bulk change before it starts. A held selection is an operation that is paused while it selects:
- * its letters are written down, nothing is changed, and no runner continues it. Starting it needs its id and its count; if
- * one of its letters has changed since, nothing is started.
+ * Freezes the letters of a bulk change before it starts. A held selection is stored as a paused operation:
+ * its letters are recorded, nothing is changed, and no runner continues it. Starting it requires its id and
+ * its count. If one of its letters has changed in the meantime, nothing is started.
  */
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
@@ -17,11 +17,11 @@ import { RequestError } from "./problem.ts";
 export interface HoldRequest extends Pick<NewOperation, "kind" | "queue" | "author" | "force" | "plan"> {
   readonly selection: Selection;
   readonly reason?: string;
-  /** The filter as the request gave it, for people who look at the operation. */
+  /** The filter as given in the request, for people who look at the operation. */
   readonly asked: JsonObject;
 }
 
-/** How long a selection can be started. */
+/** How long a selection can be started after its creation. */
 const HELD_MS = 15 * 60_000;
 const CURSOR = "held";
 const PAGE_MAX = 500;
@@ -36,7 +36,7 @@ export async function holdSelection(engine: Engine, request: HoldRequest): Promi
     id: `op-${randomName(8)}`,
     ...{ kind, queue, author, force },
     plan: { ...plan, asked, held_until: now + HELD_MS },
-    filter: { queue, itemIds: [] }, // a runner that continues the operation selects nothing more
+    filter: { queue, itemIds: [] }, // a runner that continues this operation selects nothing more
     selection: "enlisted",
     ...(reason !== undefined && { reason }),
   });
@@ -59,7 +59,7 @@ export function heldUntil({ plan }: Operation): string {
   return toRfc3339(Number(plan.held_until));
 }
 
-/** Opens a held selection as an operation, if its letters are still those that were seen. */
+/** Opens a held selection as an operation if its letters have not changed. */
 export async function startHeld(
   engine: Engine,
   { id, count, author }: { readonly id: string; readonly count: number; readonly author: string },
@@ -95,7 +95,10 @@ function changed(message: string): RequestError {
   });
 }
 
-/** The state of every selected letter in one value: its burial, its revision and whether the kind still accepts it. */
+/**
+ * A digest of the state of all selected letters: their burials, their revisions and whether the kind still
+ * accepts them.
+ */
 async function digestOf(engine: Engine, { id, queue }: Pick<Operation, "id" | "queue">): Promise<string> {
   const hash = createHash("sha256");
   let after = 0;
@@ -117,14 +120,14 @@ async function digestOf(engine: Engine, { id, queue }: Pick<Operation, "id" | "q
   }
 }
 
-/** Cancelled selections are not shown, but their rows would count as open operations forever. */
+/** Cancels expired selections, which are not shown but would otherwise count as open operations forever. */
 async function cancelExpired(engine: Engine, queue: string, now: number): Promise<void> {
   for (const operation of await engine.listOperations({ queue, open: true }))
     if (isHeld(operation) && Number(operation.plan.held_until) <= now)
       await engine.changeOperation(operation.id, { status: "cancelled", author: null });
 }
 
-/** The kinds that a request can ask for, with the words of the API. */
+/** The actions that a request can select, with their names in the API. */
 export const ACTIONS = {
   retry: "redrive",
   requeue: "requeue",

@@ -1,7 +1,7 @@
 /**
- * Remembers the answers of POST requests by their `Idempotency-Key` for a day, so that a client may repeat a request whose
- * answer it lost. The key is written before the request is carried out: after a crash, a repeated request either finds its
- * answer, or is carried out again if that does no harm.
+ * Stores the responses to POST requests by their `Idempotency-Key` for a day, so that a client can repeat a
+ * request whose response was lost. The key is written before the request is processed. After a crash, a
+ * repeated request either finds its response, or is processed again if that is safe.
  */
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
@@ -12,12 +12,12 @@ import { RequestError } from "./problem.ts";
 
 const KEPT_MS = 24 * 3_600_000;
 const BODY_CHARS_MAX = 64 * 1024;
-/** Documents are never deleted, so entries share a fixed number of them. */
+/** Documents are never deleted, so the entries share a fixed number of documents. */
 const BUCKETS = 256;
 
 interface Entry {
   readonly at: number;
-  /** What was asked: the route and the body. */
+  /** Identifies the request: the route and the body. */
   readonly request: string;
   /** Absent until the request has ended. */
   readonly status?: number;
@@ -33,10 +33,10 @@ export interface KeyedRequest {
   readonly request: string;
 }
 
-/** Requests of this process that have not ended, so that a simultaneous second one waits for a clear answer. */
+/** Requests in progress in this process, so that a concurrent duplicate can wait for the response. */
 const running = new Set<string>();
 
-/** Answers from the record, or carries out the request and records its answer. */
+/** Returns the stored response, or processes the request and stores its response. */
 export async function once(
   engine: Engine,
   keyed: KeyedRequest,
@@ -65,7 +65,7 @@ export async function once(
   }
 }
 
-/** Writes the key, unless it is known already; then returns its entry. */
+/** Writes the key, or returns the existing entry. */
 async function reserve(engine: Engine, id: string, request: string): Promise<Entry | null> {
   let found: Entry | null = null;
   await change(engine, id, (entries, now) => {
@@ -75,7 +75,7 @@ async function reserve(engine: Engine, id: string, request: string): Promise<Ent
   return found;
 }
 
-/** A server error is not recorded, because a second try may succeed. Neither is an answer that is too large to keep. */
+/** Server errors are not stored, because a retry may succeed. Responses that are too large are not stored either. */
 async function record(
   engine: Engine,
   id: string,
@@ -103,7 +103,7 @@ function replay({ status = 200, headers = {}, body = "" }: Entry): Response {
 
 type Entries = Readonly<Record<string, Entry>>;
 
-/** Changes the bucket of the key and drops old entries. A null result changes nothing. */
+/** Changes the key's bucket and drops old entries. A null result changes nothing. */
 async function change(
   engine: Engine,
   id: string,

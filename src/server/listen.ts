@@ -1,4 +1,7 @@
-/** Listens on a port, with or without TLS, and stops gracefully: no new connections, streams end, answers are sent. */
+/**
+ * Listens on a port, with or without TLS, and shuts down gracefully: accepts no new connections, ends
+ * streams, and finishes responses.
+ */
 import { readFileSync } from "node:fs";
 import {
   createServer as createHttp,
@@ -17,20 +20,20 @@ export interface ListenOptions {
   /** 0 selects a free port. */
   readonly port: number;
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Whether a proxy in front of the server names the caller's address. Default false. */
+  /** Whether a proxy in front of the server forwards the caller's address. Default false. */
   readonly isBehindProxy?: boolean;
-  /** How long a client may take to send its header. Default 10 seconds. */
+  /** How long a client may take to send the request header. Default 10 seconds. */
   readonly headersTimeoutMs?: number;
 }
 
 export interface Listening {
-  /** The address, e.g. `http://127.0.0.1:4747`. */
+  /** The URL, e.g. `http://127.0.0.1:4747`. */
   readonly url: string;
-  /** Stops listening and resolves when all answers were sent, or after the grace period. */
+  /** Stops listening, and resolves when all responses have been sent or the grace period has passed. */
   close(): Promise<void>;
 }
 
-/** A client that sends its header or body more slowly is disconnected, so that it cannot keep connections busy. */
+/** A client that sends its header or body more slowly is disconnected, so that it cannot occupy connections. */
 function timeoutsOf({ headersTimeoutMs = 10_000 }: ListenOptions) {
   return {
     headersTimeout: headersTimeoutMs,
@@ -41,7 +44,7 @@ function timeoutsOf({ headersTimeoutMs = 10_000 }: ListenOptions) {
   };
 }
 
-/** Long enough for an import of a gigabyte over a slow line. */
+/** Long enough to import a gigabyte over a slow connection. */
 const REQUEST_MS_MAX = 600_000;
 
 const GRACE_MS = 5_000;
@@ -56,7 +59,10 @@ export async function listen(app: RedriveServer, options: ListenOptions): Promis
   return { url, close: () => closed(server, app) };
 }
 
-/** Adapts the handler to the requests of Node, as Express and Fastify have them. No body parser may come before it. */
+/**
+ * Adapts the handler to Node requests, as used by Express and Fastify. It must not be mounted behind a body
+ * parser.
+ */
 export function nodeListener(
   app: Pick<RedriveServer, "fetch">,
   { isBehindProxy = false }: Pick<ListenOptions, "isBehindProxy"> = {},

@@ -7,7 +7,7 @@ import { HTTP_STATUS } from "./problem.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Codes that every route can answer. */
+/** Problem codes that every route can return. */
 const COMMON: readonly ProblemCode[] = [
   "request_malformed",
   "request_invalid",
@@ -21,7 +21,7 @@ const WITH_CHANGE: readonly ProblemCode[] = ["origin_refused"];
 const WITH_BODY: readonly ProblemCode[] = ["body_too_large", "media_type_unsupported"];
 const WITH_KEY: readonly ProblemCode[] = ["key_reused", "key_in_use"];
 
-/** Builds the document. URLs are relative to the document, so that it is valid under any prefix. */
+/** Builds the document. URLs are relative to the document, so that they are valid under any prefix. */
 export function openApiDocument(version: string): Schema {
   const schemas: Schema = {};
   const paths: Record<string, Schema> = {};
@@ -127,7 +127,7 @@ function problemsOf(method: string, { role, body, bodyType, errors }: RouteSpec)
   return Object.fromEntries(entries.map(([status, of]) => [status, { description: of.join(", "), content }]));
 }
 
-/** Converts a schema. Schemas with an id become components, which others refer to. */
+/** Converts a schema. Schemas with an id become components, to which others refer. */
 function schemaOf(schema: z.ZodType, schemas: Schema, io: "input" | "output"): Schema {
   const { $schema: _, $defs = {}, ...own } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Schema;
   for (const [id, one] of Object.entries($defs as Schema)) schemas[id] = relocated(one);
@@ -138,7 +138,7 @@ function schemaOf(schema: z.ZodType, schemas: Schema, io: "input" | "output"): S
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** Points references at the components of the document, and drops the ids that the library writes beside them. */
+/** Redirects references to the components of the document, and drops the ids that the library adds to them. */
 function relocated(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(relocated);
   if (typeof value !== "object" || value === null) return value;

@@ -1,6 +1,7 @@
 /**
- * Leases of operations: of all servers of a store, one drives an operation, and another takes over when that one dies. All
- * leases are in one document. Two drivers would do no harm, because every step is atomic, but twice the work.
+ * Leases of operations: of all servers of a store, only one runs an operation, and another takes over if that
+ * one dies. All leases are in one document. Running an operation twice would be harmless, because every step
+ * is atomic, but would double the work.
  */
 import type { Engine } from "../engine.ts";
 import { isJsonObject, type JsonObject } from "../std/json.ts";
@@ -8,9 +9,9 @@ import { randomName } from "../std/random.ts";
 
 const DOCUMENT = "server/operations";
 
-/** How long a lease lasts unless it is renewed. */
+/** How long a lease lasts if it is not renewed. */
 export const LEASE_MS = 10_000;
-/** How often leases are renewed, and operations without a driver are looked for. */
+/** The interval for renewing leases, and for finding operations without a lease. */
 export const ROUND_MS = 3_000;
 
 interface Lease {
@@ -28,7 +29,7 @@ export class OperationLeases {
     this.#engine = engine;
   }
 
-  /** Takes or renews the lease of an operation. Returns false while another server has it. */
+  /** Takes or renews the lease of an operation. Returns false if another server holds it. */
   async take(id: string): Promise<boolean> {
     let isTaken = false;
     await this.#change((leases, now) => {
@@ -47,7 +48,7 @@ export class OperationLeases {
     });
   }
 
-  /** Leaves out leases that ended long ago, so that the document stays small. A null changes nothing. */
+  /** Drops leases that expired long ago, so that the document stays small. A null result changes nothing. */
   async #change(step: (leases: Leases, now: number) => Leases | null): Promise<void> {
     for (;;) {
       const document = await this.#engine.readDocument(DOCUMENT);

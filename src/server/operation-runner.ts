@@ -1,4 +1,4 @@
-/** Works through operations in the background of the server, and continues those of servers that died. */
+/** Runs operations in the background of the server, and continues those of servers that have died. */
 import type { Engine } from "../engine.ts";
 import { isStanding, type Job } from "../item/job.ts";
 import { isPreview, type Operation } from "../item/operation.ts";
@@ -37,7 +37,7 @@ export class OperationRunner {
     this.#leases = new OperationLeases(options.engine);
   }
 
-  /** Continues an operation in the background, unless this or another server drives it. */
+  /** Runs an operation in the background, unless this server or another one is already running it. */
   start(operation: Operation): void {
     const { id } = operation;
     if (this.#running.has(id) || operation.endedAt !== undefined) return;
@@ -47,13 +47,13 @@ export class OperationRunner {
     this.#running.set(id, work);
   }
 
-  /** Continues what a server has left, now and whenever one dies. Every step is durable, so nothing is done twice. */
+  /** Takes over operations of servers that died, now and later. Every step is durable, so nothing is done twice. */
   async resume(): Promise<void> {
     await this.#takeOver();
     this.#watching ??= this.#watch();
   }
 
-  /** Resolves when nothing runs any more; operations that were interrupted stay open. */
+  /** Resolves when no operation is running. Interrupted operations stay open. */
   async ended(): Promise<void> {
     await this.#watching;
     await Promise.all(this.#running.values());
@@ -73,7 +73,10 @@ export class OperationRunner {
     for (const operation of open) if (isLeft(operation)) this.start(operation);
   }
 
-  /** Works while the lease can be renewed. Without it another server goes on, so this one stops. */
+  /**
+   * Runs the operation while its lease can be renewed. Without the lease, another server continues, so this
+   * one stops.
+   */
   async #drive(operation: Operation): Promise<void> {
     const { id } = operation;
     if (!(await this.#leases.take(id))) return;
@@ -82,7 +85,7 @@ export class OperationRunner {
     const lost = new AbortController();
     const renewing = this.#renew(id, AbortSignal.any([done.signal, stopping]), lost);
     try {
-      // The state may have changed before the lease was taken.
+      // The status may have changed before the lease was taken.
       const now = (await this.#options.engine.findOperation(id)) ?? operation;
       if (now.endedAt === undefined) await this.#work(now, AbortSignal.any([stopping, lost.signal]));
     } finally {
@@ -96,7 +99,7 @@ export class OperationRunner {
     for (;;) {
       await this.#options.clock.sleep(ROUND_MS, done);
       if (done.aborted) return;
-      // While the store is away nobody else can take the lease either.
+      // While the store is unavailable, no other server can take the lease either.
       const isMine = await this.#leases.take(id).catch(() => true);
       if (!isMine) return lost.abort();
     }
@@ -108,7 +111,10 @@ export class OperationRunner {
     await finishOperation({ engine, home, signal }, operation);
   }
 
-  /** Workers run the items of queues. A canary waits for them; without one, the letters are made ready at once. */
+  /**
+   * Workers process queues: a canary waits for their results; without a canary, all letters are made ready
+   * immediately.
+   */
   async #redrive(operation: Operation, stop: AbortSignal): Promise<void> {
     const { engine, home, clock, allowsRuns } = this.#options;
     const job = await requireJob(engine, operation.queue);
@@ -116,7 +122,7 @@ export class OperationRunner {
     if (!isFollowed) return void (await sendAhead(operation, engine, new StoreRetry(STORE_WAIT_MS, clock)));
     const deps = { engine, home, stop, clock, author: operation.author };
     let now = await continueRedrive(deps, operation);
-    // A canary ends early while no worker runs. The server stays, so it waits for one.
+    // A canary ends early while no worker is running. The server keeps running, so it waits for one.
     while (!stop.aborted && now.endedAt === undefined && now.status !== "cancelled") {
       await clock.sleep(WORKER_WAIT_MS, stop);
       if (!stop.aborted) now = await continueRedrive(deps, now);
@@ -129,14 +135,14 @@ export class OperationRunner {
   }
 }
 
-/** Whether a server began the operation, and letters are left that no worker has to work through first. */
+/** Whether a server started the operation and must still run it: letters are pending, or it is a canary. */
 function isLeft(operation: Operation): boolean {
   const { plan, status, selected, done, refused } = operation;
   const isServers = typeof plan.held_until === "number" && !isPreview(operation);
   return isServers && status === "open" && (done + refused < selected || isCanary(operation));
 }
 
-/** A canary of a map or a workflow runs commands here, which the server must have been allowed. */
+/** A canary of a map or a workflow runs commands here, so the server must allow that. */
 export function requireRunnable(
   { allowsRuns }: { readonly allowsRuns: boolean },
   job: Job,

@@ -1,4 +1,4 @@
-/** What happens to every request of a route: origin, who, role, limits, input; then the handler; then the response. */
+/** The processing of every request: origin, authentication, role, limits, input, the handler, and the response. */
 import { authorText } from "../item/author.ts";
 import { isJsonObject, type Json, stringifyJson } from "../std/json.ts";
 import { authoredEngine } from "../store/authored-engine.ts";
@@ -27,11 +27,11 @@ import { SharedReads } from "./shared-reads.ts";
 
 export interface Limits {
   readonly bodyBytesMax: number;
-  /** The limit of bodies that are imported as streams. */
+  /** The size limit of bodies that are imported as streams. */
   readonly streamBytesMax: number;
-  /** Requests of one token or session. */
+  /** The rate limit for requests of one token or session. */
   readonly requests: Rate;
-  /** Limits requests without a valid token from one address. */
+  /** The rate limit for requests without a valid token from one address. */
   readonly guesses: Rate;
 }
 
@@ -101,7 +101,7 @@ export class Pipeline {
     );
   }
 
-  /** Returns who makes the request. Every role is checked here and nowhere else. */
+  /** Returns the caller of the request. All role checks happen here. */
   async requireRole(
     headers: Headers,
     needed: Role | "public",
@@ -123,7 +123,7 @@ export class Pipeline {
     return principal;
   }
 
-  /** Checks a request of an agent and reads its message. The tools check the role of each route that they call. */
+  /** Checks a request of an agent and reads its message. The tools check the role for each route that they call. */
   async readAgentRequest(
     request: Request,
     { connection, seen }: { readonly connection: Connection; readonly seen: Seen },
@@ -135,7 +135,7 @@ export class Pipeline {
     return { principal, body: bodyValue(await readBody(request, limits.bodyBytesMax)) };
   }
 
-  /** Slows down whoever guesses tokens. */
+  /** Slows down attempts to guess tokens. */
   limitGuesses({ remoteAddress = "" }: Connection): void {
     this.#guesses.take(remoteAddress);
   }
@@ -165,7 +165,7 @@ export class Pipeline {
   }
 }
 
-/** A JSON document that is ready to be sent, or a whole response. */
+/** A JSON document that is ready to be sent, or a complete response. */
 type Answer =
   | { readonly text: string; readonly status: number; readonly headers: Reply["headers"] }
   | Response;
@@ -176,7 +176,7 @@ function responseOf(answer: Answer): Response {
   return textResponse(text, { status, headers: { "content-type": "application/json", ...headers } });
 }
 
-/** Adds to the server's context who makes the request, and what the role may see. */
+/** Adds the caller and the redaction for the caller's role to the server's context. */
 export async function contextFor(
   context: ServerContext,
   request: Omit<RequestContext, keyof ServerContext | "redactor">,
@@ -185,13 +185,13 @@ export async function contextFor(
   return { ...context, ...request, engine: authoredEngine(context.engine, request.author), redactor };
 }
 
-/** Throws `forbidden` unless the role includes the needed one. */
+/** Throws `forbidden` unless the role includes the required one. */
 export function requireRights({ name, role }: Principal, needed: Role): void {
   if (mayAct(role, needed)) return;
   throw new RequestError("forbidden", `This needs the role ${needed}; ${name} has the role ${role}.`);
 }
 
-/** Runs the handler of a route and masks what the role may not see. */
+/** Runs the handler of a route and masks values that the role may not see. */
 export async function runHandler(
   { handler }: HandledRoute,
   context: RequestContext,
@@ -208,14 +208,14 @@ export async function runHandler(
   return new Reply(redactor.document(document, groups), headers, status);
 }
 
-/** An expression or a text search could find out hidden values by trial. */
+/** Expressions and text searches could reveal hidden values by trial and error. */
 function requireNoGuessing({ query, body }: ParsedInput): void {
   const filters = [query, isJsonObject(body) ? body.filter : undefined].filter(isJsonObject);
   const guessing = filters.some(({ filter, search }) => filter !== undefined || search !== undefined);
   if (guessing) requireVisible("filtering by expression or text");
 }
 
-/** Browsers have sessions, programs have tokens. */
+/** People use sessions, programs use tokens. */
 function authorOf({ name, kind }: Principal): string {
   return authorText(name, kind === "session" ? "console" : "api");
 }

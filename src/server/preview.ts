@@ -1,4 +1,4 @@
-/** Previews a bulk change: holds its letters, counts what would be refused, and shows a few of them. */
+/** Previews a bulk change: freezes its letters, counts the refusals, and shows sample letters. */
 
 import type * as z from "zod";
 import { type Engine, LETTER_PARTS, type LetterPart } from "../engine.ts";
@@ -24,7 +24,7 @@ import { isNarrowed, selectionOf } from "./selection.ts";
 
 export type SelectionRequest = z.output<typeof selectionRequest>;
 
-/** Checks the request before anything is written, holds the selection, and describes it. */
+/** Validates the request before anything is written, creates the selection, and describes it. */
 export async function previewSelection(
   context: RequestContext,
   request: SelectionRequest,
@@ -50,7 +50,7 @@ export async function previewSelection(
   return { action, ...(await describe(engine, held, { request, amend })) };
 }
 
-/** An empty filter never means all letters, unless the request says so. */
+/** An empty filter selects all letters only if the request says so explicitly. */
 function requireBounds({ filter, all_of_queue: isAll }: SelectionRequest): void {
   if (isNarrowed(filter) && isAll)
     throw new RequestError("request_invalid", "all_of_queue cannot be combined with other conditions.");
@@ -72,7 +72,7 @@ const OPTIONS_OF: Readonly<Record<SelectionRequest["action"], readonly (keyof Se
   clear: ["reason"],
 };
 
-/** Refuses options that the action would ignore. */
+/** Rejects options that the action would ignore. */
 function requireFitting(request: SelectionRequest): void {
   const { action } = request;
   const allowed = ["action", "filter", "all_of_queue", ...OPTIONS_OF[action]];
@@ -112,7 +112,7 @@ function planFor(request: SelectionRequest, recipe: Recipe | undefined): JsonObj
 const SAMPLES_MAX = 5;
 const PAGE_MAX = 500;
 
-/** Reads every held letter once, for the groups, the refusals and the samples. */
+/** Reads every selected letter once, for the groups, the refusals and the samples. */
 async function describe(
   engine: Engine,
   held: Operation,
@@ -166,7 +166,7 @@ function sampleOf(letter: Letter, amended: Amended | undefined): JsonObject {
   }) as JsonObject;
 }
 
-/** Leaves out letters that changed meanwhile; the start of the selection reports them. */
+/** Leaves out letters that have changed in the meantime; starting the selection reports them. */
 async function* heldLetters(
   engine: Engine,
   { id, queue }: Operation,

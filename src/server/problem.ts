@@ -1,4 +1,7 @@
-/** Errors as HTTP responses (RFC 9457). The code compiles only if every error code has a status. Stack traces never leave. */
+/**
+ * Errors as HTTP responses (RFC 9457). The code compiles only if every error code has a status. Stack traces
+ * are never sent.
+ */
 import { type ErrorCode, RedriveError } from "../errors.ts";
 import { compact } from "../std/json.ts";
 import type { ProblemCode, RequestCode } from "./contract/route.ts";
@@ -61,12 +64,12 @@ export const HTTP_STATUS: Readonly<Record<ProblemCode, number>> = {
   internal: 500,
 };
 
-/** An error of the request itself, as opposed to a `RedriveError` of what it asked for. */
+/** An error of the request itself, unlike a `RedriveError`, which comes from the requested action. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly code: RequestCode;
   readonly hint: string | undefined;
-  /** The path of the value that is wrong, e.g. `query.limit`. */
+  /** The path of the invalid value, e.g. `query.limit`. */
   readonly field: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
@@ -87,7 +90,7 @@ export class RequestError extends Error {
   }
 }
 
-/** Converts an expected error to a response; undefined for a bug, which the caller logs under a reference. */
+/** Converts an expected error to a response; undefined for a bug, which the caller logs with a reference. */
 export function problemOf(error: unknown): Response | undefined {
   if (error instanceof RequestError) {
     const { code, message, hint, field, headers } = error;
@@ -108,7 +111,7 @@ export interface ProblemFields {
   readonly detail: string;
   readonly hint?: string;
   readonly field?: string;
-  /** The reference under which the details of an internal error are logged. */
+  /** The reference under which an internal error was logged. */
   readonly reference?: string;
 }
 

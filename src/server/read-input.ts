@@ -1,4 +1,7 @@
-/** Reads path, query and body of a request by the contract. An unknown field or a wrong type is an error that names it. */
+/**
+ * Parses path, query and body of a request according to the contract. The error for an unknown field or a
+ * wrong type contains its path.
+ */
 import type * as z from "zod";
 import { parseJson } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
@@ -26,7 +29,7 @@ export function readInput(route: RouteSpec, raw: RawInput): ParsedInput {
   return { params, query, body };
 }
 
-/** Checks values that are not texts of a request. */
+/** Validates values that were not parsed from a request. */
 export function checkInput(route: RouteSpec, given: ParsedInput): ParsedInput {
   return {
     params: route.params && parse(route.params, given.params, "path"),
@@ -83,7 +86,10 @@ export function bodyValue(text: string | undefined): unknown {
   }
 }
 
-/** Converts the texts of a query to the types of the schema. What cannot be converted stays text, which the schema refuses. */
+/**
+ * Converts the strings of a query to the types of the schema. Values that cannot be converted stay strings,
+ * which the schema rejects.
+ */
 function queryValues(schema: z.ZodObject, given: URLSearchParams): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const key of new Set(given.keys())) {
@@ -105,7 +111,7 @@ function scalarOf(type: string | undefined, texts: readonly string[]): unknown {
   return text;
 }
 
-/** The type inside of optional and similar wrappers. */
+/** The type inside optional and similar wrappers. */
 function typeOf(schema: unknown): string | undefined {
   let at = schema as { readonly def?: { readonly type?: string; readonly innerType?: unknown } } | undefined;
   while (at?.def?.innerType !== undefined) at = at.def.innerType as typeof at;

@@ -1,22 +1,25 @@
 /**
- * Masks titles and patterns of groups. They are made from the message of some letter, so a hidden value that its letters share
- * is written in them. They are shown without the hidden values of some of the group's letters, as the messages of those letters
- * are; of a group whose letters are gone, nothing is shown.
+ * Masks titles and patterns of groups. They are derived from messages of letters, so they contain hidden
+ * values that the letters share. The hidden values of some of the group's letters are masked; if a group has
+ * no letters left, all of its text is.
  */
 import type { Engine } from "../engine.ts";
 import { LETTER_STATES } from "../item/state.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 
-/** The letters at each end of a group whose values are masked. The oldest one usually gave the pattern. */
+/**
+ * How many of a group's newest and oldest letters are read for their hidden values. The pattern usually comes
+ * from the oldest one.
+ */
 const LETTERS_MAX = 10;
 const PATTERN_KEYS = ["title", "pattern", "error_pattern", "computed_pattern", "location"] as const;
 
-/** The hidden values of the letters of groups, by signature. */
+/** The hidden values of groups' letters, by signature. */
 export type GroupValues = ReadonlyMap<string, readonly string[]>;
 
 export const NO_GROUPS: GroupValues = new Map();
 
-/** The signature of a document that has the pattern of a group; undefined for other documents and for letters. */
+/** The signature, if the document contains the pattern of a group; undefined for other documents and for letters. */
 function signatureOf(value: JsonObject): string | undefined {
   if (typeof value.pattern !== "string" && typeof value.error_pattern !== "string") return undefined;
   const { signature, error_signature: own, to } = value;
@@ -41,13 +44,13 @@ export function maskGroupTexts(
   ) as JsonObject;
 }
 
-/** Keeps the type of the failure, which is one of a fixed list. */
+/** Keeps only the error type, which is one of a fixed list. */
 function typeOnly(text: string): string {
   const type = /^[A-Z][A-Za-z]+(?=::)/.exec(text)?.[0];
   return type === undefined ? "[redacted]" : `${type}::[redacted]`;
 }
 
-/** Reads the hidden values of some letters of each group that the document describes. */
+/** Reads the hidden values of some letters of each group in the document. */
 export async function readGroupValues(
   engine: Engine,
   document: Json,

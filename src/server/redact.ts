@@ -1,6 +1,7 @@
 /**
- * Masks values of items for roles that may not see them, by the `redact` rules of redrive.yml. Every JSON document passes
- * through here before it leaves. A hidden value is also masked where it appears in messages and output of the same item.
+ * Masks item values that a role may not see, according to the `redact` rules of redrive.yml. Every JSON
+ * response is processed here. A hidden value is also masked where it occurs in messages and output of the
+ * same item.
  */
 import type { RedactRule } from "../config/settings.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
@@ -10,11 +11,11 @@ import { RequestError } from "./problem.ts";
 import { type GroupValues, maskGroupTexts, NO_GROUPS } from "./redact-groups.ts";
 
 const MASK = "[redacted]";
-/** Shorter values would mask half of every message. */
+/** Shorter values occur in almost every message. */
 const VALUE_CHARS_MIN = 4;
 
 export interface Redactor {
-  /** Masks a document. Groups whose values are not given are not described. */
+  /** Masks a document. Texts of groups whose hidden values are not given are removed. */
   document(value: unknown, groups?: GroupValues): unknown;
   /** The hidden values of an item's data. */
   values(data: Json): readonly string[];
@@ -38,7 +39,7 @@ export function redactorFor(rules: readonly RedactRule[], role: Role): Redactor 
   };
 }
 
-/** Refuses a route whose answer cannot be masked, or whose filter could be used to guess hidden values. */
+/** Rejects a route whose response cannot be masked, or whose filter could be used to guess hidden values. */
 export function requireVisible(what: string): never {
   throw new RequestError(
     "forbidden",
@@ -48,7 +49,7 @@ export function requireVisible(what: string): never {
 
 type Path = readonly string[];
 
-/** `a.b`, `list.*.b`; a leading `**` is any depth. */
+/** Parses `a.b` or `list.*.b`. A leading `**` matches any depth. */
 function parsePath(text: string): Path {
   return text.split(".");
 }
@@ -85,14 +86,14 @@ function maskFields(value: JsonObject, hidden: Hidden): Json {
   ) as Json;
 }
 
-/** Messages of records without data may contain any value of an item. */
+/** Messages of records without item data may contain any hidden value. */
 const MESSAGES = ["message", "error_message", "stack_trace", "stdout_tail", "stderr_tail"];
 
 function isItem(value: Readonly<Record<string, unknown>>): boolean {
   return "data" in value && "item_id" in value && "queue" in value && "state" in value;
 }
 
-/** A letter or an item: masks its data, former data, and its values in all of its texts. */
+/** Masks the current and former data of a letter or an item, and the hidden values in all of its texts. */
 function maskRecord(record: Readonly<Record<string, unknown>>, data: unknown, paths: readonly Path[]): Json {
   const values = valuesAt(data as Json, paths);
   const former = Array.isArray(record.amendments) ? record.amendments : [];
@@ -104,7 +105,8 @@ function maskRecord(record: Readonly<Record<string, unknown>>, data: unknown, pa
       return [key, one];
     }),
   );
-  // The former data of an item is not at hand, so its messages could contain values that are no longer in its data.
+  // Former data of an item is not available here, so its messages could contain values that are no longer in
+  // the data.
   const isUnsure = !("amendments" in record) && Number(record.revision) > 1;
   return maskTexts(isUnsure ? maskMessages(masked as Json) : (masked as Json), values);
 }

@@ -1,4 +1,4 @@
-/** The access log and the metrics of requests. Neither contains tokens, queries or bodies. */
+/** The access log and the request metrics. Neither contains tokens, queries or bodies. */
 
 import type { Histogram, Registry } from "prom-client";
 import { randomName } from "../std/random.ts";
@@ -12,7 +12,7 @@ export interface LogRecord {
   readonly [field: string]: unknown;
 }
 
-/** A name under which a client's report and the log can be brought together. */
+/** A reference that links a client's report to a log record. */
 export function referenceFor(): string {
   return `ref-${randomName(10)}`;
 }
@@ -26,7 +26,7 @@ export interface ObservedRequest {
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Durations of requests by route. The library is loaded when the first scrape comes; until then requests are collected. */
+/** Request durations by route. The library is loaded on the first scrape; until then, durations are collected. */
 export class RequestMetrics {
   #waiting: ObservedRequest[] = [];
   #registry: Registry | undefined;
@@ -60,5 +60,5 @@ export class RequestMetrics {
   }
 }
 
-/** Requests before the first scrape, which comes after seconds where there is a scraper. */
+/** How many requests are collected before the first scrape, which comes within seconds if there is a scraper. */
 const WAITING_MAX = 10_000;

@@ -1,4 +1,4 @@
-/** What `redrive serve` needs of the server, loaded together. */
+/** The parts of the server that `redrive serve` needs, loaded together. */
 import type { Writable } from "node:stream";
 import { pino } from "pino";
 import type { RequestLog } from "./request-log.ts";

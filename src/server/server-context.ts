@@ -1,4 +1,4 @@
-/** Builds what all requests share, for the HTTP server and for an agent on stdio. */
+/** Builds the state shared by all requests, for the HTTP server and for an agent on stdio. */
 import { type Config, DEFAULT_CONFIG } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import { type Clock, systemClock } from "../std/clock.ts";

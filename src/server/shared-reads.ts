@@ -1,14 +1,18 @@
 /**
- * Lets equal requests that wait at the same time share one read of the store, as when many people have the same page open.
- * Nobody gets an answer that is older than the request: every read begins after the requests that share it have come.
+ * Lets equal concurrent requests share one read of the store, for example when many people have the same page
+ * open. No response is older than its request: a shared read begins after all requests that share it have
+ * arrived.
  */
 export class SharedReads<Answer> {
-  /** The reads that have not begun, by what is read. */
+  /** Pending reads that have not begun, by key. */
   readonly #waiting = new Map<string, Promise<Answer>>();
-  /** Resolve when the reads that have begun are over. */
+  /** Resolve when reads that have begun are finished. */
   readonly #running = new Map<string, Promise<void>>();
 
-  /** Returns the answer of a read that begins after this call. An error is thrown to all who share the read. */
+  /**
+   * Returns the result of a read that begins after this call. An error is thrown to all callers that share
+   * the read.
+   */
   read(key: string, begin: () => Promise<Answer>): Promise<Answer> {
     const waiting = this.#waiting.get(key);
     if (waiting !== undefined) return waiting;
@@ -17,10 +21,13 @@ export class SharedReads<Answer> {
     return answer;
   }
 
-  /** Waits for the read before it, which costs no time where the store can do only one thing at once, and saves work elsewhere. */
+  /**
+   * Waits for the previous read. That costs no time if the store processes one read at a time, and saves work
+   * otherwise.
+   */
   async #begin(key: string, begin: () => Promise<Answer>): Promise<Answer> {
     await this.#running.get(key);
-    await new Promise(setImmediate); // requests that have arrived already are read from their sockets first
+    await new Promise(setImmediate); // lets Node read requests that have already arrived
     this.#waiting.delete(key);
     const answer = begin();
     const over = answer.then(

@@ -1,4 +1,4 @@
-/** Spans of OpenTelemetry for the requests of a server, as children of the caller's span. */
+/** OpenTelemetry spans for the requests of a server, as children of the caller's span. */
 import {
   context as contexts,
   propagation,
@@ -15,7 +15,7 @@ export interface TraceRequestsOptions {
   readonly tracer?: Tracer;
 }
 
-/** Returns the option `trace` of a server. The names are those of OpenTelemetry's conventions for HTTP. */
+/** Returns the option `trace` of a server. The names follow OpenTelemetry's semantic conventions for HTTP. */
 export function traceRequests(options: TraceRequestsOptions = {}): TraceRequest {
   return (request, answer) => {
     const { method } = request;
@@ -23,7 +23,7 @@ export function traceRequests(options: TraceRequestsOptions = {}): TraceRequest 
     const parent = propagation.extract(contexts.active(), Object.fromEntries(request.headers));
     const attributes = {
       "http.request.method": method,
-      "url.path": pathname, // without the query, which may hold a login token
+      "url.path": pathname, // without the query, which may contain a login token
       "url.scheme": protocol.slice(0, -1),
       "server.address": hostname,
     };

@@ -1,4 +1,7 @@
-/** Removes worktrees that no job and no letter of the store needs, and records that. Used by the command and by the API. */
+/**
+ * Removes worktrees that no job and no letter of the store needs, and records the removal. Used by the
+ * command and by the API.
+ */
 import type { Engine } from "../engine.ts";
 import { isError } from "../errors.ts";
 import { requireJob } from "../queue/find-job.ts";

@@ -1,4 +1,7 @@
-/** Stops, pauses, continues and cancels a job, whichever process runs it, and stops or skips single items of it. */
+/**
+ * Stops, pauses, continues and cancels a job regardless of which process runs it, and stops or skips single
+ * items.
+ */
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import type { Item } from "../item/item.ts";
@@ -21,7 +24,7 @@ const POLL_MS = 100;
 /** The runner reads requests twice a second, and commands get 5 s to end. */
 const WAIT_MS = 15_000;
 
-/** Finds a map or a workflow: queues never end, and have their own commands. */
+/** Finds a map or a workflow. Queues never end and have their own commands. */
 export async function requireEndingJob(engine: Engine, name: string): Promise<Job> {
   const found = await requireJob(engine, name);
   return isStanding(found) ? refuseStanding(found) : found;
@@ -46,7 +49,7 @@ async function stopRunning(deps: JobControlDeps, { id }: Job): Promise<Job> {
   return requireJob(engine, id);
 }
 
-/** Pauses a job: nothing more is started, running items finish. */
+/** Pauses a job: nothing more is started, and running items finish. */
 export async function pauseJob(
   { engine, author }: JobControlDeps,
   name: string,
@@ -104,7 +107,7 @@ export async function continueItem(
   return { jobId: id, itemId, state: (await readItem(engine, id, itemId)).state, moved: moved === 1 };
 }
 
-/** Ends the running attempt of an item, which does not run again. A ready item is skipped when its turn comes. */
+/** Ends the running attempt of an item, which does not run again. A ready item is skipped when it is leased. */
 export async function skipItem(deps: JobControlDeps, name: string, word: string): Promise<ControlledItem> {
   const { engine, author } = deps;
   const { id, itemId, state } = await find(engine, name, word);
@@ -133,7 +136,7 @@ async function readItem(engine: Engine, queue: string, itemId: string): Promise<
   throw new RedriveError("item_not_found", `There is no item ${itemId} in ${queue}.`);
 }
 
-/** Waits until the request has been carried out. Throws if no runner answers. */
+/** Waits until the request has been processed. Throws if no runner responds. */
 async function untilDone(
   { clock = systemClock }: JobControlDeps,
   what: string,

@@ -1,4 +1,4 @@
-/** Listens on an address and returns its URL. The error of an address that is taken says what to do. */
+/** Listens on an address and returns its URL. If the address is in use, the error explains what to do. */
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { RedriveError } from "../errors.ts";

@@ -1,6 +1,7 @@
 /**
- * Maintains the letters of a named queue or a target: takes back letters of cancelled redrives, enforces limits and applies
- * automatic fixes. Only one worker of a queue, on any machine, does this at a time; another takes over within 30 seconds.
+ * Maintains the letters of a named queue or a target: recalls letters of cancelled redrives, enforces limits
+ * and applies automatic fixes. Only one worker of a queue, on any machine, does this at a time; another takes
+ * over within 30 seconds.
  */
 
 import type { Job } from "../item/job.ts";

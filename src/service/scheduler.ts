@@ -2,7 +2,7 @@
 import { runSchedules } from "../queue/schedules.ts";
 import { inRounds, type StartService } from "./service.ts";
 
-/** Schedules that another process creates are found after this time. */
+/** How often the service checks for schedules that another process has created. */
 const LOOK_MS = 5000;
 const WAIT_MS_MIN = 50;
 

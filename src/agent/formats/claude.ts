@@ -14,12 +14,12 @@ export const claudeFormat: AgentFormat = {
   open: (record) => new ClaudeReader(record),
 };
 
-/** Lines of one message follow each other closely, also when subagents write in between. */
+/** Lines of the same message are close together, even if subagents write in between. */
 const MESSAGES_HELD_MAX = 64;
 
 class ClaudeReader implements FormatReader {
   readonly #record: AgentRecord;
-  /** The tokens of the last messages by id: each line of a message repeats its use so far. */
+  /** The tokens of the latest messages by id, because each line of a message repeats its usage so far. */
   readonly #recent = new Map<string, AgentTokens>();
   #older: AgentTokens = {};
   #anonymous = 0;
@@ -73,7 +73,8 @@ class ClaudeReader implements FormatReader {
   #addAssistant(message: JsonObject, isMain: boolean): void {
     const read = reader(message);
     const model = read.text("model");
-    // Answers that did not come from a model, such as the text of an API error, have a model name like `<synthetic>`.
+    // Answers that do not come from a model, such as the text of an API error, have a model name like
+    // `<synthetic>`.
     const isModel = model !== undefined && !model.startsWith("<");
     if (isModel && isMain) this.#record.model = model;
     const parts = (read.list("content") ?? []).filter(isJsonObject);
@@ -174,7 +175,7 @@ function nano(usd: number | undefined): number | undefined {
 
 const TARGETS = ["file_path", "notebook_path", "path", "command", "pattern", "url", "query", "description"];
 
-/** Returns what a tool works on: the file, the command or the pattern. */
+/** Returns the target of a tool call: the file, the command or the pattern. */
 export function targetOf(input: JsonObject): string | undefined {
   const read = reader(input);
   return TARGETS.map((key) => read.text(key)).find((text) => text !== undefined && text !== "");

@@ -1,6 +1,6 @@
 /**
- * Codex: `codex exec --json`. Tokens are reported at the end of a turn, as totals of the whole thread; cost is never
- * reported, so it comes from the price table. One run is one turn.
+ * Codex: `codex exec --json`. Tokens are reported at the end of a turn, as totals of the whole thread. Cost
+ * is never reported, so it is computed from the price table. One run is one turn.
  */
 
 import type { AgentTokens } from "../../item/agent-usage.ts";
@@ -46,7 +46,7 @@ class CodexReader implements FormatReader {
         this.#fail(reader(read.object("error") ?? {}).text("message"));
         return;
       case "error":
-        // Also printed before a retry, so it does not end the turn.
+        // Also printed before a retry, so it does not mean that the turn has ended.
         this.#lastError = read.text("message") ?? this.#lastError;
     }
   }

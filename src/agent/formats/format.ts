@@ -1,4 +1,4 @@
-/** The contract of a stream format: how its first line is recognized, and how its lines fill the record. */
+/** The contract of a stream format: how its first line is recognized, and how its lines update the record. */
 import type { JsonObject } from "../../std/json.ts";
 import type { AgentRecord, SessionTotals } from "../agent-record.ts";
 
@@ -10,13 +10,13 @@ export interface AgentFormat {
 }
 
 export interface FormatReader {
-  /** Adds a message. Unknown messages are ignored, because formats grow. */
+  /** Processes a message. Unknown messages are ignored, because formats may be extended. */
   add(message: JsonObject): void;
-  /** Brings the totals in the record up to date, without what the session had used `before` this run. */
+  /** Updates the totals in the record, without the usage of the session `before` this run. */
   settle?(before: SessionTotals | undefined): void;
 }
 
-/** The part of a total that belongs to this run. A total that is smaller than before is that of a new session. */
+/** The part of a total that belongs to this run. A total that is smaller than before belongs to a new session. */
 export function since(total: number | undefined, before: number | undefined): number | undefined {
   return total === undefined || before === undefined || total < before ? total : total - before;
 }

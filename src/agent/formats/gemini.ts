@@ -12,7 +12,7 @@ export const geminiFormat: AgentFormat = {
 
 class GeminiReader implements FormatReader {
   readonly #record: AgentRecord;
-  /** Whether the model is at work, rather than its tools: each change to it begins a turn. */
+  /** Whether the model is working rather than its tools. Each change to true begins a turn. */
   #isModelAtWork = false;
   #lastError: string | undefined;
 

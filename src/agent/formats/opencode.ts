@@ -57,7 +57,7 @@ class OpencodeReader implements FormatReader {
   #addStep(part: JsonObject): void {
     const read = reader(part);
     const cost = read.number("cost");
-    // The cost of a model without prices is 0; then the price table decides.
+    // A model without known prices reports a cost of 0; the price table is then used.
     if (cost !== undefined && (cost > 0 || this.#costNano !== undefined))
       this.#costNano = (this.#costNano ?? 0) + nanoUsd(cost);
     if (this.#costNano !== undefined) this.#record.costUsd = usdOf(this.#costNano);

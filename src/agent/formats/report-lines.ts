@@ -1,6 +1,7 @@
 /**
- * The lines in which any program reports like an agent: `{"redrive": {"cost_usd": 0.12, "turns": 3, …}}`. Numbers are totals
- * of the run so far, so a line may be repeated. Described in docs/05-workflows.md.
+ * The report lines with which any program can report its usage like an agent: `{"redrive": {"cost_usd": 0.12,
+ * "turns": 3, …}}`. Numbers are totals of the run so far, so a line may be repeated. Described in
+ * docs/05-workflows.md.
  */
 import { compact, isJsonObject, type JsonObject, reader } from "../../std/json.ts";
 import type { AgentRecord } from "../agent-record.ts";
@@ -32,7 +33,7 @@ export function readReportLine(message: JsonObject, record: AgentRecord): void {
   record.conclude("failed", read.text("result"));
 }
 
-/** Ignores negative numbers, which would hide what was spent before. */
+/** Ignores negative numbers, which would hide earlier usage. */
 function count(value: number | undefined): number | undefined {
   return value !== undefined && value >= 0 ? value : undefined;
 }

@@ -39,7 +39,7 @@ const attach = command({
 
 export const commands = { attach };
 
-/** The worktree of the latest attempt, whether it runs or is kept for a letter. */
+/** The worktree of the latest attempt, either running or kept for a letter. */
 async function folderOfItem(engine: Engine, { home }: Context, job: Job, item: Item): Promise<string> {
   const isIsolated = job.kind === "workflow" && workflowSpecOf(job).workflow.map.isolation === "worktree";
   const plain = folderOf(job);
@@ -60,7 +60,7 @@ function environmentFor(job: Job, item: Item): Record<string, string> {
   return { ...(job.kind === "workflow" && environmentOf(workflowSpecOf(job))), ...own };
 }
 
-/** Ctrl-C belongs to the shell and its commands, so it does not end this process. */
+/** Ctrl-C is meant for the shell and its commands, so it must not end this process. */
 function runShell({ terminal }: Context, cwd: string, own: Record<string, string>): Promise<number> {
   const env = { ...terminal.env, ...own };
   const ignore = () => undefined;

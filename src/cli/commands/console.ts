@@ -1,4 +1,4 @@
-/** `redrive console`: opens the web console, and starts a server for it if none runs. */
+/** `redrive console`: opens the web console, and starts a server for it if none is running. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Engine } from "../../engine.ts";
@@ -78,8 +78,8 @@ const ANSWER_MS = 1000;
 const LINK_MS = 60_000;
 
 /**
- * Finds a server on the port. The link contains a token of this store, which the server of another store does
- * not accept.
+ * Finds a running server on the port. The link contains a token of this store, which a server of another
+ * store rejects.
  */
 async function findServer(
   engine: Engine,
@@ -120,7 +120,7 @@ const OPENERS: Readonly<Record<string, string>> = {
   win32: "explorer.exe",
 };
 
-/** Returns false where there is no program that opens links, e.g. on a server. */
+/** Returns false if no program can open links, e.g. on a server. */
 function openBrowser(url: string): boolean {
   const program = OPENERS[process.platform];
   const hasScreen =

@@ -1,4 +1,7 @@
-/** `redrive items|stop|pause|continue|skip|cancel`: the items of a job, and requests to the process that runs it, from anywhere. */
+/**
+ * `redrive items|stop|pause|continue|skip|cancel`: lists the items of a job, and sends requests to the
+ * process that runs it.
+ */
 import type { Item } from "../../item/item.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { type ItemPage, itemPageToJson, readItemPage } from "../../queue/item-page.ts";

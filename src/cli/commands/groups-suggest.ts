@@ -1,4 +1,4 @@
-/** `redrive groups suggest`: lists groups that look like one. */
+/** `redrive groups suggest`: suggests groups to merge because they look similar. */
 import { requireJob } from "../../queue/find-job.ts";
 import { suggestedMerges, suggestionToJson } from "../../redrive/suggest-merges.ts";
 import { command } from "../command.ts";

@@ -231,7 +231,7 @@ const demo = command({
   },
 });
 
-/** The store is in memory, so that trying things out leaves nothing behind. */
+/** The store is in memory, so that the demo leaves no files behind. */
 async function showDemo(
   context: Context,
   serving: { readonly port: number; readonly staysClosed: boolean },

@@ -1,4 +1,4 @@
-/** `redrive overview`: what needs attention now, over all queues and jobs. */
+/** `redrive overview`: shows what needs attention now, across all queues and jobs. */
 import { operationToJson } from "../../item/operation.ts";
 import { groupToJson, listGroups } from "../../redrive/groups.ts";
 import { listStarted } from "../../redrive/operation.ts";

@@ -1,4 +1,4 @@
-/** `redrive report`: what a job has done, for the body of a pull request or for a person. */
+/** `redrive report`: reports the results of a job, as the body of a pull request or for a person. */
 import { writeFileSync } from "node:fs";
 import { isStanding } from "../../item/job.ts";
 import { refuseStanding, requireJob, requireLatestJob } from "../../queue/find-job.ts";

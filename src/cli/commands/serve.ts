@@ -1,4 +1,4 @@
-/** `redrive serve`: the HTTP API, metrics and health of a store. */
+/** `redrive serve`: serves the HTTP API, the console, metrics and health checks of a store. */
 import { once } from "node:events";
 import { hostname } from "node:os";
 import { RedriveError } from "../../errors.ts";
@@ -92,7 +92,10 @@ const serve = command({
 
 export const commands = { serve };
 
-/** Spans are started if OpenTelemetry is configured by its own variables; the SDK is loaded with NODE_OPTIONS=--import. */
+/**
+ * Spans are created if OpenTelemetry is configured by its own environment variables. The SDK is loaded with
+ * NODE_OPTIONS=--import.
+ */
 async function traceFor(context: Context): Promise<{ trace?: TraceRequest }> {
   if (!Object.keys(context.terminal.env).some((name) => name.startsWith("OTEL_"))) return {};
   try {
@@ -103,7 +106,7 @@ async function traceFor(context: Context): Promise<{ trace?: TraceRequest }> {
   }
 }
 
-/** The link leads through the proxy, because the session's cookie is for the path that browsers see there. */
+/** The link goes through the proxy, because the session cookie is valid for the path that browsers see there. */
 function proxyOrigin({ allowHosts: [host] = [] }: ServeFlags): string | null {
   return host === undefined ? null : `https://${host}`;
 }

@@ -64,7 +64,7 @@ function runningLines(running: readonly RunningItem[], now: number, { columns }:
 
 const NAME_COLUMNS = 40;
 
-/** A generated id means nothing to people; commands accept the data of the item too. */
+/** A generated id means nothing to people, and commands accept the item's data too. */
 function nameOf(itemId: string, name: string): string {
   return isGeneratedId(itemId) ? fit(clean(name), NAME_COLUMNS) : itemId;
 }
@@ -107,7 +107,7 @@ async function watchJob(
   }
 }
 
-/** What the runner itself shows, read from the store. */
+/** Builds the runner's own progress view from the store. */
 async function viewOf(engine: Engine, { jobId }: JobSummary, meter: RateMeter): Promise<ProgressView> {
   const counts = await engine.count(jobId);
   const now = await engine.now();

@@ -1,4 +1,4 @@
-/** The map that runs in the demo: it takes a few minutes, prints as it goes, and some of its items fail. */
+/** The map that runs in the demo. It takes a few minutes, prints output, and some of its items fail. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DEFAULT_POLICY } from "../../retry/policy.ts";

@@ -1,7 +1,7 @@
 /**
- * Fills a store in memory with a day of believable failures for `redrive demo --console`: an outage that ends, customers
- * without data, a release that changed a format, a cause that came back. Workers keep running, so that retries really
- * succeed or fail again, and a map runs, so that there is something to watch.
+ * Fills an in-memory store with a day of realistic failures for `redrive demo --console`: an outage that
+ * ends, customers without data, a release that changed a format, a regression. Workers keep running, so that
+ * retries really succeed or fail again, and a map runs, to show live progress.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,10 +21,10 @@ import { runThumbnails } from "./demo-job.ts";
 import { type PastClock, pastClock } from "./past-clock.ts";
 import { calm, mailing, mailOf, type OrderKind, orderOf, paying, type Weather } from "./shop.ts";
 
-/** The outage ends after this time, so that a retry of its letters succeeds. */
+/** The outage ends after this time; a retry of its letters then succeeds. */
 const OUTAGE_MS = 20_000;
 
-/** Orders that arrived together; what was wrong then, and what somebody did about it afterwards. */
+/** Orders that arrived in the same hour, the problems at that time, and what was done about them later. */
 interface Hour extends OrderKind {
   readonly hoursAgo: number;
   readonly orders: number;

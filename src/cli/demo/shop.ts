@@ -1,4 +1,4 @@
-/** The shop of the demo: its orders, and what its workers do with them. Each failure has a believable cause. */
+/** The shop of the demo: its orders and its workers. Each failure has a realistic cause. */
 
 import type { Worker } from "../../queue/worker.ts";
 import { PermanentError } from "../../retry/thrown.ts";
@@ -19,11 +19,11 @@ interface Order {
   readonly vat?: string;
 }
 
-/** What is wrong with the services of the shop at the moment. */
+/** The current problems of the shop's services. */
 export interface Weather {
-  /** The vault that holds card tokens does not answer. */
+  /** The vault with the card tokens does not answer. */
   isVaultDown: boolean;
-  /** The Spanish bank answers 502 until then. */
+  /** Until this time, the Spanish bank answers 502. */
   bankIsDownUntil: number;
 }
 
@@ -33,9 +33,9 @@ const COUNTRIES = ["PT", "PT", "PT", "ES", "DE"] as const;
 const FIRST_ORDER = 10_400;
 
 export interface OrderKind {
-  /** The release of the importer writes totals as texts. */
+  /** A new release of the importer writes totals as strings. */
   readonly isNewImporter?: boolean;
-  /** Only Spain has a sale. */
+  /** There is a sale in Spain only. */
   readonly isSpanishSale?: boolean;
   /** The orders come from a load test. */
   readonly isLoadTest?: boolean;

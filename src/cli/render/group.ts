@@ -183,7 +183,7 @@ function stepsOf({ signature, count, state, jobs: [job] }: GroupSummary): readon
   ].flatMap((command) => (command ? [[command] as const] : []));
 }
 
-/** Offers to repeat what helped most letters before. The next redrive after an edit is among the other steps. */
+/** Suggests repeating the fix that resolved the most letters. The retry after an edit is among the other steps. */
 function helpingSteps(
   { signature, count, jobs: [job] }: GroupSummary,
   fixes: readonly KnownFix[],

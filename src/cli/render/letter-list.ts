@@ -140,7 +140,7 @@ function valueText(value: Json): string {
   return typeof value === "string" ? value : stringifyJson(value);
 }
 
-/** Whether the id occurs in the data, such as an order number, so that it is a sufficient name. */
+/** Whether the id occurs in the data, such as an order number, so that the id alone is a sufficient name. */
 function isNamedById({ itemId, itemData }: Named): boolean {
   return !isGeneratedId(itemId) && dataText(itemData).includes(itemId);
 }

@@ -87,7 +87,7 @@ function factsOf(letter: Letter, { history, links = {} }: View): readonly Fact[]
 
 const AGENTS_SHOWN_MAX = 5;
 
-/** Lists the last agents with their use, and the command that opens the session of the last one by hand. */
+/** Lists the last agents with their usage, and the command that opens the session of the last one interactively. */
 function agentLines({ worktreeArtifacts }: Letter, { agents = [], ...view }: View): readonly string[] {
   if (agents.length === 0) return [];
   const shown = agents.slice(-AGENTS_SHOWN_MAX).map(({ lease, step, agent, usage, session }) => {
@@ -96,7 +96,7 @@ function agentLines({ worktreeArtifacts }: Letter, { agents = [], ...view }: Vie
   });
   const total = agents.length > 1 ? [`together ${usageTexts(sumOfRuns(agents)).join(" · ")}`] : [];
   const command = agents.map(openSessionCommand).findLast((one) => one !== undefined);
-  const folder = worktreeArtifacts && shellWord(worktreeArtifacts.worktreePath); // agents look for sessions by folder
+  const folder = worktreeArtifacts && shellWord(worktreeArtifacts.worktreePath); // agents look up sessions by folder
   const open = !folder ? command : `cd ${folder} && ${command}`;
   return [...shown, ...total, ...(command ? [`To open the last session: ${open}`] : [])];
 }

@@ -31,7 +31,7 @@ export interface ProgressView {
 export interface AgentView extends Slowest {
   /** The current step, e.g. `step 2 of 5: shell: cargo test`. */
   readonly step: string;
-  /** What an agent did last and what it has cost, e.g. `Edit src/a.ts · $0.12`. */
+  /** The last action of an agent and its cost, e.g. `Edit src/a.ts · $0.12`. */
   readonly activity?: string | undefined;
 }
 
@@ -195,7 +195,7 @@ function thatFit(segments: readonly Segment[], columns: number): readonly Segmen
   return kept.map((segment) => ({ ...segment, text: fit(segment.text, columns) }));
 }
 
-/** The bar's width changes in steps, so that it does not vary with the digits beside it. */
+/** The bar's width changes in steps, so that it does not vary with the digits next to it. */
 const BAR_COLUMNS: readonly (readonly [fromColumns: number, cells: number])[] = [
   [119, 24],
   [99, 16],
@@ -212,7 +212,7 @@ function barOf({ total, ready, leased, held, dead }: ProgressCounts, options: Sc
   return { text: good + bad + open, painted: paint.green(good) + paint.red(bad) + paint.dim(open) };
 }
 
-/** Items that run for less than this change too fast to be read. */
+/** Items that run for a shorter time change too quickly to be read. */
 const SLOW_FROM_MS = 3000;
 
 function detailText({ waiting, slowest }: ProgressView, columns: number): string | null {

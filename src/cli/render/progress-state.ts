@@ -101,14 +101,14 @@ export class RunningItems {
     running.activity = undefined;
   }
 
-  /** Shows what an agent did last. Progress of another form is not shown. */
+  /** Shows the last action of an agent. Progress in another form is not shown. */
   progress(item: LeasedItem, value: Json): void {
     const running = this.#byRef.get(item.ref);
     const activity = activityFromJson(value);
     if (running?.item.attempt === item.attempt && activity) running.activity = activityText(activity);
   }
 
-  /** Returns the items with a known step, longest running first and those that wait to be verified last. */
+  /** Returns the items with a known step, longest running first, with items that wait for verification last. */
   agents(): readonly AgentView[] {
     const now = this.#clock.now();
     const all = [...this.#byRef.values()];

@@ -1,4 +1,4 @@
-/** Renders groups that look like one, with the word in which they differ and the command that merges them. */
+/** Renders groups that look similar, with the words in which they differ and the command that merges them. */
 import type { MergeSuggestion } from "../../triage/suggest.ts";
 import { groupTitle } from "../../triage/title.ts";
 import { capped, clean, counted, fit, type Screen, thousands } from "./text.ts";
@@ -12,7 +12,7 @@ export function suggestionsText(shown: readonly MergeSuggestion[], total: number
   return `${texts.join("\n")}\n${screen.paint.dim(count)}\n`;
 }
 
-/** What the groups have in common, each differing word with its group and letters, and how to merge them. */
+/** Lists what the groups have in common, the differing words with their groups and letters, and how to merge them. */
 export function suggestionLines(
   { into, others, common, words }: MergeSuggestion,
   { paint, columns }: Screen,

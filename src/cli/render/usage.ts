@@ -1,10 +1,10 @@
-/** Renders what agents used: `$1.23`, `42k tokens`, `17 turns`. */
+/** Renders the usage of agents: `$1.23`, `42k tokens`, `17 turns`. */
 import { usdText } from "../../agent/budget.ts";
 import type { AgentActivity } from "../../item/agent-activity.ts";
 import type { AgentUsage } from "../../item/agent-usage.ts";
 import { clean, counted } from "./text.ts";
 
-/** Returns one text per figure that is known. */
+/** Returns one text for each known value. */
 export function usageTexts({ costUsd, inputTokens, outputTokens, turns }: AgentUsage): readonly string[] {
   const hasTokens = inputTokens !== undefined || outputTokens !== undefined;
   return [
@@ -14,12 +14,12 @@ export function usageTexts({ costUsd, inputTokens, outputTokens, turns }: AgentU
   ].filter((text) => text !== "");
 }
 
-/** Renders the cost, or the tokens if no cost is known; empty if neither is. */
+/** Renders the cost, or the tokens if the cost is unknown; empty if both are unknown. */
 export function costText(usage: AgentUsage | undefined): string {
   return (usage && usageTexts(usage)[0]) ?? "";
 }
 
-/** Renders what an agent did last and its cost; undefined if it has reported neither. */
+/** Renders the last action of an agent and its cost; undefined if it has reported neither. */
 export function activityText({ action, usage }: AgentActivity): string | undefined {
   const text = [action ?? "", costText(usage)].filter((part) => part !== "").join(" · ");
   return text === "" ? undefined : clean(text);

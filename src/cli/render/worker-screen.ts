@@ -132,7 +132,7 @@ export class WorkerScreen {
     if (!this.#isQuiet) this.note(waitingText(wait, this.#queueAt(index)));
   }
 
-  /** Records the items of a queue that are due too late to wait for. */
+  /** Records the items of a queue whose due times are too late to wait for. */
   left(index: number, wait: Waiting): void {
     this.#left.set(index, wait);
   }
@@ -208,7 +208,7 @@ function clockStepText(stepMs: number): string {
 /** Shorter waits are not reported, because they end before the line is read. */
 const REPORTED_FROM_MS = 5000;
 
-/** Ends a worker when all remaining items are due later than it waits. */
+/** Ends a worker when all remaining items are due later than the time it may wait. */
 export function dueBound(withinMs: number, onWait: (wait: Waiting) => void) {
   const over = new AbortController();
   let seen: Waiting | null = null;

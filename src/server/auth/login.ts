@@ -1,4 +1,7 @@
-/** Logs in: finds out who makes a request, exchanges tokens for session cookies, and accepts one-time login links. */
+/**
+ * Authentication: identifies the caller of a request, exchanges tokens for session cookies, and accepts
+ * one-time login links.
+ */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Engine } from "../../engine.ts";
 import { authorText } from "../../item/author.ts";
@@ -11,10 +14,10 @@ import { createToken, hashOf, type NewToken, revokeToken, TokenCache, type Token
 const SESSION_MS = 12 * 3_600_000;
 const COOKIE = "redrive_session";
 
-/** How a server knows who makes a request. */
+/** How a server authenticates requests. */
 export type AuthMode =
   | { readonly kind: "tokens" }
-  /** A program that mounts the handler does its own authentication. */
+  /** No authentication, because the program that mounts the handler does its own. */
   | { readonly kind: "open"; readonly role: Role; readonly name: string };
 
 export interface LoginOptions {
@@ -30,7 +33,7 @@ export interface LoginOptions {
 export class Login {
   readonly #options: LoginOptions;
   readonly #cache: TokenCache;
-  /** The hashes of login links that nobody has used, with the name that each gives. */
+  /** The hashes of unused login links, with the name that each one grants. */
   readonly #links = new Map<string, string>();
 
   constructor(options: LoginOptions) {
@@ -38,21 +41,21 @@ export class Login {
     this.#cache = new TokenCache(options.engine, options.clock);
   }
 
-  /** The name of the cookie. The prefix makes browsers refuse one that another host or plain HTTP has set. */
+  /** The name of the cookie. Its prefix makes browsers reject cookies set by another host or over plain HTTP. */
   get cookieName(): string {
     const { isSecure, cookiePath } = this.#options;
     if (!isSecure) return COOKIE;
     return cookiePath === "/" ? `__Host-${COOKIE}` : `__Secure-${COOKIE}`;
   }
 
-  /** Creates a login link's token, which works once in this process. */
+  /** Creates the token of a login link, which is valid once and only in this process. */
   createLink(name: string): string {
     const secret = randomBytes(32).toString("base64url");
     this.#links.set(hashOf(secret), name);
     return secret;
   }
 
-  /** Returns who makes the request; null without a token and a session. Throws for one that does not count. */
+  /** Returns the caller of the request; null without a token and a session. Throws for invalid credentials. */
   async identify(headers: Headers): Promise<Principal | null> {
     const { mode } = this.#options;
     if (mode.kind === "open") return { name: mode.name, role: mode.role, kind: "open", id: "open" };
@@ -80,7 +83,7 @@ export class Login {
     return this.#open(session);
   }
 
-  /** Opens a session for a person whom a provider has identified. Returns its cookie. */
+  /** Opens a session for a person who was identified by a provider. Returns its cookie. */
   async openSession(session: Omit<NewToken, "kind">): Promise<string> {
     return (await this.#open({ ...session, provided: true })).cookie;
   }
@@ -92,14 +95,14 @@ export class Login {
     return { principal: principalOf(record), cookie: this.#setCookie(secret, seconds) };
   }
 
-  /** Ends the session of the cookie. Returns the header that removes the cookie. */
+  /** Ends the session of the cookie. Returns the header that deletes the cookie. */
   async logOut({ kind, id, name }: Principal): Promise<string> {
     if (kind === "session") await revokeToken(this.#options.engine, id, authorText(name, "console"));
     await this.#cache.refresh();
     return this.#setCookie("", 0);
   }
 
-  /** Makes a revocation by this server effective at once. */
+  /** Makes a revocation by this server take effect immediately. */
   forget(): Promise<void> {
     return this.#cache.refresh();
   }

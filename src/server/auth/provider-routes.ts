@@ -1,4 +1,4 @@
-/** The pages of a login through a provider: the way there, and the way back. */
+/** The two routes of a login through a provider: the redirect to the provider, and the callback. */
 import type { LoginSettings } from "../../config/settings.ts";
 import { authorText } from "../../item/author.ts";
 import type { ServerContext } from "../context.ts";
@@ -8,16 +8,16 @@ import { CALLBACK_PATH, LoginRefused, PROVIDER_PATH, Provider } from "./provider
 const COOKIE = "redrive_login";
 
 export interface ProviderPages {
-  /** Answers `GET` of one of the two paths; null if no provider is configured. */
+  /** Answers a `GET` of either path; null if no provider is configured. */
   answer(path: string, request: Request): Promise<Response | null>;
 }
 
 export const PROVIDER_PATHS = [PROVIDER_PATH, CALLBACK_PATH] as const;
 
-/** Each keeps what it has read of the provider. */
+/** Cached, because each provider caches its discovery document. */
 const providers = new WeakMap<LoginSettings, Provider>();
 
-/** Returns the provider of the settings, or null if there is none. */
+/** Returns the configured provider, or null if there is none. */
 export async function providerOf({ config, clock }: ServerContext): Promise<Provider | null> {
   const { login } = await config();
   if (login === undefined) return null;
@@ -28,7 +28,7 @@ export async function providerOf({ config, clock }: ServerContext): Promise<Prov
 
 export function providerPages(context: ServerContext, publicPath: string, isSecure: boolean): ProviderPages {
   const cookie = (value: string, seconds: number) =>
-    // Lax, because the provider's site sends the browser back.
+    // Lax, because the browser comes back from the provider's site.
     `${COOKIE}=${value}; Path=${publicPath}/login; HttpOnly; SameSite=Lax; Max-Age=${seconds}${isSecure ? "; Secure" : ""}`;
   const begin = async (provider: Provider) => {
     const { location, attempt, seconds } = await provider.begin();

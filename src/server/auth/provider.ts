@@ -1,6 +1,7 @@
 /**
- * Login through an OpenID Connect provider (authorization code with PKCE). What an unfinished login needs is in a cookie of its
- * browser, so that any server of the store can finish it. The provider's claims give the name and the role of the session.
+ * Login through an OpenID Connect provider (authorization code with PKCE). The state of an unfinished login
+ * is in a cookie, so that any server of the store can finish it. The provider's claims determine the name and
+ * the role of the session.
  */
 import { readFile } from "node:fs/promises";
 import type { Configuration, IDToken, UserInfoResponse } from "openid-client";
@@ -18,7 +19,7 @@ export const CALLBACK_PATH = "/login/callback";
 /** How long a person may take to log in at the provider. */
 const ATTEMPT_MS = 10 * 60_000;
 
-/** What the browser keeps until the provider sends it back. */
+/** The state that the browser keeps until the provider redirects it back. */
 interface Attempt {
   readonly state: string;
   readonly nonce: string;
@@ -31,7 +32,7 @@ export interface Identity {
   readonly role: Role;
 }
 
-/** Why a login did not succeed, for the person. */
+/** A login that did not succeed. The message is shown to the person. */
 export class LoginRefused extends Error {
   override readonly name = "LoginRefused";
 }
@@ -50,9 +51,9 @@ export class Provider {
     return this.#settings.sessionMs;
   }
 
-  /** Begins a login: where to send the browser, and what it has to keep. */
+  /** Begins a login: returns the URL to redirect the browser to, and the state that it has to keep. */
   async begin(): Promise<{ readonly location: string; readonly attempt: string; readonly seconds: number }> {
-    const client = await import("openid-client"); // loaded with the first login
+    const client = await import("openid-client"); // imported with the first login
     const configuration = await this.#discover();
     const verifier = client.randomPKCECodeVerifier();
     const attempt: Attempt = {
@@ -73,7 +74,7 @@ export class Provider {
     return { location: url.href, attempt: kept, seconds: ATTEMPT_MS / 1000 };
   }
 
-  /** Ends a login with what the provider sent to the browser. Throws `LoginRefused` for a person without a role. */
+  /** Finishes a login with the provider's response. Throws `LoginRefused` for a person without a role. */
   async finish(search: string, kept: string | null): Promise<Identity> {
     const attempt = kept === null ? null : attemptFrom(kept);
     if (attempt === null)
@@ -83,7 +84,7 @@ export class Provider {
     return identityOf(await this.#claims(search, attempt), this.#settings);
   }
 
-  /** Where a browser ends its session at the provider; null if the provider has no such page. */
+  /** The provider's logout URL; null if it has none. */
   async logoutUrl(): Promise<string | null> {
     const client = await import("openid-client");
     const configuration = await this.#discover();
@@ -92,7 +93,7 @@ export class Provider {
       .href;
   }
 
-  /** Exchanges the code, and reads the claims of the ID token and, if there is one, of the user info endpoint. */
+  /** Exchanges the code, and reads the claims of the ID token and of the user info endpoint, if there is one. */
   async #claims(search: string, { state, nonce, verifier }: Attempt): Promise<JsonObject> {
     const client = await import("openid-client");
     const configuration = await this.#discover();
@@ -118,7 +119,7 @@ export class Provider {
     return this.#settings.url + CALLBACK_PATH;
   }
 
-  /** Reads the provider's addresses and keys once. A failure is not kept, so that the next login tries again. */
+  /** Reads the provider's endpoints and keys once. A failure is not cached, so that the next login tries again. */
   #discover(): Promise<Configuration> {
     this.#configuration ??= this.#readMetadata().catch((error: unknown) => {
       this.#configuration = undefined;
@@ -140,7 +141,7 @@ export class Provider {
     const url = new URL(issuer);
     const secret = clientSecret === undefined ? undefined : await readSecret(clientSecret);
     const method = secret === undefined ? client.None() : client.ClientSecretBasic(secret);
-    // Only a provider on this machine may be asked without TLS.
+    // Requests without TLS are allowed only for a provider on this machine.
     const execute = isLoopbackName(url.hostname) ? [client.allowInsecureRequests] : [];
     return client.discovery(url, clientId, undefined, method, { execute, timeout: 10 });
   }
@@ -165,9 +166,9 @@ function attemptFrom(kept: string): Attempt | null {
   }
 }
 
-/** Returns the name and the strongest role that the claims give. */
+/** Returns the name and the strongest role according to the claims. */
 function identityOf(claims: JsonObject, { nameClaim, roleClaim, roles }: LoginSettings): Identity {
-  // Whoever can give any address at the provider could act in the name of others.
+  // An unverified address could be somebody else's, so a person could act in their name.
   const isOwn = nameClaim !== "email" || claims.email_verified !== false;
   const paths = isOwn ? [nameClaim, "sub"] : ["sub"];
   const name = paths.map((path) => claimAt(claims, path)).find((one) => typeof one === "string");
@@ -178,7 +179,7 @@ function identityOf(claims: JsonObject, { nameClaim, roleClaim, roles }: LoginSe
   return { name: String(name), role };
 }
 
-/** `a.b` is the key b of the object a, unless there is a claim of the whole name. */
+/** `a.b` is the key b of the object a, unless a claim with the whole name exists. */
 function claimAt(claims: JsonObject, path: string): Json | undefined {
   if (Object.hasOwn(claims, path)) return claims[path] as Json;
   let value: unknown = claims;
@@ -189,7 +190,7 @@ function claimAt(claims: JsonObject, path: string): Json | undefined {
   return value as Json;
 }
 
-/** The errors of the library carry the provider's code, which says more than their message. */
+/** The library's errors contain the provider's error code, which is more specific than their message. */
 function reasonOf(error: unknown): string {
   const { error: code, cause } = (error ?? {}) as { readonly error?: unknown; readonly cause?: unknown };
   if (typeof code === "string") return code;

@@ -1,6 +1,6 @@
 /**
- * Tokens and sessions, stored as SHA-256 hashes in one document of the store, so that every server of the store knows them.
- * A secret is returned once, when it is created.
+ * Tokens and sessions, stored as SHA-256 hashes in one document of the store, so that every server of the
+ * store accepts them. A secret is returned only once, when it is created.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Engine } from "../../engine.ts";
@@ -40,7 +40,7 @@ export interface NewToken {
   readonly provided?: boolean;
 }
 
-/** The prefixes make leaked secrets easy to find by scanners. */
+/** The prefixes help secret scanners to find leaked secrets. */
 const PREFIX = { token: "rdr_", session: "rds_" } as const;
 
 export function hashOf(secret: string): string {
@@ -63,17 +63,17 @@ export async function createToken(
   return { secret, record };
 }
 
-/** What the audit shows of a token or a session. */
+/** The audit record of a change to a token or a session. */
 function changeOf(action: string, { id, name, role }: TokenRecord, author: string): RecordedChange {
   return { author, action, details: { token_id: id, name, role } };
 }
 
-/** Ended sessions are of no use. Ended tokens stay in the list, because people look for them. */
+/** Drops ended sessions. Ended tokens stay in the list, because people look for them. */
 function isKept({ kind, revokedAt, expiresAt }: TokenRecord, now: number): boolean {
   return kind === "token" || (revokedAt === undefined && expiresAt > now);
 }
 
-/** Lists tokens, newest first. Sessions are left out unless they are asked for. */
+/** Lists tokens, newest first. Sessions are included only on request. */
 export async function listTokens(
   engine: Engine,
   kind: TokenRecord["kind"] = "token",
@@ -101,12 +101,18 @@ export async function revokeToken(engine: Engine, id: string, revokedBy: string)
   });
 }
 
-/** How long a server may act on a list of tokens that it has read. A revocation by another server takes as long to arrive. */
+/**
+ * How long a server caches the list of tokens. A revocation by another server takes effect after this time at
+ * the latest.
+ */
 const CACHE_MS = 1000;
-/** The time of the last use is only written this often, because every write costs a flush. */
+/** The time of the last use is written at most this often, because every write is flushed to disk. */
 const USE_WRITTEN_MS = 60_000;
 
-/** Finds the record of a secret. Keeps the list and the store's time for a moment, so that not every request reads the store. */
+/**
+ * Finds the record of a secret. Caches the list and the store's time briefly, so that not every request reads
+ * the store.
+ */
 export class TokenCache {
   readonly #engine: Engine;
   readonly #clock: Pick<Clock, "monotonicNow">;
@@ -130,7 +136,7 @@ export class TokenCache {
     const hash = hashOf(secret);
     let record = this.#tokens.get(hash);
     if (record === undefined && now - this.#readAt > 0) {
-      await this.refresh(); // it may have been created a moment ago, after another read began
+      await this.refresh(); // it may have been created after the cached read began
       record = this.#tokens.get(hash);
     }
     if (record === undefined || record.revokedAt !== undefined) return undefined;
@@ -140,7 +146,7 @@ export class TokenCache {
     return record;
   }
 
-  /** Reads the list again. A read that began earlier and ends later changes nothing. */
+  /** Reads the list again. An earlier read that ends later is ignored. */
   async refresh(): Promise<void> {
     this.#readsBegun += 1;
     const read = this.#readsBegun;
@@ -152,7 +158,7 @@ export class TokenCache {
     this.#readAt = this.#clock.monotonicNow();
   }
 
-  /** Requests that come together wait for the same read. */
+  /** Concurrent requests share one read. */
   #readOnce(): Promise<void> {
     this.#reading ??= this.refresh().finally(() => {
       this.#reading = undefined;
@@ -160,7 +166,10 @@ export class TokenCache {
     return this.#reading;
   }
 
-  /** A lost race means that another request has just written a use, or that the list has changed and is read again soon. */
+  /**
+   * A conflict means that another request has just written a use, or that the list has changed and will soon
+   * be read again.
+   */
   async #writeUse({ id }: TokenRecord, at: number): Promise<void> {
     const { version, tokens } = await readDocument(this.#engine);
     const used = tokens.map((one) => (one.id === id ? { ...one, lastUsedAt: at } : one));
@@ -173,7 +182,7 @@ function byHash(tokens: readonly TokenRecord[]): ReadonlyMap<string, TokenRecord
   return new Map(tokens.map((one) => [one.hash, one]));
 }
 
-/** The public form of a token; the hash stays inside. */
+/** The public form of a token, without its hash. */
 export function tokenToJson(token: TokenRecord): JsonObject {
   const time = (at: number | undefined) => (at === undefined ? null : toRfc3339(at));
   return {

@@ -1,4 +1,7 @@
-/** The JSON documents that the API returns. They are the documents of the command line; more fields may be added later. */
+/**
+ * The JSON documents that the API returns, which are the same as those of the command line. More fields may
+ * be added later.
+ */
 import * as z from "zod";
 import { ERROR_CLASSES } from "../../item/error-type.ts";
 import { EVENT_TYPES } from "../../item/event.ts";
@@ -86,7 +89,7 @@ export const event = z
   })
   .meta({ id: "Event" });
 
-/** The sums of what agents used. A figure that no agent reported is absent. */
+/** The summed usage of agents. A value that no agent reported is absent. */
 export const usage = z
   .looseObject({
     cost_usd: z.number().optional(),

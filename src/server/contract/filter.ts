@@ -1,4 +1,7 @@
-/** Words that several routes share: which letters are meant, and pages. They have the names of the command line options. */
+/**
+ * Schemas that several routes share: letter filters and pages. Their fields are named like the command line
+ * options.
+ */
 import * as z from "zod";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES, type ErrorTypeName } from "../../item/error-type.ts";
 import { LETTER_STATES } from "../../item/state.ts";
@@ -16,7 +19,7 @@ export const duration = z
   .min(1)
   .max(32)
   .meta({ description: "a duration: 90s, 15m, 2h, 7d", examples: ["2h"] });
-/** A sentence that a person wrote, such as a reason or a note. */
+/** A short text written by a person, such as a reason or a note. */
 export const sentence = z.string().trim().min(1).max(TEXT_MAX);
 
 /** The name of a person. */
@@ -38,7 +41,7 @@ export const rowCursor = z
   .regex(/^\d{1,16}$/)
   .optional();
 
-/** The body of a request that pauses. */
+/** The body of a request to pause. */
 export const pauseReason = z.strictObject({ reason: sentence.optional() });
 
 const errorType = z.enum(ERROR_TYPE_NAMES as readonly [ErrorTypeName, ...ErrorTypeName[]]);
@@ -80,5 +83,5 @@ export const letterFilter = z.strictObject({
     .meta({ description: "a CEL expression over item, letter and failure" }),
 });
 
-/** The conditions of `letterFilter` as a request gives them. */
+/** The parsed fields of `letterFilter`. */
 export type LetterFilterWords = z.output<typeof letterFilter>;

@@ -8,7 +8,7 @@ import type { Routes } from "./route.ts";
 
 const tag = "groups";
 
-/** The orders of a list of groups. */
+/** The sort orders of a list of groups. */
 const params = z.strictObject({ group: name });
 const found = ["group_not_found", "ambiguous"] as const;
 

@@ -10,7 +10,7 @@ const tag = "letters";
 const params = z.strictObject({ queue: name, item_id: itemId });
 const found = ["job_not_found", "item_not_found"] as const;
 
-/** A stream is one file, so the format `directory` is left out. */
+/** A stream is a single file, so the format `directory` is excluded. */
 const format = z.enum(EXPORT_FORMATS).exclude(["directory"]);
 
 const evidenceFile = z.looseObject({

@@ -1,4 +1,4 @@
-/** Routes of selections and operations: preview first, then start what was seen. */
+/** Routes of selections and operations: create a preview, then start exactly what it showed. */
 import * as z from "zod";
 import { PRIORITIES } from "../../item/item.ts";
 import { count, data, operation, operationDetails, refusal, time } from "./documents.ts";

@@ -11,10 +11,10 @@ const tag = "queues";
 const params = z.strictObject({ queue: name });
 const address = z.strictObject({ queue: name, item_id: itemId });
 const found = ["job_not_found", "item_not_found"] as const;
-/** What changes of a queue have in common that operators make. */
+/** Common properties of the routes with which operators change a queue. */
 const change = { params, role: "operator", errors: ["job_not_found"], isRepeatable: true } as const;
 
-/** The settings of a queue, with the names of the command line options. */
+/** The settings of a queue, named like the command line options. */
 export const queueSettings = z.strictObject({
   retries: z.number().int().min(0).max(9999).optional(),
   backoff: z

@@ -1,17 +1,20 @@
-/** What a route of the API is: data, from which the checks, the OpenAPI document, the client and the tests are made. */
+/**
+ * The definition of an API route as data, from which validation, the OpenAPI document, the client and the
+ * tests are derived.
+ */
 import type * as z from "zod";
 import type { ErrorCode } from "../../errors.ts";
 
-/** The roles, weakest first. A role may do everything that the roles before it may do. */
+/** The roles, weakest first. Each role includes the permissions of the roles before it. */
 export const ROLES = ["viewer", "operator", "admin"] as const;
 /** One of `ROLES`. */
 export type Role = (typeof ROLES)[number];
 
-/** Errors of requests themselves, in addition to the codes of `RedriveError`. */
+/** Errors of the request itself, in addition to the codes of `RedriveError`. */
 export const REQUEST_CODES = [
   "unauthorized", // no token or session, or one that is unknown, expired or revoked
   "forbidden", // the role does not allow this
-  "origin_refused", // a change that another web site asked the browser to make
+  "origin_refused", // a change requested by another web site in the user's browser
   "host_unknown", // the Host header does not name this server
   "route_not_found",
   "method_not_allowed",
@@ -22,14 +25,14 @@ export const REQUEST_CODES = [
   "precondition_failed", // If-Match names another revision
   "precondition_required", // If-Match is missing
   "range_invalid",
-  "selection_changed", // the selection now matches other letters than its preview showed
+  "selection_changed", // the selection now matches other letters than the preview showed
   "selection_used", // the selection was started, cancelled, or has expired
-  "selection_unbounded", // no filter, and no word that all letters are meant
+  "selection_unbounded", // neither a filter nor `all_of_queue` was given
   "key_reused", // the Idempotency-Key was used for another request
-  "key_in_use", // the first request with the Idempotency-Key has not ended, or its result is unknown
+  "key_in_use", // the first request with this Idempotency-Key has not ended, or its result is unknown
   "rate_limited",
-  "disabled", // this server is not allowed to do that
-  "internal", // a bug; the log has the details under the reference
+  "disabled", // disabled on this server
+  "internal", // a bug; its details are in the log under the reference
 ] as const;
 /** One of `REQUEST_CODES`. */
 export type RequestCode = (typeof REQUEST_CODES)[number];
@@ -38,7 +41,7 @@ export type ProblemCode = ErrorCode | RequestCode;
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** A response that is not one JSON document. */
+/** A response that is not a single JSON document. */
 export interface StreamResponse {
   readonly contentType: string;
   readonly description: string;
@@ -61,13 +64,16 @@ export interface RouteSpec {
   readonly response: z.ZodType | StreamResponse;
   /** Default 200. */
   readonly status?: number;
-  /** Problem codes that the route can return, in addition to those that every route can return. */
+  /** Problem codes that this route can return, in addition to the common ones. */
   readonly errors: readonly ProblemCode[];
-  /** The request needs `If-Match`, and the response of the read route has the `ETag`. */
+  /** The request needs `If-Match`, and the corresponding read route returns the `ETag`. */
   readonly needsRevision?: boolean;
-  /** Sending the request twice has the effect of sending it once, so an interrupted request may be repeated. */
+  /** The request is idempotent, so an interrupted request may be repeated. */
   readonly isRepeatable?: boolean;
-  /** The answer depends only on the path, the query and the role, so equal requests that wait together share one read. */
+  /**
+   * The response depends only on the path, the query and the role, so that equal concurrent requests can
+   * share one read.
+   */
   readonly isShared?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Routes of what spans queues: overview, events, errors, alerts, the store, settings and the audit. */
+/** Routes that are not limited to one queue: overview, events, errors, alerts, the store, settings and the audit. */
 import * as z from "zod";
 import { ERROR_ORIGINS } from "../../item/error-log.ts";
 import { EVENT_TYPES } from "../../item/event.ts";

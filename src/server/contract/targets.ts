@@ -8,12 +8,15 @@ import type { Routes } from "./route.ts";
 
 const tag = "receipts";
 const params = z.strictObject({ target: name });
-/** What changes of a target have in common that operators make. */
+/** Common properties of the routes with which operators change a target. */
 const change = { params, role: "operator", errors: ["job_not_found"], isRepeatable: true } as const;
 
 const text = z.string().min(1).max(512);
 
-/** The settings of a target, with the names of the command line options. Tokens are set where the target is delivered. */
+/**
+ * The settings of a target, named like the command line options. Tokens are configured where the target is
+ * delivered.
+ */
 const targetSettings = queueSettings
   .pick({
     retries: true,

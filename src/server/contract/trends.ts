@@ -1,4 +1,4 @@
-/** Routes that summarise letters for people: how many died when, and what the letters of a group have in common. */
+/** Routes with statistics on letters: how many died when, and what the letters of a group have in common. */
 import * as z from "zod";
 import { count, data } from "./documents.ts";
 import { duration, name } from "./filter.ts";

@@ -1,4 +1,4 @@
-/** Routes that look after the store and this machine: fixes of redrive.yml, retention limits and worktrees. */
+/** Routes for maintenance of the store and this machine: fixes of redrive.yml, retention limits and worktrees. */
 import * as z from "zod";
 import { count } from "./documents.ts";
 import { name } from "./filter.ts";

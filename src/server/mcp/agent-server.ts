@@ -1,4 +1,4 @@
-/** One MCP server for one agent: its tools, the resources and the prompt. It answers over any transport. */
+/** An MCP server for one agent with tools, resources and a prompt. It works with any transport. */
 import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { RedriveError } from "../../errors.ts";
@@ -16,7 +16,7 @@ import { AgentRefusal } from "./tool.ts";
 import { toolsFor, toolToJson } from "./tools.ts";
 
 export interface AgentOptions extends Agent {
-  /** Whether the agent sees tools that change. */
+  /** Whether the agent gets tools that make changes. */
   readonly allowsChanges: boolean;
   readonly log?: RequestLog | undefined;
 }
@@ -80,11 +80,11 @@ async function resultOf(run: () => Promise<Answer>, log: RequestLog | undefined)
 interface Problem {
   readonly code: string;
   readonly facts?: JsonObject;
-  /** Messages of errors contain ids and data of items. */
+  /** Error messages may contain ids and data of items. */
   readonly untrusted: JsonObject;
 }
 
-/** Describes an error to the agent. The details of a bug are logged under a reference. */
+/** Describes an error to the agent. Details of a bug are logged under a reference. */
 function problemOf(error: unknown, log: RequestLog | undefined): Problem {
   if (error instanceof AgentRefusal)
     return { code: "refused", facts: { message: error.message }, untrusted: {} };

@@ -1,4 +1,7 @@
-/** Tools that change: preview and start a bulk change, undo it, write notes. Agents see them only if changes were allowed. */
+/**
+ * Tools that make changes: preview and start a bulk change, undo it, add notes. Agents get them only if
+ * changes were allowed.
+ */
 import * as z from "zod";
 import { planOf } from "../../redrive/plan.ts";
 import type { JsonObject } from "../../std/json.ts";
@@ -10,10 +13,10 @@ import type { RouteCaller } from "./route-caller.ts";
 import { fieldsOf } from "./shrink.ts";
 import { AgentRefusal, tool } from "./tool.ts";
 
-/** Deletions are left to people. */
+/** Only people may delete. */
 const AGENT_ACTIONS = ["retry", "edit", "discard", "restore"] as const;
 
-/** A retry of more letters needs a canary. */
+/** A retry of more letters requires a canary. */
 export const CANARY_ABOVE = 10;
 
 const previewChange = tool({
@@ -39,7 +42,7 @@ const previewChange = tool({
   },
 });
 
-/** The workers of a queue, without which a retry waits. Jobs have no workers. */
+/** The workers of a queue. Without one, a retry waits. Jobs have no workers. */
 async function workersOf(routes: RouteCaller, queue: string): Promise<JsonObject> {
   const job = await routes.context.engine.findJob(queue);
   if (job === null || job.kind !== "queue") return {};
@@ -65,7 +68,7 @@ const startChange = tool({
   },
 });
 
-/** An unknown selection is refused by the route, which says so better. */
+/** An unknown selection is left to the route, which has a better error message. */
 async function requireCanary({ context }: RouteCaller, id: string): Promise<void> {
   const held = await context.engine.findOperation(id);
   if (held === null || isCautious(planOf(held).canary) || held.kind !== "redrive") return;
@@ -75,7 +78,7 @@ async function requireCanary({ context }: RouteCaller, id: string): Promise<void
   );
 }
 
-/** A canary of many letters is no canary. */
+/** A canary of many letters provides no safety. */
 function isCautious(canary: boolean | number | undefined): boolean {
   return typeof canary === "number" ? canary <= CANARY_ABOVE : canary === true;
 }

@@ -1,9 +1,9 @@
-/** `/mcp`: one request of an agent over streamable HTTP. Nothing is kept between requests, so any server can answer. */
+/** `/mcp`: handles one request of an agent over streamable HTTP. It is stateless, so that any server can answer. */
 import { RequestError } from "../problem.ts";
 import { type AgentOptions, createAgentServer } from "./agent-server.ts";
 import { loadServerSdk } from "./sdk.ts";
 
-/** Answers a POST whose body was read and whose token was checked. */
+/** Answers a POST request whose body was read and whose token was checked. */
 export async function answerAgent(request: Request, body: unknown, agent: AgentOptions): Promise<Response> {
   if (Array.isArray(body)) throw new RequestError("request_invalid", "Send one message with each request.");
   const sdk = await loadServerSdk();

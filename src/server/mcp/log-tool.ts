@@ -46,7 +46,7 @@ export const readLog = tool({
 
 const PART_BYTES = 9000;
 
-/** Reads less if the answer would be too long, e.g. because the output has many characters that must be escaped. */
+/** Reads less if the answer would be too long, e.g. because many characters of the output must be escaped. */
 async function readPart(
   routes: RouteCaller,
   request: LogRequest,
@@ -87,21 +87,21 @@ async function readBytes(
   const query = number === undefined ? {} : { attempt: number };
   const route = "GET /items/{queue}/{item_id}/log";
   const response = await routes.file(route, { params, query, headers: { range } }).catch((error: unknown) => {
-    if (error instanceof RequestError && error.code === "range_invalid") return new Response(""); // an empty log, or its end
+    if (error instanceof RequestError && error.code === "range_invalid") return new Response(""); // an empty log, or the end of the log
     throw error;
   });
   const sent = Buffer.from(await response.arrayBuffer());
   const isRunning = response.headers.has("x-redrive-running");
   const [, first, size] = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
   if (first === undefined) {
-    // Output that is masked or still grows is sent whole.
+    // Output that is masked or still growing is sent as a whole.
     const start = Math.min(from ?? Math.max(0, sent.length - bytes), sent.length);
     return { ...wholeCharacters(sent.subarray(start, start + bytes), start, sent.length), isRunning };
   }
   return { ...wholeCharacters(sent, Number(first), Number(size)), isRunning };
 }
 
-/** Leaves out the bytes of a character that is cut at the end of a part, so that the next part has it whole. */
+/** Drops the bytes of a truncated character at the end of a part, so that the next part contains all of it. */
 function wholeCharacters(bytes: Buffer, from: number, total: number): Omit<Part, "isRunning"> {
   let end = bytes.length;
   if (from + end < total) {
@@ -145,7 +145,7 @@ function latestOf(attempts: readonly JsonObject[]): number {
   return Number(attempts.at(-1)?.attempt_number ?? 1);
 }
 
-/** Times and numbers of attempts always differ. */
+/** Omits the times and numbers of attempts, which always differ. */
 function withoutTimes(failure: JsonObject[string] | undefined): JsonObject {
   const {
     timestamp: _,

@@ -1,4 +1,4 @@
-/** Pages of lists for agents: as many records as fit into an answer, and a cursor for the rest. */
+/** Pages of lists for agents: as many records as fit into an answer, and a cursor for the next page. */
 import type { Json, JsonObject } from "../../std/json.ts";
 import { RequestError } from "../problem.ts";
 import { type Answer, fits, split, writeAnswer } from "./answer.ts";
@@ -8,20 +8,20 @@ export interface Page {
   readonly records: readonly JsonObject[];
   /** The cursor of the route; null on the last page. */
   readonly next: string | null;
-  /** How many records there are in all, if that is known. */
+  /** The total number of records, if it is known. */
   readonly total: number | undefined;
-  /** Further fields of the answer. */
+  /** Additional fields of the answer. */
   readonly more?: JsonObject;
 }
 
 export interface PageRequest {
   readonly limit: number;
   readonly cursor?: string;
-  /** The total of the first page, so that later pages need not count again. */
+  /** The total from the first page, so that later pages need not count again. */
   readonly total?: number;
 }
 
-/** Reads a page, and reads a smaller one if it does not fit, so that the cursor continues where the answer ends. */
+/** Reads a page, or a smaller one if it does not fit, so that the cursor continues where the answer ends. */
 export async function pageAnswer(
   name: string,
   { limit: asked, cursor }: { readonly limit: number; readonly cursor: string | undefined },
@@ -33,7 +33,7 @@ export async function pageAnswer(
   let limit = asked;
   for (;;) {
     const page = await read({ limit, ...known });
-    // A single record is shortened further, because a smaller page is impossible.
+    // A single record is shortened further, because a page cannot have fewer records.
     for (const size of limit === 1 ? [BRIEF, ...SIZES.slice(2)] : [BRIEF]) {
       const answer = answerOfPage(name, page, { seen, size });
       if (fits(writeAnswer(answer))) return answer;
@@ -60,7 +60,7 @@ function answerOfPage(
 
 const TEXT_CHARACTERS = 6000;
 
-/** A long text in pages. The cursor counts characters. Reads less if its characters must be escaped. */
+/** Splits a long text into pages. The cursor counts characters. A page is shorter if characters must be escaped. */
 export function textAnswer(text: string, cursor: string | undefined): Answer {
   const start = Number(cursor === undefined ? 0 : readCursor(cursor).from) || 0;
   for (let length = TEXT_CHARACTERS; ; length = Math.floor(length / 2)) {
@@ -77,7 +77,7 @@ export function textAnswer(text: string, cursor: string | undefined): Answer {
 
 interface Position {
   readonly from: string;
-  /** How many records the pages before had. */
+  /** How many records the previous pages had. */
   readonly seen: number;
   readonly total?: number | undefined;
 }

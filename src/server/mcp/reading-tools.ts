@@ -1,4 +1,4 @@
-/** Tools that read: overview, groups, letters, the preview of an edit, and the progress of operations. */
+/** Read-only tools: overview, groups, letters, the preview of an edit, and the progress of operations. */
 import * as z from "zod";
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "../../std/json.ts";
 import { count, time } from "../contract/documents.ts";
@@ -113,7 +113,7 @@ async function countLetters(routes: RouteCaller, query: LetterFilterWords): Prom
   return Number((await routes.document("GET /letters/count", { query })).total);
 }
 
-/** The fields by which an agent chooses a letter. `inspect_letter` has the others. */
+/** The fields by which an agent selects a letter. `inspect_letter` returns the others. */
 function briefLetter({ failure_history: failures, item_data: data, ...letter }: JsonObject): JsonObject {
   const last = fieldsOf(listOf(failures).at(-1));
   const { error_type = null, error_class = null, error_message = null, step_failed = null } = last;

@@ -1,4 +1,4 @@
-/** Letters and logs as resources. They are read by address only: a list of them would show names that others wrote. */
+/** Letters and logs as resources. They can only be read by URI, because a list would contain untrusted names. */
 import { RequestError } from "../problem.ts";
 import type { Answer } from "./answer.ts";
 import { readLog } from "./log-tool.ts";

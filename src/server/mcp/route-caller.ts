@@ -1,4 +1,4 @@
-/** Calls the routes of the API for an agent: the same handlers, roles, masks and audit, without HTTP. */
+/** Calls the API's routes for an agent, with the same handlers, roles, masks and audit, but without HTTP. */
 
 import { authorText } from "../../item/author.ts";
 import type { JsonObject } from "../../std/json.ts";
@@ -12,11 +12,11 @@ import { checkInput } from "../read-input.ts";
 export interface Agent {
   readonly context: ServerContext;
   readonly principal: Principal;
-  /** Aborted when the agent is gone or the server stops. */
+  /** Aborted when the agent disconnects or the server stops. */
   readonly signal: AbortSignal;
 }
 
-/** What a call may give; the route refuses what is missing. */
+/** The arguments of a call. The route rejects missing ones. */
 type Given<Name extends RouteName> = Partial<RequestOf<Name>> & {
   readonly headers?: Readonly<Record<string, string>>;
 };

@@ -1,4 +1,4 @@
-/** Loads the server half of the MCP SDK, an optional package, when an agent connects. */
+/** Loads the server part of the MCP SDK, an optional package, when an agent connects. */
 import { RedriveError } from "../../errors.ts";
 import { codeOf } from "../../std/thrown.ts";
 

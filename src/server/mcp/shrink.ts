@@ -1,14 +1,14 @@
-/** Shortens JSON values that are too long for an answer, and counts what is missing. */
+/** Shortens JSON values that are too long for an answer, and reports what was omitted. */
 import { isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
 
 export interface Size {
   readonly charactersMax: number;
-  /** Of each list and object. */
+  /** The maximum for each list and object. */
   readonly entriesMax: number;
   readonly depthMax: number;
 }
 
-/** From whole documents to a few words of each. The last one always fits into an answer. */
+/** From complete documents to a few words of each. The last size always fits into an answer. */
 export const SIZES: readonly Size[] = [
   { charactersMax: 4000, entriesMax: 100, depthMax: 12 },
   { charactersMax: 1500, entriesMax: 50, depthMax: 8 },
@@ -21,7 +21,7 @@ export const SIZES: readonly Size[] = [
 /** The size of records in lists. */
 export const BRIEF: Size = { charactersMax: 300, entriesMax: 12, depthMax: 4 };
 
-/** Shortens each field of a document. `cut` says what is missing, by the name of the field. */
+/** Shortens each field of a document. `cut` describes the omissions by field name. */
 export function shrinkDocument(
   document: JsonObject,
   size: Size,
@@ -41,7 +41,7 @@ type Lost = { characters: number; entries: number };
 
 function shrink(value: Json, size: Size, lost: Lost, depth = 0): Json {
   if (typeof value === "string") return shortText(value, size.charactersMax, lost);
-  if (typeof value === "bigint") return shortText(String(value), size.charactersMax, lost); // the SDK writes no bigints
+  if (typeof value === "bigint") return shortText(String(value), size.charactersMax, lost); // the SDK cannot serialize bigints
   if (value === null || typeof value !== "object") return value;
   const isList = Array.isArray(value);
   const all: readonly (readonly [string, Json])[] = isList
@@ -55,7 +55,7 @@ function shrink(value: Json, size: Size, lost: Lost, depth = 0): Json {
   );
   const note = `cut: ${more} more`;
   if (isList) return [...short.map(([, one]) => one), ...(more > 0 ? [note] : [])];
-  const object: Record<string, Json> = Object.create(null); // a field may be called __proto__
+  const object: Record<string, Json> = Object.create(null); // a field may be named __proto__
   for (const [key, one] of short) object[key] = one;
   if (more > 0) object["…"] = note;
   return object;
@@ -70,18 +70,18 @@ function shortText(text: string, max: number, lost: Lost): string {
 }
 
 /**
- * Characters that a person does not see but a model reads, or that reorder text: zero-width characters, directions, tags.
- * The joiners of emoji and scripts stay.
+ * Characters that are invisible to people but visible to a model, or that reorder text: zero-width
+ * characters, directional marks, tags. Joiners, which emoji and some scripts need, are not included.
  */
 const HIDDEN =
   /[\u{200b}\u{200e}\u{200f}\u{202a}-\u{202e}\u{2028}\u{2029}\u{2060}-\u{2069}\u{feff}\u{e0000}-\u{e007f}]/gu;
 
-/** Writes hidden characters as their code, so that nothing in an answer is invisible. */
+/** Replaces hidden characters by their codes, so that everything in an answer is visible. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
-/** Whether the value is an object with fields. */
+/** Returns the value if it is an object, or else an empty object. */
 export function fieldsOf(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
 }

@@ -1,4 +1,4 @@
-/** `redrive mcp`: serves one agent over stdin and stdout until it closes its end. */
+/** `redrive mcp`: serves one agent over stdin and stdout until stdin is closed. */
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { createServerContext, type ServerContextOptions } from "../server-context.ts";
@@ -8,13 +8,13 @@ import { loadServerSdk } from "./sdk.ts";
 export interface StdioOptions extends Omit<ServerContextOptions, "stopping"> {
   readonly stdin: Readable;
   readonly stdout: Writable;
-  /** The name of who runs the agent. */
+  /** The name of the user who runs the agent. */
   readonly name: string;
   readonly allowsChanges: boolean;
   readonly signal: AbortSignal;
 }
 
-/** How long operations may continue after the agent is gone. Those that are left can be resumed. */
+/** How long operations may continue after the agent has disconnected. Unfinished operations can be resumed. */
 const GRACE_MS = 5000;
 
 export async function serveStdio(options: StdioOptions): Promise<void> {
@@ -22,7 +22,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const sdk = await loadServerSdk();
   const stop = new AbortController();
   const context = createServerContext({ ...options, stopping: stop.signal });
-  // The rights of an operator suffice for all tools, and rules that hide data from operators also hold for agents.
+  // The permissions of an operator suffice for all tools, and redaction rules for operators also apply to
+  // agents.
   const principal = { name, role: "operator", kind: "open", id: "stdio" } as const;
   const server = createAgentServer(sdk, { context, principal, allowsChanges, log, signal: stop.signal });
   const gone = Promise.race([once(stdin, "end"), once(stdin, "close"), aborted(signal)]);

@@ -1,4 +1,4 @@
-/** All tools for agents, and which of them an agent sees. */
+/** All tools for agents, and the tools that a given agent gets. */
 import * as z from "zod";
 import { mayAct, type Principal } from "../auth/principal.ts";
 import { changingTools } from "./changing-tools.ts";
@@ -14,7 +14,7 @@ export const TOOLS: Readonly<Record<string, ToolSpec>> = {
   ...changingTools,
 };
 
-/** Tools that the agent may not use are absent, so that it does not try them. */
+/** Tools that the agent may not use are not listed, so that it does not try them. */
 export function toolsFor({ role }: Principal, allowsChanges: boolean): ReadonlyMap<string, ToolSpec> {
   const allowed = Object.entries(TOOLS).filter(
     ([, { effect, routes }]) =>
@@ -30,11 +30,11 @@ export function toolsFor({ role }: Principal, allowsChanges: boolean): ReadonlyM
 const ANNOTATIONS = {
   reads: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   adds: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
-  // Repeating a call has no further effect: a selection starts once, and what was undone is not undone again.
+  // Repeating a call has no further effect: a selection can be started, and an operation undone, only once.
   changes: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
 } as const satisfies Readonly<Record<Effect, object>>;
 
-/** The form in which the protocol lists a tool. */
+/** Converts a tool to the form in which the protocol lists it. */
 export function toolToJson(name: string, { title, description, input, facts, effect }: ToolSpec) {
   return {
     name,

@@ -72,7 +72,7 @@ export const groupHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Na
     const { groups: rules } = await config();
     const group = await requireLiveGroup(engine, params.group);
     const explanation = explanationToJson(await explainGroup(engine, group, rules));
-    // Lines of a message may contain any value of an item.
+    // The message lines may contain any item value.
     return redactor === null ? explanation : { ...explanation, lines: [], hits: [], words: [] };
   },
 };
@@ -82,7 +82,7 @@ async function helpedBefore(engine: Engine, signature: string): Promise<object> 
   return fix === undefined ? {} : { helped: compact({ kind: fix.kind, count: fix.count, rule: fix.rule }) };
 }
 
-/** The words in which groups differ may be any value of an item. */
+/** The words in which the groups differ may be item values. */
 function withoutWords({ groups, ...rest }: ReturnType<typeof suggestionToJson>): JsonObject {
   return { ...rest, common: "", groups: groups.map((group) => ({ ...group, differs_in: "" })) };
 }

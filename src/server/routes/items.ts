@@ -59,7 +59,7 @@ export const itemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Nam
 
   "GET /items/{queue}/{item_id}/log/tail": async (context, { params }) => {
     const { engine, home, clock, signal, redactor } = context;
-    if (redactor !== null) requireVisible("live output"); // a value may be cut in two by the chunks
+    if (redactor !== null) requireVisible("live output"); // a value may be split between two chunks
     const item = await requireExactItem(engine, params);
     const job = await requireJob(engine, item.queue);
     return eventStream({ signal: signal(), clock }, async function* (stop) {
@@ -86,13 +86,13 @@ async function attemptOf(engine: Engine, item: Item, number: number | undefined)
   throw new RedriveError("log_not_found", `The log of attempt ${chosen.number} ${NOT_READ}.`);
 }
 
-/** Small logs of successes are parts of a segment. */
+/** Small logs of successes are stored in segments. */
 function logFile(folder: string, log: string): FileAnswer {
   const { path, ...part } = findLog(log) ?? { path: log, from: 0, bytes: 0 };
   return { folder, path, part, contentType: LOG_TYPE };
 }
 
-/** The log is read at once, because a value may be anywhere in it. */
+/** Reads the whole log, because a hidden value may be anywhere in it. */
 async function maskedLog(redactor: Redactor, item: Item, file: FileAnswer): Promise<Response> {
   const whole = await fileResponse(new Headers(), file);
   const text = redactor.text(await whole.text(), item.data);

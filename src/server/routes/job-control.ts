@@ -1,4 +1,7 @@
-/** Handlers of the routes that control a running map or workflow. They leave requests in the store for the process that runs it. */
+/**
+ * Handlers of the routes that control a running map or workflow. They store requests for the process that
+ * runs it.
+ */
 import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { Item } from "../../item/item.ts";
@@ -60,7 +63,7 @@ export const jobControlHandlers: { readonly [Name in keyof Routes]: Handler<Rout
   },
 };
 
-/** Finds a map or a workflow: queues never end, and have routes of their own. */
+/** Finds a map or a workflow. Queues never end and have their own routes. */
 async function requireEnding(engine: Engine, name: string): Promise<Job> {
   const found = await requireJob(engine, name);
   return isStanding(found) ? refuseStanding(found) : found;

@@ -40,7 +40,7 @@ export const jobHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name
   },
 
   "GET /jobs/{job}/report": async ({ engine, redactor }, { params, query: { format = "md" } }) => {
-    if (redactor !== null) requireVisible("a report"); // it has names of items and messages in running text
+    if (redactor !== null) requireVisible("a report"); // its text contains item names and messages
     const job = await requireJob(engine, params.job);
     if (isStanding(job)) refuseStanding(job);
     const report = await readReport(engine, job);
@@ -82,7 +82,7 @@ const REPORT_TEXTS: Readonly<Record<ReportFormat, (report: JobReport) => string>
   json: (report) => stringifyJson(reportToJson(report), 2),
 };
 
-/** A job as it is shown by itself. */
+/** The document of a single job. */
 export async function jobDocument(engine: Engine, job: Job) {
   return { ...jobToJson(job, await summarise(engine, job)), is_paused: job.pause !== undefined };
 }

@@ -69,7 +69,10 @@ export const letterHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
 
 const BRIEF_PARTS = ["record", "times", "last_failure"] as const;
 
-/** The data is needed to mask its values, which the command of a failed step may contain, so it is removed after that. */
+/**
+ * Removes the data after masking, because it is needed to mask its values in other fields, such as a failed
+ * step's command.
+ */
 function briefOf(letter: StoredLetter, redactor: Redactor | null): JsonObject {
   const whole = letterToJson(letter);
   const shown = redactor === null ? whole : (redactor.document(whole) as JsonObject);
@@ -86,12 +89,12 @@ async function requireLetterView(engine: Engine, address: ItemAddress): Promise<
   }
 }
 
-/** Names one state of a letter: its burial and the revision of its data. */
+/** Identifies one state of a letter by its burial and its data revision. */
 export function etagOf({ revision, letterSequence }: StoredLetter): string {
   return `"${letterSequence}.${revision}"`;
 }
 
-/** Throws unless `If-Match` names the current state, so that nobody overwrites a change that they have not seen. */
+/** Throws unless `If-Match` matches the current state, so that no unseen change is overwritten. */
 function requireRevision(headers: Headers, letter: StoredLetter): void {
   const given = headers.get("if-match");
   if (given === null)
@@ -112,7 +115,7 @@ export interface EditWords {
   readonly set?: readonly { readonly path: string; readonly value: string }[] | undefined;
 }
 
-/** The change that the request asks for, as a recipe. Exactly one kind must be given. */
+/** Converts the requested change to a recipe. Exactly one kind must be given. */
 export function recipeOf(body: EditWords, letter?: StoredLetter): Recipe {
   const given = (["data", "patch", "set"] as const).filter((key) => body[key] !== undefined);
   if (given.length !== 1)

@@ -1,9 +1,9 @@
-/** Handlers that pause and resume what has items: a queue, a target or a job. */
+/** Handlers that pause and resume a queue, a target or a job. */
 import type { Engine } from "../../engine.ts";
 import type { Job } from "../../item/job.ts";
 import type { RequestContext } from "../context.ts";
 
-/** `find` names what the parameters of the path address, `show` the document that is returned. */
+/** `find` finds the object by the path parameters, `show` returns its document. */
 export function pausing<Params, Document>(
   find: (engine: Engine, params: Params) => Promise<Job>,
   show: (engine: Engine, job: Job) => Promise<Document>,

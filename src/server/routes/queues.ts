@@ -60,7 +60,7 @@ async function shown(engine: Engine, job: Job): Promise<JsonObject> {
   return queueToJson(await summariseQueue(engine, job));
 }
 
-/** Converts the settings of a request, which have the names of options, to those of the library. */
+/** Converts the settings of a request, which are named like options, to those of the library. */
 export function settingsFrom(given: RouteInput<Routes["PATCH /queues/{queue}"]>["body"]): QueueSettings {
   const duration = (text: string | null | undefined, what: string) =>
     typeof text === "string" ? parseDuration(text, what) : text;

@@ -29,7 +29,7 @@ export const sessionHandlers: { readonly [Name in keyof Routes]: Handler<Routes[
     const { login, principal } = context;
     const cookie = await login.logOut(principal);
     const provider = principal.provided ? await providerOf(context) : null;
-    // The session here has ended, whether or not the provider can be reached.
+    // The local session has ended, whether or not the provider is reachable.
     const logout = (await provider?.logoutUrl().catch(() => null)) ?? null;
     const ended = { ended: principal.kind === "session", provider_logout: logout };
     return new Reply(ended, { "set-cookie": cookie });

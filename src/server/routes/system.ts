@@ -1,4 +1,7 @@
-/** Handlers of the routes of what spans queues: overview, events, errors, alerts, the store and settings. */
+/**
+ * Handlers of the routes that are not limited to one queue: overview, events, errors, alerts, the store and
+ * settings.
+ */
 import type { Engine } from "../../engine.ts";
 import { eventToJson } from "../../item/event.ts";
 import { errorToJson, readErrors } from "../../queue/error-log.ts";
@@ -112,7 +115,7 @@ export const systemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
   },
 };
 
-/** Few of a million events are changes by people. A page ends after so many, so that no request takes long. */
+/** Few events are changes by people. A page ends after reading this many events, so that no request takes long. */
 const SCAN_MAX = 100_000;
 
 async function eventFilter(

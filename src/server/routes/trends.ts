@@ -1,4 +1,4 @@
-/** Handlers of the routes that summarise letters. */
+/** Handlers of the routes with statistics on letters. */
 import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { requireJob } from "../../queue/find-job.ts";
@@ -40,7 +40,7 @@ interface ArrivalRequest {
   readonly spanMs: number;
 }
 
-/** Returns a count for every interval, also for those without letters, so that a chart needs no times. */
+/** Returns a count for every interval, including those without letters, so that a chart needs no times. */
 export async function countArrivals(
   engine: Engine,
   { queue, signature, bucketMs, spanMs }: ArrivalRequest,
