@@ -1,5 +1,32 @@
 /** The peers of `one-by-one.mjs`, each as its documentation shows it, with the fastest usual settings of its workers. */
+import pg from "pg";
 import { countdown, loadPeer, PAYLOAD } from "./peers.mjs";
+
+/** The durable minimum: a prepared INSERT of one row into a table with one index, or two for unique keys. It has no workers. */
+export async function openBareInserts(url) {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query("DROP SCHEMA IF EXISTS bench_bare CASCADE; CREATE SCHEMA bench_bare");
+  await client.query(
+    "CREATE TABLE bench_bare.jobs (id bigserial PRIMARY KEY, key text UNIQUE, data jsonb NOT NULL)",
+  );
+  const text = "INSERT INTO bench_bare.jobs (key, data) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+  const insert = (key, n) => client.query({ name: "add", text, values: [key, JSON.stringify(PAYLOAD(n))] });
+  let made = 0;
+  return {
+    async add(items) {
+      for (let n = 0; n < items; n += 1) await insert(null, n);
+    },
+    async addKeyed(items) {
+      made += 1;
+      for (let n = 0; n < items; n += 1) await insert(`key-${made}-${n}`, n);
+    },
+    async close() {
+      await client.query("DROP SCHEMA bench_bare CASCADE");
+      await client.end();
+    },
+  };
+}
 
 export async function openPgBossOneByOne(url) {
   const { PgBoss } = await loadPeer("pg-boss");
