@@ -15,18 +15,25 @@ import { PackedPackage, RESOLUTIONS } from "./packed-package.ts";
 const EXAMPLES = join(import.meta.dirname, "../../examples");
 const FILES = [
   "express/app.ts",
+  "nextjs/app/invoices/[key]/route.ts",
+  "nextjs/lib/redrive.ts",
+  "nextjs/worker.ts",
   "nestjs/app.ts",
   "opentelemetry/tracing.ts",
   "testing/invoices.ts",
   "testing/invoices.test.ts",
   "transactions/drizzle.ts",
   "transactions/kysely.ts",
+  "transactions/prisma.ts",
 ];
+/** Prisma's client is generated from the schema of a project, so its types are declared here. */
+const PRISMA = "prisma-client.d.ts";
 
 let project: PackedPackage;
 beforeAll(() => {
   project = new PackedPackage();
   for (const file of FILES) project.write(file, readFileSync(join(EXAMPLES, file), "utf8"));
+  project.write(PRISMA, readFileSync(join(import.meta.dirname, PRISMA), "utf8"));
 });
 afterAll(() => project.remove());
 
@@ -36,9 +43,15 @@ describe("the examples with frameworks", () => {
   it.each(Object.keys(RESOLUTIONS) as (keyof typeof RESOLUTIONS)[])(
     "compile against the packed package with the resolution %s",
     (resolution) => {
-      expect(project.compile(FILES, resolution)).toBe("");
+      expect(project.compile([...FILES, PRISMA], resolution)).toBe("");
     },
   );
+
+  it("a mistake in the use of Prisma is found", () => {
+    const code = readFileSync(join(EXAMPLES, "transactions/prisma.ts"), "utf8");
+    project.write("wrong-prisma.ts", code.replace("rows: await", "row: await"));
+    expect(project.compile(["wrong-prisma.ts", PRISMA], "bundler")).toMatch(/wrong-prisma\.ts.*TS2741/s);
+  });
 
   let running: ChildProcess | undefined;
   afterEach(() => running?.kill("SIGKILL"));
@@ -127,6 +140,31 @@ describe("the examples with frameworks", () => {
     expect(running?.signalCode ?? running?.exitCode).toMatch(/SIGTERM/);
   });
 
+  it("Next.js: the route adds items and refuses invalid ones, and the worker processes them", () => {
+    const folder = join(project.folder, "built/nextjs");
+    const code = `
+      const { POST } = await import(${JSON.stringify(join(folder, "app/invoices/[key]/route.js"))});
+      const { invoices } = await import(${JSON.stringify(join(folder, "lib/redrive.js"))});
+      const post = async (key, body) => {
+        const request = new Request("http://localhost/invoices/" + key, { method: "POST", body: JSON.stringify(body) });
+        const response = await POST(request, { params: Promise.resolve({ key }) });
+        console.log(response.status, JSON.stringify(await response.json()));
+      };
+      await post("4711", { vat: "DE811907980", total: 120 });
+      await post("4712", { vat: "DE1" });
+      await import(${JSON.stringify(join(folder, "worker.js"))});
+      const added = await (await invoices()).add({ vat: "", total: 1 }, { key: "4713" });
+      await added.result().catch(({ code }) => console.log(code));
+      process.kill(process.pid, "SIGTERM");`;
+    const { stdout, stderr, status } = spawnSync(process.execPath, ["--input-type=module", "--eval", code], {
+      env: env(),
+      encoding: "utf8",
+    });
+    expect(stderr).toBe("");
+    expect(stdout).toBe('202 {"id":"4711","outcome":"added"}\n422 {"error":"not an invoice"}\nitem_dead\n');
+    expect(status).toBe(0);
+  });
+
   it("OpenTelemetry: the attempt is in the trace of the request, with its error", () => {
     const built = join(project.folder, "built/opentelemetry/tracing.js");
     const { stdout, stderr } = spawnSync(process.execPath, [built], { env: env(), encoding: "utf8" });
@@ -209,6 +247,10 @@ describe("the code in the guide", () => {
       expect(project.compile([...files, "docs/declared.d.ts"], resolution)).toBe("");
     },
   );
+
+  it("has no recipe that is not compiled", () => {
+    expect(readFileSync(join(EXAMPLES, "../docs/27-recipes.md"), "utf8")).not.toMatch(/^```(js|jsx|tsx)$/m);
+  });
 
   it("a mistake in it is found", () => {
     project.write("docs/wrong.ts", codeOf("docs/10-library.md").replace("total: 120", 'total: "120"'));
