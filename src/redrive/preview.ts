@@ -77,9 +77,12 @@ async function countRefusals(engine: Engine, selection: Selection): Promise<Refu
 
 function whyIneligible({ poison, manualReviewRequired, redriveCount, failureHistory }: Letter): string {
   const type = failureHistory.at(-1)?.errorType.name ?? "Unknown";
+  const ofType = type === "Unknown" ? "" : ` (${type})`;
   const redrives = redriveCount === 1 ? "1 redrive" : `${redriveCount} redrives`;
   if (poison) return `poison: failed again after ${redrives}`;
-  return manualReviewRequired ? `needs manual review: ${type}` : `permanent: ${type}`;
+  return manualReviewRequired
+    ? `needs manual review${ofType}`
+    : `permanent failure${ofType}: the same data would fail again`;
 }
 
 export interface Survey {

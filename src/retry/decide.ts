@@ -1,4 +1,5 @@
 /** Decides what happens to an item after an attempt. Pure: no access to the store, the clock or the item's data. */
+import type { ErrorTypeName } from "../item/error-type.ts";
 import type { HandlerProblem, Verdict } from "../item/item.ts";
 import type { ItemOptions } from "../item/item-options.ts";
 import type { Outcome } from "../item/settlement.ts";
@@ -70,7 +71,7 @@ export function decide(
 
   const { errorClass, errorType } = outcome.failure;
   if (errorClass === "permanent")
-    return giveUp(history, outcome, policy, context, `permanent: ${errorType.name}`);
+    return giveUp(history, outcome, policy, context, permanentReason(errorType.name));
   const { onTimeout = "retry" } = policy;
   if (errorType.name === "Timeout" && onTimeout !== "retry")
     return { kind: onTimeout, reason: `over its time limit, and the policy says on_timeout: ${onTimeout}` };
@@ -84,6 +85,10 @@ export function decide(
     context,
     `out of retries (${tries} of ${policy.maxAttempts} attempts used)`,
   );
+}
+
+function permanentReason(type: ErrorTypeName): string {
+  return `permanent failure${type === "Unknown" ? "" : ` (${type})`}, not retried`;
 }
 
 /** Returns the queue's policy with the retries and the backoff that the item overrides. */

@@ -71,7 +71,7 @@ async function noteUneligible(engine: Engine, job: Job, { onNotice }: ResumeOpti
   if (dead === 0 || (await countEligible(engine, job)) > 0) return;
   const subject =
     dead === 1 ? "1 letter needs manual review and is" : `${dead} letters need manual review and are`;
-  const advice = `Correct the data (redrive dlq edit ITEM) or the cause, then: redrive dlq retry ${job.id} --force`;
+  const advice = `Correct the data (redrive dlq edit ITEM) and resume, or repair the cause and run: redrive dlq retry ${job.id} --force`;
   onNotice?.(`${subject} not retried. ${advice}`);
 }
 

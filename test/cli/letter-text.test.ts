@@ -46,7 +46,7 @@ const letter: Letter = {
   jobId: "job-1",
   queue: "job-1",
   state: "dead",
-  reason: "permanent: PermissionError",
+  reason: "permanent failure (PermissionError), not retried",
   revision: 1,
   redriveCount: 2,
 };
@@ -59,7 +59,7 @@ describe("a letter as text", () => {
   const text = letterText(letter, view);
 
   it("has what died, why, how often it was redriven, and who shares its group", () => {
-    expect(text).toContain("2026-01-01T00:00:05.000Z: permanent: PermissionError");
+    expect(text).toContain("2026-01-01T00:00:05.000Z: permanent failure (PermissionError), not retried");
     expect(text).toContain("0123456789abcdef, shared with 3 other letters");
     expect(text).toContain("Redriven  2 times");
     expect(text).toContain("needs manual review");

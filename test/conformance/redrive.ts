@@ -1,7 +1,7 @@
 /** The contract of redrives: what is selected, sent back, refused, and accounted for. */
 import { expect } from "vitest";
 import { buried, lost, released, retried, skipped, succeeded } from "../support/settlements.ts";
-import { AUTHOR, type Declare, QUEUE } from "./workbench.ts";
+import { AUTHOR, type Declare, newItem, QUEUE } from "./workbench.ts";
 
 export function redriveTests(test: Declare): void {
   selecting(test);
@@ -158,6 +158,36 @@ function sending(test: Declare): void {
     });
     expect(await bench.item("a")).toMatchObject({ state: "dead", redriveCount: 0 });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ dead: 1, ready: 1, letters: 2 });
+  });
+
+  test("an edited letter is eligible, until it has the data again that failed", async (bench) => {
+    await bench.registerHolder();
+    const permanent = { errorClass: "permanent", reprocessEligible: false, signature: "s1" } as const;
+    await bench.bury(["a"], permanent);
+    const countsOf = async (eligible: boolean) =>
+      (await bench.engine.listLetters({ queue: QUEUE, eligible, limit: 0 })).total;
+    expect([await countsOf(true), await countsOf(false)]).toEqual([0, 1]);
+    await bench.edit("a", { data: { n: 2 } });
+    expect([await countsOf(true), await countsOf(false)]).toEqual([1, 0]);
+    expect(await bench.letter("a")).toMatchObject({ reprocessEligible: true, errorSignature: "s1" });
+    await bench.edit("a", { data: newItem("a").data });
+    expect(await bench.letter("a")).toMatchObject({ reprocessEligible: false, revision: 3 });
+    await bench.edit("a", { data: { n: 3 } });
+    await bench.begin("op-1");
+    expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({ done: 1, refused: 0 });
+    await bench.settle(buried(await bench.leaseOne(), permanent));
+    expect(await bench.letter("a")).toMatchObject({ reprocessEligible: false, manualReviewRequired: false });
+    expect(await bench.engine.check()).toEqual([]);
+  });
+
+  test("editing data makes a poison letter no more eligible, nor equal data any letter", async (bench) => {
+    await bench.registerHolder();
+    await bench.bury(["a"], { poison: true, reprocessEligible: false, manualReviewRequired: true });
+    await bench.bury(["b"], { reprocessEligible: false });
+    await bench.edit("a", { data: "other" });
+    await bench.edit("b", { data: newItem("b").data });
+    expect(await bench.letter("a")).toMatchObject({ reprocessEligible: false, manualReviewRequired: true });
+    expect(await bench.letter("b")).toMatchObject({ reprocessEligible: false });
   });
 
   test("a forced operation also redrives letters that are not eligible", async (bench) => {

@@ -212,6 +212,19 @@ describe("dlq retry", () => {
     expect((await shop.json<LetterJson>("dlq", "inspect", "m1")).failure_count).toBe(2);
   });
 
+  it("retries a letter with corrected data without --force, until the edit is undone", async () => {
+    const shop = openWorkshop();
+    await twoJobs(shop);
+    const edit = ["dlq", "edit", "m1", "--job", "mixed", "--set", '.="another"', "--yes"];
+    const { operation_id: id } = await shop.json<{ operation_id: string }>(...edit);
+    expect(ids(await shop.letters("--job", "mixed", "--eligible"))).toContain("m1");
+    await shop.json("ops", "undo", id);
+    expect(ids(await shop.letters("--job", "mixed", "--eligible"))).not.toContain("m1");
+    await shop.run(edit);
+    const retried = await shop.run(["dlq", "retry", "mixed", "m1", "--json"]);
+    expect(retried.json<OperationJson>()).toMatchObject({ selected: 1, redriven: 1, refused: 0 });
+  });
+
   it("retries only the named items, or those that the filter selects", async () => {
     const shop = openWorkshop();
     await twoJobs(shop);

@@ -178,10 +178,10 @@ describe("letters that need --force", () => {
       [3, 3],
       [1, 0],
     ]);
-    expect(preview.refusals).toEqual([{ reason: "needs manual review: PermissionError", count: 1 }]);
+    expect(preview.refusals).toEqual([{ reason: "needs manual review (PermissionError)", count: 1 }]);
     const { stdout } = await shop.run(["dlq", "retry", "n", "--dry-run"]);
     expect(stdout).toMatch(/^Would retry 3 letters of n-\w+; 1 would be refused \(--force overrides\)/);
-    expect(stdout).toContain("Refused:\n  1  needs manual review: PermissionError\n");
+    expect(stdout).toContain("Refused:\n  1  needs manual review (PermissionError)\n");
     expect(stdout).toMatch(/3 +3 +[0-9a-f]{16} +broken +CommandFailed/);
     const forced = (await retry(shop, "--dry-run", "--force")).json<Preview>();
     expect(forced).toMatchObject({ redriven: 4, refused: 0, refusals: [] });

@@ -144,6 +144,13 @@ onEveryStore("letters", (store) => {
       expect(await redrive.operations.refusals(sent.id)).toMatchObject([{ count: 2 }]);
     });
 
+    it("without force, also a letter that failed permanently and has other data now", async () => {
+      const permanent = orders.letters({ class: "permanent" });
+      await permanent.edit(({ data }) => ({ total: data.total + 100 }), { reason: "corrected" });
+      expect(await permanent.first()).toMatchObject({ eligible: true, needsReview: false });
+      expect(await permanent.retry()).toMatchObject({ selected: 2, done: 2, refused: 0 });
+    });
+
     it("with force, also letters that are not eligible", async () => {
       isBroken = false;
       expect(await orders.letters({ class: "permanent" }).retry({ force: true })).toMatchObject({ done: 2 });

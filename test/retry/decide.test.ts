@@ -82,13 +82,13 @@ describe("the order of the rules", () => {
     const outcome = { kind: "failed", failure: failure("permanent", "PermissionError") } as const;
     expect(decide(FRESH, outcome, exact, context)).toEqual({
       kind: "bury",
-      reason: "permanent: PermissionError",
+      reason: "permanent failure (PermissionError), not retried",
     });
   });
 
   test.each(["skip", "stop"] as const)("a permanent failure meets the policy's %s at once", (action) => {
     const verdict = decide(FRESH, failed("permanent"), { ...exact, onItemFailure: action }, context);
-    expect(verdict).toEqual({ kind: action, reason: "permanent: CommandFailed" });
+    expect(verdict).toEqual({ kind: action, reason: "permanent failure (CommandFailed), not retried" });
   });
 
   test.each(["transient", "unknown"] as const)("%s is tried again after the backoff", (errorClass) => {

@@ -19,6 +19,7 @@ import { compact, stringifyJson } from "../../std/json.ts";
 import { amendAll } from "./amendments.ts";
 import { type Db, type Step, together } from "./db.ts";
 import type { Deltas } from "./deltas.ts";
+import { judgeEdited } from "./edited-letters.ts";
 import { EventLog } from "./events.ts";
 import { type CandidateRow, judge, type Refused } from "./judge.ts";
 import {
@@ -162,7 +163,8 @@ function* redrive({ db, operation, step }: Work, { deltas, queue, letters }: Bul
   deltas.queue(queue, "ready", letters.length);
 }
 
-function* edit({ db, operation, named, events }: Work, letters: readonly Candidate[]): Step<void> {
+function* edit(work: Work, letters: readonly Candidate[]): Step<void> {
+  const { db, operation, named, events } = work;
   const { author, id: operationId } = operation;
   const changes = letters.map(({ no, ref }) => {
     const asked = named.get(no);
@@ -175,6 +177,10 @@ function* edit({ db, operation, named, events }: Work, letters: readonly Candida
     const amendment = amendments[at];
     if (amendment) events.add(amendmentEvent(amendment), { queue: operation.queueNo, ref });
   }
+  yield* judgeEdited(
+    work,
+    changes.flatMap(({ letter, data }, at) => (amendments[at] ? { no: letter, data } : [])),
+  );
 }
 
 /** The event of each new item comes before the event of its letter. */

@@ -5,6 +5,7 @@ import { assert } from "../../std/assert.ts";
 import { type Ledger, newLedger, writeLedger } from "./bury.ts";
 import { type Db, type Step, together } from "./db.ts";
 import type { GroupCounter, NumberedLetter } from "./deltas.ts";
+import type { LetterHeader } from "./group-cache.ts";
 
 /** Returns how many letters changed their group. If a letter is listed twice, the first entry wins. */
 export function* regroup(db: Db, letters: readonly Regrouped[]): Step<number> {
@@ -12,7 +13,13 @@ export function* regroup(db: Db, letters: readonly Regrouped[]): Step<number> {
   const asked = yield* groupsFor(ledger, letters);
   const moving = asked.filter(({ row, found }) => found.signature !== row.signature);
   for (const { row, found } of moving) ledger.groups.know(found, { queue: row.queue, ref: row.ref });
-  yield* move(ledger, moving);
+  yield* moveLetters(
+    ledger,
+    moving.map(({ row, found, algorithm }) => ({
+      row,
+      header: { ...judgementOf(row), ...found, algorithm },
+    })),
+  );
   yield* writeAlgorithms(db, asked);
   yield* writeLedger(ledger);
   return moving.length;
@@ -25,15 +32,19 @@ interface Asked {
   readonly found: { readonly signature: string; readonly pattern: string };
 }
 
-interface Row extends NumberedLetter {
-  readonly ref: number;
-  readonly queue: number;
-  readonly signature: string;
+interface Row extends GroupedLetter {
   readonly error_type: ErrorTypeName;
   readonly error_class: ErrorClass;
   readonly eligible: number;
   readonly review: number;
   readonly message: string | null;
+}
+
+/** A letter with its group and with what other rows count it as. */
+export interface GroupedLetter extends NumberedLetter {
+  readonly ref: number;
+  readonly queue: number;
+  readonly signature: string;
   /** A further counter of the group that includes the letter, or null. */
   readonly counted: GroupCounter | null;
   readonly is_waiting: number;
@@ -75,13 +86,14 @@ function rowSql({ sql }: Db, table: "letters" | "resolved_letters", counted: str
       FROM ${table} l ${sql.joinInOrder} items i ON i.ref = l.ref ${sql.joinInOrder} groups g ON g.no = l.grp WHERE ${sql.among("l.no", "?")}`;
 }
 
-function* move({ db, groups, deltas }: Ledger, moving: readonly Asked[]): Step<void> {
+/** Moves letters to the groups with these headers, which it creates if they are missing. */
+export function* moveLetters(
+  { db, groups, deltas }: Pick<Ledger, "db" | "groups" | "deltas">,
+  moving: readonly { readonly row: GroupedLetter; readonly header: LetterHeader }[],
+): Step<void> {
   if (moving.length === 0) return;
   const numbers = yield* groups.numbersOf(
-    moving.map(({ row, found, algorithm }) => ({
-      ...{ queue: row.queue, at: row.buried_at },
-      header: { ...judgementOf(row), ...found, algorithm },
-    })),
+    moving.map(({ row, header }) => ({ queue: row.queue, at: row.buried_at, header })),
   );
   const moves = moving.map(({ row }, index) => ({ row, to: numbers[index] ?? 0 }));
   for (const { row, to } of moves) {

@@ -24,19 +24,19 @@ function regroupRow(store: Store, row: Row, { signature, pattern, algorithm }: R
   const { death } = burialOf(row);
   const found = groupFor(store, { signature, pattern }, lastMessage(row));
   const isChanged = found.signature !== death.signature;
-  if (isChanged) move(store, row, { ...death, ...found, algorithm });
+  if (isChanged) moveLetter(store, row, { ...death, ...found, algorithm });
   const group = store.groups.get(groupKey(row.queue.name, found.signature));
   if (group) group.algorithm = algorithm;
   return isChanged;
 }
 
 /** The message of the last failed attempt, by which groups are split. */
-function lastMessage({ attempts }: Row): string {
+export function lastMessage({ attempts }: Row): string {
   return attempts.findLast(({ failure }) => failure !== undefined)?.failure?.errorMessage ?? "";
 }
 
 /** A resolved letter moves through the group as well, so that its times span the burial. */
-function move(store: Store, row: Row, death: DeathRecord): void {
+export function moveLetter(store: Store, row: Row, death: DeathRecord): void {
   const queue = row.queue.name;
   const isWaiting = row.resolution === undefined;
   if (isWaiting) {
