@@ -19,7 +19,7 @@ const address = service.address();
 const port = typeof address === "object" ? address?.port : undefined;
 
 const redrive = await open();
-const target = redrive.receipts("audit", { url: `http://127.0.0.1:${port}/receipts`, timeoutMs: 5000 });
+const target = redrive.receipts("audit", { url: `http://127.0.0.1:${port}/receipts`, timeout: "5s" });
 
 // It is on the disk before `send` answers, whether or not anybody is there to take it.
 const kept = await target.send({ task_id: "t-1", status: "complete" }, { key: "t-1", wait: false });
@@ -39,6 +39,6 @@ for await (const { id, failures } of redrive.letters({ queue: "audit" }))
   console.log(id, failures[0]?.message);
 
 console.log([...taken]);
-await target.drain(5000);
+await target.drain("5s");
 await redrive.close();
 service.close();

@@ -61,7 +61,9 @@ export interface SendOptions {
    * key is a `receipt_conflict` error. Default: derived from the content.
    */
   readonly key?: string;
-  /** The ordering key: receipts with the same key are delivered one at a time. Default: the value of `orderField`. */
+  /** Receipts with the same ordering key are delivered one at a time. Default: the value of `orderField`. */
+  readonly orderingKey?: string;
+  /** The same, by an earlier name. */
   readonly order?: string;
   /** Whether `send` waits until the receipt is delivered or dead, instead of until it is stored. Default true. */
   readonly wait?: boolean;
@@ -149,7 +151,8 @@ export class Target extends StandingQueue {
     const problem = idProblem(key);
     if (problem !== undefined)
       throw new RedriveError("usage", `The receipt key ${problem}.`, { field: "key" });
-    const orderingKey = options.order ?? orderOf(data, delivery.settings.now().delivery.orderField);
+    const { order, orderingKey: own = order } = options;
+    const orderingKey = own ?? orderOf(data, delivery.settings.now().delivery.orderField);
     const keep = () => this.#outbox.add(compact({ itemId: key, data, orderingKey }));
     if (options.wait !== false) {
       return this.#waitFor(key, options.signal, async () => {

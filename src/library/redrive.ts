@@ -10,7 +10,6 @@ import * as t from "../std/check-input.ts";
 import { parseInput } from "../std/check-input.ts";
 import type { Json } from "../std/json.ts";
 import { checkedEngine } from "./checked/checked-engine.ts";
-import type { TargetOptions } from "./checked/letter-limits.ts";
 import { metricsTextOptions } from "./checked/schemas.ts";
 import { Target } from "./checked/targets.ts";
 import type { Context, OpenContext } from "./context.ts";
@@ -30,6 +29,7 @@ import { type MapHandler, type MapOptions, type MapResult, runMap } from "./map.
 import { Operations } from "./operations.ts";
 import { Queue } from "./queue.ts";
 import type { QueueOptions } from "./queue-options.ts";
+import type { ReceiptOptions } from "./receipt-options.ts";
 import type { WorkerEvents } from "./reporter.ts";
 import { type Schedule, type ScheduleOptions, Schedules } from "./schedules.ts";
 import type { InputOf, OutputOf, StandardSchemaV1 } from "./standard-schema.ts";
@@ -136,7 +136,7 @@ export class Redrive implements AsyncDisposable {
    * Opens a receipt target and delivers until it is closed. Settings create or change the target; without
    * settings it must exist. Further calls return the same object until it is closed.
    */
-  receipts(target: string, options?: TargetOptions): Target {
+  receipts(target: string, options?: ReceiptOptions): Target {
     const open = this.#targets.get(target);
     if (open !== undefined && !open.isClosed && options === undefined) return open;
     if (open !== undefined && !open.isClosed)

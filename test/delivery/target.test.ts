@@ -47,7 +47,9 @@ describe("sending a receipt", () => {
     expect(await target.send(RECEIPT, { key: "r-1" })).toBe(false);
     expect(kit.server.keys).toEqual(["r-1"]);
     const { letters } = await kit.engine.listLetters({ queue: TARGET, order: "oldest", limit: 10 });
-    expect(letters).toMatchObject([{ itemId: "r-1", itemData: RECEIPT, reason: "permanent failure (ClientError), not retried" }]);
+    expect(letters).toMatchObject([
+      { itemId: "r-1", itemData: RECEIPT, reason: "permanent failure (ClientError), not retried" },
+    ]);
     expect(await kit.failures("r-1")).toEqual([
       ["ClientError", "permanent", "HTTP 422 Unprocessable Entity: no such lease"],
     ]);

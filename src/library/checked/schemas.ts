@@ -311,7 +311,7 @@ export const targetOptions = t.objectOf<TargetOptions>({
 });
 
 export const sendOptions = t.objectOf<SendOptions>({
-  ...t.optional(t.text, "key", "order"),
+  ...t.optional(t.text, "key", "orderingKey", "order"),
   ...t.optional(t.flag, "wait"),
   ...t.optional(signal, "signal"),
 });

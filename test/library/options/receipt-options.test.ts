@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeEach, expect, it } from "vitest";
 import type { SendOptions } from "../../../src/delivery/target.ts";
 import { openTest, TestClock, type TestStore } from "../../../src/exports/testing.ts";
 import { RedriveError } from "../../../src/index.ts";
-import type { TargetOptions } from "../../../src/library/checked/letter-limits.ts";
+import type { ReceiptOptions } from "../../../src/library/receipt-options.ts";
 import { McpServer } from "../../delivery/mcp-server.ts";
 import { ReceiptServer } from "../../delivery/receipt-server.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => server.close());
 afterAll(() => directory.remove());
 
-const target = ({ redrive }: TestStore, options: TargetOptions) => redrive.receipts("t", options);
+const target = ({ redrive }: TestStore, options: ReceiptOptions) => redrive.receipts("t", options);
 
 /** A function that fails with these errors in turn, the last one again and again; null means success. */
 function failing(test: TestStore, ...errors: readonly (object | null)[]) {
@@ -50,7 +50,7 @@ async function inTime<T>({ clock }: TestStore, promise: Promise<T>): Promise<T> 
 }
 
 /** Sends one receipt to the server, with these options, and returns the request. */
-async function posted(test: TestStore, options: TargetOptions) {
+async function posted(test: TestStore, options: ReceiptOptions) {
   const opened = target(test, { url: server.url, ...options });
   expect(await opened.send(RECEIPT, { key: "k" })).toBe(true);
   const [entry] = server.ledger;
@@ -58,12 +58,61 @@ async function posted(test: TestStore, options: TargetOptions) {
   return entry;
 }
 
+async function tooSlow(test: TestStore, options: ReceiptOptions) {
+  const deliver = () => new Promise(() => undefined);
+  expect(await target(test, { deliver, retries: 0, ...options }).send(RECEIPT)).toBe(false);
+  const letter = await test.redrive.letters({ queue: "t" }).first();
+  expect(letter?.failures.at(-1)?.message).toMatch(/longer than/);
+}
+
+async function endedOutage(test: TestStore, options: ReceiptOptions) {
+  const { seconds, deliver } = failing(test, LIMIT);
+  const opened = target(test, { deliver, retries: 0, onOutage: "wait", ...options });
+  expect(await inTime(test, opened.send(RECEIPT))).toBe(false);
+  expect(seconds.at(-1)).toBeGreaterThanOrEqual(100);
+}
+
+async function leasedFor90s(test: TestStore, options: ReceiptOptions) {
+  await target(test, { deliver: () => undefined, ...options }).send(RECEIPT);
+  expect(await test.redrive.engine.listHolders()).toMatchObject([{ ttlMs: 90_000 }]);
+}
+
+async function deadAfterOneLoss(test: TestStore, options: ReceiptOptions) {
+  const { redrive, clock } = test;
+  const storing = target(test, { deliver: () => undefined, isDelivering: false, ...options });
+  const { delivered } = await storing.send(RECEIPT, { wait: false });
+  const holder = { id: "gone", queue: "t", host: "other", pid: 1, processStart: "then", ttlMs: 8000 };
+  await redrive.engine.registerHolder(holder);
+  await redrive.engine.settleAndLease("gone", { settle: [], lease: { queue: "t", max: 1 } });
+  clock.advance("8s");
+  await storing.close();
+  const { seconds, deliver } = failing(test, null);
+  const opened = target(test, { deliver });
+  expect(await inTime(test, opened.send(RECEIPT))).toBe(false);
+  expect(seconds).toEqual([]);
+  await delivered(AbortSignal.abort()).catch(() => undefined);
+}
+
+async function oneByOne(test: TestStore, options: SendOptions & { readonly wait?: true }) {
+  const running = overlaps();
+  const opened = target(test, { deliver: running.deliver });
+  await Promise.all([1, 2, 3].map((n) => opened.send({ n }, options)));
+  expect(running.most()).toBe(1);
+}
+
+it("drain takes a duration", async () => {
+  await using test = await openTest();
+  const opened = target(test, { deliver: () => undefined });
+  await expect(opened.drain("5")).rejects.toMatchObject({ code: "usage", field: "within" });
+  expect(await opened.drain("5s")).toEqual({ left: 0 });
+});
+
 const textOf = (case_: Omit<OptionCase, "refuses">, ...refuses: readonly unknown[]): OptionCase => ({
   refuses: [7, {}, ...refuses],
   ...case_,
 });
 
-describeOptions<TargetOptions>("redrive.receipts", {
+describeOptions<ReceiptOptions>("redrive.receipts", {
   call: async (redrive, given) => {
     const opened = redrive.receipts("t", given);
     await opened.opened;
@@ -123,14 +172,14 @@ describeOptions<TargetOptions>("redrive.receipts", {
           expect(calls()).toMatchObject([{ arguments: { receipt_id: "k" } }]);
         }),
     }),
+    timeout: { refuses: [0, "20", Number.NaN, null], effect: (test) => tooSlow(test, { timeout: "20ms" }) },
     timeoutMs: {
       refuses: [0, "1s", Number.NaN, null],
       effect: async (test) => {
-        const deliver = () => new Promise(() => undefined);
-        const opened = target(test, { deliver, timeoutMs: 20, retries: 0 });
-        expect(await opened.send(RECEIPT)).toBe(false);
-        const letter = await test.redrive.letters({ queue: "t" }).first();
-        expect(letter?.failures.at(-1)?.message).toMatch(/longer than/);
+        await tooSlow(test, { timeoutMs: 20 });
+        expect(() => target(test, { timeoutMs: 20, timeout: 20 })).toThrow(
+          expect.objectContaining({ code: "usage", field: "timeout" }),
+        );
       },
     },
     answerBytesMax: {
@@ -162,8 +211,7 @@ describeOptions<TargetOptions>("redrive.receipts", {
       refuses: ["sometimes", { kind: "fixed", delayMs: Number.NaN }, 5, null],
       effect: async (test) => {
         const { seconds, deliver } = failing(test, BROKEN);
-        const backoff = { kind: "fixed", delayMs: 7000, jitter: false } as const;
-        await inTime(test, target(test, { deliver, retries: 2, backoff }).send(RECEIPT));
+        await inTime(test, target(test, { deliver, retries: 2, backoff: "list:7s" }).send(RECEIPT));
         expect(seconds).toEqual([0, 7, 14]);
       },
     },
@@ -184,13 +232,19 @@ describeOptions<TargetOptions>("redrive.receipts", {
       },
     },
     breaker: {
-      refuses: [5, "on", { failureThreshold: 0 }, { timeoutMs: "soon" }, { timeout: 5 }],
+      refuses: [5, "on", { failureThreshold: 0 }, { timeoutMs: "soon" }, { timeout: "soon" }, { timout: 5 }],
       effect: async (test) => {
         const { seconds, deliver } = failing(test, LIMIT, LIMIT, null);
-        const breaker = { failureThreshold: 2, timeoutMs: 40_000, successThreshold: 1, halfOpenRequests: 1 };
+        const breaker = { failureThreshold: 2, timeout: "40s", successThreshold: 1, halfOpenRequests: 1 };
         const opened = target(test, { deliver, breaker, backoffBase: 0, concurrency: 1 });
         await inTime(test, opened.send(RECEIPT));
         expect(seconds[2]).toBeGreaterThanOrEqual(40);
+        const old = { failureThreshold: 7, timeoutMs: 50_000 };
+        await opened.change({ breaker: old });
+        expect((await opened.settings()).policy.breaker).toMatchObject(old);
+        await expect(opened.change({ breaker: { ...old, timeout: 5 } })).rejects.toMatchObject({
+          code: "usage",
+        });
       },
     },
     onOutage: {
@@ -201,49 +255,26 @@ describeOptions<TargetOptions>("redrive.receipts", {
         expect(await inTime(test, opened.send(RECEIPT))).toBe(true);
       },
     },
+    maxOutage: { refuses: [0, "soon"], effect: (test) => endedOutage(test, { maxOutage: "100s" }) },
     outageMsMax: {
       refuses: [-1, "1h", Number.NaN],
-      effect: async (test) => {
-        const { seconds, deliver } = failing(test, LIMIT);
-        const opened = target(test, { deliver, retries: 0, onOutage: "wait", outageMsMax: 100_000 });
-        expect(await inTime(test, opened.send(RECEIPT))).toBe(false);
-        expect(seconds.at(-1)).toBeGreaterThanOrEqual(100);
-      },
+      effect: (test) => endedOutage(test, { outageMsMax: 100_000 }),
     },
     rate: {
       refuses: ["fast", 5, { perSecond: 0 }, { perSecond: "1" }],
-      effect: (test) => onePerSecond(test, { rate: { perSecond: 1 } }),
+      effect: (test) => onePerSecond(test, { rate: "1/s" }),
     },
     ownRate: {
       refuses: ["fast", 5, { perSecond: 0 }, null],
-      effect: (test) => onePerSecond(test, { ownRate: { perSecond: 1 } }),
+      effect: (test) => onePerSecond(test, { ownRate: "1/s" }),
     },
+    lease: { refuses: [0, 999, "500ms", null], effect: (test) => leasedFor90s(test, { lease: "90s" }) },
     leaseMs: {
       refuses: [0, 999, "8s", null],
-      effect: async (test) => {
-        const opened = target(test, { deliver: () => undefined, leaseMs: 90_000 });
-        await opened.send(RECEIPT);
-        expect(await test.redrive.engine.listHolders()).toMatchObject([{ ttlMs: 90_000 }]);
-      },
+      effect: (test) => leasedFor90s(test, { leaseMs: 90_000 }),
     },
-    lossesMax: {
-      refuses: [0, 1.5, "3", null],
-      effect: async (test) => {
-        const { redrive, clock } = test;
-        const storing = target(test, { deliver: () => undefined, lossesMax: 1, isDelivering: false });
-        const { delivered } = await storing.send(RECEIPT, { wait: false });
-        const holder = { id: "gone", queue: "t", host: "other", pid: 1, processStart: "then", ttlMs: 8000 };
-        await redrive.engine.registerHolder(holder);
-        await redrive.engine.settleAndLease("gone", { settle: [], lease: { queue: "t", max: 1 } });
-        clock.advance("8s");
-        await storing.close();
-        const { seconds, deliver } = failing(test, null);
-        const opened = target(test, { deliver });
-        expect(await inTime(test, opened.send(RECEIPT))).toBe(false);
-        expect(seconds).toEqual([]);
-        await delivered(AbortSignal.abort()).catch(() => undefined);
-      },
-    },
+    maxLosses: { refuses: [0, 1.5, "3", null], effect: (test) => deadAfterOneLoss(test, { maxLosses: 1 }) },
+    lossesMax: { refuses: [0, 1.5, "3", null], effect: (test) => deadAfterOneLoss(test, { lossesMax: 1 }) },
     description: {
       refuses: [7, {}],
       effect: async (test) => {
@@ -285,7 +316,7 @@ describeOptions<TargetOptions>("redrive.receipts", {
       refuses: NOT.function,
       effect: async (test) => {
         const seen: string[] = [];
-        const onSettled: TargetOptions["onSettled"] = ({ itemId }, { outcome }) =>
+        const onSettled: ReceiptOptions["onSettled"] = ({ itemId }, { outcome }) =>
           void seen.push(`${itemId} ${outcome}`);
         await target(test, { deliver: () => undefined, onSettled }).send(RECEIPT, { key: "k" });
         expect(seen).toEqual(["k succeeded"]);
@@ -386,7 +417,7 @@ describeOptions<TargetOptions>("redrive.receipts", {
       refuses: NOT.function,
       effect: async (test) => {
         const seen: string[] = [];
-        const alongside: TargetOptions["alongside"] = ({ id }) => {
+        const alongside: ReceiptOptions["alongside"] = ({ id }) => {
           seen.push(id);
           return { settled: () => undefined, stop: async () => undefined };
         };
@@ -430,14 +461,10 @@ describeOptions<SendOptions>("target.send", {
         await expect(opened.send({ n: 2 }, { key: "k" })).rejects.toMatchObject({ code: "receipt_conflict" });
       },
     },
+    orderingKey: { refuses: [7, {}, null], effect: (test) => oneByOne(test, { orderingKey: "one" }) },
     order: {
       refuses: [7, {}, null],
-      effect: async (test) => {
-        const running = overlaps();
-        const opened = target(test, { deliver: running.deliver });
-        await Promise.all([1, 2, 3].map((n) => opened.send({ n }, { order: "one" })));
-        expect(running.most()).toBe(1);
-      },
+      effect: (test) => oneByOne(test, { order: "one" }),
     },
     wait: {
       refuses: NOT.flag,
@@ -482,14 +509,14 @@ function overlaps() {
   return { deliver, most: () => most };
 }
 
-async function onePerSecond(test: TestStore, options: TargetOptions): Promise<void> {
+async function onePerSecond(test: TestStore, options: ReceiptOptions): Promise<void> {
   const { seconds, deliver } = failing(test, null);
   const opened = target(test, { deliver, ...options });
   await inTime(test, Promise.all([1, 2, 3].map((n) => opened.send({ n }))));
   expect((seconds[2] ?? 0) - (seconds[0] ?? 0)).toBeGreaterThanOrEqual(2);
 }
 
-async function twoLetters(test: TestStore, options: TargetOptions): Promise<void> {
+async function twoLetters(test: TestStore, options: ReceiptOptions): Promise<void> {
   const opened = target(test, { deliver: failing(test, BROKEN).deliver, retries: 0, ...options });
   for (const n of [1, 2]) await opened.send({ n });
   await opened.close();
