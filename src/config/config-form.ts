@@ -229,7 +229,7 @@ const loginForm = z
     issuer: z
       .url("expected the address of the provider")
       .describe("The address of the OpenID Connect provider."),
-    client_id: required("an id").describe("The id of the client that the provider knows."),
+    client_id: required("an id").describe("The id under which Redrive is registered with the provider."),
     client_secret: maybe(
       z.union(
         [

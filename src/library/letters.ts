@@ -67,7 +67,7 @@ export interface LetterScope {
   /** Creates the queue if it does not exist. */
   readonly ready?: () => Promise<void>;
   readonly schema?: StandardSchemaV1 | undefined;
-  /** Runs the letters of a map with its function. */
+  /** Returns the handler that retries the letters of a map: the function of the map. */
   readonly work?: () => JobHandler;
 }
 

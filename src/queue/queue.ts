@@ -65,7 +65,7 @@ export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOp
       const outcome = await withTimeout(perform, { timeoutMs, signal });
       return outcome === "late" ? timedOut(item, attempt, { timeoutMs, now: now() }) : outcome;
     } catch (thrown) {
-      // After a stop, a generic error says nothing about the item, so the item is released.
+      // After a stop, a generic error may be caused by the stop and not by the item, so the item is released.
       const { type, class: errorClass } = readException(thrown, now());
       if (!signal.aborted || type !== undefined || errorClass !== undefined) throw thrown;
       return { kind: "released", why: "the worker stopped" };

@@ -156,7 +156,7 @@ interface Following {
   readonly job: Job;
   readonly operation: Operation;
   readonly notify: (notice: string) => void;
-  /** Aborted when the redrive is no longer followed. */
+  /** Aborted when this process stops watching the redrive. */
   readonly over: AbortController;
 }
 

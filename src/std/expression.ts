@@ -24,7 +24,7 @@ export type Answer<T> =
 
 export type Evaluate<T = boolean> = (variables: ExpressionVariables) => Answer<T>;
 
-/** A compiled expression, or the error and the word of the text that caused it. */
+/** A compiled expression, or the error and the part of the text that caused it. */
 export type Compiled<T = boolean> =
   | { readonly ok: true; readonly evaluate: Evaluate<T>; readonly tree: ASTNode }
   | {

@@ -229,7 +229,7 @@ const ignore = command({
 });
 
 const assign = command({
-  summary: "Assign groups to a person who looks after them, or to nobody.",
+  summary: "Assign groups to a person, or remove their assignee.",
   examples: ["redrive groups assign 160a1b20 --to ann", "redrive groups assign 160a1b20 --to none"],
   arguments: { names: argument("<groups...>", GROUPS) },
   options: { to: required(text("--to <person>", "any name; none removes the assignee")) },

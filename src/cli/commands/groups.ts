@@ -46,7 +46,7 @@ const list = command({
       ...GROUP_STATES,
       "all",
     ]),
-    assignee: text("--assignee <person>", "only groups that this person looks after"),
+    assignee: text("--assignee <person>", "only groups that are assigned to this person"),
     limit,
   },
   run: async (context, { job, states: given = ["open"], assignee, limit: count }) => {

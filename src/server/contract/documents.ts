@@ -143,7 +143,7 @@ export const group = z
     sample_items: z.array(z.string()),
     location: z.string().nullable().optional(),
     usage: usage.optional().meta({ description: "what agents used for the waiting letters" }),
-    assignee: z.string().optional().meta({ description: "who looks after the group" }),
+    assignee: z.string().optional().meta({ description: "the person the group is assigned to" }),
     arrivals: z
       .array(count)
       .optional()
@@ -193,7 +193,7 @@ export const operationDetails = operation
   .extend({
     waits_for_worker: z
       .boolean()
-      .meta({ description: "whether it goes on only when a worker processes the queue, and none does" }),
+      .meta({ description: "whether it waits until a worker processes the queue, because none does now" }),
     force: z.boolean(),
     filter: z.record(z.string(), z.unknown()),
     plan: z.record(z.string(), z.unknown()),

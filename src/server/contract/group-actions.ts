@@ -59,7 +59,7 @@ export const groupActionRoutes = {
   "POST /groups/{group}/assign": {
     id: "assignGroup",
     tag,
-    summary: "Assign a group to a person who looks after it, or to nobody.",
+    summary: "Assign a group to a person, or remove its assignee.",
     role: "operator",
     params,
     body: z.strictObject({

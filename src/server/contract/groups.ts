@@ -47,7 +47,7 @@ export const groupRoutes = {
         .max(1000)
         .optional()
         .meta({ description: "the title or the location contains this text, ignoring case" }),
-      assignee: person.optional().meta({ description: "groups that this person looks after" }),
+      assignee: person.optional().meta({ description: "groups that are assigned to this person" }),
       sort: z
         .enum(GROUP_ORDERS)
         .optional()

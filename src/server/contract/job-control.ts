@@ -25,7 +25,7 @@ export const jobControlRoutes = {
   "POST /jobs/{job}/stop": {
     id: "stopJob",
     summary: "Ask the process that runs a job to stop it. Running attempts are ended and do not count.",
-    description: "The request is in the store; the process obeys within a second. The job can be resumed.",
+    description: "The request is stored, and the process stops within a second. The job can be resumed.",
     ...change,
     status: 202,
     errors: [...errors, "illegal_move"],

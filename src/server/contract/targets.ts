@@ -49,7 +49,7 @@ const recovery = z.looseObject({
   count: count.meta({ description: "how many letters would be sent" }),
   open_operations: z
     .array(z.string())
-    .meta({ description: "operations that have not ended, and go on first" }),
+    .meta({ description: "operations that have not ended, and continue first" }),
 });
 
 export const targetRoutes = {

@@ -15,7 +15,7 @@ export const KINDS = words(`
   ref remote repository file directory folder path bucket region zone cluster pod secret policy publication subscription
   collation cast wrapper tablespace symbol identifier token alias member named called point action format`);
 
-/** Whether a word says what kind of thing the next word names: "table", "Table", "TABLE". */
+/** Whether a word is the kind of what the next word names: "table", "Table", "TABLE". */
 export function isKind(word: string): boolean {
   if (KINDS.has(word)) return true;
   const first = word.charCodeAt(0);

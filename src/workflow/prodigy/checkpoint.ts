@@ -17,7 +17,7 @@ export function readProdigyCheckpoint(text: string, file: string): Checkpoint {
   const checkpoint = isJsonObject(found) ? (itemsIn(found) ?? stepsIn(found)) : undefined;
   if (checkpoint !== undefined) return checkpoint;
   throw new RedriveError("input_invalid", `${file} is not a checkpoint of Prodigy.`, {
-    hint: "Give a file of ~/.prodigy/state or ~/.prodigy/sessions.",
+    hint: "Name a file in ~/.prodigy/state or ~/.prodigy/sessions.",
   });
 }
 
