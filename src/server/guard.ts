@@ -2,8 +2,8 @@
  * Checks that protect every route before its handler runs: Host and Origin headers, body sizes, rate limits,
  * response headers.
  */
-import { isIPv4 } from "node:net";
 import type { Clock } from "../std/clock.ts";
+import { hostName, isLoopbackName } from "../std/loopback.ts";
 import { RequestError } from "./problem.ts";
 
 /** The accepted names in Host headers. `any` leaves the check to the program that mounts the handler. */
@@ -21,25 +21,8 @@ export function requireKnownHost(headers: Headers, url: URL, hosts: AllowedHosts
 }
 
 function isAllowed(host: string, hosts: Exclude<AllowedHosts, "any">): boolean {
-  const name = nameOf(host);
+  const name = hostName(host);
   return hosts === "loopback" ? isLoopbackName(name) : hosts.includes(name) || isLoopbackName(name);
-}
-
-function nameOf(host: string): string {
-  return host
-    .replace(/:\d+$/, "")
-    .replace(/^\[|\]$/g, "")
-    .toLowerCase();
-}
-
-/** Whether a host name or address always refers to this machine. */
-export function isLoopbackName(name: string): boolean {
-  const plain = name.replace(/^::ffff:/, "");
-  return plain === "localhost" || plain.endsWith(".localhost") || plain === "::1" || isLoopbackAddress(plain);
-}
-
-function isLoopbackAddress(address: string): boolean {
-  return isIPv4(address) && address.startsWith("127.");
 }
 
 const SAFE_METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
@@ -57,7 +40,7 @@ export function requireOwnOrigin(method: string, headers: Headers, hosts: Allowe
 function isOwnOrigin(origin: string, headers: Headers, hosts: AllowedHosts): boolean {
   if (!URL.canParse(origin)) return false; // `null`: a sandboxed frame or a file
   const { host } = new URL(origin);
-  return host === headers.get("host") || (Array.isArray(hosts) && hosts.includes(nameOf(host)));
+  return host === headers.get("host") || (Array.isArray(hosts) && hosts.includes(hostName(host)));
 }
 
 /** Reads a body up to a limit. A larger body is rejected before all of it is read. */

@@ -29,7 +29,7 @@ export interface Redactor {
 export function redactorFor(rules: readonly RedactRule[], role: Role): Redactor | null {
   const paths = rules
     .filter(({ below }) => !mayAct(role, below))
-    .flatMap((rule) => rule.paths.map(parsePath));
+    .flatMap((rule) => rule.paths.map((path): Path => path.split(".")));
   if (paths.length === 0) return null;
   return {
     document: (value, groups = NO_GROUPS) => maskDocument(value as Json, { paths, groups }),
@@ -47,12 +47,8 @@ export function requireVisible(what: string): never {
   );
 }
 
+/** The parts of `a.b` or `list.*.b`; a leading `**` is any depth. */
 type Path = readonly string[];
-
-/** Parses `a.b` or `list.*.b`. A leading `**` matches any depth. */
-function parsePath(text: string): Path {
-  return text.split(".");
-}
 
 interface Hidden {
   readonly paths: readonly Path[];

@@ -3,9 +3,10 @@ import type { Writable } from "node:stream";
 import { pino } from "pino";
 import type { RequestLog } from "./request-log.ts";
 
+export { isLoopbackName } from "../std/loopback.ts";
 export { createServer } from "./app.ts";
 export { listTokens } from "./auth/tokens.ts";
-export { isLoopbackName, rateOf } from "./guard.ts";
+export { rateOf } from "./guard.ts";
 export { listen } from "./listen.ts";
 
 /** Writes the access log as one JSON object per line. */

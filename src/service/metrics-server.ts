@@ -1,8 +1,8 @@
 /** Serves metrics for Prometheus and a health check. Returns 503 if the store is unavailable, never false values. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { isIPv4 } from "node:net";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
+import { hostName, isLoopbackName } from "../std/loopback.ts";
 import { type ListenAddress, listenOn } from "./listen-on.ts";
 
 export interface MetricsServer {
@@ -58,20 +58,7 @@ export function sharedRead(read: () => Promise<string>): () => Promise<string> {
  * header is accepted, because the server's public names are unknown.
  */
 function isOwnHost({ headers, socket }: IncomingMessage): boolean {
-  if (!isLoopback(socket.localAddress ?? "")) return true;
-  const name = (headers.host ?? "")
-    .replace(/:\d+$/, "")
-    .replace(/^\[|\]$/g, "")
-    .toLowerCase();
-  return name === "localhost" || name.endsWith(".localhost") || isLoopback(name);
-}
-
-function isLoopback(address: string): boolean {
-  return address === "::1" || isIPv4Loopback(address.replace(/^::ffff:/, ""));
-}
-
-function isIPv4Loopback(address: string): boolean {
-  return isIPv4(address) && address.startsWith("127.");
+  return !isLoopbackName(socket.localAddress ?? "") || isLoopbackName(hostName(headers.host ?? ""));
 }
 
 type Served = { readonly engine: Engine; readonly text: () => Promise<string> };

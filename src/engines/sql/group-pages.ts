@@ -2,6 +2,7 @@
 import type { GroupOrder, GroupPage, GroupQuery } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { GroupState } from "../../item/group.ts";
+import { readCursor, writeCursor } from "../../std/cursor.ts";
 import { allOf, condition, groupConditions } from "./conditions.ts";
 import type { Db, Fragment, Step } from "./db.ts";
 import { listGroups } from "./group-records.ts";
@@ -26,7 +27,7 @@ export function* pageGroups(db: Db, query: GroupQuery): Step<GroupPage> {
   const { queue, states, limit, order = "letters" } = query;
   const [key, then] = KEYS[order];
   const after =
-    query.cursor === undefined ? condition("true") : conditionAfter(db, order, readCursor(query.cursor));
+    query.cursor === undefined ? condition("true") : conditionAfter(db, order, positionOf(query.cursor));
   const known = knownGroups(db, queue);
   const asked = allOf([condition(db.sql.among("state", "?", "text"), states), after]);
   const rows = yield* db.all<Row>(
@@ -47,7 +48,10 @@ export function* pageGroups(db: Db, query: GroupQuery): Step<GroupPage> {
     groups: yield* listGroups(db, { signatures, ...(queue !== undefined && { queue }) }),
     counts,
     algorithms: yield* lettersByAlgorithm(db, queue),
-    next: found.length > limit && last !== undefined ? cursorOf(last) : null,
+    next:
+      found.length > limit && last !== undefined
+        ? writeCursor([last.key, last.then_by, last.signature])
+        : null,
   };
 }
 
@@ -86,21 +90,10 @@ function conditionAfter(db: Db, order: GroupOrder, [first, second, signature]: P
   );
 }
 
-function cursorOf({ key, then_by, signature }: Row): string {
-  return Buffer.from(JSON.stringify([key, then_by, signature])).toString("base64url");
-}
-
-function readCursor(cursor: string): Position {
-  try {
-    const read: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    if (Array.isArray(read)) {
-      const [key, then, signature] = read as readonly unknown[];
-      const isPosition = Number.isSafeInteger(key) && Number.isSafeInteger(then);
-      if (isPosition && typeof signature === "string") return [key as number, then as number, signature];
-    }
-  } catch {
-    // Not JSON, so not one of our cursors.
-  }
+function positionOf(cursor: string): Position {
+  const [key, then, signature] = readCursor(cursor);
+  const isPosition = Number.isSafeInteger(key) && Number.isSafeInteger(then);
+  if (isPosition && typeof signature === "string") return [key as number, then as number, signature];
   throw new RedriveError("usage", `"${cursor}" is not a valid cursor for groups.`, {
     hint: "Use the `next` value of the previous page.",
   });

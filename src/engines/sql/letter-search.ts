@@ -13,6 +13,7 @@ import type {
 } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import type { ItemState } from "../../item/state.ts";
+import { readCursor, writeCursor } from "../../std/cursor.ts";
 import { groupConditions } from "./conditions.ts";
 import type { Db, Fragment, Step } from "./db.ts";
 import type { LetterTable } from "./letters.ts";
@@ -258,27 +259,14 @@ function compare(a: string | number, b: string | number): number {
     : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
 }
 
-function cursorOf(order: LetterOrder, { no, key }: PageCursor): string {
-  return Buffer.from(JSON.stringify([order, key, no])).toString("base64url");
-}
-
-function readCursor(order: LetterOrder, cursor: string): PageCursor {
-  const [of, key, no] = readList(cursor);
+function positionOf(order: LetterOrder, cursor: string): PageCursor {
+  const [of, key, no] = readCursor(cursor);
   const isKey = typeof key === (order === "item" || order === "type" ? "string" : "number");
   if (of === order && isKey && Number.isSafeInteger(no))
     return { key: key as PageCursor["key"], no: no as number };
   throw new RedriveError("usage", `"${cursor}" is not a valid cursor for the order ${order}.`, {
     hint: "Use the `next` value of the previous page, with the same order.",
   });
-}
-
-function readList(cursor: string): readonly unknown[] {
-  try {
-    const read: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    return Array.isArray(read) ? read : [];
-  } catch {
-    return []; // not JSON, so not one of our cursors
-  }
 }
 
 /** The sort key of each order; letters with the same key are ordered by number. */
@@ -329,7 +317,7 @@ function conditionAfter(order: LetterOrder, { no, key }: PageCursor): PageSql {
 /** Returns the search for a query. It finds one more letter than the page holds if there is a next page. */
 export function searchOf(query: LetterQuery): Search & { readonly filter: LetterQuery } {
   const order = query.order ?? "newest";
-  const after = query.cursor === undefined ? undefined : readCursor(order, query.cursor);
+  const after = query.cursor === undefined ? undefined : positionOf(order, query.cursor);
   return { filter: query, order, after, limit: query.limit === 0 ? 0 : query.limit + 1 };
 }
 
@@ -345,7 +333,7 @@ export function mergeParts<Letter extends PageCursor>(
   return {
     page,
     total: parts.reduce((sum, { total }) => sum + total, 0),
-    next: found.length > limit && last !== undefined ? cursorOf(order, last) : null,
+    next: found.length > limit && last !== undefined ? writeCursor([order, last.key, last.no]) : null,
     ...(filter.condition !== undefined && { undecided: undecidedOf(page, parts) }),
   };
 }

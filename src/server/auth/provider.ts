@@ -9,9 +9,9 @@ import type { LoginSettings } from "../../config/settings.ts";
 import { RedriveError } from "../../errors.ts";
 import type { Clock } from "../../std/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
+import { isLoopbackName } from "../../std/loopback.ts";
 import { messageOf } from "../../std/thrown.ts";
 import { ROLES, type Role } from "../contract/route.ts";
-import { isLoopbackName } from "../guard.ts";
 
 export const PROVIDER_PATH = "/login/provider";
 export const CALLBACK_PATH = "/login/callback";

@@ -1,4 +1,5 @@
 /** Pages of lists for agents: as many records as fit into an answer, and a cursor for the next page. */
+import { readCursor, writeCursor } from "../../std/cursor.ts";
 import type { Json, JsonObject } from "../../std/json.ts";
 import { RequestError } from "../problem.ts";
 import { type Answer, fits, split, writeAnswer } from "./answer.ts";
@@ -27,7 +28,7 @@ export async function pageAnswer(
   { limit: asked, cursor }: { readonly limit: number; readonly cursor: string | undefined },
   read: (request: PageRequest) => Promise<Page>,
 ): Promise<Answer> {
-  const position = cursor === undefined ? undefined : readCursor(cursor);
+  const position = cursor === undefined ? undefined : positionOf(cursor);
   const { seen = 0, total } = position ?? {};
   const known = { ...(position && { cursor: position.from }), ...(total !== undefined && { total }) };
   let limit = asked;
@@ -53,7 +54,7 @@ function answerOfPage(
   const left = total === undefined ? undefined : Math.max(0, total - shown);
   return {
     ...split({ ...shrinkDocument(more, size).document, [name]: brief as Json }),
-    next: next === null ? null : writeCursor({ from: next, seen: shown, total }),
+    next: next === null ? null : cursorOf({ from: next, seen: shown, total }),
     cut: next === null ? [] : [left === undefined ? `${name}: more follow` : `${name}: ${left} more`],
   };
 }
@@ -62,13 +63,13 @@ const TEXT_CHARACTERS = 6000;
 
 /** Splits a long text into pages. The cursor counts characters. A page is shorter if characters must be escaped. */
 export function textAnswer(text: string, cursor: string | undefined): Answer {
-  const start = Number(cursor === undefined ? 0 : readCursor(cursor).from) || 0;
+  const start = Number(cursor === undefined ? 0 : positionOf(cursor).from) || 0;
   for (let length = TEXT_CHARACTERS; ; length = Math.floor(length / 2)) {
     const end = Math.min(text.length, start + length);
     const answer: Answer = {
       facts: { total: text.length },
       untrusted: { text: visible(text.slice(start, end)) },
-      next: end < text.length ? writeCursor({ from: String(end), seen: end }) : null,
+      next: end < text.length ? cursorOf({ from: String(end), seen: end }) : null,
       cut: end < text.length ? [`text: ${text.length - end} more characters`] : [],
     };
     if (fits(writeAnswer(answer))) return answer;
@@ -82,18 +83,14 @@ interface Position {
   readonly total?: number | undefined;
 }
 
-function writeCursor({ from, seen, total }: Position): string {
-  return Buffer.from(JSON.stringify([from, seen, total ?? null])).toString("base64url");
+function cursorOf({ from, seen, total }: Position): string {
+  return writeCursor([from, seen, total ?? null]);
 }
 
-function readCursor(text: string): Position {
-  try {
-    const [from, seen, total] = JSON.parse(Buffer.from(text, "base64url").toString()) as readonly unknown[];
-    if (typeof from === "string" && typeof seen === "number")
-      return { from, seen, total: typeof total === "number" ? total : undefined };
-  } catch {
-    // answered below
-  }
+function positionOf(cursor: string): Position {
+  const [from, seen, total] = readCursor(cursor);
+  if (typeof from === "string" && typeof seen === "number")
+    return { from, seen, total: typeof total === "number" ? total : undefined };
   throw new RequestError("request_invalid", "The cursor is not one that this tool returned.", {
     field: "cursor",
   });
