@@ -103,7 +103,10 @@ describe("REDRIVE_FAILURE_FILE", () => {
     await shop.map([1], script, ["--retries", "5", "--backoff", "none"]);
     expect(shop.ledger).toEqual(["x"]);
     const [letter] = await shop.letters();
-    expect(letter).toMatchObject({ reason: "permanent failure (CommandFailed), not retried", reprocess_eligible: false });
+    expect(letter).toMatchObject({
+      reason: "permanent failure (CommandFailed), not retried",
+      reprocess_eligible: false,
+    });
   });
 
   it.each(["BusinessException", "PermissionError"])("with type %s asks for a person", async (type) => {

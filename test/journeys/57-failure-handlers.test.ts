@@ -45,7 +45,9 @@ describe("ValidationFailed", () => {
     const shop = openWorkshop();
     shop.write("items.jsonl", '{"b": 1}\n{"a": 1}\n');
     await shop.run(["map", "--input", "items.jsonl", ...NO_WAIT, "--", "echo", "${item.a}"]);
-    expect(await shop.letters()).toMatchObject([{ failure_count: 1, reason: "permanent failure (ValidationFailed), not retried" }]);
+    expect(await shop.letters()).toMatchObject([
+      { failure_count: 1, reason: "permanent failure (ValidationFailed), not retried" },
+    ]);
   });
 });
 

@@ -103,7 +103,10 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     await kit.end(kit.run(handler, { policy: policyOf({ maxAttempts: 5 }) }));
     expect(worked).toEqual(["in-time"]);
     const letter = await kit.engine.readLetter((await kit.item("late")).ref);
-    expect(letter).toMatchObject({ reason: "permanent failure (Timeout), not retried", reprocessEligible: false });
+    expect(letter).toMatchObject({
+      reason: "permanent failure (Timeout), not retried",
+      reprocessEligible: false,
+    });
     expect(letter?.failureHistory).toMatchObject([
       { errorType: { name: "Timeout" }, errorMessage: "The item expired before its attempt started." },
     ]);
