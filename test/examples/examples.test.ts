@@ -152,6 +152,7 @@ describe("the examples", () => {
       "invoices",
       "library.ts",
       "nestjs", // frameworks.test.ts
+      "nextjs", // frameworks.test.ts
       "no-git",
       "opentelemetry", // frameworks.test.ts
       "receipts",
