@@ -3,11 +3,13 @@
  * settings work too, as in earlier versions.
  */
 import * as z from "zod";
+import { targetSettings } from "../delivery/settings-schema.ts";
 import type { TargetSettings } from "../delivery/target-settings.ts";
 import type { BreakerPolicy } from "../retry/policy.ts";
 import * as t from "../std/check-input.ts";
 import { compact } from "../std/json.ts";
 import type { TargetOptions } from "./checked/letter-limits.ts";
+import { TARGET_OPTIONS } from "./checked/schemas.ts";
 import { type BreakerOptions, POLICY_OPTIONS, type PolicyOptions, queueOptions } from "./queue-options.ts";
 import type { Backoff, Duration, Rate } from "./values.ts";
 import * as v from "./values.ts";
@@ -33,7 +35,7 @@ export interface ReceiptOptions extends Omit<TargetOptions, keyof QueueWords | "
   readonly ownRate?: Rate;
 }
 
-const words = z.looseObject({
+const WORDS = {
   timeout: v.durationFrom(1, 3_600_000).optional(),
   backoff: v.backoff.optional(),
   rate: v.rate.nullish(),
@@ -42,19 +44,28 @@ const words = z.looseObject({
   maxLosses: POLICY_OPTIONS.maxLosses,
   lease: queueOptions.shape.lease,
   breaker: z.looseObject({ timeout: v.durationFrom(1).optional() }).nullish(),
-});
+};
+
+/** Refuses unknown options, so that suggestions include the words of queues. Other options are checked after the conversion. */
+function named(shape: Readonly<Record<string, unknown>>) {
+  const others = Object.fromEntries(Object.keys(shape).map((key) => [key, z.unknown().optional()]));
+  return z.strictObject({ ...others, ...WORDS });
+}
+
+const receiptOptions = named(TARGET_OPTIONS);
+const receiptSettings = named(targetSettings);
 
 /** Converts the words of queues; the other options stay as they are, unchecked. */
 export function targetOptionsOf(given: ReceiptOptions): TargetOptions {
-  return converted(given, { caller: "Target", name: "options" }) as TargetOptions;
+  return converted(receiptOptions, given, { caller: "redrive.receipts", name: "options" });
 }
 
 export function targetSettingsOf(given: ReceiptSettings): TargetSettings {
-  return converted(given, { caller: "target.change", name: "settings" }) as TargetSettings;
+  return converted(receiptSettings, given, { caller: "target.change", name: "settings" });
 }
 
-function converted(given: object, asked: { readonly caller: string; readonly name: string }) {
-  const { breaker, timeout, maxOutage, lease, maxLosses, ...others } = t.parseInput(words, given, asked);
+function converted(schema: ReturnType<typeof named>, given: object, asked: t.InputName) {
+  const { breaker, timeout, maxOutage, lease, maxLosses, ...others } = t.parseInput(schema, given, asked);
   return compact({
     ...others,
     ...renamed(asked.caller, given, "timeoutMs", { timeout }),

@@ -292,7 +292,7 @@ const LETTER_LIMITS = {
 
 const { author: _, drain: __, observer: ___, ...WORKING } = RUNNING;
 
-export const targetOptions = t.objectOf<TargetOptions>({
+export const TARGET_OPTIONS = {
   ...targetSettings,
   ...WORKING,
   ...LETTER_LIMITS,
@@ -308,7 +308,9 @@ export const targetOptions = t.objectOf<TargetOptions>({
   ...t.optional(rate, "ownRate"),
   ...t.optional(callback, "onSettled", "onPaused", "onError"),
   ...t.optional(thing, "env"),
-});
+};
+
+export const targetOptions = t.objectOf<TargetOptions>(TARGET_OPTIONS);
 
 export const sendOptions = t.objectOf<SendOptions>({
   ...t.optional(t.text, "key", "orderingKey", "order"),

@@ -177,7 +177,7 @@ describeOptions<ReceiptOptions>("redrive.receipts", {
       refuses: [0, "1s", Number.NaN, null],
       effect: async (test) => {
         await tooSlow(test, { timeoutMs: 20 });
-        expect(() => target(test, { timeoutMs: 20, timeout: 20 })).toThrow(
+        expect(() => test.redrive.receipts("other", { timeoutMs: 20, timeout: 20 })).toThrow(
           expect.objectContaining({ code: "usage", field: "timeout" }),
         );
       },
