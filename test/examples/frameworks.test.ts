@@ -50,7 +50,9 @@ describe("the examples with frameworks", () => {
   it("a mistake in the use of Prisma is found", () => {
     const code = readFileSync(join(EXAMPLES, "transactions/prisma.ts"), "utf8");
     project.write("wrong-prisma.ts", code.replace("rows: await", "row: await"));
-    expect(project.compile(["wrong-prisma.ts", PRISMA], "bundler")).toMatch(/wrong-prisma\.ts.*TS2322.*rows/s);
+    expect(project.compile(["wrong-prisma.ts", PRISMA], "bundler")).toMatch(
+      /wrong-prisma\.ts.*TS2322.*rows/s,
+    );
   });
 
   let running: ChildProcess | undefined;
