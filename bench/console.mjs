@@ -27,7 +27,7 @@ const PAGES = [
   ["Queues", "text=There are no queues."],
   ["Workers", "role=heading[name=Workers]"],
   ["Schedules", "text=There are no schedules."],
-  ["Receipts", "text=There are no targets of receipts."],
+  ["Receipts", "text=There are no receipt targets."],
   ["Alerts", "main >> role=rowgroup >> nth=1"],
   ["Audit", "main >> role=rowgroup >> nth=1"],
   ["Tokens", "main >> role=rowgroup >> nth=1"],

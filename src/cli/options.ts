@@ -303,7 +303,7 @@ export const onFailureCommand = word(
 
 /** Defines `--job` with the alias `--queue`. */
 export function ofJob(help: string): OptionSpec<string | undefined> {
-  const aliases = [{ flags: "--queue <queue>", help: "the same for a named queue" }];
+  const aliases = [{ flags: "--queue <queue>", help: "like --job, for a named queue" }];
   return word("--job <job>", help, { aliases });
 }
 

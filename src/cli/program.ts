@@ -45,7 +45,7 @@ const SECTIONS: Readonly<Record<string, readonly (Single | Family)[]>> = {
       run: "Run a workflow: setup, an agent for each item, reduce, merge.",
       validate: "Check a workflow and print every problem with its line.",
       init: "Write a commented example workflow that runs without changes.",
-      "migrate-workflow": "Convert a workflow of Prodigy, with a comment at everything that differs.",
+      "migrate-workflow": "Convert a Prodigy workflow, with comments where its behavior differs.",
     }),
   ],
   "Follow work": [

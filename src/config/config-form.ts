@@ -205,24 +205,27 @@ export const watchForm = z
 const redactForm = z
   .strictObject({
     paths: some(required("a path")).describe(
-      "Paths in the data of items, e.g. customer.email, lines.*.iban or **.password; `**` is any depth.",
+      "Paths in the data of items, e.g. customer.email, lines.*.iban or **.password; `**` matches any depth.",
     ),
     below: maybe(z.enum(["operator", "admin"]), "Roles below this one see [redacted]. Default admin."),
   })
   .meta({ id: "redact" });
 
-const dollars = z.number().min(0, "expected dollars for a million tokens, at least 0");
+const dollars = z.number().min(0, "expected a price in dollars per million tokens, at least 0");
 
 const priceForm = z
   .strictObject({
-    input: dollars.describe("Dollars for a million input tokens."),
-    cached: maybe(dollars, "Dollars for a million input tokens from a cache. Default: as input."),
-    output: dollars.describe("Dollars for a million output tokens."),
+    input: dollars.describe("Price in dollars per million input tokens."),
+    cached: maybe(dollars, "Price in dollars per million cached input tokens. Default: the price of input."),
+    output: dollars.describe("Price in dollars per million output tokens."),
   })
   .meta({ id: "price" });
 
 const roleValues = (role: string) =>
-  maybe(some(required("a value")), `The values of role_claim that give the role ${role}; "*" is everybody.`);
+  maybe(
+    some(required("a value")),
+    `The values of role_claim that grant the role ${role}; "*" means everybody.`,
+  );
 
 const loginForm = z
   .strictObject({
@@ -238,21 +241,21 @@ const loginForm = z
         ],
         { error: "expected {env: NAME} or {file: PATH}" },
       ),
-      "Where the secret of the client is. Without one the client is public.",
+      "The location of the client secret. Without one, the client is public.",
     ),
     url: z
-      .url("expected an address such as https://redrive.example")
+      .url("expected a URL such as https://redrive.example")
       .describe(
-        "The address of the server as browsers see it; the provider sends them to /login/callback below it.",
+        "The URL of the server as browsers see it. The provider redirects them to /login/callback below it.",
       ),
     scopes: maybe(
       z.array(required("a scope")).min(1),
-      "The scopes to ask for. Default openid, profile, email.",
+      "The scopes to request. Default openid, profile, email.",
     ),
-    name_claim: maybe(required("a claim"), "The claim with the name of the person. Default email."),
+    name_claim: maybe(required("a claim"), "The claim that contains the person's name. Default email."),
     role_claim: maybe(
       required("a claim"),
-      "The claim that gives roles; a.b is a key of an object. Default groups.",
+      "The claim that determines the role; a.b is a key of a nested object. Default groups.",
     ),
     roles: z
       .strictObject({
@@ -260,7 +263,9 @@ const loginForm = z
         operator: roleValues("operator"),
         admin: roleValues("admin"),
       })
-      .describe("Who gets which role. The strongest one counts; who has none cannot log in."),
+      .describe(
+        "The claim values for each role. If several match, the strongest role applies; a person without a role cannot log in.",
+      ),
     session: maybe(duration, "How long a session lasts. Default 8h."),
   })
   .meta({ id: "login" });
@@ -293,8 +298,8 @@ export const configForm = z
       z.record(z.string(), priceForm),
       "Prices by model, or by agent such as codex, for agents that report tokens but no cost.",
     ),
-    redact: maybe(z.array(redactForm), "Values of items that the server hides from roles."),
-    login: maybe(loginForm, "Login of people through an OpenID Connect provider."),
+    redact: maybe(z.array(redactForm), "Item values that the server hides from certain roles."),
+    login: maybe(loginForm, "Login through an OpenID Connect provider."),
     work: maybe(z.array(workForm), "Queues that `redrive serve --work` processes, with their commands."),
     watch: maybe(watchForm, "The rules, schedule and channels of `redrive watch`."),
   })

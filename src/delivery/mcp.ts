@@ -317,7 +317,7 @@ export async function loadSdk(load = importSdk) {
       "usage",
       "Receipts over MCP need the package @modelcontextprotocol/sdk, which is not installed.",
       {
-        hint: "Install it beside redrive: `npm install @modelcontextprotocol/sdk` (with -g if redrive is installed globally).",
+        hint: "Install it alongside redrive: `npm install @modelcontextprotocol/sdk` (with -g if redrive is installed globally).",
         cause: error,
       },
     );

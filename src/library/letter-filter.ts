@@ -46,7 +46,7 @@ export interface LetterFilter {
 const names = z
   .custom<string | readonly string[]>(
     (value) => [value].flat().every((one) => typeof one === "string" && one !== ""),
-    { error: "expected a text that is not empty, or a list of them" },
+    { error: "expected a non-empty text, or a list of them" },
   )
   .transform((value) => [value].flat());
 

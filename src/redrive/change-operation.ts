@@ -29,8 +29,8 @@ export async function cancelOperation(engine: Engine, { id }: Operation): Promis
 
 function refuseUnless(status: Operation["status"], operation: Operation): Operation {
   if (operation.status === status) return operation;
-  const how = operation.status === "cancelled" ? "was cancelled" : "has ended";
-  throw new RedriveError("illegal_move", `${operation.id} ${how} already.`, {
+  const how = operation.status === "cancelled" ? "was already cancelled" : "has already ended";
+  throw new RedriveError("illegal_move", `${operation.id} ${how}.`, {
     hint: `Run \`redrive ops show ${operation.id}\` to see what it did.`,
   });
 }

@@ -132,7 +132,7 @@ function bug(error: unknown, log: RequestLog | undefined): Response {
   log?.({ level: "error", event: "bug", reference, stack });
   return problemResponse({
     code: "internal",
-    detail: "The server has a bug. The details are in its log under this reference.",
+    detail: "An internal error occurred. The details are in the server's log under this reference.",
     reference,
   });
 }

@@ -67,7 +67,7 @@ export async function startHeld(
   const held = await requireHeld(engine, id);
   if (held.author !== author)
     throw new RequestError("forbidden", `The selection ${id} was made by ${held.author}.`);
-  if (!isHeld(held)) throw used(id, "was started or cancelled already");
+  if (!isHeld(held)) throw used(id, "was already started or cancelled");
   if (Number(held.plan.held_until) <= (await engine.now())) throw used(id, "has expired");
   if (held.selected !== count)
     throw changed(`The selection ${id} has ${held.selected} letters, not ${count}.`);

@@ -81,6 +81,6 @@ export function sessionProblems(step: Field): readonly { readonly field: Field; 
   const line = typeof first?.value === "string" ? first.value.trim() : "";
   const program = line.split(/\s/)[0] ?? "";
   if (resume.value !== undefined || program === "" || canResume(program)) return [];
-  const message = `${program} is not known to continue sessions: add resume, the command that continues \${agent.session}`;
+  const message = `${program} has no built-in resume command: add resume, the command that continues \${agent.session}`;
   return [{ field, message }];
 }

@@ -107,11 +107,14 @@ class Checker {
     if (!("verify" in raw)) return;
     const verify = child(root, "verify");
     if ("steps" in raw)
-      this.#reportKey(verify, "verify needs map; in a file with steps, check the work in a last step");
+      this.#reportKey(verify, "verify needs map; in a file with steps, check the work in the last step");
     if (child(child(root, "map"), "isolation").value === "none")
       this.#reportKey(verify, "verify needs worktrees; it has no effect with isolation: none");
     if (child(child(root, "merge"), "strategy").value === "branch-per-item")
-      this.#reportKey(verify, "verify has no effect with branch-per-item, which combines nothing");
+      this.#reportKey(
+        verify,
+        "verify has no effect with branch-per-item, which does not combine the work of items",
+      );
   }
 
   sequence(steps: Field, known: Known): void {

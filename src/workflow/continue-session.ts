@@ -31,7 +31,7 @@ export async function runAction(action: ProgramAction, step: Step, at: At): Prom
   const { earlier } = at.run.context;
   const lost = session ?? (earlier?.areLost ? earlier.sessions.get(key) : undefined);
   if (lost !== undefined) {
-    const note = `the session ${lost.id} could not be continued, so the agent starts afresh`;
+    const note = `the session ${lost.id} could not be continued, so the agent starts a new one`;
     at.run.notes.push(note);
     await logLine(at, note);
   }

@@ -18,7 +18,7 @@ const curve = {
   increment: duration
     .optional()
     .describe("For linear backoff: how much longer each wait is. Default: the first wait."),
-  jitter: z.boolean().optional().describe("Whether to wait a random part of the delay."),
+  jitter: z.boolean().optional().describe("Whether to wait a random fraction of the delay."),
   delays: z
     .array(duration)
     .min(1, "the list of delays is empty")
@@ -148,7 +148,7 @@ const plainStep = z.strictObject({
         .union([required("a command"), z.array(z.string()).min(1, "the command is empty")])
         .optional()
         .describe(
-          "For continue_session: the command that continues the session ${agent.session}. Default: known for claude, codex, gemini, opencode and qwen.",
+          "For continue_session: the command that continues the session ${agent.session}. Built in for claude, codex, gemini, opencode and qwen.",
         ),
       prompt: z.string(),
       prompt_by: z
@@ -263,11 +263,15 @@ const foreachForm = z.strictObject({
   continue_on_error: z
     .boolean()
     .optional()
-    .describe("Whether to process the other elements after a failure, and not to fail. Default false."),
+    .describe(
+      "Whether to process the other elements after a failure, and let the step succeed. Default false.",
+    ),
   own_item: z
     .boolean()
     .optional()
-    .describe("Whether ${item}, ${index} and ${total} are the element also in a map. Default false."),
+    .describe(
+      "Whether ${item}, ${index} and ${total} refer to the element even inside a map. Default false.",
+    ),
 });
 export type ForeachForm = z.infer<typeof foreachForm>;
 
@@ -283,7 +287,7 @@ const handlerKeys = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      "Whether the item fails if a step of the handler fails, also with fail_workflow: false. Default false.",
+      "Whether the item fails if a step of the handler fails, even with fail_workflow: false. Default false.",
     ),
 });
 
@@ -298,8 +302,10 @@ const validateForm: z.ZodType<ValidateForm> = z.strictObject({
     .array(stepForm)
     .min(1, "the list of steps is empty")
     .optional()
-    .describe("Several steps; the last one answers."),
-  result_file: required("a file").optional().describe("A JSON file with the answer, instead of the output."),
+    .describe("Several steps; the last one returns the score."),
+  result_file: required("a file")
+    .optional()
+    .describe("A JSON file with the score, used instead of the output."),
   threshold: ratio(100).optional().describe("The minimum score, 0 to 100. Default 100."),
   on_incomplete: z.lazy(() => handlerForm).optional(),
 });

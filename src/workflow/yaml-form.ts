@@ -84,7 +84,7 @@ const mapForm = z
     remote: required("a remote")
       .optional()
       .describe(
-        "A git remote for the job's branch, so that workers on other machines, with clones of their own, take part.",
+        "A git remote for the job's branch, so that workers on other machines, with their own clones, can take part.",
       ),
     keep: z
       .array(required("a path"))
@@ -112,7 +112,7 @@ const errorPolicyForm = z
     continue_on_failure: z
       .boolean()
       .optional()
-      .describe("Whether to continue after an item has died. Default true."),
+      .describe("Whether the job continues after an item has died. Default true."),
     max_failures: count(1).optional().describe("Stop when this many items have died."),
     failure_threshold: ratio(1)
       .optional()
@@ -128,7 +128,7 @@ const errorPolicyForm = z
       .enum(TIMEOUT_ACTIONS)
       .optional()
       .describe(
-        "What to do with an item that is over its time: retry (default) like any failure, skip it, or stop the job.",
+        "What to do with an item that exceeds its time limit: retry (default) like any failure, skip it, or stop the job.",
       ),
     max_outage: duration
       .optional()
@@ -170,7 +170,7 @@ const budgetForm = z
 export const workflowForm = z
   .strictObject({
     name: required("a name").optional().describe("The name of the workflow. Default: the file name."),
-    description: z.string().optional().describe("A text for people."),
+    description: z.string().optional().describe("A description for people."),
     mode: z.literal("mapreduce", { error: "the only mode is mapreduce" }).optional(),
     env: z
       .record(z.string(), scalar)
@@ -201,10 +201,10 @@ export const workflowForm = z
     isolation: z
       .enum(["worktree", "none"])
       .optional()
-      .describe("For steps: where they run. Default worktree: a worktree of their own."),
+      .describe("For steps: where they run. Default worktree: a separate worktree."),
     iterations: count(1)
       .optional()
-      .describe("For steps: how often they run, each time with the work of the time before. Default 1."),
+      .describe("For steps: how often they run, each time on top of the previous work. Default 1."),
     map: mapForm.optional(),
     verify: verifyForm
       .optional()

@@ -152,7 +152,7 @@ export async function requireNewBranch(git: Git, name: string): Promise<void> {
   if (taken === undefined) return;
   const message =
     taken === name
-      ? `The branch ${name} exists already.`
+      ? `The branch ${name} already exists.`
       : `The branch ${name} cannot be created beside ${taken}.`;
   throw new RedriveError("usage", message, { hint: "Give another name with --branch." });
 }

@@ -210,7 +210,7 @@ describe("a list", () => {
   });
 
   test("counts the groups that look like others", () => {
-    expect(textOf({ suggested: 3 })).toContain("3 groups look like others: redrive groups suggest\n");
+    expect(textOf({ suggested: 3 })).toContain("3 groups may belong together: redrive groups suggest\n");
     expect(textOf({})).not.toContain("suggest");
   });
 

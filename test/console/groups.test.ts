@@ -65,7 +65,7 @@ test("a group is ignored until letters come", async () => {
   const signature = await signatureOf("customer");
   const page = await console.open(`/groups/${signature}`);
   await page.getByRole("button", { name: "Ignore…" }).click();
-  await page.getByLabel("Until this many new letters came").fill("1");
+  await page.getByLabel("Until this many new letters have arrived").fill("1");
   await page.getByText(`redrive groups ignore ${signature} --count 1`, { exact: true }).waitFor();
   await page.getByRole("button", { name: "Ignore", exact: true }).click();
   await page.getByText(/○ignored$/u).waitFor();

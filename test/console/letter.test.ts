@@ -53,7 +53,7 @@ test("attempts are compared, frames of libraries are folded, and evidence is sho
   await page.getByText("2 lines of libraries").click();
   expect(await page.getByText("node_modules/http").first().isVisible()).toBe(true);
 
-  await page.getByLabel("Compare with the attempt before").check();
+  await page.getByLabel("Compare with the previous attempt").check();
   const message = page.getByRole("row", { name: "Message" });
   expect(await message.textContent()).toBe("Messagethe bank answered 501the bank answered 502");
   expect(await page.getByRole("row", { name: "Step" }).textContent()).toContain("the same");

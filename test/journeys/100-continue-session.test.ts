@@ -94,7 +94,7 @@ describe("continue_session", () => {
     expect(calls().map(({ id }) => id === null)).toEqual([false, true, false]);
     expect(calls()[2]?.prompt).toBe("Write about a.");
     const { stdout } = await project.do("logs", "workflow", "a");
-    expect(stdout).toContain(`the session ${lost} could not be continued, so the agent starts afresh`);
+    expect(stdout).toContain(`the session ${lost} could not be continued, so the agent starts a new one`);
   });
 
   it("starts afresh and says so if the worktree is gone", async () => {

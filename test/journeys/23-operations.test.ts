@@ -220,7 +220,7 @@ describe("ops cancel", () => {
     const { operation_id: id } = await onlyOperation(shop);
     for (const verb of ["pause", "cancel"]) {
       const { code, stderr } = await shop.run(["ops", verb, id]);
-      expect([code, stderr]).toEqual([5, expect.stringContaining(`${id} has ended already.`)]);
+      expect([code, stderr]).toEqual([5, expect.stringContaining(`${id} has already ended.`)]);
     }
     const resumed = await shop.run(["ops", "resume", id, "--json"]);
     expect(resumed.json<OperationJson>()).toMatchObject({ status: "ended", succeeded: 1 });

@@ -283,7 +283,7 @@ describe("dlq edit by a rule", () => {
       expect.stringMatching(/^Changed 3 letters of ship-/),
     ]);
     const unasked = await asPerson([...args, "--yes"], { home: shop.home, env: shop.env, answers: [] });
-    expect(unasked.stdout).toContain("3 had the data already");
+    expect(unasked.stdout).toContain("3 already had the data");
     expect(unasked.stderr).not.toContain("[y/N]");
   });
 });

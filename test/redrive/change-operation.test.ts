@@ -32,7 +32,7 @@ it("an ended operation is neither paused nor opened again", async () => {
   const operation = await kit.engine.changeOperation((await kit.begin()).id, { status: "cancelled" });
   await expect(pauseOperation(kit.engine, operation)).rejects.toMatchObject({
     code: "illegal_move",
-    message: `${operation.id} was cancelled already.`,
+    message: `${operation.id} was already cancelled.`,
   });
   expect((await reopen(kit.engine, operation)).status).toBe("cancelled");
 });

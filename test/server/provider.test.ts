@@ -183,15 +183,15 @@ test("another state, a used code, and a browser that did not begin the login are
   const { browser, server } = await served();
   const callback = await browser.reachCallback("ann");
   const elsewhere = new Browser((request) => server.fetch(request));
-  await expectRefused(await elsewhere.request(callback), "not begun in this browser");
+  await expectRefused(await elsewhere.request(callback), "not started in this browser");
   const forged = new URL(callback);
   forged.searchParams.set("state", "another");
   await expectRefused(await browser.request(forged.href), /state/);
   // The failed try has removed what the browser kept, so the right address does not work any more either.
-  await expectRefused(await browser.request(callback), "not begun in this browser");
+  await expectRefused(await browser.request(callback), "not started in this browser");
   const second = await browser.reachCallback("ann");
   expect((await browser.request(second)).status).toBe(303);
-  await expectRefused(await browser.request(second), "not begun in this browser");
+  await expectRefused(await browser.request(second), "not started in this browser");
 });
 
 test("a login that took too long, and one that the person cancelled, are refused", async () => {

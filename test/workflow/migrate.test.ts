@@ -48,7 +48,7 @@ test("comments are kept, and each difference is a comment at its place", () => {
   const text = migrated(OLD);
   expect(text).toContain("# A comment of the file.");
   expect(text).toContain("# beside a step");
-  expect(text.indexOf("# input has blanks")).toBeGreaterThan(text.indexOf("map:"));
+  expect(text.indexOf("# input contains spaces")).toBeGreaterThan(text.indexOf("map:"));
   expect(text.indexOf("# error_collection has no effect")).toBeLessThan(text.indexOf("name: old"));
 });
 

@@ -371,7 +371,7 @@ error_policy:
 test("sessions that cannot be continued are reported", () => {
   const unknown = withStep("agent: { command: own run, prompt: x }", "continue_session: true");
   expect(problemsOf(unknown)).toEqual([
-    "w:5:7: map.agent_template[0].continue_session: own is not known to continue sessions: add resume, the command that continues ${agent.session}",
+    "w:5:7: map.agent_template[0].continue_session: own has no built-in resume command: add resume, the command that continues ${agent.session}",
   ]);
   const resume = "agent: { command: own, resume: 'own ${agent.sesion}', prompt: x }";
   expect(problemsOf(withStep(resume, "continue_session: true"))).toHaveLength(1);
@@ -411,10 +411,10 @@ test("verify needs a map in worktrees whose work is combined, and steps", () => 
     "w:5:1: verify: verify needs worktrees; it has no effect with isolation: none",
   ]);
   expect(problemsOf(`steps: [{ shell: x }]\n${verify}`)).toEqual([
-    "w:2:1: verify: verify needs map; in a file with steps, check the work in a last step",
+    "w:2:1: verify: verify needs map; in a file with steps, check the work in the last step",
   ]);
   expect(problemsOf(`${withMap()}\n${verify}\nmerge: { strategy: branch-per-item }`)).toEqual([
-    "w:4:1: verify: verify has no effect with branch-per-item, which combines nothing",
+    "w:4:1: verify: verify has no effect with branch-per-item, which does not combine the work of items",
   ]);
   expect(problemsOf(`${withMap()}\nverify: { steps: [], batch: 0 }`)).toEqual([
     "w:4:9: verify: the list of steps is empty",

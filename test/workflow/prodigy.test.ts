@@ -824,7 +824,7 @@ describe("what differs is reported", () => {
       withStep("shell: a\nvalidate: { max_cache_age: 3 }"),
       /^6: max_cache_age has no effect/,
     ],
-    ["a command as input", MAP.replace("items.json", "ls -1"), /^2: input has blanks/],
+    ["a command as input", MAP.replace("items.json", "ls -1"), /^2: input contains spaces/],
     [
       "a filter over a field that may be missing",
       `retry_defaults: { attempts: 2 }\n${withMapKey("filter: item.x > 3").replace("mode: mapreduce\n", "")}`,

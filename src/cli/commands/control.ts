@@ -143,9 +143,7 @@ const skip = command({
     context.withStore(async (engine) => {
       const { jobId, itemId, state } = await skipItem({ engine, author: context.author }, name, item);
       return context.answer({ job_id: jobId, item_id: itemId, state }, () =>
-        state === "ready"
-          ? `${itemId} will be skipped as soon as its turn comes.\n`
-          : `${itemId} is ${state}.\n`,
+        state === "ready" ? `${itemId} will be skipped instead of being run.\n` : `${itemId} is ${state}.\n`,
       );
     }),
 });

@@ -47,7 +47,7 @@ const exportLettersTo = command({
     const { cwd, stdout } = context.terminal;
     const isStream = to === "-";
     if (isStream && context.isJson && !["json", "receipts"].includes(format ?? "json")) {
-      throw conflict("--json", `--format ${format}`, "Leave --json out, or name a file instead of stdout.");
+      throw conflict("--json", `--format ${format}`, "Omit --json, or give a file instead of stdout.");
     }
     const where = isStream ? to : absolute(cwd, to) + (to.endsWith("/") ? "/" : "");
     const { result: exported } = await interruptible(context, async (engine, signal) => {

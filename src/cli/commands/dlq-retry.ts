@@ -54,7 +54,10 @@ const options = {
   ),
   set: option.repeated("--set <path=cel>", "with --as-new: set a field of the new item's data"),
   patch: option.word("--patch <json>", "with --as-new: a JSON merge patch of the new item's data, or @FILE"),
-  detach: option.flag("--detach", "do not wait; a runner of the job, or `redrive ops resume`, does the work"),
+  detach: option.flag(
+    "--detach",
+    "do not wait; a runner of the job or `redrive ops resume` runs the letters",
+  ),
   quiet: option.quiet,
   storeWaitMs: option.storeWaitMs,
 };

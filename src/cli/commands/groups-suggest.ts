@@ -6,8 +6,8 @@ import { limit, ofJob } from "../options.ts";
 import { suggestionsText } from "../render/suggestion.ts";
 
 const suggest = command({
-  summary: "List groups that differ in one word that looks like a value, to merge them.",
-  description: "Changes nothing. Merging them is a correction, which also applies to later failures.",
+  summary: "List groups that differ in only one word, as candidates for a merge.",
+  description: "Changes nothing. A merge is a correction, which also applies to later failures.",
   examples: ["redrive groups suggest", "redrive groups suggest --job nightly --json"],
   options: { job: ofJob("compare groups of this job (default: of all jobs)"), limit },
   run: async (context, { job, limit: count }) => {

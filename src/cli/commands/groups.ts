@@ -84,8 +84,7 @@ const list = command({
 });
 
 const show = command({
-  summary:
-    "Show a group: letter count, first and last failure, queues, samples, notes, and what helped before.",
+  summary: "Show a group: letter count, first and last failure, queues, samples, notes, and earlier fixes.",
   examples: ["redrive groups show 160a1b20"],
   arguments: { name: argument("<group>", GROUP) },
   run: async (context, { name }) => {

@@ -109,7 +109,7 @@ const cancel = command({
       operationToJson(operation),
       () => `Cancelled ${operation.id}: ${lettersText(operation.refused)} unchanged.${running}\n`,
     );
-    if (isUnmerged) context.note(`To merge the work that it has done: redrive ops resume ${operation.id}`);
+    if (isUnmerged) context.note(`To merge its finished work: redrive ops resume ${operation.id}`);
     return EXIT.done;
   },
 });

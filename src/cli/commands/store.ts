@@ -140,7 +140,7 @@ const HOW: Readonly<Record<CopyReport["how"], string>> = {
   fresh: "Copied",
   resumed: "Copied the rest",
   anew: "The source has changed since the last copy. Copied all of it again",
-  none: "The copy was complete already",
+  none: "The copy was already complete",
 };
 
 function copyText({ columns }: Context, { how, copied, tables }: CopyReport): string {
@@ -188,7 +188,7 @@ function salvageText({ tables, lostItems, repairs, problems }: SalvageReport, co
   return [
     damageTable(tables, columns),
     lost,
-    changed === "" ? "" : `Changed because something else was lost:\n${changed}`,
+    changed === "" ? "" : `Changed because related rows were lost:\n${changed}`,
     problems.length === 0
       ? "The new store is sound. Check its held items: redrive queue items QUEUE --state held\n"
       : `The new store has ${counted(problems.length, "problem")}:\n${problemLines(problems)}`,

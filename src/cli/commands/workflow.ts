@@ -19,7 +19,7 @@ import { otherFiles, readVariables, readWorkflow, varFile } from "../workflow-in
 
 const file = argument("<workflow>", "the YAML file");
 
-const profile = option.text("--profile <name>", "the profile of the workflow whose variables apply");
+const profile = option.text("--profile <name>", "the workflow profile whose variables to use");
 
 const run = command({
   summary: "Run a workflow: setup, an agent for each item, reduce, merge.",
@@ -42,7 +42,7 @@ const run = command({
     ),
     checkpoint: option.word(
       "--checkpoint <file>",
-      "continue an interrupted run of Prodigy: at the step, or with the items, of this checkpoint",
+      "continue an interrupted Prodigy run from this checkpoint",
       { conflicts: ["iterations", "args", "map"] },
     ),
     merge: option.withDefault(
@@ -55,7 +55,7 @@ const run = command({
     ),
     newBranch: option.text(
       "--branch <name>",
-      "create this branch for the work, for a pull request, and leave the current branch as it is",
+      "put the work on this new branch, e.g. for a pull request, instead of the current branch",
     ),
     budget: option.budget,
     keepEvidence: option.keepEvidence,
@@ -202,7 +202,7 @@ const init = command({
 });
 
 const migrate = command({
-  summary: "Convert a workflow of Prodigy, with a comment at everything that differs.",
+  summary: "Convert a Prodigy workflow, with comments where its behavior differs.",
   examples: ["redrive migrate-workflow old.yml", "redrive migrate-workflow old.yml --output new.yml"],
   arguments: { file },
   options: {
@@ -236,7 +236,8 @@ const migrate = command({
       const hint = "Name another file, or overwrite it with --force.";
       throw userError("usage", `${output} already exists and was not changed.`, hint);
     }
-    const differs = notes.length === 0 ? "" : ` ${counted(notes.length, "comment")} in it show what differs.`;
+    const differs =
+      notes.length === 0 ? "" : ` ${counted(notes.length, "comment")} in it describe the differences.`;
     return context.answer(
       { written: output, notes, changed: isChanged },
       () => `Wrote ${output}.${differs}\n`,
@@ -279,14 +280,14 @@ setup:
 map:
   input: items.json                    # or a command: { command: "ls *.md" }
   # json_path: $.items[*]              # when the items are inside a larger document
-  id_field: name                       # what an item is known by; without it, its content
-  filter: item.amount > 0              # CEL; has(item.x) asks for a field
+  id_field: name                       # identifies an item; default: its content
+  filter: item.amount > 0              # CEL; has(item.x) checks for a field
   sort_by: price DESC
   max_parallel: 4
   agent_timeout_secs: 600
-  isolation: none                      # worktree: each item in a git worktree of its own, merged when it is done
+  isolation: none                      # worktree: each item in its own git worktree, merged when it is done
   agent_template:                      # the steps for each item
-    # Values are quoted for the shell wherever they stand; a failing step fails the item.
+    # Values are always quoted for the shell; a failing step fails the item.
     - shell: echo "\${item.amount} \${item.name} on \${setup.today}"
       capture: line
       timeout: 30s

@@ -101,7 +101,9 @@ function leftOutText(leftOut: GroupList["leftOut"]): string {
 }
 
 function suggestedText(suggested: number): string {
-  return suggested === 0 ? "" : `${counted(suggested, "group")} look like others: redrive groups suggest\n`;
+  return suggested === 0
+    ? ""
+    : `${counted(suggested, "group")} may belong together: redrive groups suggest\n`;
 }
 
 /** Reports letters of older algorithms; they keep their group until a user regroups them. */

@@ -209,11 +209,11 @@ export function editPreviewText(preview: EditPreview, { paint, columns }: Screen
   return [...lines, `${editCounts(preview)}.`].join("\n");
 }
 
-/** Formats counts: `3 of 5 letters change, 1 has the data already, 1 is refused`. */
+/** Formats counts: `3 of 5 letters change, 1 already has the data, 1 is refused`. */
 function editCounts({ selected, changed, unchanged, refused }: EditPreview): string {
   return listed([
     `${changed} of ${lettersText(selected)} ${changed === 1 ? "changes" : "change"}`,
-    some(unchanged, `${unchanged === 1 ? "has" : "have"} the data already`),
+    some(unchanged, `already ${unchanged === 1 ? "has" : "have"} the data`),
     some(refused, `${refused === 1 ? "is" : "are"} refused`),
   ]);
 }
@@ -222,7 +222,7 @@ export function editResultText(operation: Operation): string {
   const { id, queue, selected } = operation;
   if (selected === 0 && isOver(operation)) return noMatchText(queue);
   const { changed, unchanged } = editToJson(operation);
-  const already = some(Number(unchanged), "had the data already");
+  const already = some(Number(unchanged), "already had the data");
   const next = changed === 0 ? "" : `To retry: redrive dlq retry ${queue}\nTo undo: redrive ops undo ${id}\n`;
   return resultText(operation, `Changed ${lettersText(Number(changed))}`, already) + next;
 }

@@ -138,7 +138,7 @@ function standingText(queue: QueueSummary, screen: Screen, kind: Kind): string {
 }
 
 function factsOf({ spec, pause, breaker, parkedUntil, parkedFor, createdAt }: QueueSummary): readonly Fact[] {
-  const state = breaker?.state === "half_open" ? "half open: a few are tried" : breaker?.state;
+  const state = breaker?.state === "half_open" ? "half open: trying a few items" : breaker?.state;
   const until = breaker?.until === undefined ? "" : ` until ${toRfc3339(breaker.until)}`;
   const waits = parkedUntil === undefined ? undefined : `until ${toRfc3339(parkedUntil)}`;
   return [

@@ -6,7 +6,7 @@ import { capped, clean, counted, fit, type Screen, thousands } from "./text.ts";
 const GROUPS_MAX = 12;
 
 export function suggestionsText(shown: readonly MergeSuggestion[], total: number, screen: Screen): string {
-  if (total === 0) return "No groups look like one.\n";
+  if (total === 0) return "No similar groups found.\n";
   const count = `${thousands(shown.length)} of ${counted(total, "suggestion")}.`;
   const texts = shown.map((one) => `${suggestionLines(one, screen).join("\n")}\n`);
   return `${texts.join("\n")}\n${screen.paint.dim(count)}\n`;
@@ -23,7 +23,7 @@ export function suggestionLines(
     return `  ${fit(text, Math.max(60, columns - 2))}`;
   });
   return [
-    `${counted(groups.length, "group")} look like one: they differ only in one word`,
+    `${counted(groups.length, "group")} differ in only one word`,
     `  ${fit(clean(common), Math.max(60, columns - 2))}`,
     ...capped(rows, GROUPS_MAX, (left) => paint.dim(`  … ${left} more; --json shows all`)),
     `  Merge: redrive groups merge ${others.map(({ signature }) => signature).join(" ")} --into ${into.signature}`,

@@ -22,7 +22,7 @@ export const api = new RedriveClient({
 });
 
 function unreachable(): ApiError {
-  const hint = "Check that `redrive serve` is running. The page tries again by itself.";
+  const hint = "Check that `redrive serve` is running. The page retries automatically.";
   return new ApiError(0, { code: "unreachable", detail: "The server does not answer.", hint });
 }
 

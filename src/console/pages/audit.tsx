@@ -49,12 +49,12 @@ export function Audit() {
   return (
     <ListPage
       title="Audit"
-      facts="Every change, with who made it and how"
+      facts="Every change, with its author and interface"
       command={["redrive audit", ...options].filter(Boolean).join(" ")}
       list={list}
       filters={[
         { key: "author", label: "Author, exactly" },
-        { key: "queue", label: "Queue or job, exactly" },
+        { key: "queue", label: "Queue or job (exact name)" },
         {
           key: "q",
           label: "Search changes",
@@ -65,7 +65,7 @@ export function Audit() {
       columns={COLUMNS}
       keyOf={({ id }) => id}
       empty={{
-        title: "Nobody has changed anything yet.",
+        title: "No changes yet.",
         command: "redrive audit",
         children: <p>Every retry, edit, discard, pause and note is recorded here with its author.</p>,
       }}

@@ -26,7 +26,7 @@ export function RetryFields({ plan, onChange, mayStage, mayForce }: RetryProps) 
       {mayForce && (
         <CheckField
           label="Include letters that are not eligible"
-          hint="Letters that need a person, cannot succeed unchanged, or failed too often."
+          hint="Letters that need manual review, cannot succeed unchanged, or failed too often."
           checked={plan.force}
           onChange={(force) => onChange({ force })}
         />
@@ -34,7 +34,7 @@ export function RetryFields({ plan, onChange, mayStage, mayForce }: RetryProps) 
       {mayStage && (
         <CheckField
           label="Try a few first"
-          hint="One of each group, then 1 %, 10 %, all. Stops if the same failure comes back."
+          hint="Retries one letter of each group, then 1 %, 10 %, all. Stops if the same failure returns."
           checked={plan.canary}
           onChange={(canary) => onChange({ canary })}
         />

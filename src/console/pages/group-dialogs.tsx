@@ -45,19 +45,19 @@ export function IgnoreDialog({ group: { signature }, onClose }: DialogProps) {
       }
     >
       <p className="text-muted">
-        The group is left out of lists until one of these is reached. Without any, it stays ignored until
+        The group is hidden from lists until one of these is reached. Without any, it stays ignored until
         somebody reopens it.
       </p>
       <TextField label="Until" hint="a time, or a duration such as 24h" value={until} onChange={setUntil} />
       <TextField
-        label="Until this many new letters came"
+        label="Until this many new letters have arrived"
         inputMode="numeric"
         pattern="[1-9][0-9]*"
         value={count}
         onChange={setCount}
       />
       <TextField
-        label="Until more than this many letters came in an hour"
+        label="Until more than this many letters arrive within an hour"
         inputMode="numeric"
         pattern="[1-9][0-9]*"
         value={perHour}
@@ -89,7 +89,7 @@ export function MergeDialog({ group, onClose }: DialogProps) {
       }}
     >
       <p className="text-muted">
-        The letters of this group, and later ones like them, go to the other group. The merge can be removed
+        The letters of this group, and later ones like them, move to the other group. The merge can be removed
         again.
       </p>
       {near.length > 0 && (
@@ -113,7 +113,7 @@ export function MergeDialog({ group, onClose }: DialogProps) {
         mono
         required
         label="Into"
-        hint="the signature of the other group, or its beginning"
+        hint="the signature of the other group, or a unique prefix"
         value={into}
         onChange={setInto}
       />

@@ -36,7 +36,7 @@ export function Explanation({ signature }: { readonly signature: string }) {
   const { pattern, nearest } = explanation.data;
   const { why, source, lines = [], hits = [] } = explanation.data as Explained;
   return (
-    <Panel title="Why this is one group">
+    <Panel title="Why these letters are grouped">
       <div className="space-y-3 px-3 py-2">
         {lines.length === 0 && (
           <p className="font-mono text-xs break-words">

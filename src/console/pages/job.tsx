@@ -181,7 +181,7 @@ function Actions({ job }: { readonly job: Job }) {
         {!dismissed && status !== "completed" && (
           <Action
             label="Dismiss"
-            title="The job is not proposed for a resume any more"
+            title="The job is no longer suggested for resuming"
             act={() => call("POST /jobs/{job}/dismiss", { params: { job: id } })}
           />
         )}

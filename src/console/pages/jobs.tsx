@@ -78,7 +78,7 @@ export function Jobs() {
       keyOf={({ job_id }) => job_id}
       onOpen={({ job_id: id }) => void navigate({ to: "/jobs/$id", params: { id } })}
       empty={{
-        title: "Nothing ever ran here.",
+        title: "No jobs yet.",
         command: "ls *.json | redrive map -- gzip -k {}",
         children: <p>A job runs a command or a workflow over many items.</p>,
       }}

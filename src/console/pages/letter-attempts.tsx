@@ -25,7 +25,7 @@ export function LetterAttempts({ letter }: { readonly letter: LetterDetails }) {
         history.length > 1 && (
           <label className="flex items-center gap-1.5">
             <input type="checkbox" checked={isCompared} onChange={() => setCompared(!isCompared)} />
-            Compare with the attempt before
+            Compare with the previous attempt
           </label>
         )
       }

@@ -169,7 +169,9 @@ function Revisions({ letter }: { readonly letter: LetterDetails }) {
           </summary>
           <Differences changes={diffJson(amendment.before as Json, letter.item_data as Json)} />
           <details className="px-3 pb-2">
-            <summary className="cursor-pointer text-xs text-muted">The whole data before this edit</summary>
+            <summary className="cursor-pointer text-xs text-muted">
+              The complete data before this edit
+            </summary>
             <JsonView text={JSON.stringify(amendment.before) ?? "null"} />
           </details>
         </details>

@@ -15,7 +15,7 @@ const EVENTS: Readonly<Record<string, readonly [state: string, text: string]>> =
   attempt_retrying: ["retrying", "waits for its next attempt"],
   attempt_lost: ["lost", "the worker was lost"],
   dlq_item_added: ["dead", "became a dead letter"],
-  dlq_item_removed: ["resolved", "left the dead letters"],
+  dlq_item_removed: ["resolved", "removed from the dead letters"],
   dlq_items_reprocessed: ["ready", "retried"],
   dlq_item_amended: ["held", "data edited"],
   dlq_items_discarded: ["discarded", "discarded"],

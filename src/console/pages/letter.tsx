@@ -121,7 +121,7 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
               <a
                 className={buttonClass("quiet")}
                 href={urlOf("GET /letters/{queue}/{item_id}/capsule", { params: { queue, item_id: item } })}
-                title="A file with all that is needed to examine the letter elsewhere"
+                title="A file with everything needed to examine the letter elsewhere"
                 download
               >
                 Download capsule

@@ -65,7 +65,7 @@ export function Attention({ overview }: { readonly overview: ReturnType<typeof u
 function storeConcerns(failures: number): readonly Concern[] {
   if (failures === 0) return [];
   const text = `The store refused ${plural(failures, "write")}.`;
-  return [{ key: "store", text, advice: "Look at the errors", link: { to: "/errors" }, isBad: true }];
+  return [{ key: "store", text, advice: "Check the errors", link: { to: "/errors" }, isBad: true }];
 }
 
 function queueConcerns(queue: QueueSummary): readonly Concern[] {
@@ -73,7 +73,7 @@ function queueConcerns(queue: QueueSummary): readonly Concern[] {
   const key = `queue ${queue.queue}`;
   const link = linkOf(queue);
   if (breaker === "open") {
-    const advice = "It tries again by itself; look at the newest failures";
+    const advice = "It retries automatically; check the newest failures";
     return [{ key, text: `The circuit breaker of ${name} is open.`, advice, link, isBad: true }];
   }
   if (isPaused) return [{ key, text: `${name} is paused.`, advice: "Resume it", link, isBad: false }];

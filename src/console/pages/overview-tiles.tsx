@@ -45,7 +45,7 @@ export function Tiles({ dead, groups, overview }: TilesProps) {
         title="Retrying"
         link={{ to: "/letters", search: { state: "ready" } }}
         value={retrying.data?.total}
-        note="letters on their way"
+        note="letters being retried"
       />
       <Tile
         title="Running now"

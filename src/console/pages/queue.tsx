@@ -78,7 +78,7 @@ function Shown({ queue }: { readonly queue: QueueDetails }) {
           <Panel title="Workers">
             {queue.workers.length === 0 && (
               <Empty
-                title="No worker is alive."
+                title="No worker is running."
                 command={`redrive worker --queue ${quoted(name)} -- ./process {}`}
               />
             )}

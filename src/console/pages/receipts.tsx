@@ -74,7 +74,7 @@ export function Receipts() {
       keyOf={({ name }) => name}
       onOpen={({ name }) => void navigate({ to: "/receipts/$target", params: { target: name } })}
       empty={{
-        title: "There are no targets of receipts.",
+        title: "There are no receipt targets.",
         command: "redrive receipts target billing --url https://billing.example/hook",
         children: <p>A target is a service that must get every receipt, through outages and restarts.</p>,
       }}

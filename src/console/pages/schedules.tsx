@@ -81,7 +81,7 @@ export function Schedules() {
   return (
     <ListPage
       title="Schedules"
-      facts="Items that are added to queues at set times"
+      facts="Items that are added to queues at scheduled times"
       command="redrive schedule list"
       actions={
         <May atLeast="admin">

@@ -89,7 +89,7 @@ export function TargetForm({ target, onClose }: TargetFormProps) {
         />
       </div>
       <p className="text-muted">
-        A token is set where receipts are delivered, because this page never sees it: add{" "}
+        Tokens are configured where receipts are delivered, not on this page: add{" "}
         <code className="font-mono text-xs">--token-env NAME</code> to the command.
       </p>
       <SameAsCommand command={["redrive receipts target", quoted(name || "NAME"), ...options].join(" ")} />
@@ -120,7 +120,7 @@ export function SendReceipt({ target: { name }, onClose }: FormProps) {
       <JsonField label="Receipt" rows={8} value={text} onChange={setText} />
       <TextField
         label="Key"
-        hint="a receipt with the same key is sent once; empty: made from the content"
+        hint="receipts with the same key are sent only once (default: derived from the content)"
         value={key}
         onChange={setKey}
       />
@@ -161,7 +161,7 @@ export function RecoverDialog({ target: { name }, onClose }: FormProps) {
       </Loaded>
       <CheckField
         label="Try a few first"
-        hint="One of each group, then 1 %, 10 %, all. Stops if the same failure comes back."
+        hint="Retries one letter of each group, then 1 %, 10 %, all. Stops if the same failure returns."
         checked={canary}
         onChange={setCanary}
       />

@@ -35,7 +35,7 @@ export function Workers() {
       columns={COLUMNS}
       keyOf={({ holder, queue }) => `${holder} ${queue}`}
       empty={{
-        title: "No worker is alive.",
+        title: "No worker is running.",
         command: "redrive worker --queue orders -- ./process {}",
         children: <p>A worker processes the items of a queue, on this machine or on another one.</p>,
       }}

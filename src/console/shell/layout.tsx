@@ -151,7 +151,7 @@ function TopBar({ isMenuOpen, onMenu, onSearch, onHelp }: TopBarProps) {
             onChoose: () => setZone(zone === "utc" ? "local" : "utc"),
           },
           { label: `Theme: ${theme} (change)`, onChoose: nextTheme },
-          { label: "Copy the link of this page", onChoose: () => void copyText(window.location.href) },
+          { label: "Copy a link to this page", onChoose: () => void copyText(window.location.href) },
           { label: "Keyboard shortcuts", onChoose: onHelp },
           ...(kind === "session" ? [{ label: "Log out", onChoose: () => void logOut() }] : []),
         ]}

@@ -52,7 +52,7 @@ function useActions(has: Has, onHelp: () => void): readonly Entry[] {
       zone === "utc" ? "Show times in local time" : "Show times in UTC",
       () => setZone(zone === "utc" ? "local" : "utc"),
     ],
-    ["Copy the link of this page", () => void copyText(window.location.href)],
+    ["Copy a link to this page", () => void copyText(window.location.href)],
     ["Show the keyboard shortcuts", onHelp],
     ...(kind === "session" ? [["Log out", () => void logOut()] as const] : []),
   ];

@@ -11,7 +11,7 @@ const KEYS: readonly (readonly [keys: string, effect: string])[] = [
   ["e", "edit…"],
   ["d", "discard… (opens a preview)"],
   [".", "pause and continue live updates"],
-  ["y", "copy the link of the page"],
+  ["y", "copy a link to the page"],
   ["t", "change the theme"],
   ["Esc", "close a dialog, clear the selection"],
   ["?", "this list"],

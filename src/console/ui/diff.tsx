@@ -12,8 +12,8 @@ const CONTEXT = 3;
 export function TextDiff({ before, after }: { readonly before: string; readonly after: string }) {
   const lines = useMemo(() => diffLines(linesOf(before), linesOf(after)), [before, after]);
   if (lines.every(({ kind }) => kind === "same"))
-    return <p className="px-3 py-2 text-muted">Both attempts printed the same.</p>;
-  return <Lines lines={withoutDistant(lines)} label="Difference of the output" />;
+    return <p className="px-3 py-2 text-muted">Both attempts printed the same output.</p>;
+  return <Lines lines={withoutDistant(lines)} label="Difference between the outputs" />;
 }
 
 function linesOf(text: string): readonly string[] {

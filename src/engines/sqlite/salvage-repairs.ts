@@ -54,7 +54,7 @@ const STEPS: Readonly<Record<string, string>> = {
   "operations without their queue": `DELETE FROM operations WHERE queue ${NO_QUEUE}`,
   "operations whose original was lost":
     "UPDATE operations SET undoes = NULL WHERE undoes IS NOT NULL AND undoes NOT IN (SELECT no FROM operations)",
-  "letters on their way whose operation was lost (dead again)": `
+  "letters being retried whose operation was lost (dead again)": `
     UPDATE items SET state = 'dead', holder = NULL, waits = 0, operation = NULL
       WHERE state IN ('ready', 'leased', 'held') AND ref IN (SELECT ref FROM letters) AND attempts > 0
         AND (operation IS NULL OR operation NOT IN (SELECT no FROM operations))`,

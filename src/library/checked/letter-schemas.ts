@@ -67,7 +67,7 @@ export const dlqManagerOptions = t.objectOf<DlqManagerOptions>({
 const errorType = t.objectOf<ErrorType>({ name: s.errorTypeName, ...t.optional(s.json, "fields") });
 
 const namedErrorType = z.custom((value) => errorType.safeParse(value).success, {
-  error: 'expected an object such as { name: "Timeout" }, with a t.name of ERROR_TYPE_NAMES',
+  error: 'expected an object such as { name: "Timeout" }, with a name of ERROR_TYPE_NAMES',
 });
 
 const FAILURE = {

@@ -157,7 +157,7 @@ const INPUT = {
   ...t.optional(t.oneOf(INPUT_FORMATS), "format"),
   ...t.optional(t.name, "idField"),
   ...t.optional(
-    z.union([z.boolean(), z.string()], { error: "expected true, false or the t.name of a field" }),
+    z.union([z.boolean(), z.string()], { error: "expected true, false or the name of a field" }),
     "distinct",
   ),
 };

@@ -78,7 +78,7 @@ export class Provider {
   async finish(search: string, kept: string | null): Promise<Identity> {
     const attempt = kept === null ? null : attemptFrom(kept);
     if (attempt === null)
-      throw new LoginRefused("The login was not begun in this browser, or it was already used.");
+      throw new LoginRefused("The login was not started in this browser, or it was already completed.");
     if (this.#clock.now() - attempt.at > ATTEMPT_MS)
       throw new LoginRefused("The login took longer than ten minutes.");
     return identityOf(await this.#claims(search, attempt), this.#settings);
@@ -111,7 +111,9 @@ export class Provider {
           : await client.fetchUserInfo(configuration, tokens.access_token, claims.sub);
       return { ...more, ...claims } as JsonObject;
     } catch (error) {
-      throw new LoginRefused(`The provider's answer was not accepted: ${reasonOf(error)}.`, { cause: error });
+      throw new LoginRefused(`The provider's response was not accepted: ${reasonOf(error)}.`, {
+        cause: error,
+      });
     }
   }
 

@@ -108,7 +108,10 @@ export const agentRun = usage
     step: z.string(),
     agent: z.string(),
     session: z.string().optional(),
-    open_command: z.string().optional().meta({ description: "opens the session by hand, in its folder" }),
+    open_command: z
+      .string()
+      .optional()
+      .meta({ description: "the command that opens the session interactively, in its folder" }),
     is_final: z.boolean().meta({ description: "whether the agent reported its final result" }),
     started_at: time,
     updated_at: time,
@@ -122,7 +125,7 @@ export const letterDetails = letter
     events: z.array(event),
     requeued_from: z.string().optional(),
     requeued_as: z.array(z.string()).optional(),
-    usage: usage.optional().meta({ description: "what the agents of all attempts used" }),
+    usage: usage.optional().meta({ description: "the usage of the agents in all attempts" }),
     agent_runs: z.array(agentRun).optional(),
   })
   .meta({ id: "LetterDetails" });
@@ -151,7 +154,7 @@ export const group = z
     helped: z
       .looseObject({ kind: z.string(), count })
       .optional()
-      .meta({ description: "what made the most letters succeed, and how many" }),
+      .meta({ description: "the fix that resolved the most letters, and how many" }),
   })
   .meta({ id: "Group" });
 
@@ -230,8 +233,8 @@ export const job = z
     command: z.string(),
     cwd: z.string().nullable(),
     dismissed: z.boolean(),
-    is_paused: z.boolean().optional().meta({ description: "given where one job is shown" }),
-    usage: usage.optional().meta({ description: "what the agents of the job used" }),
+    is_paused: z.boolean().optional().meta({ description: "only when a single job is shown" }),
+    usage: usage.optional().meta({ description: "the usage of the job's agents" }),
     groups: z.array(jobGroup),
   })
   .meta({ id: "Job" });
@@ -260,7 +263,7 @@ export const item = z
     revision: count,
     redrive_count: count,
     data,
-    usage: usage.optional().meta({ description: "what the agents of the item used; given in lists" }),
+    usage: usage.optional().meta({ description: "the usage of the item's agents; only in lists" }),
   })
   .meta({ id: "Item" });
 

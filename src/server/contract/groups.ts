@@ -40,7 +40,7 @@ export const groupRoutes = {
         .boolean()
         .optional()
         .meta({ description: "add the number of letters for each of the last 24 hours" }),
-      helped: z.boolean().optional().meta({ description: "add what made the most letters succeed before" }),
+      helped: z.boolean().optional().meta({ description: "add the fix that resolved the most letters" }),
       search: z
         .string()
         .min(1)
@@ -74,8 +74,8 @@ export const groupRoutes = {
   "GET /groups/suggestions": {
     id: "suggestMerges",
     tag,
-    summary: "List groups that differ in one word that looks like a value.",
-    description: "They may have one cause. `POST /groups/merge` joins them.",
+    summary: "List groups that differ in only one word, as candidates for a merge.",
+    description: "They may have the same cause. `POST /groups/merge` merges them.",
     role: "viewer",
     isShared: true,
     query: z.strictObject({
@@ -93,7 +93,7 @@ export const groupRoutes = {
   "GET /groups/{group}": {
     id: "showGroup",
     tag,
-    summary: "Show a group: letters, samples, notes, and what helped before.",
+    summary: "Show a group: letters, samples, notes, and earlier fixes.",
     role: "viewer",
     isShared: true,
     params,

@@ -43,9 +43,8 @@ export const jobRoutes = {
   "GET /jobs/{job}/running": {
     id: "listRunningItems",
     tag,
-    summary:
-      "List the items of a job or queue that run now: step, start, last output, what their agents used.",
-    description: "Steps and output are known on the machine of the runner only.",
+    summary: "List the running items of a job or queue: step, start, last output, usage of their agents.",
+    description: "Steps and output are available only on the machine of the runner.",
     role: "viewer",
     params,
     query: z.strictObject({ limit }),
@@ -74,7 +73,10 @@ export const jobRoutes = {
     query: z.strictObject({
       format: z.enum(["md", "html", "json"]).optional().meta({ description: "default: md" }),
     }),
-    response: { contentType: "text/markdown; charset=utf-8", description: "The report in the format." },
+    response: {
+      contentType: "text/markdown; charset=utf-8",
+      description: "The report in the requested format.",
+    },
     errors: ["job_not_found", "usage"],
   },
   "POST /jobs/{job}/dismiss": {

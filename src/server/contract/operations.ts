@@ -89,7 +89,7 @@ export const operationRoutes = {
     body: z.strictObject({
       selection_id: name,
       count,
-      reason: sentence.optional().meta({ description: "why; the audit shows it" }),
+      reason: sentence.optional().meta({ description: "the reason, shown in the audit" }),
     }),
     response: operation,
     status: 202,

@@ -47,7 +47,7 @@ export const sessionRoutes = {
       provider: z
         .looseObject({
           host: z.string(),
-          path: z.string().meta({ description: "relative to the address of the server" }),
+          path: z.string().meta({ description: "relative to the URL of the server" }),
         })
         .nullable(),
     }),

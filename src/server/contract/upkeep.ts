@@ -21,7 +21,7 @@ export const cleanReport = z.looseObject({
 const fix = z
   .looseObject({
     name: z.string(),
-    auto: z.boolean().meta({ description: "whether jobs apply it by themselves" }),
+    auto: z.boolean().meta({ description: "whether jobs apply it automatically" }),
     kind: z.enum(["set", "patch", "command"]),
     uses_max: count.meta({ description: "how often it is applied to the same letter" }),
   })
@@ -77,7 +77,8 @@ export const upkeepRoutes = {
   "POST /letters/maintain": {
     id: "maintainLetters",
     tag,
-    summary: "Apply the retention limits of redrive.yml now: archive letters that are too old or too many.",
+    summary:
+      "Apply the retention limits of redrive.yml now: archive letters that are too old or exceed the limit of a job.",
     role: "admin",
     body: z.strictObject({ job: name.optional(), dry_run: z.boolean().optional() }),
     response: z.looseObject({

@@ -21,12 +21,12 @@ export const CANARY_ABOVE = 10;
 
 const previewChange = tool({
   title: "Preview a change",
-  description: `Select letters for a retry, an edit, a discard or a restore, and see what would happen. No letter is changed. Answers with a selection_id and a count, which start_change needs within 15 minutes. A retry of more than ${CANARY_ABOVE} letters needs canary: true, and a canary needs a worker.`,
+  description: `Select letters for a retry, an edit, a discard or a restore, and see what would happen. No letter is changed. Returns a selection_id and a count, which start_change needs within 15 minutes. A retry of more than ${CANARY_ABOVE} letters needs canary: true, and a canary needs a worker.`,
   routes: ["POST /selections", "GET /queues/{queue}"],
   effect: "adds",
   input: selectionRequest.extend({
     action: z.enum(AGENT_ACTIONS),
-    reason: sentence.meta({ description: "why; it is kept with the operation" }),
+    reason: sentence.meta({ description: "the reason, stored with the operation" }),
   }),
   facts: z.looseObject({
     selection_id: z.string(),
@@ -59,7 +59,7 @@ const startChange = tool({
   input: z.strictObject({
     selection_id: name,
     count: z.number().int().min(0),
-    reason: sentence.meta({ description: "why this change is right; the audit shows it" }),
+    reason: sentence.meta({ description: "why this change is right; shown in the audit" }),
   }),
   facts: z.looseObject({ operation_id: z.string(), kind: z.string(), status: z.string(), selected: count }),
   run: async (routes, body) => {
@@ -119,7 +119,7 @@ const writeNote = tool({
   effect: "adds",
   input: z.strictObject({
     text: sentence,
-    group: name.optional().meta({ description: "the signature, or its beginning" }),
+    group: name.optional().meta({ description: "the signature, or a unique prefix of it" }),
     queue: name.optional(),
     item_id: itemId.optional(),
     resolve: z.literal(true).optional(),

@@ -21,7 +21,7 @@ interface LogRequest {
 export const readLog = tool({
   title: "Read a log",
   description:
-    "What an attempt of an item printed: the end of it, or from `cursor` on. With `compare_with`: what differs between two attempts, in their failures and in the lines that they printed.",
+    "The output of an attempt: the end of it, or the part from `cursor` on. With `compare_with`: the differences between two attempts, in their failures and in their output.",
   routes: ["GET /items/{queue}/{item_id}/log", "GET /items/{queue}/{item_id}/attempts"],
   effect: "reads",
   input: z.strictObject({
@@ -33,7 +33,7 @@ export const readLog = tool({
       .regex(/^\d{1,15}$/)
       .optional()
       .meta({
-        description: "the position of a byte, e.g. the `next` of the answer before; 0 is the beginning",
+        description: "a byte position, e.g. the `next` value of the previous answer; 0 is the beginning",
       }),
   }),
   facts: z.looseObject({

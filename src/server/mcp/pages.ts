@@ -39,7 +39,8 @@ export async function pageAnswer(
       const answer = answerOfPage(name, page, { seen, size });
       if (fits(writeAnswer(answer))) return answer;
     }
-    if (limit === 1) throw new RequestError("internal", "One record is larger than an answer may be.");
+    if (limit === 1)
+      throw new RequestError("internal", "A single record exceeds the maximum size of an answer.");
     limit = Math.max(1, Math.min(limit - 1, Math.floor(page.records.length / 2)));
   }
 }

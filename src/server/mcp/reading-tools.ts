@@ -18,7 +18,7 @@ const cursor = z
   .min(1)
   .max(8192)
   .optional()
-  .meta({ description: "the `next` of the answer before" });
+  .meta({ description: "the `next` value of the previous answer" });
 export const address = {
   queue: name.meta({ description: "the `queue` or `job_id` of the letter" }),
   item_id: itemId,
@@ -78,7 +78,7 @@ const explainGroup = tool({
     "Why failures are in this group, notes, what fixed it before, fields that its letters have in common, and similar groups.",
   routes: ["GET /groups/{group}", "GET /groups/{group}/explain", "GET /groups/{group}/fields"],
   effect: "reads",
-  input: z.strictObject({ group: name.meta({ description: "the signature, or its beginning" }) }),
+  input: z.strictObject({ group: name.meta({ description: "the signature, or a unique prefix of it" }) }),
   facts: z.looseObject({ group: z.looseObject({ signature: z.string(), count }) }),
   run: async (routes, { group }) => {
     const params = { group };

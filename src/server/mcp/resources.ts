@@ -10,14 +10,14 @@ export const TEMPLATES = [
     name: "letter",
     title: "Letter",
     uriTemplate: "redrive://letters/{queue}/{item_id}",
-    description: "One letter with its failures. Escape the names in the address.",
+    description: "One letter with its failures. Escape the names in the URI.",
     mimeType: "text/plain",
   },
   {
     name: "log",
     title: "Log",
     uriTemplate: "redrive://logs/{queue}/{item_id}/{attempt}",
-    description: "The end of what an attempt printed.",
+    description: "The end of the output of an attempt.",
     mimeType: "text/plain",
   },
 ] as const;
@@ -37,6 +37,6 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new RequestError("request_malformed", "The address of the resource cannot be decoded.");
+    throw new RequestError("request_malformed", "The URI of the resource cannot be decoded.");
   }
 }

@@ -12,7 +12,7 @@ export async function loadServerSdk(load = importSdk): Promise<Sdk> {
     if (!["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes(codeOf(error) ?? "")) throw error;
     const message = "MCP needs the package @modelcontextprotocol/sdk, which is not installed.";
     throw new RedriveError("usage", message, {
-      hint: "Install it beside redrive: `npm install @modelcontextprotocol/sdk` (with -g if redrive is installed globally).",
+      hint: "Install it alongside redrive: `npm install @modelcontextprotocol/sdk` (with -g if redrive is installed globally).",
       cause: error,
     });
   }

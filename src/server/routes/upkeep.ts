@@ -34,9 +34,13 @@ export const upkeepHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     const { job, rules } = await fixesFor(context, body);
     const runs = rules.find(({ change }) => change.kind === "command");
     if (runs !== undefined && !context.allowsRuns)
-      throw new RequestError("disabled", `The fix ${runs.name} runs a command, which this server may not.`, {
-        hint: `Run it on the machine: redrive dlq fix ${job.id} --rule ${runs.name}`,
-      });
+      throw new RequestError(
+        "disabled",
+        `The fix ${runs.name} runs a command, which this server does not allow.`,
+        {
+          hint: `Run it on the machine: redrive dlq fix ${job.id} --rule ${runs.name}`,
+        },
+      );
     const now = await countFixable(engine, { queue: job.id, rules });
     if (now !== body.count)
       throw new RequestError("selection_changed", `${now} letters match now. Nothing was changed.`, {

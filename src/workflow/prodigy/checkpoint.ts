@@ -47,7 +47,7 @@ export function continueFrom(
 }
 
 function unfitting(why: string): RedriveError {
-  return new RedriveError("usage", `The checkpoint does not fit the workflow: ${why}.`, {
+  return new RedriveError("usage", `The checkpoint does not match the workflow: ${why}.`, {
     hint: "Give the workflow file of the interrupted run.",
   });
 }
@@ -94,7 +94,7 @@ function itemsIn(found: JsonObject): Checkpoint | undefined {
       "input_invalid",
       `The checkpoint names items without their data: ${missing} of ${entries.length}.`,
       {
-        hint: "Run the workflow without --checkpoint. What is already done is done again.",
+        hint: "Run the workflow without --checkpoint. Completed work is then repeated.",
       },
     );
   }

@@ -66,7 +66,7 @@ function annotate(document: Document, notes: readonly Note[]): void {
   const rest = [...left.values()].flat();
   if (rest.length === 0) return;
   const head = [
-    ...lines("Converted from a workflow of Prodigy. What has no effect, or differs:"),
+    ...lines("Converted from a Prodigy workflow. Keys without effect, and differences:"),
     ...rest.flatMap(lines),
   ];
   document.commentBefore = [document.commentBefore, ...head].filter((line) => line).join("\n");

@@ -155,7 +155,7 @@ export function rewriteValidation(step: yaml.YAMLMap, rewriting: Rewriting): voi
   if (yaml.isMap(handler)) {
     const prompt = yaml.take(handler, "prompt");
     if (prompt !== undefined)
-      rewriting.warn(prompt, "prompt has no effect: nobody is asked while a job runs");
+      rewriting.warn(prompt, "prompt has no effect: there are no prompts while a job runs");
     retryOriginal(handler, rewriting);
     rewriteNumber(handler, "max_attempts", rewriting);
     for (const key of ["commands", "steps"]) nested(handler, key, rewriting);

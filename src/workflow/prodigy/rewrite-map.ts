@@ -70,7 +70,7 @@ function rewriteInput(map: yaml.YAMLMap, rewriting: Rewriting): void {
   yaml.put(map, "input", yaml.mapOf(input, { command: input }));
   rewriting.warn(
     input,
-    `input has blanks, so it is run as a command, and each line or element of its output is an item. Write input: {command: …}`,
+    `input contains spaces, so it is run as a command, and each line or element of its output is an item. Write input: {command: …}`,
   );
 }
 
@@ -121,7 +121,7 @@ function retryOnFailure(root: yaml.YAMLMap, map: yaml.YAMLMap, rewriting: Rewrit
   rewriting.touch();
   const [policy] = yaml.mapsOf(yaml.nodeAt(root, "error_policy"));
   if (policy !== undefined && yaml.has(policy, "retry_config")) {
-    rewriting.warn(node, "retry_on_failure has no effect beside retry_config");
+    rewriting.warn(node, "retry_on_failure has no effect next to retry_config");
     return;
   }
   const retries = Number(node.value);

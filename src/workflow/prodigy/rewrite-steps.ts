@@ -135,7 +135,7 @@ function analysis(step: yaml.YAMLMap, rewriting: Rewriting): void {
   const settings = yaml.take(step, "analyze");
   rewriting.warn(
     settings ?? step,
-    "analyze has no effect: Redrive does not analyse a code base. Run a tool of your own in a shell step",
+    "analyze has no effect: Redrive does not analyse a code base. Run your own tool in a shell step",
   );
   yaml.put(step, "shell", "true # analyze has no effect", settings);
 }
@@ -228,8 +228,8 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   analysis: "Redrive does not analyse a code base",
   auto_commit: "what a step leaves uncommitted is committed at the end of the item",
   commit_config: "what a step leaves uncommitted is committed at the end of the item, with its own message",
-  temporary: "the variables of a step are always for this step only",
-  clear_env: "a step keeps the environment. Write `env -i` in its script",
+  temporary: "the variables of a step always apply to this step only",
+  clear_env: "a step inherits the environment. Write `env -i` in its script",
   git_context: "name the files in the prompt, for example with `git diff --name-only`",
 };
 

@@ -25,7 +25,7 @@ export function rewriteTimeouts(root: yaml.YAMLMap, map: yaml.YAMLMap, rewriting
   if (grace !== undefined)
     rewriting.warn(
       grace,
-      "cleanup_grace_period_secs has no effect: a step that is over its time gets TERM, and KILL after 5 s",
+      "cleanup_grace_period_secs has no effect: a step that exceeds its time limit gets TERM, and KILL after 5 s",
     );
 }
 

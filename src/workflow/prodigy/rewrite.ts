@@ -80,7 +80,7 @@ function rewriteOneByOne(root: yaml.YAMLMap, rewriting: Rewriting): readonly unk
 }
 
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
-  version: "there is one format",
+  version: "there is only one format",
   checkpoint: "every change of an item is stored at once, and a run can always be resumed",
 };
 
