@@ -82,7 +82,7 @@ function weaklyMarkedLine(lines: readonly string[]): Found | undefined {
   const index = lines.findLastIndex(
     (line) => WEAK_MARKER.test(line) && !isSummary(line) && !FRAME.test(line),
   );
-  return index < 0 ? undefined : { index, why: "the last line of a program with a word that means failure" };
+  return index < 0 ? undefined : { index, why: "the last line with a word that usually means failure" };
 }
 
 function summaryLine(lines: readonly string[]): Found | undefined {
@@ -166,7 +166,7 @@ export const MARKERS: readonly Marker[] = [
     shape:
       /\b[Ee]rror (?:at|in) \S{1,200}:\d|\*\*\* \S.{0,200}\. {1,2}Stop\.$|^[a-z][\w+-]{0,30}: \(\d{1,3}\) \S/,
   },
-  { what: "the message of a script that died", shape: / at \S{1,200} line \d{1,7}\.$/ },
+  { what: "the place of an error at its end", shape: / at \S{1,200} line \d{1,7}\.$/ },
   { what: "an exception name", shape: /(?:Error|Exception)(?::|$)/ },
   {
     what: "a word in capitals that means failure",

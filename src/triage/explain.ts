@@ -1,5 +1,5 @@
 /** Explains how a failure got its signature, and finds groups with similar patterns. */
-import { canonicalPattern } from "./canonical/canonical-pattern.ts";
+import { canonicalPattern, commandEnd } from "./canonical/canonical-pattern.ts";
 import { fixedReason, VARIABLE_REASONS } from "./canonical/variable-words.ts";
 import { pickErrorLine } from "./error-line.ts";
 import type { Frame } from "./frames/frame.ts";
@@ -14,6 +14,7 @@ import {
   type SignedFailure,
   type Source,
   signReading,
+  splitPattern,
 } from "./signature.ts";
 
 export interface MaskHit {
@@ -76,18 +77,27 @@ export function explainFailure(failure: SignedFailure): Explanation {
 /** Explains each word of a pattern. Neighbours with the same reason are joined. */
 export function explainWords(pattern: string): readonly ExplainedWords[] {
   const found: (ExplainedWords & { readonly start: number })[] = [];
-  canonicalPattern(pattern, (words, index, reason) => {
+  canonicalPattern(pattern, (words, index, reason, isCommand) => {
     const word = words.word(index);
-    const why = reason === undefined ? fixedReason(words, index) : variableWhy(word, reason);
+    const fixed = isCommand ? COMMAND_REASON : fixedReason(words, index);
+    const why = reason === undefined ? fixed : variableWhy(word, reason);
     const [start, end] = [words.start(index), words.start(index) + word.length];
     const last = found.at(-1);
     const isSame = last?.why === why && last.isVariable === (reason !== undefined);
     if (isSame) found.pop();
     const from = isSame ? last.start : start;
-    found.push({ text: pattern.slice(from, end), isVariable: reason !== undefined, why, start: from });
+    found.push({ text: closed(pattern, from, end), isVariable: reason !== undefined, why, start: from });
   });
   return found.map(({ start: _start, ...words }) => words);
 }
+
+/** The text, with a bracket that closes directly after it, as in `column(s)`. */
+function closed(pattern: string, from: number, end: number): string {
+  const text = pattern.slice(from, end);
+  return pattern[end] === ")" && text.lastIndexOf("(") > text.lastIndexOf(")") ? `${text})` : text;
+}
+
+const COMMAND_REASON = "how the command ended: another command or exit code means a different group";
 
 /** A whole mask has a reason of its own. */
 function variableWhy(word: string, reason: keyof typeof VARIABLE_REASONS): string {
@@ -135,14 +145,19 @@ function keepNearest<T extends { readonly pattern: string }>(nearest: Near<T>[],
   nearest.length = Math.min(nearest.length, count);
 }
 
+/** The words of the message, without the command and the masks, which most patterns of a job share. */
 function wordsOf(pattern: string): readonly string[] {
-  return pattern.split(/(?:::|[\s:()[\],"'])+/, WORDS_MAX).filter((word) => word !== "");
+  const message = splitPattern(pattern)?.message ?? pattern;
+  const text = message.slice(commandEnd(message)) || message;
+  const words = text.toLowerCase().split(/[\s:;,.!?()[\]"'`]+/, WORDS_MAX);
+  return words.filter((word) => word !== "" && !MASK.test(word));
 }
+const MASK = /<[a-z]{2,5}>/;
 
 /** The Levenshtein distance in words, as a share of the longer pattern. */
 function distanceOf(one: readonly string[], other: readonly string[]): number {
   const longest = Math.max(one.length, other.length);
-  if (longest === 0) return 0;
+  if (longest === 0) return 1;
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (const [index, word] of one.entries()) row = nextRow(row, word, index + 1, other);
   return (row[other.length] ?? longest) / longest;

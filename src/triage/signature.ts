@@ -10,7 +10,7 @@ import type { Hit } from "./mask/masker.ts";
 import { normalise } from "./normalise.ts";
 
 /** Must change whenever the same failure would get another pattern, so that old and new signatures never collide. */
-export const ALGORITHM = "redrive-5";
+export const ALGORITHM = "redrive-6";
 const SIGNATURE_HEX_DIGITS = 16;
 
 /** The signature and the pattern by which a failure is grouped. */
@@ -101,8 +101,15 @@ export function readFailure(failure: SignedFailure): Reading {
   const message = failure.errorMessage.trim();
   if (message === "") return readOutput(failure);
   const trace = traceFor(message, failure);
-  return trace ? withFrames("message", message, trace) : withoutFrames("message", message);
+  if (trace) return withFrames("message", message, trace);
+  const own = MAY_BE_TRACE.test(message) ? readTrace(message) : undefined;
+  return own && own.headline !== ""
+    ? withFrames("message", own.headline, own)
+    : withoutFrames("message", message);
 }
+
+/** A recorded message may itself be a stack trace, or a line of a kernel's log, which begins with its time. */
+const MAY_BE_TRACE = /\n|^\[ {0,8}\d{1,8}\.\d{3,6}\]|\+0x[\da-f]{1,8}\/0x/;
 
 function readOutput({ stackTrace, stderrTail, stdoutTail }: SignedFailure): Reading {
   for (const [source, text] of [

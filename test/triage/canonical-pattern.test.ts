@@ -8,7 +8,10 @@ const WORDS: Readonly<
   Record<VariableReason, { readonly hits: readonly string[]; readonly misses: readonly string[] }>
 > = {
   mask: { hits: ["node-<num> is down", "<name>.<id> is down"], misses: ["code E0308 is bad"] },
-  letter: { hits: ["C is bad", "column x is bad"], misses: ["a cart", "A cart", "I am done"] },
+  letter: {
+    hits: ["C is bad", "column x is bad", "undefined: a", "cannot assign to a (no address)"],
+    misses: ["a cart", "A cart", "I am done"],
+  },
   literal: {
     hits: ["value: null: is bad", "open = true, is bad"],
     misses: ["null is bad", "error: none left"],
@@ -18,7 +21,12 @@ const WORDS: Readonly<
     misses: ["java.io.IOException is bad", "a.b.SCREEN_ON is bad"],
   },
   symbol: {
-    hits: ["unknown operator @@", "on the side of <=.", "the assignment (+=) is bad"],
+    hits: [
+      "unknown operator @@",
+      "on the side of <=.",
+      "the assignment (+=) is bad",
+      "the operator = is bad",
+    ],
     misses: ["a -> b", "a => b"],
   },
   call: { hits: ["the call of pay() is bad"], misses: ["node(s) are bad", "pay() is bad"] },
@@ -26,37 +34,52 @@ const WORDS: Readonly<
     hits: ["queue my-cart is bad"],
     misses: ["a read-only disk", "a built-in type", "my-cart is bad"],
   },
-  type: { hits: ["a subclass of int"], misses: ["expected string", "of strings"] },
+  type: {
+    hits: [
+      "a subclass of int",
+      "must be int, not string",
+      "operand types: array + bool",
+      "types int and bool",
+    ],
+    misses: ["the string is empty", "of strings"],
+  },
+  angles: { hits: ["at <.Cart>: no field", "in <top-level> here"], misses: ["a<b is bad"] },
   user: { hits: ["session of user bob <ip>"], misses: ["user is unknown", "user name too long"] },
   operand: { hits: ["connect ECONNREFUSED redis"], misses: ["ENOENT: no such file or directory"] },
   last: {
-    hits: ["unknown key: price"],
-    misses: ["state: SOLD_OUT", "failed: disk full", "cause: OutOfMemoryError"],
+    hits: ["unknown key: price", "access granted to: ana,ben", "not ready: disk, network"],
+    misses: ["state: SOLD_OUT", "failed: disk full", "cause: OutOfMemoryError", "expected one of: red, blue"],
   },
   exists: {
     hits: ["Table orders not found", "Queue inbox already exists"],
-    misses: ["Table not found", "it does not exist"],
+    misses: ["Table not found", "it does not exist", "the specified key does not exist"],
   },
   name: {
-    hits: ["an instance of Cart", "the parameter Name is missing"],
-    misses: ["instance of cart", "Cart is missing"],
+    hits: [
+      "an instance of Cart",
+      "the parameter Name is missing",
+      "type is Cart but Order was expected",
+      "the option KEEP_ALL must be set",
+    ],
+    misses: ["instance of cart", "Cart is missing", "the server returned Forbidden", "a KEEP_ALL is here"],
   },
   index: { hits: ["<name>[str] is bad", "sshd[<num>]: closed"], misses: ["carts[<num>] is bad"] },
   bracketed: {
-    hits: ["no field [price] here"],
-    misses: ["closed [again] here", "no field [price tag] here"],
+    hits: ["no field [price] here", "data in [orders] is old", "the profile (ana) is missing"],
+    misses: ["[again] closed", "no field [price tag] here", "it failed (again) today"],
   },
   invalid: {
     hits: ['Cart.shop "<str>" is invalid: no price', "<name> is invalid: no price"],
     misses: ["the cart is invalid: no price", '"<str>" is invalid'],
   },
-  program: {
-    hits: ["grep: cannot open the file", "inbox: not a regular file"],
+  segment: {
+    hits: ["tar: notes: Not found in archive", "line <num>: total: readonly variable", "cart:<num>: no name"],
     misses: [
-      "error: cannot open the file",
-      "denied: not a regular file",
-      "Grep: Cannot open it",
-      "grep: gone",
+      "grep: cannot open the file",
+      "inbox: not a regular file",
+      "grep: error: cannot open it",
+      "grep: denied: not a file",
+      "sound: state: off",
     ],
   },
   unquoted: {
@@ -75,6 +98,7 @@ const WORDS: Readonly<
       "cannot re-open non-zebra",
       "zebrafish check failed with exit code 1",
       "resizeFish: Not the right size",
+      "zebrafish: not the right size",
     ],
   },
   identifier: {
@@ -90,19 +114,28 @@ const WORDS: Readonly<
     misses: ["the worker(s) failed", "chdir (no such file) failed"],
   },
   pair: {
-    hits: ["part one, state: Staged, mode: Fast"],
+    hits: ["part one, state: Staged, mode: Fast", "exceeded quota: compute, requested: <num>"],
     misses: ["state: Staged, then it failed", "part one, cause: SOLD_OUT, mode: Fast"],
   },
   subject: {
     hits: ["Tuple should have two parts"],
     misses: ["Tuple is too long", "the tuple should be short"],
   },
-  sigil: { hits: ["the variable $cart is not set", "wrong type for %s in it"], misses: ["$cart is not set"] },
+  sigil: {
+    hits: ["the variable $cart is not set", "wrong type for %s in it", "key not found: :price"],
+    misses: ["$cart is not set"],
+  },
+  flag: {
+    hits: ["cannot find -lcart here", "bad flag --no-cart"],
+    misses: ["left -- ignored", "cart-pay is bad"],
+  },
   coordinates: {
     hits: [
       "cannot find shop.cart:cart:jar there",
       "the constant main::CART is bad",
       "a peer of cart@latest is gone",
+      "not allowed to perform shop:AddItem here",
+      "Undefined subroutine &main::pay called",
     ],
     misses: ["Cart::pay is bad", "the ratio a:b is bad"],
   },
@@ -140,6 +173,8 @@ test.each([
   ["killed (core dumped)", "killed ( core dumped )"],
   ["<path> and <num> more are missing", "<*> is missing"],
   ["takes <num> generic arguments", "takes <*> generic argument"],
+  ["takes at most <num> arguments", "takes <*> argument"],
+  ["the columns <str> and <str> differ", "the column <*> differ"],
   ["could not apply <hash>... fix the cart", "could not apply <*>"],
   ["mismatched types --> <path>", "mismatched types"],
   ["x === y", "<*> === <*>"],

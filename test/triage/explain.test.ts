@@ -78,8 +78,7 @@ test("each word is explained, and neighbours with the same reason are joined", (
     "sh failed with exit code 22: cannot open <path> of user=<val>: OutOfMemoryError in node-<num>",
   );
   expect(words.map(({ text, isVariable }) => [isVariable ? "variable" : "fixed", text])).toEqual([
-    ["fixed", "sh failed with exit code"],
-    ["fixed", "22"],
+    ["fixed", "sh failed with exit code 22"],
     ["fixed", "cannot open"],
     ["variable", "<path>"],
     ["fixed", "of"],
@@ -89,7 +88,7 @@ test("each word is explained, and neighbours with the same reason are joined", (
     ["fixed", "in"],
     ["variable", "node-<num>"],
   ]);
-  expect(words[1]?.why).toBe("a code: a different code means a different group");
-  expect(words[3]?.why).toBe(MASKS.path);
-  expect(words[9]?.why).toBe("a part of this word differs from item to item");
+  expect(words[0]?.why).toBe("how the command ended: another command or exit code means a different group");
+  expect(words[2]?.why).toBe(MASKS.path);
+  expect(words[8]?.why).toBe("a part of this word differs from item to item");
 });

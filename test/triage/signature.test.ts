@@ -16,7 +16,7 @@ test("the pattern is the type and the masked message, and the signature is the h
   );
   expect(pattern).toBe("CommandFailed::cargo test failed with exit code 101: <num> of <num> at <path>");
   const canonical = "cargo test failed with exit code 101 <*> at <*>";
-  const hash = createHash("sha256").update(`redrive-5\nCommandFailed\n${canonical}\n`).digest("hex");
+  const hash = createHash("sha256").update(`redrive-6\nCommandFailed\n${canonical}\n`).digest("hex");
   expect(signature).toBe(hash.slice(0, 16));
 });
 
@@ -74,6 +74,25 @@ test("another type, exit code or error code is another failure", () => {
   const signatures = messages.map((message) => signatureOf(failed(message)).signature);
   signatures.push(signatureOf(failed("x failed with exit code 1", "Unknown")).signature);
   expect(new Set(signatures).size).toBe(messages.length + 1);
+});
+
+test.each([
+  ["mv: missing operand", "ln: missing operand"],
+  ["wget: unrecognized option '-x'", "tar: unrecognized option '-x'"],
+])("the program before the colon is fixed, also after the command: %s", (one, other) => {
+  const after = (line: string) => signatureOf(failed(`sh failed with exit code 1: ${line}`)).signature;
+  expect(after(one)).not.toBe(after(other));
+});
+
+test("a recorded message that is a stack trace or a kernel report is read as one", () => {
+  const trace = (line: number) =>
+    failed(`TypeError: no price\n    at total (/app/cart.js:${line}:3)\n    at main (/app/index.js:1:1)`);
+  expect(signatureOf(trace(7)).pattern).toBe("CommandFailed::TypeError: no price (in total < main)");
+  expect(signatureOf(trace(9))).toEqual(signatureOf(trace(7)));
+  const report = (time: string, size: number) =>
+    failed(`[ ${time}] BUG: KASAN: slab-out-of-bounds in cart_read+0x${size}/0x20 at addr ffff8800`);
+  expect(signatureOf(report("1579.244514", 12))).toEqual(signatureOf(report("12.000001", 17)));
+  expect(signatureOf(report("1.244514", 12)).pattern).toContain("(in cart_read)");
 });
 
 test("without a message the output decides, and without any the pattern says so", () => {

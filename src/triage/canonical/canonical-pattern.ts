@@ -3,10 +3,18 @@
  * optional part about a value and a remark in brackets become part of the value before them. Pure.
  */
 import { PatternWords } from "./pattern-words.ts";
-import { type VariableReason, variableReason } from "./variable-words.ts";
+import { isMasked, type VariableReason, variableReason } from "./variable-words.ts";
 
-/** Called for each word with its position, and the reason when it is variable. */
-export type WordVisitor = (words: PatternWords, index: number, reason: VariableReason | undefined) => void;
+/**
+ * Called for each word with its position, and the reason when it is variable. `isCommand` is true for the words that
+ * Redrive writes before the error line: the command and how it ended.
+ */
+export type WordVisitor = (
+  words: PatternWords,
+  index: number,
+  reason: VariableReason | undefined,
+  isCommand: boolean,
+) => void;
 
 const VALUE = "<*>";
 const OPEN = "(";
@@ -19,15 +27,58 @@ const ALL_RULES: ReadonlySet<VariableReason> = new Set();
 
 /** `without` switches rules off, which the benchmark uses to measure each of them. */
 export function canonicalPattern(pattern: string, visit?: WordVisitor, without = ALL_RULES): string {
-  words.read(withoutPosition(pattern));
+  const end = commandEnd(pattern);
+  const message = withoutPosition(pattern);
+  if (end === 0) return canonicalMessage(message, 0, visit, without);
+  const command = canonicalCommand(pattern.slice(0, end), visit);
+  return end >= message.length ? command : `${command} ${canonicalMessage(message, end, visit, without)}`;
+}
+
+/** The command and how it ended, in `make all failed with exit code 2: no rule to make target`. */
+const COMMAND =
+  /^.{1,200}? (?:failed with exit code \d+(?: \(SIG\w+\))?|was killed by SIG\w+|was answered with (?:HTTP \d{3}|JSON-RPC error code \S+?))(?:: |$)/;
+
+/** Returns where the error line begins; 0 if the message is not that of a command. */
+export function commandEnd(pattern: string): number {
+  if (
+    !pattern.includes(" failed with ") &&
+    !pattern.includes(" was killed ") &&
+    !pattern.includes(" was answered ")
+  )
+    return 0;
+  return COMMAND.exec(pattern)?.[0].length ?? 0;
+}
+
+/** A command is part of the failure, so only its masks are variable. */
+function canonicalCommand(command: string, visit: WordVisitor | undefined): string {
+  words.read(command);
+  const folded = new Folded();
+  for (let index = 0; index < words.count; index += 1) {
+    folded.readGap(words.gap(index));
+    const reason = isMasked(words, index) ? "mask" : undefined;
+    visit?.(words, index, reason, true);
+    if (reason === undefined) folded.addWord(words.word(index));
+    else folded.addValue();
+  }
+  return folded.text();
+}
+
+/** The canonical form of the text from `from` on. Positions count from there, so a command before it changes nothing. */
+function canonicalMessage(
+  pattern: string,
+  from: number,
+  visit: WordVisitor | undefined,
+  without: ReadonlySet<VariableReason>,
+): string {
+  words.read(pattern, from);
   const folded = new Folded();
   const start = invalidEnd(words);
-  for (let index = 0; index < start; index += 1) visit?.(words, index, "invalid");
+  for (let index = 0; index < start; index += 1) visit?.(words, index, "invalid", false);
   for (let index = start; index < words.count; index += 1) {
     folded.readGap(words.gap(index));
     const skipped = indexEnd(words, index, folded.endsWithValue);
     if (skipped > index) {
-      for (let at = index; at < skipped; at += 1) visit?.(words, at, "index");
+      for (let at = index; at < skipped; at += 1) visit?.(words, at, "index", false);
       index = skipped - 1;
       continue;
     }
@@ -35,7 +86,7 @@ export function canonicalPattern(pattern: string, visit?: WordVisitor, without =
     const word = words.word(index);
     const found = variableReason(words, index);
     const reason = found !== undefined && without.has(found) ? undefined : found;
-    visit?.(words, index, reason);
+    visit?.(words, index, reason, false);
     if (reason === undefined) folded.addWord(word);
     else {
       folded.addValue();
@@ -98,6 +149,7 @@ const KINDS = new Set(
 );
 const KINDS_MAX = 3;
 const IN_REMARK = new Set([VALUE, "of", "and", "or", "byte", "bytes", "is", "at", "in"]);
+const BOUNDS = new Set(["most", "least"]);
 const MORE = new Set(["more", "other", "others"]);
 const SINGULAR: ReadonlyMap<string, string> = new Map([
   ["are", "is"],
@@ -153,10 +205,25 @@ class Folded {
 
   addValue(): void {
     while (this.#out.length > 1 && TOKENS.has(this.#out.at(-1) ?? "")) this.#out.length -= 1;
+    this.#dropBound();
+    this.#makeSingular();
     const isNew = this.#isSeparated || !this.#absorbed();
     this.#isSeparated = false;
     this.#nounsLeft = PLURAL_WORDS_MAX;
     if (isNew) this.#out.push(VALUE);
+  }
+
+  /** "takes 2" and "takes at most 2" are the same: the bound is a part of the number. */
+  #dropBound(): void {
+    const out = this.#out;
+    if (out.length > 2 && out.at(-2) === "at" && BOUNDS.has(out.at(-1) ?? "")) out.length -= 2;
+  }
+
+  /** "column <*>" and "columns <*>" are the same: the value may be a list. */
+  #makeSingular(): void {
+    const last = this.#out.at(-1) ?? "";
+    if (last.length > 3 && last.endsWith("s") && KINDS.has(last.slice(0, -1)))
+      this.#out[this.#out.length - 1] = last.slice(0, -1);
   }
 
   /** Folds the value into the value before it: lists, neighbours, and "<*> of the column <*>". */

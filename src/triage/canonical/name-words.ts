@@ -7,12 +7,13 @@ import { LOWER, type PatternWords } from "./pattern-words.ts";
 
 /** Reasons that complete the sentence "It is variable, because …". */
 export const NAME_REASONS = {
-  program: "the word before the first colon names a program or a thing, and the failure follows",
-  unquoted: "it is no common word of messages, and it stands where names stand",
+  segment: "a single word between two colons names what failed",
+  unquoted: "an unusual word where names usually stand is a name",
   identifier: "a word in mixed case or with underscores is an identifier",
   argument: "a word in brackets directly after a name is its argument",
   pair: "it is a value in a list of keys and values",
   subject: "the word before must or should is what the message is about",
+  flag: "a word that begins with a dash is an option of a command",
   sigil: "a word that begins with a sign such as $ is a variable",
   coordinates: "a name of parts joined by colons or @ identifies one thing",
   hex: "a word of hexadecimal digits after id, commit or hash is an identifier",
@@ -24,9 +25,10 @@ export type NameReason = keyof typeof NAME_REASONS;
 export const NAMES_FAILURE = /(?:Error|Exception|Warning|Fault)$|(?:^|\.)[A-Z][A-Z\d]*_[A-Z\d_]+$/;
 
 const SIMPLE = /^[\w.-]+$/;
-const SIGIL = /^(?:[$@#]|%[-\d.]*)[A-Za-z_]\w*$/;
+const SIGIL = /^(?:[$@#:]|%[-\d.]*)[A-Za-z_]\w*$/;
+const FLAG = /^--?[A-Za-z][\w-]+$/;
 /** `org.shop:cart:jar`, `shop::Cart`, `cart@latest`. */
-const COORDINATES = /^@?[\w./-]+(?:::|:[\w./-]+:|@)[\w.:/<>-]*$/;
+const COORDINATES = /^[@&]?[\w./-]+(?:::|:[\w./-]+:(?![A-Z])|@)[\w.:/<>-]*$|^[a-z][\w.-]+:[A-Za-z*][\w.*-]+$/;
 const HEX_LETTERS = /^[a-f]{4,}$/;
 const BEFORE_HEX = /^(?:id|ID|commit|hash|object|revision|digest|checksum)$/;
 
@@ -34,6 +36,7 @@ const BEFORE_HEX = /^(?:id|ID|commit|hash|object|revision|digest|checksum)$/;
 export function nameReason(words: PatternWords, index: number, word: string): NameReason | undefined {
   if (index > 0) {
     if (SIGIL.test(word)) return "sigil";
+    if (FLAG.test(word) && words.gap(index).endsWith(" ")) return "flag";
     if (isIdentifier(words, index, word)) return "identifier";
     if (COORDINATES.test(word) && /^[: ]*[ ([]$/.test(words.gap(index)) && words.plainCount > 1)
       return "coordinates";
@@ -52,7 +55,7 @@ export function plainNameReason(words: PatternWords, index: number, word: string
   if (words.gap(index) !== " ") {
     if (isArgument(words, index, word)) return "argument";
     if (isPair(words, index, word)) return "pair";
-    if (index === 0 && isProgram(words, word)) return "program";
+    if (isSegment(words, index, word)) return "segment";
   } else if (HEX_LETTERS.test(word) && BEFORE_HEX.test(words.word(index - 1))) return "hex";
   return isUnquotedName(words, index, word) ? "unquoted" : undefined;
 }
@@ -83,6 +86,7 @@ function isArgument(words: PatternWords, index: number, word: string): boolean {
 }
 
 const KEY_WORDS_MAX = 4;
+const KEY_START = /,|[:.] $/;
 const AFTER_KEY = /^: ?$/;
 
 /** Whether the word is a value in `…, state: ok, mode: fast`, where another key follows. */
@@ -90,8 +94,10 @@ function isPair(words: PatternWords, index: number, word: string): boolean {
   if (!AFTER_KEY.test(words.gap(index)) || !words.gap(index + 1).startsWith(",")) return false;
   if (!SIMPLE.test(word) || NAMES_FAILURE.test(word)) return false;
   let key = index - 1;
-  while (key > index - KEY_WORDS_MAX && !words.gap(key).includes(",")) key -= 1;
-  if (!words.gap(key).includes(",")) return false;
+  while (key > 0 && key > index - KEY_WORDS_MAX && !KEY_START.test(words.gap(key))) key -= 1;
+  const start = words.gap(key);
+  if (key > 0 && !start.includes(",") && !(KEY_START.test(start) && SMALL.test(words.word(index - 1))))
+    return false;
   for (let next = index + 2; next <= index + 1 + KEY_WORDS_MAX; next += 1)
     if (AFTER_KEY.test(words.gap(next))) return true;
   return false;
@@ -100,15 +106,14 @@ function isPair(words: PatternWords, index: number, word: string): boolean {
 const SEVERITY =
   /^(?:error|fatal|warning|warn|err|info|debug|trace|note|panic|critical|alert|emergency|notice|hint|detail|usage|failed|e|w|i|d|f)$/i;
 /** Endings of words that describe a failure: `denied: …`, `exception: …`, `timeout: …`. */
-const DESCRIBES = /(?:ed|ing|ion|ure|able|out|ial|den)$/;
-const COUNT_MIN = 4;
+const DESCRIBES = /(?:ed|ing|ion|ure|able|timeout|ial|den)$/;
 
-/** Whether the word is the first before a colon: `grep: cannot open it`, `inbox: not a folder`. */
-function isProgram(words: PatternWords, word: string): boolean {
-  if (words.gap(1) !== ": " || words.count < COUNT_MIN || !/^[A-Za-z][\w-]*$/.test(word)) return false;
-  return (
-    !SEVERITY.test(word) && !DESCRIBES.test(word) && !NAMES_FAILURE.test(word) && /^[a-z]/.test(words.word(1))
-  );
+/** Whether the word stands alone between two colons: `tar: notes: Not found in archive`. */
+function isSegment(words: PatternWords, index: number, word: string): boolean {
+  if (words.word(index + 1) === ":<num>" && words.gap(index + 2) === ": ") return SIMPLE.test(word);
+  if (index === 0 || words.gap(index + 1) !== ": " || !words.gap(index).endsWith(": ")) return false;
+  if (words.count < index + 3 || !SIMPLE.test(word)) return false; // `state: off` is a key and its value
+  return !SEVERITY.test(word) && !DESCRIBES.test(word) && !NAMES_FAILURE.test(word);
 }
 
 /** Whether the word looks like a name, and stands where names stand. */
@@ -116,9 +121,10 @@ function isUnquotedName(words: PatternWords, index: number, word: string): boole
   const { plainCount } = words;
   if (word.length < 2 || plainCount === 0 || (plainCount === 1 && words.gap(index + 1) !== ": "))
     return false;
+  if (/^ ?=/.test(words.gap(index + 1))) return false; // a key
   if (!looksLikeName(word) || isAfterArticle(words, index, word) || isCommand(words, index)) return false;
   const isPlain = (words.kinds(index) & ~LOWER) === 0;
-  return (isPlain && index > 0 && plainCount > PLAIN_MIN) || isPlaced(words, index, word);
+  return (isPlain && index > 0 && plainCount > PLAIN_MIN) || isPlaced(words, index);
 }
 
 const SMALL = /^[a-z]+$/;
@@ -143,14 +149,11 @@ function isAfterArticle(words: PatternWords, index: number, word: string): boole
 
 const COMMAND_WORDS_MAX = 6;
 
-/** Whether the word belongs to the command in "make all failed with exit code 2", which Redrive writes itself. */
+/** Whether the word belongs to the command in "make all timed out after <dur>", which Redrive writes itself. */
 function isCommand(words: PatternWords, index: number): boolean {
   for (let at = index + 1; at <= index + COMMAND_WORDS_MAX; at += 1) {
     if (words.gap(at) !== " ") return false;
-    const [one, two, three] = [words.word(at), words.word(at + 1), words.word(at + 2)];
-    if (one === "failed" && two === "with" && three === "exit") return true;
-    if (one === "was" && (two === "killed" || two === "answered")) return true;
-    if (one === "timed" && two === "out") return true;
+    if (words.word(at) === "timed" && words.word(at + 1) === "out") return true;
   }
   return false;
 }
@@ -164,7 +167,7 @@ const LEADS =
   list(`in for from of to at on with by as into than not but got and or matching near is was via using under
   against between after before expected specified given named called found received actual because that when`);
 /** Two words before a name: "cannot open <name>", "failed to open <name>". */
-const LEADS_VERB = list("cannot can't couldn't not to");
+const LEADS_VERB = list("cannot can't couldn't Cannot Can't Couldn't not to");
 /** Words that follow a name within a sentence. */
 const FOLLOWS =
   list(`in for from of to at on with by as into than but and or via using against between after before because
@@ -178,9 +181,9 @@ const PREDICATES =
   redeclared redefined undeclared undefined unused unknown unbound shadowed deprecated`);
 
 /** Whether names stand at this position. */
-function isPlaced(words: PatternWords, index: number, word: string): boolean {
+function isPlaced(words: PatternWords, index: number): boolean {
   const gap = words.gap(index);
-  if (index === 0 || /[:;.] $/.test(gap)) return isClauseSubject(words, index, word);
+  if (index === 0 || /[:;.] $/.test(gap)) return isClauseSubject(words, index);
   const after = words.gap(index + 1);
   if (gap.endsWith("(")) return after.startsWith(")");
   if (gap !== " ") return false;
@@ -196,11 +199,9 @@ function isPlaced(words: PatternWords, index: number, word: string): boolean {
 }
 
 /** Whether the word begins a clause about it: "Warning: inbox is full", "inbox: not a folder". */
-function isClauseSubject(words: PatternWords, index: number, word: string): boolean {
+function isClauseSubject(words: PatternWords, index: number): boolean {
   const after = words.gap(index + 1);
   const next = words.word(index + 1);
-  // In `reopenInbox: Not found` the first word is the function that writes to the log.
-  if (after === ": ")
-    return words.count > index + 2 && (index > 0 || !/[a-z]\d*[A-Z]/.test(word) || !/^[A-Z]/.test(next));
+  if (after === ": ") return index > 0 && words.count > index + 2; // the first word names a program or a function
   return after === " " && (PREDICATES.has(next) || (index > 0 && /^[a-z]{3,}s$/.test(next)));
 }

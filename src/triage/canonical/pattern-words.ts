@@ -20,9 +20,19 @@ function isGap(text: string, at: number): boolean {
 /** Whether an equals sign or a bar is an operator such as `===` or `|=` and does not separate a key from its value. */
 function isInOperator(text: string, at: number): boolean {
   const [before, after] = [text[at - 1] ?? " ", text[at + 1] ?? ""];
+  if ((before === ">" || before === "<") && / |[(<>"'`]/.test(text[at - 2] ?? " ")) return true;
+  if (before === " " && after === " " && text.endsWith("operator", at - 1)) return true;
   if (OPERATOR.includes(before) || (after !== "" && OPERATOR.includes(after) && /[\s(]/.test(before)))
     return true;
   return before === " " && /^\.?$/.test(text.slice(at + 1));
+}
+
+function isLabelEnd(text: string, at: number): boolean {
+  return (
+    text.charCodeAt(at) === COLON &&
+    text.charCodeAt(at + 1) === LESS_THAN &&
+    text.charCodeAt(at - 1) !== COLON
+  );
 }
 
 function isLetter(code: number): boolean {
@@ -66,11 +76,12 @@ export class PatternWords {
   #count = 0;
   #plainCount = 0;
 
-  read(pattern: string): void {
+  /** Finds the words of the text that begins at `from`. */
+  read(pattern: string, from = 0): void {
     this.#count = 0;
     this.#plainCount = 0;
-    let gapStart = 0;
-    let at = 0;
+    let gapStart = from;
+    let at = from;
     while (at < pattern.length) {
       if (isGap(pattern, at)) {
         at += 1;
@@ -93,8 +104,7 @@ export class PatternWords {
     let end = start;
     while (end < pattern.length && !isGap(pattern, end)) {
       // `label:<mask>` is a label and a value.
-      if (end > start && pattern.charCodeAt(end) === COLON && pattern.charCodeAt(end + 1) === LESS_THAN)
-        return end;
+      if (end > start && isLabelEnd(pattern, end)) return end;
       end += 1;
     }
     let last = end;

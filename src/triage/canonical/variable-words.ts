@@ -1,7 +1,9 @@
 /** Decides which words of a pattern are variable although the maskers left them, by their form and their neighbours. */
 import { isKind } from "../mask/vocabulary.ts";
+import { isBeforeExistence } from "./existence-words.ts";
 import { NAME_REASONS, NAMES_FAILURE, plainNameReason, nameReason as unquotedReason } from "./name-words.ts";
 import { ANGLE, DIGIT, LOWER, type PatternWords } from "./pattern-words.ts";
+import { isNamedType, isTypeValue } from "./type-words.ts";
 
 /** Why a word belongs to the item and not to the failure. Each reason completes the sentence "It is variable, because …". */
 export const VARIABLE_REASONS = {
@@ -10,12 +12,13 @@ export const VARIABLE_REASONS = {
   literal: "it is the value after a colon or an equals sign",
   dotted: "a dotted name identifies one field or module",
   symbol: "a symbol at this position is what the message is about",
+  angles: "a word in angle brackets stands for one thing",
   call: "the name of a called function differs from item to item",
   compound: "a name with hyphens identifies one thing",
   type: "the name of a data type differs from item to item",
   user: 'the word after "user" is a name',
   operand: "the word after a system error is what the program worked on",
-  last: "a single word after the last colon is the value",
+  last: "the words after the last colon are the value",
   exists: "it names the thing that exists or does not exist",
   name: "a word with a capital at this position is a name",
   bracketed: "a word in square brackets after the kind of thing is its name",
@@ -37,15 +40,20 @@ export function fixedReason(words: PatternWords, index: number): string {
   return "message text: different text means a different group";
 }
 
+export function isMasked(words: PatternWords, index: number): boolean {
+  return (words.kinds(index) & ANGLE) !== 0 && MASK.test(words.word(index));
+}
+
 /** Returns why the word is variable; undefined when it is part of the message. */
 export function variableReason(words: PatternWords, index: number): VariableReason | undefined {
   const kinds = words.kinds(index);
   const word = words.word(index);
-  if ((kinds & ANGLE) !== 0 && MASK.test(word)) return "mask";
+  if (isMasked(words, index)) return "mask";
   if ((kinds & DIGIT) !== 0) return undefined; // only codes still have digits
   if (word.length === 1) return letterReason(words, index, word);
   if (kinds === LOWER) return plainReason(words, index, word);
   if (!WORD.test(word)) return symbolReason(words, index, word);
+  if ((kinds & ANGLE) !== 0 && IN_ANGLES.test(word)) return "angles";
   return (
     valueReason(words, index, word) ??
     formReason(words, index, word) ??
@@ -56,45 +64,45 @@ export function variableReason(words: PatternWords, index: number): VariableReas
 
 /** The rules for a word of small letters. Most words are such, so cheap tests come first. */
 function plainReason(words: PatternWords, index: number, word: string): VariableReason | undefined {
-  if (words.gap(index) === " " && TYPES.has(word)) {
-    if (BEFORE_TYPES.has(words.word(index - 1))) return "type";
-  }
+  if (isTypeValue(words, index, word)) return "type";
   if (words.gap(index) !== " " || words.isLast(index)) {
     const reason = valueReason(words, index, word);
     if (reason !== undefined) return reason;
   }
   const after = words.gap(index + 1);
-  if (after === " " ? isBeforeExistence(words, index, word) : false) return "exists";
+  if (after === " " && isBeforeExistence(words, index, word)) return "exists";
   if (after.startsWith("(") && isCalled(words, index, word)) return "call";
   if (isUserName(words, index, word)) return "user";
   if (isNamedType(words, index, word)) return "type";
   return isBracketed(words, index, word) ? "bracketed" : plainNameReason(words, index, word);
 }
 
-const BEFORE_TYPE_OF = /^(?:of|to|from|for|has|is|with)$/;
-const AFTER_TYPE = /^(?:but|and|or|instead|is|was|to|varying|precision|in|on|cannot|has|does)$/;
-
-/** Whether the word is the type in "of type record but …". */
-function isNamedType(words: PatternWords, index: number, word: string): boolean {
-  if (words.word(index - 1) !== "type" || words.gap(index) !== " " || !/^[A-Za-z_]+$/.test(word))
-    return false;
-  if (!BEFORE_TYPE_OF.test(words.word(index - 2))) return false;
-  const after = words.gap(index + 1);
-  return /^(?:[,.;)]|$)/.test(after) || (after === " " && AFTER_TYPE.test(words.word(index + 1)));
-}
-
-/** Whether the word is the name in `field [price]`. */
+/** Whether the word is the name in `field [price] of`, or `in [price]`. */
 function isBracketed(words: PatternWords, index: number, word: string): boolean {
-  if (words.gap(index) !== " [" || !words.gap(index + 1).startsWith("]")) return false;
-  return SIMPLE.test(word) && isKind(words.word(index - 1));
+  const after = words.gap(index + 1);
+  if (words.gap(index) === " (" && after.startsWith(") ")) return isKind(words.word(index - 1));
+  if (words.gap(index) !== " [" || !after.startsWith("]") || !SIMPLE.test(word)) return false;
+  const before = words.word(index - 1);
+  return isKind(before) || (/^[a-z]{2,}$/.test(before) && /^\](?: |[,.)]|$)/.test(after));
 }
 
+/** `<module>`, `<.Cart>`: a placeholder that a program prints for a thing without a name. */
+const IN_ANGLES = /^<[^<>]*[^<>a-z][^<>]*>$/;
 const MASK = /<[a-z]{2,5}>/;
 const WORD = /[\w\u0080-\uffff]/;
 
 function letterReason(words: PatternWords, index: number, word: string): VariableReason | undefined {
-  if (/[a-zA-Z]/.test(word)) return word === "a" || word === "A" || word === "I" ? undefined : "letter";
-  return symbolReason(words, index, word);
+  if (!/[a-zA-Z]/.test(word)) return symbolReason(words, index, word);
+  const isPlural = word === "s" && words.gap(index) === "("; // `column(s)`
+  return isPlural || isArticle(words, index, word) ? undefined : "letter";
+}
+
+/** Whether the letter is a word: "a" before its noun, or "I". */
+function isArticle(words: PatternWords, index: number, word: string): boolean {
+  if (word !== "a" && word !== "A" && word !== "I") return false;
+  return (
+    /^ (?!\()/.test(words.gap(index + 1)) && !words.isLast(index) && /^[ :]*[ ([]?$/.test(words.gap(index))
+  );
 }
 
 const BEFORE_SYMBOL = new Set(["operator", "token", "symbol", "character"]);
@@ -120,10 +128,29 @@ function valueReason(words: PatternWords, index: number, word: string): Variable
   if ((follows || gap.endsWith("=") || gap.endsWith("= ")) && LITERAL.has(word)) {
     if (AFTER_VALUE.test(words.gap(index + 1))) return "literal";
   }
-  if (!words.isLast(index)) return undefined;
+  if (!words.isLast(index)) return isListed(words, index, word) ? "last" : undefined;
   if (gap === " " && ERRNO.test(words.word(index - 1))) return "operand";
+  if (isListed(words, index, word)) return "last";
   const isPlainWord = follows && !NAMES_FAILURE.test(word) && SIMPLE.test(word);
   return isPlainWord && ENDS_TEXT.test(words.gap(index + 1)) ? "last" : undefined;
+}
+
+const BETWEEN = /^, ?$/;
+/** Words before a colon and the list of allowed values, which belongs to the message. */
+const ALLOWED = /^(?:of|set|list|values|options|choices)$/;
+
+const LIST_WORDS_MAX = 40;
+
+/** Whether the text ends with a list of single words after a colon, and the word is one of them: `granted to: ana,ben`. */
+function isListed(words: PatternWords, index: number, word: string): boolean {
+  if (!BETWEEN.test(words.gap(index)) && !BETWEEN.test(words.gap(index + 1))) return false;
+  if (!SIMPLE.test(word) || NAMES_FAILURE.test(word)) return false;
+  let first = index;
+  while (first > index - LIST_WORDS_MAX && BETWEEN.test(words.gap(first))) first -= 1;
+  if (!words.gap(first).endsWith(": ") || ALLOWED.test(words.word(first - 1))) return false;
+  let last = index;
+  while (last < index + LIST_WORDS_MAX && BETWEEN.test(words.gap(last + 1))) last += 1;
+  return words.isLast(last) && ENDS_TEXT.test(words.gap(last + 1));
 }
 
 const SIMPLE = /^[\w.-]+$/;
@@ -134,13 +161,6 @@ function formReason(words: PatternWords, index: number, word: string): VariableR
   if (DOTTED.test(word)) return NAMES_FAILURE.test(word) ? undefined : "dotted";
   return word.includes("-") && isCompoundName(words, index, word) ? "compound" : undefined;
 }
-
-const TYPES = new Set(
-  "int integer float double str string bool boolean list dict tuple object array number char void long".split(
-    " ",
-  ),
-);
-const BEFORE_TYPES = new Set("of to from as with type into use pass".split(" "));
 
 const COMPOUND = /^[a-z]+(?:-[a-z]+)+$/;
 /** Parts of hyphenated words that are not names: `read-only`, `non-empty`, `left-hand`, `case-insensitive`. */
@@ -159,6 +179,7 @@ function nameReason(words: PatternWords, index: number, word: string): VariableR
   if (isBeforeExistence(words, index, word)) return "exists";
   if (isNamedType(words, index, word)) return "type";
   if (isBracketed(words, index, word)) return "bracketed";
+  if (isNamedConstant(words, index, word)) return "name";
   return isCapitalName(words, index, word) ? "name" : undefined;
 }
 
@@ -166,6 +187,7 @@ function isCalled(words: PatternWords, index: number, word: string): boolean {
   const after = words.gap(index + 1);
   if (!after.startsWith("(") || index === 0 || !/^\w+$/.test(word)) return false;
   if (!/^:? $/.test(words.gap(index)) || !/[a-z]$/.test(words.word(index - 1))) return false;
+  if (after === "(" && /^[a-z]+$/.test(word) && words.gap(index + 2) === "=") return true; // `root(uid=0)`
   return after.startsWith("()") || (MASK.test(words.word(index + 1)) && words.gap(index + 2).startsWith(")"));
 }
 
@@ -185,42 +207,11 @@ function isUserName(words: PatternWords, index: number, word: string): boolean {
   return words.gap(index + 1) === " " && (next.startsWith("<") || AFTER_USER.has(next));
 }
 
-const NOT_SUBJECT = new Set(
-  "is was are were has have could can does do did already that it this which not and or the a an for of with be to in".split(
-    " ",
-  ),
-);
-const AUXILIARY = new Set("is was were are has could can does do did".split(" "));
-const NEGATED = /^(?:is|was|were|are|has|could|can|does|do|did)n't$/;
-const EXISTENCE = new Set(
-  "found exist exists defined verified registered available located known recognized declared".split(" "),
-);
-const ALREADY = new Set("exists defined registered declared in".split(" "));
-
-const MAY_BE_EXISTENCE = new Set([
-  ...AUXILIARY,
-  ..."not already cannot isn't wasn't weren't aren't hasn't couldn't can't doesn't don't didn't".split(" "),
-]);
-
-/** Whether a predicate follows such as "not found", "does not exist" or "already exists", and a word is before it. */
-function isBeforeExistence(words: PatternWords, index: number, word: string): boolean {
-  if (!MAY_BE_EXISTENCE.has(words.word(index + 1))) return false;
-  if (words.gap(index + 1) !== " " || NOT_SUBJECT.has(word) || !SIMPLE.test(word)) return false;
-  if (index === 0 || !/^,? $/.test(words.gap(index)) || !/^[A-Za-z]\w+$/.test(words.word(index - 1)))
-    return false;
-  return isExistence(words, index + 1);
-}
-
-function isExistence(words: PatternWords, index: number): boolean {
-  const first = words.word(index);
-  const second = words.word(index + 1);
-  if (first === "not") return second === "found";
-  if (first === "already") return ALREADY.has(second);
-  if (first === "cannot") return second === "be" && EXISTENCE.has(words.word(index + 2));
-  if (first === "is" && second === "unknown") return true;
-  const from = NEGATED.test(first) ? index + 1 : second === "not" && AUXILIARY.has(first) ? index + 2 : -1;
-  if (from < 0) return false;
-  return EXISTENCE.has(words.word(words.word(from) === "be" ? from + 1 : from));
+/** Whether a word in capitals follows the kind of thing that it names: "the field CART_ID is", "option KEEP_ALL". */
+function isNamedConstant(words: PatternWords, index: number, word: string): boolean {
+  if (!/^[A-Z][A-Z\d]*(?:_[A-Z\d]+)+$/.test(word) || !/^ (?:: )?$/.test(words.gap(index))) return false;
+  const before = words.word(index - 1);
+  return isKind(before) || before === "constant";
 }
 
 const BEFORE_NAMES = new Set(
@@ -228,11 +219,24 @@ const BEFORE_NAMES = new Set(
 );
 const AFTER_NAMES = new Set("is was has cannot could does not".split(" "));
 
-/** Whether a word with a capital ends a clause after a preposition: "an instance of Cart". */
+/** States such as "Forbidden" and "Pending", and the first words of messages. */
+const STATE =
+  /(?:ed|den|able|[dnt]ing)$|^(?:Bad|Could|Failure|Illegal|Incorrect|Invalid|Mismatch|Not|The|This|Too|Unknown|Wrong)$/;
+
+/** Whether a word with a capital stands within a sentence, or ends a clause after a preposition: "an instance of Cart". */
 function isCapitalName(words: PatternWords, index: number, word: string): boolean {
   if (!/^[A-Z][\w.]*$/.test(word) || NAMES_FAILURE.test(word)) return false;
-  if (words.gap(index) !== " " || !BEFORE_NAMES.has(words.word(index - 1))) return false;
-  if (!/[a-z]$/.test(words.word(index - 2))) return false;
+  if (words.gap(index) !== " ") return false;
+  const before = words.word(index - 1);
   const after = words.gap(index + 1);
-  return /^(?:[,.;)]|$|\[)/.test(after) || (after === " " && AFTER_NAMES.has(words.word(index + 1)));
+  const next = words.word(index + 1);
+  if (/^[A-Z][a-z]+$/.test(word) && !STATE.test(word) && /^[a-z]{2,}$/.test(before) && isWithin(after, next))
+    return true;
+  if (!BEFORE_NAMES.has(before) || !/[a-z]$/.test(words.word(index - 2))) return false;
+  return /^(?:[,.;)]|$|\[)/.test(after) || (after === " " && AFTER_NAMES.has(next));
+}
+
+/** Whether the sentence goes on in small letters, or ends: a title such as "Bad Gateway" has more capitals. */
+function isWithin(after: string, next: string): boolean {
+  return after === " " ? /^[a-z<]/.test(next) : /^(?:[,.:)]|$)/.test(after);
 }

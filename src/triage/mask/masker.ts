@@ -53,7 +53,7 @@ export const MASKS: Readonly<Record<string, string>> = {
   id: "letters mixed with digits are a generated identifier",
   type: "data types differ from item to item",
   regex: "a pattern between slashes differs from item to item",
-  name: 'the word after "table", "column", "user" and similar words is a name',
+  name: "the name of one thing, such as a table, a user or a package, differs from item to item",
   sql: "the SQL statement differs from item to item",
   list: "the number of operands differs from item to item",
 };

@@ -3,7 +3,7 @@ import { type Hit, type Masker, replaceAll } from "./masker.ts";
 import { SQL_VERBS, SQL_WORDS } from "./vocabulary.ts";
 
 /** Masks the values of `cart=17 shop=north till=10.0.0.1`; the keys belong to the message. */
-export const FIELD_MASKER: Masker = { masks: ["val", "bool"], mask: maskFields };
+export const FIELD_MASKER: Masker = { masks: ["val", "bool", "name"], mask: maskFields };
 
 /** Begins with `=`, because that is fast for texts without fields. */
 const FIELD = /=(?<=[A-Za-z_][\w.-]{0,60}=)(?![=>~<])[^\s,;()&"'`[\]{}<>|]{1,400}/g;
@@ -14,9 +14,23 @@ const CODE_KEY =
   /(?:^|[^A-Za-z])(?:exit|status|code|errno)$|[a-z](?:Code|Status|Errno)$|(?:exit|status|error)code$/;
 const KEY_CHARS_MAX = 12;
 
+/** A package and its version: `left-pad>=1.3`, `left-pad==1.3.0`. */
+const REQUIREMENT =
+  /(?<![\w.<>"'`-])[A-Za-z][\w.-]{1,80}(?:\[[\w,-]{1,80}\])?(?:[=!~<>]=|===)[\w.*=]{1,60}(?![\w=])/g;
+
+const COMPARES = /[=!~<>]=/;
+
 function maskFields(text: string, hit?: Hit): string {
-  const fields = text.includes("=") ? maskPairs(text, hit) : text;
+  const fields = text.includes("=") ? maskPairs(maskRequirements(text, hit), hit) : text;
   return / (?:true|false)/.test(fields) ? maskAnswers(fields, hit) : fields;
+}
+
+function maskRequirements(text: string, hit?: Hit): string {
+  if (!COMPARES.test(text)) return text;
+  return replaceAll(text, REQUIREMENT, (match) => {
+    hit?.("name", match, "<name>");
+    return "<name>";
+  });
 }
 
 function maskAnswers(text: string, hit?: Hit): string {
@@ -44,7 +58,7 @@ const REASON =
   "(?:no such file or directory|permission denied|is a directory|not a directory|file exists|directory not empty|operation not permitted|read-only file system|text file busy|file name too long|too many levels of symbolic links)";
 /** The text before the file: the name of a program or a file operation. "error: open: …" names no file. */
 const BEFORE =
-  "(?:(?:^|[\\s(])(?!(?:error|fatal|warning|err):)[a-z][\\w.+-]{0,40}: |\\b(?:access|chdir|chmod|execute|lstat|mkdir|open|opening|read|reading|remove|rename|stat|unlink|write|writing) )";
+  "(?:(?:^|[\\s(])(?!(?:error|fatal|warning|err):)[a-z][\\w.+-]{0,40}: |\\b(?:access|chdir|chmod|copy|create|delete|exec|execute|find|include|link|load|locate|lstat|mkdir|move|open|opening|read|reading|remove|rename|run|stat|unlink|write|writing) )";
 const FILE = new RegExp(`(?<=${BEFORE})[^\\s:<>"'\`()]{1,255}(?=: ${REASON}(?!\\w))`, "gi");
 const SYSTEM_ERROR_HINT = new RegExp(`: ${REASON}`, "i");
 
@@ -85,7 +99,7 @@ export const LIST_MASKER: Masker = { masks: ["list"], mask: collapse };
 
 const CALL = /<name>\([^()<>"'`]{1,200}\)/g;
 const TYPES =
-  /(?:<name>|\btime|\btimestamp) with(?:out)? time zone\b|\b(?:<name>|double) precision\b|\bcharacter varying\b|<name>(?:\(<num>\)|\[\])+/g;
+  /(?:<name>|\btime|\btimestamp) with(?:out)? time zone\b|(?:<name>|\bdouble) precision\b|(?:<name>|\bcharacter|\bbit) varying\b|<name>(?:\(<num>\)|\[\])+/g;
 const MASKS = /(?<![\w/@])([A-Za-z_/@]{0,30}<[a-z]{2,5}>)(?:(?:[,;|]? |[,;:|./#-]|, ?)\1)+/g;
 const QUOTED = /((["'`])<str>\2)(?:(?:,|,? and|,? or) \1)+/g;
 const AND_MORE = /(?<![\w\-./\\@%+~$#*<>\u0080-\uffff])(?:[\w$]{1,100}, ){2,50}(?=and <num> more)/g;

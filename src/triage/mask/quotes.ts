@@ -64,12 +64,25 @@ function nextQuote(text: string, from: number): number {
 function closingOf(text: string, at: number): number {
   const quote = text[at] ?? "";
   if (isSingleSymbol(text, at, quote)) return at + 2;
+  const cut = closingOfCut(text, at, quote);
+  if (cut > 0) return cut;
   if (quote === "`") {
     const end = apostropheAfter(text, at);
     if (end > 0) return end;
   }
   const other = CLOSING[quote];
   return other === undefined ? closingSame(text, at, quote) : text.indexOf(other, at + 1);
+}
+
+/** The end of quoted data that an ellipsis cuts, such as `..."ice": 7}"`, in which brackets and quotes are unbalanced; or -1. */
+function closingOfCut(text: string, at: number, quote: string): number {
+  if (text.startsWith("...", at - 3)) {
+    const last = text.lastIndexOf(quote, at + QUOTED_CHARS_MAX);
+    return last > at ? last : -1;
+  }
+  const isData = text[at + 1] === "{" || text[at + 1] === "[";
+  const ellipsis = isData ? text.indexOf(`...${quote}`, at) : -1;
+  return ellipsis < 0 || ellipsis > at + QUOTED_CHARS_MAX ? -1 : ellipsis + 3;
 }
 
 /** Whether a single symbol is quoted, such as `'('`, whose bracket never closes. */
@@ -84,7 +97,7 @@ function isSingleSymbol(text: string, at: number, quote: string): boolean {
   );
 }
 
-const QUOTED_BY_GNU = /`[^`'\s]{1,80}'(?!\w)/y;
+const QUOTED_BY_GNU = /`[^`']{1,80}'(?!\w)/y;
 
 /** The end of a quotation such as `total', as older programs write it; -1 when it is not one. */
 function apostropheAfter(text: string, at: number): number {

@@ -46,8 +46,8 @@ const SHAPES: readonly Shape[] = [
   },
   {
     mask: "time", // `W0814 07:15:42.6`: the letter is the severity, the number is month and day
-    hint: /^[A-Z]\d{4} \d\d:/,
-    shape: /(?<=^[IWEFD])\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?/g,
+    hint: /(?:^|: )[A-Z]\d{4} \d\d:/,
+    shape: /(?<=(?:^|: )[IWEFD])\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?/g,
   },
   {
     mask: "dur",

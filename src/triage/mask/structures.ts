@@ -1,11 +1,12 @@
 /** Masks parts with an inner structure: paths of fields, objects in braces, and SQL statements after a colon. */
 import { type Hit, type Masker, replaceAll } from "./masker.ts";
 
-export const STRUCTURE_MASKER: Masker = { masks: ["field", "data", "sql"], mask: maskStructures };
+export const STRUCTURE_MASKER: Masker = { masks: ["field", "data", "list", "sql"], mask: maskStructures };
 
 function maskStructures(text: string, hit?: Hit): string {
   let masked = text;
   if (text.includes("{")) masked = maskObjects(masked, hit);
+  if (text.includes("[")) masked = maskWith("list", masked, LIST, hit);
   if (STATEMENT_HINT.test(masked)) masked = maskWith("sql", masked, STATEMENT, hit);
   return FIELD_HINT.test(masked) ? maskFieldPaths(masked, hit) : masked;
 }
@@ -36,6 +37,10 @@ function maskObjects(text: string, hit?: Hit): string {
   }
   return masked;
 }
+
+/** `[red, blue]`, and `[red]` where a value stands. The list of allowed values belongs to the message. */
+const LIST =
+  /(?<=[ =:(]|^)(?<!\b(?:of|set|list|values|options|choices):? )\[[^[\],]{0,100}(?:,[^[\]]{1,300})\]|(?<=[:=] )(?<!\b(?:set|list|values|options|choices): )\[[^[\]]{1,100}\](?=[,;.)]|$)/g;
 
 const STATEMENT_HINT = /: [A-Z]{4}/;
 const STATEMENT = /(?<=: )(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP) .{8,}$/g;

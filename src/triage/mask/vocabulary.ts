@@ -13,7 +13,7 @@ export const KINDS = words(`
   class object module package library plugin component service target container image volume namespace topic queue job
   task worker process thread program command option parameter argument arg variable property attribute key label tag branch
   ref remote repository file directory folder path bucket region zone cluster pod secret policy publication subscription
-  collation cast wrapper tablespace symbol identifier token alias member named called point action format`);
+  collation cast wrapper tablespace symbol identifier token alias member named called point action format profile`);
 
 /** Whether a word is the kind of what the next word names: "table", "Table", "TABLE". */
 export function isKind(word: string): boolean {
@@ -62,7 +62,8 @@ export const PLAIN = words(`
   migration migrations update updates upgrade install installation registration initialization configuration settings
   environment registry store storage filesystem mount network interface protocol socket sockets packet packets tunnel
   proxy gateway router certificate certificates credentials got gets get gave went comes came became becomes seems
-  looks left right`);
+  looks left right takes take took needs need contains contain accepts accept allows allow expects expect uses keeps
+  holds shows means wants`);
 
 /** Other common words of messages. With the endings of nouns, verbs and adjectives they tell ordinary words from names. */
 const COMMON = words(`
@@ -117,7 +118,7 @@ const COMMON = words(`
   past paste patch pathname patient pause payload payment peek peer people perform perhaps person phone photo photos
   picture pid ping pipe pipeline pipes pivot pixel pixels place plain plan plans platform play player please plugin
   plugins plus pod poll polls portal pos posix post postal posts power ppid pre precede prefix prepare preset presets
-  pressure pretty price prime print printer prints privileges probe probes problem problems produce product products
+  pressure pretty price prime print prior printer prints privileges probe probes problem problems produce product products
   profile profiles progress promise prompt provide publish pull pump pure purge purges purpose push put queue queues
   quit quite quorum quotas quote race rack rain raise raised ramp ramps random rather rating ratio raw re reach real
   rear rebuild recipient recipients recovery recursion red redefine redirect redirects redistribute reduce refer
@@ -198,7 +199,7 @@ export const FIXED_WORD =
   /^(?:https?\/\d(?:\.\d)?|ipv[46]|utf-?(?:8|16)|sha-?(?:1|256|512)|md5|base64|http2|ssh2|x86|x64|x86_64|arm64|s3|ec2|oauth2|k8s|win32|x509|python[23]|pip[23]|perl5|php[5-8])$/i;
 
 export const FILE_ENDING =
-  /\.(?:7z|aac|apk|avi|avif|avro|bak|bin|bmp|bz2|c|cc|cfg|cjs|conf|cpp|crt|cs|css|csv|cts|cxx|dat|db|deb|dll|docx?|elf|epub|exe|flac|geojson|gif|go|gz|h|heic|hpp|html|ico|ini|ipynb|iso|jar|java|jpe?g|js|json|jsonl|jsx|key|kt|lock|log|lua|md|mjs|mkv|mm|mov|mp[34]|mts|ndjson|ods|odt|ogg|otf|out|parquet|pdf|pem|php|pl|png|pptx?|proto|ps1|psd|py|rb|rpm|rs|rst|rtf|scala|scss|sh|so|sock|sql|sqlite|svg|swift|tar|tgz|tiff?|tmp|toml|ts|tsv|tsx|ttf|txt|vue|wasm|wav|webm|webp|woff2?|xlsx?|xml|xz|yaml|yml|zip|zst)$/;
+  /\.(?:7z|a|aac|apk|avi|avif|avro|bak|bin|bmp|bz2|c|cc|cfg|cjs|class|conf|cpp|crt|cs|css|csv|cts|cxx|dat|db|deb|dll|docx?|elf|epub|exe|flac|geojson|gif|go|gz|h|heic|hpp|html|ico|ini|ipynb|iso|jar|java|jpe?g|js|json|jsonl|jsx|key|kt|lock|log|lua|md|mjs|mkv|mm|mov|mp[34]|mts|ndjson|o|obj|ods|odt|ogg|otf|out|parquet|patch|pdf|pem|php|pl|png|pptx?|proto|properties|ps1|psd|py|pyi|pyc|rb|rpm|rs|rst|rtf|scala|scss|sh|so|sock|sql|sqlite|svg|swift|tar|tf|tgz|tiff?|tmp|toml|ts|tsv|tsx|ttf|txt|vue|wasm|wav|webm|webp|woff2?|xlsx?|xml|xz|yaml|yml|zip|zst)$/;
 
 export const HOST_NAME =
   /^[A-Za-z\d][A-Za-z\d-]{0,62}(?:\.[A-Za-z\d-]{1,63}){0,8}\.(?:com|net|org|edu|gov|io|dev|cn|de|uk|fr|jp|ru|br|in|it|nl|pl|eu|info|biz|mx|tw|kr|es|se|ch|au|hk|local|internal|lan|corp)$/;

@@ -25,8 +25,8 @@ export function isPath(word: string, kinds: number): boolean {
 
 /** Whether a part of `acme/price` is a name, unlike in `read/write` and `text/html`. */
 function isPairOfNames(word: string): boolean {
-  if (!/^[a-z][a-z.-]{2,}\/[a-z][a-z.-]{2,}$/.test(word)) return false;
-  return word.split("/").some((part) => !isOrdinary(part));
+  if (!/^[a-z][a-z.-]{2,}\/[A-Za-z][A-Za-z.-]{2,}$/.test(word)) return false;
+  return word.split("/").some((part) => !isOrdinary(part.toLowerCase()));
 }
 
 export function isHost(word: string, kinds: number): boolean {
@@ -175,6 +175,9 @@ function isUserBetween(words: Words, index: number): boolean {
   );
 }
 
+/** Nouns of actions: "server selection timed out" is about the selection. */
+const ABSTRACT = /^[a-z]+(?:tion|sion|ment)$/;
+
 /** Whether the next word can follow a name: the end of the sentence, a bracket, or one of `AFTER_NAME`. */
 function endsName(words: Words, index: number): boolean {
   if (words.touchesNext(index)) return false;
@@ -182,8 +185,7 @@ function endsName(words: Words, index: number): boolean {
   if (char !== " ") return char !== "<";
   // The answer must be the same whether the next word is a mask or will be masked later.
   if (!words.hasBlankAfter(index)) return words.text.charCodeAt(words.end(index) + 1) !== 60;
-  return (
-    !words.touchesNext(index + 1) &&
-    (AFTER_NAME.has(words.word(index + 1).toLowerCase()) || /^[a-z]{3,}ed$/.test(words.word(index + 1)))
-  );
+  if (words.touchesNext(index + 1)) return false;
+  if (AFTER_NAME.has(words.word(index + 1).toLowerCase())) return true;
+  return /^[a-z]{3,}ed$/.test(words.word(index + 1)) && !ABSTRACT.test(words.word(index));
 }
