@@ -4,6 +4,7 @@ import { corrected, type GroupRecord } from "../item/group.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import { type Explanation, explainFailure, nearestPatterns } from "../triage/explain.ts";
 import { type FailureGroup, type GroupRule, groupOf } from "../triage/grouping.ts";
+import { type PatternDifference, patternDifferences } from "../triage/pattern-difference.ts";
 import { type MergeSuggestion, suggestMerges } from "../triage/suggest.ts";
 import { titleToJson } from "../triage/title.ts";
 import { type GroupSummary, joinGroups } from "./groups.ts";
@@ -29,6 +30,34 @@ export interface GroupExplanation {
 }
 
 export type NearGroup = Pick<GroupSummary, "signature" | "pattern" | "count"> & { readonly distance: number };
+
+/** Whether two groups or letters are in the same group, and the fixed parts in which they differ. */
+export interface GroupComparison {
+  readonly signature: string;
+  readonly isSameGroup: boolean;
+  readonly differences: readonly PatternDifference[];
+}
+
+/** Compares the letters that two explanations are based on, or else the groups' patterns. */
+export function compareGroups(here: GroupExplanation, there: GroupExplanation): GroupComparison {
+  return {
+    signature: there.signature,
+    isSameGroup: here.signature === there.signature,
+    differences: patternDifferences(patternOf(here), patternOf(there)),
+  };
+}
+
+function patternOf({ pattern, reading }: GroupExplanation): string {
+  return reading?.pattern ?? pattern;
+}
+
+export function comparisonToJson({ signature, isSameGroup, differences }: GroupComparison): JsonObject {
+  return {
+    signature,
+    same_group: isSameGroup,
+    differences: differences.map((difference) => ({ ...difference })),
+  };
+}
 
 const NEAREST_MAX = 5;
 

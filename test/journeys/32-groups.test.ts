@@ -400,8 +400,29 @@ describe("groups on the screen", () => {
     expect(stdout).toContain(group.signature);
     expect(stdout).toContain("disk 7 full at 10.0.0.1");
     expect(stdout).toContain("10.0.0.1 → <ip>");
-    expect(stdout).toContain("Most similar groups");
+    expect(stdout).toContain("Similar groups");
     expect((await shop.run(["groups", "explain", "a1"])).stdout).toBe(stdout);
+  });
+
+  test("an explanation compares two items: the fixed words that keep them apart, or that they are one group", async () => {
+    const shop = openWorkshop();
+    await mapped(shop, items("a", FULL_AT, GONE_AT, FULL_AT));
+    const compared = await shop.json("groups", "explain", "a1", "--with", "a2");
+    const { signature } = await groupOf(shop, "gone");
+    expect(compared).toMatchObject({
+      compared_with: {
+        signature,
+        same_group: false,
+        differences: [
+          { part: "words", here: expect.stringContaining("full"), there: expect.stringContaining("gone") },
+        ],
+      },
+    });
+    const apart = await shop.run(["groups", "explain", "a1", "--with", "a2"]);
+    expect(apart.stdout).toContain(`Compared with ${signature}`);
+    expect(apart.stdout).toContain(`redrive groups merge ${signature} --into `);
+    const same = await shop.run(["groups", "explain", "a1", "--with", "a3"]);
+    expect(same.stdout).toContain("The same group");
   });
 
   test("every bulk command finds a group by a prefix of its signature", async () => {

@@ -15,7 +15,7 @@ test("the patterns with the most words in common come first, without the pattern
     "CommandFailed::cannot close <path>: permission denied",
     "CommandFailed::cannot open <path>: no such file or directory",
   ]);
-  expect(near[0]?.distance).toBeCloseTo(1 / 6);
+  expect(near[0]?.distance).toBeCloseTo(1 / 4);
 });
 
 test("the order of the groups does not matter, and there may be many", () => {

@@ -8,6 +8,8 @@ import { GROUP_STATES } from "../../item/group.ts";
 import { requireLetter } from "../../queue/find-item.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import {
+  compareGroups,
+  comparisonToJson,
   explainGroup,
   explainLetter,
   explanationToJson,
@@ -106,14 +108,30 @@ const show = command({
 
 const explain = command({
   summary: "Explain why failures belong to a group.",
-  description: "Shows the selected error line, the masks, the stack frames, and the most similar groups.",
-  examples: ["redrive groups explain 160a1b20", "redrive groups explain order-7 --job nightly"],
+  description: "Shows the selected error line, the masks, the stack frames, and similar groups.",
+  examples: [
+    "redrive groups explain 160a1b20",
+    "redrive groups explain order-7 --job nightly",
+    "redrive groups explain order-7 --with order-9",
+  ],
   arguments: { name: argument("<group-or-item>", `${GROUP}, or an item id`) },
-  options: { job: ofJob("the item's job") },
-  run: async (context, { name, job }) => {
+  options: {
+    job: ofJob("the item's job"),
+    other: text("--with <other>", "show why another group or item is in the same group, or is not"),
+  },
+  run: async (context, { name, job, other }) => {
     const { groups: rules } = await context.config();
-    const explanation = await context.withStore((engine) => explainNamed(engine, { name, job, rules }));
-    return context.answer(explanationToJson(explanation), () => explanationText(explanation, context));
+    const { explanation, comparison } = await context.withStore(async (engine) => {
+      const explanation = await explainNamed(engine, { name, job, rules });
+      const compared =
+        other === undefined ? undefined : await explainNamed(engine, { name: other, job, rules });
+      return { explanation, comparison: compared && compareGroups(explanation, compared) };
+    });
+    const document = {
+      ...explanationToJson(explanation),
+      ...(comparison && { compared_with: comparisonToJson(comparison) }),
+    };
+    return context.answer(document, () => explanationText(explanation, context, comparison));
   },
 });
 

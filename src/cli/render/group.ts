@@ -1,7 +1,7 @@
 /** Renders groups of letters: a list, one group in detail, and the explanation of a grouping. */
 import type { GroupRecord, IgnoreUntil } from "../../item/group.ts";
 import type { Operation } from "../../item/operation.ts";
-import type { GroupExplanation, NearGroup } from "../../redrive/explain-group.ts";
+import type { GroupComparison, GroupExplanation, NearGroup } from "../../redrive/explain-group.ts";
 import type { GroupList, GroupSummary, GroupView, KnownFix } from "../../redrive/groups.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { isJsonObject, type Json, stringifyJson } from "../../std/json.ts";
@@ -246,7 +246,11 @@ const HITS_MAX = 30;
 const WORDS_MAX = 30;
 const FRAMES_MAX = 10;
 
-export function explanationText(explanation: GroupExplanation, screen: Screen): string {
+export function explanationText(
+  explanation: GroupExplanation,
+  screen: Screen,
+  comparison?: GroupComparison,
+): string {
   const { paint, columns } = screen;
   const { signature, pattern, itemId, jobId, reading } = explanation;
   const about = [
@@ -254,17 +258,23 @@ export function explanationText(explanation: GroupExplanation, screen: Screen): 
     paint.dim(fit(`pattern: ${pattern}`, columns * 2)),
     itemId === undefined
       ? "The group has no letters left."
-      : `based on one of its letters: ${clean(itemId)} of ${jobId}`,
+      : `explained by one of its letters: ${clean(itemId)} of ${jobId}`,
+    ...(reading && reading.pattern !== pattern
+      ? [paint.dim(fit(`pattern of this letter: ${reading.pattern}`, columns * 2))]
+      : []),
   ];
   return detailsText(
     [
       { title: signature, lines: about },
       { title: "Decided", lines: decidedLines(explanation, screen) },
+      ...(comparison ? [comparisonSection(explanation, comparison, screen)] : []),
       ...(reading ? readingSections(reading, screen) : []),
       {
-        title: "Most similar groups",
-        note: " (shared words, number of letters)",
-        lines: explanation.nearest.map((one) => shorten(nearText(one), Math.max(40, columns - 2))),
+        title: "Similar groups",
+        note: " (share of common words, number of letters)",
+        lines: explanation.nearest
+          .filter(isSimilar)
+          .map((one) => shorten(nearText(one), Math.max(40, columns - 2))),
       },
       {
         title: "Suggestion",
@@ -273,6 +283,40 @@ export function explanationText(explanation: GroupExplanation, screen: Screen): 
     ],
     screen,
   );
+}
+
+/** Why another group or letter is in the same group, or is not. */
+function comparisonSection(
+  { signature }: GroupExplanation,
+  { signature: other, isSameGroup, differences }: GroupComparison,
+  { columns }: Screen,
+): Section {
+  const line = (text: string) => fit(text, Math.max(40, columns - 2));
+  const found = differences.flatMap(({ part, here, there }) => [
+    line(`${part} here:  ${clean(here) || "(none)"}`),
+    line(`${" ".repeat(part.length)} there: ${clean(there) || "(none)"}`),
+  ]);
+  if (isSameGroup && found.length === 0)
+    return {
+      title: `Compared with ${other}`,
+      lines: ["The same group: they differ only in variable words."],
+    };
+  if (isSameGroup)
+    return {
+      title: `Compared with ${other}`,
+      lines: ["The same group, by a rule or a correction, although these fixed parts differ:", ...found],
+    };
+  const merge = `Treat them as one: redrive groups merge ${other} --into ${signature}`;
+  return {
+    title: `Compared with ${other}`,
+    lines:
+      found.length === 0
+        ? [
+            "Another group, by a rule or a correction: the fixed parts are the same.",
+            "Corrections: redrive groups corrections",
+          ]
+        : ["Another group, because these fixed parts differ:", ...found, merge],
+  };
 }
 
 /** Explains rules and corrections, which take precedence over the analysis of the failure. */
@@ -303,7 +347,7 @@ function readingSections(reading: Explanation, { paint, columns }: Screen): read
   const masks = hits.map(({ masker, before, after }) => `${masker}: ${clean(before)} → ${after}`);
   return [
     {
-      title: "Line used",
+      title: "Error line",
       note: ` (${source === "message" ? why : `${source}: ${why}`})`,
       lines: cut(lines.length === 0 ? ["nothing"] : lines, LINES_MAX),
     },
@@ -312,7 +356,7 @@ function readingSections(reading: Explanation, { paint, columns }: Screen): read
       note: " (fixed words make the group; variable ones may differ within it)",
       lines: cut(words.map(wordsText), WORDS_MAX),
     },
-    { title: "Replaced values", lines: cut(masks, HITS_MAX) },
+    { title: "Replaced values", note: " (in this letter)", lines: cut(masks, HITS_MAX) },
     {
       title: "Stack frames",
       note: " (+ is part of the group, - is ignored)",
@@ -328,6 +372,13 @@ function wordsText({ text, isVariable, why }: Explanation["words"][number]): str
 function frameText({ function: name, file }: Explanation["framesCounted"][number]): string {
   const called = name === "" ? "unnamed code" : name;
   return file === undefined ? called : `${called} in ${file}`;
+}
+
+/** A group with fewer words in common tells a person nothing. */
+const SIMILAR_DISTANCE_MAX = 0.67;
+
+function isSimilar({ distance }: NearGroup): boolean {
+  return distance <= SIMILAR_DISTANCE_MAX;
 }
 
 function nearText({ signature, count, distance, pattern }: NearGroup): string {
