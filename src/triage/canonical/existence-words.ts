@@ -36,11 +36,11 @@ const DETERMINERS = new Set(
 );
 const ABSTRACT = /^[a-z]+(?:tion|sion|ment|ness|ity|ance|ence)$/;
 
-/** Whether the word is a noun and not a name: "the specified key does not exist". */
+/** Whether the word is a noun and not a name: "the specified key does not exist", "the date format is not recognized". */
 function isNoun(words: PatternWords, index: number, word: string): boolean {
-  return (
-    ABSTRACT.test(word) || (DETERMINERS.has(words.word(index - 1)) && (isKind(word) || isOrdinary(word)))
-  );
+  const before = words.word(index - 1);
+  if (ABSTRACT.test(word)) return true;
+  return isKind(word) ? !isKind(before) : DETERMINERS.has(before) && isOrdinary(word);
 }
 
 function isExistence(words: PatternWords, index: number): boolean {
