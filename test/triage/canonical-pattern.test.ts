@@ -52,7 +52,12 @@ const WORDS: Readonly<
   },
   exists: {
     hits: ["Table orders not found", "Queue inbox already exists"],
-    misses: ["Table not found", "it does not exist", "the specified key does not exist"],
+    misses: [
+      "Table not found",
+      "it does not exist",
+      "the specified key does not exist",
+      "date format is not recognized",
+    ],
   },
   name: {
     hits: [
@@ -60,8 +65,15 @@ const WORDS: Readonly<
       "the parameter Name is missing",
       "type is Cart but Order was expected",
       "the option KEEP_ALL must be set",
+      "cannot find revision OLD to ignore",
     ],
-    misses: ["instance of cart", "Cart is missing", "the server returned Forbidden", "a KEEP_ALL is here"],
+    misses: [
+      "instance of cart",
+      "Cart is missing",
+      "the server returned Forbidden",
+      "a KEEP_ALL is here",
+      "the column DATA TYPE is bad",
+    ],
   },
   index: { hits: ["<name>[str] is bad", "sshd[<num>]: closed"], misses: ["carts[<num>] is bad"] },
   bracketed: {

@@ -207,11 +207,15 @@ function isUserName(words: PatternWords, index: number, word: string): boolean {
   return words.gap(index + 1) === " " && (next.startsWith("<") || AFTER_USER.has(next));
 }
 
-/** Whether a word in capitals follows the kind of thing that it names: "the field CART_ID is", "option KEEP_ALL". */
+const CAPITALS = /^[A-Z][A-Z\d]*(?:_[A-Z\d]+)*$/;
+const NO_CONSTANT = /^(?:NOT?|IS|AND|OR|ERROR|FAIL\w*|FATAL|WARNING)$/;
+
+/** Whether a word in capitals follows the kind of thing that it names: "the field CART_ID is", "cannot find revision OLD". */
 function isNamedConstant(words: PatternWords, index: number, word: string): boolean {
-  if (!/^[A-Z][A-Z\d]*(?:_[A-Z\d]+)+$/.test(word) || !/^ (?:: )?$/.test(words.gap(index))) return false;
+  if (!CAPITALS.test(word) || NO_CONSTANT.test(word) || !/^ (?:: )?$/.test(words.gap(index))) return false;
   const before = words.word(index - 1);
-  return isKind(before) || before === "constant";
+  if (!isKind(before) && before !== "constant") return false;
+  return word.includes("_") || isWithin(words.gap(index + 1), words.word(index + 1));
 }
 
 const BEFORE_NAMES = new Set(

@@ -13,7 +13,7 @@ export const KINDS = words(`
   class object module package library plugin component service target container image volume namespace topic queue job
   task worker process thread program command option parameter argument arg variable property attribute key label tag branch
   ref remote repository file directory folder path bucket region zone cluster pod secret policy publication subscription
-  collation cast wrapper tablespace symbol identifier token alias member named called point action format profile`);
+  collation cast wrapper tablespace symbol identifier token alias member named called point action format profile revision`);
 
 /** Whether a word is the kind of what the next word names: "table", "Table", "TABLE". */
 export function isKind(word: string): boolean {
