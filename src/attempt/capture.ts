@@ -125,10 +125,10 @@ const PAUSE_MS = 1000;
 export async function unlessDiskFull(
   outcome: Outcome,
   folder: string,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
 ): Promise<Outcome> {
   if (outcome.kind !== "failed" || !isFull(folder)) return outcome;
-  await systemClock.sleep(PAUSE_MS, signal);
+  await systemClock.sleep(PAUSE_MS, signal());
   return compact({ kind: "released" as const, why: "the log disk is full", log: outcome.log });
 }
 

@@ -108,7 +108,7 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
     failureFile: spec.env.REDRIVE_FAILURE_FILE,
     timeoutMs,
     graceMs,
-    signal: context.signal,
+    signal: context.stop ?? context.signal,
     mayStart: context.mayStart,
     now,
     evidenceFolder,
@@ -124,7 +124,7 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
   });
   const ended = outcomeOf(end, { item, context, worker, argv: filled.value, stdout });
   const outcome = end.ended.hasReports === false ? ended : withReports(ended, reports, context);
-  return unlessDiskFull(outcome, dirname(spec.stdoutPath), context.signal);
+  return unlessDiskFull(outcome, dirname(spec.stdoutPath), () => context.signal);
 }
 
 function specOf(

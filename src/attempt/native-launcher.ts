@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { constants, endianness } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { assert } from "../std/assert.ts";
+import { BriefMap } from "../std/brief-map.ts";
 import { codeOf } from "../std/thrown.ts";
 import {
   type Captured,
@@ -63,8 +64,8 @@ interface Waiting {
 /** One launcher process and its launches. */
 class LauncherProcess {
   readonly #name = newLauncherName();
-  readonly #running = new Map<number, (ended: Ended) => void>();
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #running = new BriefMap<number, (ended: Ended) => void>();
+  readonly #waiting = new BriefMap<number, Waiting>();
   readonly #asking = new Map<number, (pid: number) => void>();
   readonly #child: ChildProcess;
   readonly #requests: Writable;

@@ -12,6 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { BriefMap } from "../std/brief-map.ts";
 import { tryTo } from "../std/try-to.ts";
 import { readAt, sizeOf } from "./output.ts";
 
@@ -37,9 +38,9 @@ const TICK_MS = 500;
 export class OutputWatch {
   readonly #logBytesMax: number;
   readonly #roomBytesMin: number;
-  readonly #cuts = new Map<string, Cut | undefined>();
+  readonly #cuts = new BriefMap<string, Cut | undefined>();
   readonly #wanted = new Set<string>();
-  readonly #running = new Map<
+  readonly #running = new BriefMap<
     string,
     { readonly output: RunningOutput; isNew: boolean; isPublished: boolean }
   >();

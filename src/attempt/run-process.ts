@@ -13,6 +13,7 @@ import { collectEvidence } from "./evidence.ts";
 import type { AttemptContext } from "./handler.ts";
 import { type Ended, type Launched, type Launcher, type LaunchSpec, notStarted } from "./launch.ts";
 import type { OutputWatch, RunningOutput } from "./output-watch.ts";
+import { abortSignalOf, type StopSignal } from "./stop-signal.ts";
 
 export interface ProcessOptions {
   readonly launcher: Launcher;
@@ -26,7 +27,7 @@ export interface ProcessOptions {
   readonly failureFile: string;
   readonly timeoutMs?: number | undefined;
   readonly graceMs: number;
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   /** Aborted to end the process for a reason known to the caller. */
   readonly halt?: AbortSignal | undefined;
   /** Called just before the process starts. False when the lease may have expired. */
@@ -77,7 +78,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     reported?.evidence &&
     (await collectEvidence(reported.evidence, {
       cwd: spec.cwd,
-      signal: options.signal,
+      signal: abortSignalOf(options.signal),
       keepIn: options.evidenceFolder,
     }));
   return { ended, cutShort, kept, reported, evidence };

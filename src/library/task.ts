@@ -74,7 +74,7 @@ export function taskOf(
   context: AttemptContext,
   { data, progress }: Pick<Task<unknown>, "data" | "progress">,
 ): Task<unknown> {
-  const { note, evidence, signal } = context;
+  const { note, evidence } = context;
   return {
     id: item.itemId,
     queue: item.queue,
@@ -84,7 +84,10 @@ export function taskOf(
     redrives: item.redriveCount,
     context: item.context ?? {},
     ...(item.expiresAt !== undefined && { expiresAt: new Date(item.expiresAt) }),
-    signal,
+    /** Creating a signal costs more than a short attempt, so it is created for those who read it. */
+    get signal() {
+      return context.signal;
+    },
     note,
     progress,
     evidence,

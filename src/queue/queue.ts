@@ -57,9 +57,9 @@ export type ItemHandlerOptions = { readonly timeoutMs?: number | undefined; read
 
 export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOptions): Handler {
   return async (item, attempt) => {
-    const { signal } = attempt;
     try {
       if (timeoutMs === undefined) return succeeded(await work(item, attempt), attempt);
+      const { signal } = attempt;
       const perform = async (own: AbortSignal) =>
         succeeded(await work(item, withSignal(attempt, own)), attempt);
       const outcome = await withTimeout(perform, { timeoutMs, signal });
@@ -67,7 +67,7 @@ export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOp
     } catch (thrown) {
       // After a stop, a generic error may be caused by the stop and not by the item, so the item is released.
       const { type, class: errorClass } = readException(thrown, now());
-      if (!signal.aborted || type !== undefined || errorClass !== undefined) throw thrown;
+      if (!attempt.signal.aborted || type !== undefined || errorClass !== undefined) throw thrown;
       return { kind: "released", why: "the worker stopped" };
     }
   };

@@ -302,7 +302,7 @@ async function acquire(
     return await workspace.acquire(item.itemId, item.attempt, name);
   } catch (error) {
     const failure = agentFailure({ runtime, item, agentId }, worktreeFault(error, "worktree"));
-    return unlessDiskFull({ kind: "failed", failure }, runtime.jobRuntime.home, signal);
+    return unlessDiskFull({ kind: "failed", failure }, runtime.jobRuntime.home, () => signal);
   }
 }
 

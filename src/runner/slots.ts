@@ -1,6 +1,7 @@
 /** The slots of a runner. Each runs one attempt at a time; thousands run per second, so starting one must be cheap. */
 import { OpenAttempt, perform } from "../attempt/handler.ts";
 import type { QueuedLaunch } from "../attempt/launch.ts";
+import { AttemptStop } from "../attempt/stop-signal.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
 import { isStoreError } from "../errors.ts";
 import type { HandlerProblem, Lease, LeasedItem, Settlement, Verdict } from "../item/item.ts";
@@ -9,6 +10,7 @@ import { applyClassRules } from "../retry/class-rule.ts";
 import { decide, type HandlerReport, isOutageFailure, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import { assert } from "../std/assert.ts";
+import { BriefMap } from "../std/brief-map.ts";
 import type { Json } from "../std/json.ts";
 import { type DispatchGate, failingSince } from "./dispatch-gate.ts";
 import { ProgressWriter } from "./progress-writer.ts";
@@ -47,7 +49,7 @@ interface StartContext {
 
 interface Running extends StartContext {
   /** Ends this attempt alone; present if people may request that. */
-  readonly own: AbortController | undefined;
+  readonly own: AttemptStop | undefined;
   readonly item: LeasedItem;
   readonly attempt: OpenAttempt;
   /** Set after an outage failure: the time since which the item has been failing because of the outage. */
@@ -66,11 +68,11 @@ export class Slots {
   /** How many items may be leased beyond the slots. */
   #ahead = 0;
   /** The attempts whose commands are queued, with the times of their leases. */
-  readonly #waiting = new Map<Running, number>();
+  readonly #waiting = new BriefMap<Running, number>();
   /** How many attempts wait without a slot. */
   #withoutSlot = 0;
   readonly #marks = new MarkNumbers();
-  readonly #running = new Map<number, Running>();
+  readonly #running = new BriefMap<number, Running>();
   readonly #progress: ProgressWriter;
   readonly #followed = new WeakSet<AbortSignal>();
   #ended: Ended[] = [];
@@ -136,15 +138,14 @@ export class Slots {
     if (mark === undefined) options.observer?.started?.(item, slot);
     const agentId = `${context.holderId}/${slot}`;
     const { mayStart } = context;
-    const own = options.control && this.#ownSignal(context.signal);
-    const signal = own?.signal ?? context.signal;
+    const own = options.control && this.#ownStop(context.signal);
     const author = options.author ?? agentId;
     const onProgress = (value: Json) => this.#reportProgress(item, value);
     const attempt = new OpenAttempt({
       attempt: item.attempt,
       slot,
       agentId,
-      signal,
+      stop: own ?? context.signal,
       mayStart,
       author,
       onProgress,
@@ -179,9 +180,9 @@ export class Slots {
     return { limit, mark, ref, attempt, startWithinMs, onStarted };
   }
 
-  /** A signal for one attempt, which also follows that of the holder. The holder's signal gets one listener for all. */
-  #ownSignal(signal: AbortSignal): AbortController {
-    const own = new AbortController();
+  /** Ends one attempt, also when the holder's signal is aborted. The holder's signal gets one listener for all. */
+  #ownStop(signal: AbortSignal): AttemptStop {
+    const own = new AttemptStop();
     if (signal.aborted) own.abort();
     if (this.#followed.has(signal)) return own;
     this.#followed.add(signal);

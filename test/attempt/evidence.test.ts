@@ -225,7 +225,7 @@ describe("a handler's evidence", () => {
   const item = { ref: 1, attempt: 3 } as LeasedItem;
   const place = { attempt: 3, slot: 1, agentId: "robot-3:1:abcdef/1", author: "robot", mayStart: () => true };
   const failureOf = async (handler: Handler, options: { readonly evidenceFolder?: string } = {}) => {
-    const attempt = new OpenAttempt({ ...place, signal: new AbortController().signal });
+    const attempt = new OpenAttempt({ ...place, stop: new AbortController().signal });
     const outcome = await perform(item, handler, attempt, { now: () => 0, ...options });
     return outcome.kind === "failed" ? outcome.failure : undefined;
   };

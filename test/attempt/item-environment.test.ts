@@ -20,7 +20,7 @@ function setUp() {
     attempt: 1,
     slot: 1,
     agentId: "host:1/1",
-    signal: new AbortController().signal,
+    stop: new AbortController().signal,
     mayStart: () => true,
     author: "robot",
   });

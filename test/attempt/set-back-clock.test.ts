@@ -21,7 +21,7 @@ it("an attempt during which the clock was set back has no negative duration", as
     attempt: 1,
     slot: 1,
     agentId: "a/1",
-    signal,
+    stop: signal,
     mayStart: () => true,
     author: "a",
   });

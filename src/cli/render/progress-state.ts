@@ -1,6 +1,7 @@
 /** Tracks progress: the recent rate of finished items, and the running items. */
 import { activityFromJson, VERIFY_STEP } from "../../item/agent-activity.ts";
 import { itemName, type LeasedItem } from "../../item/item.ts";
+import { BriefMap } from "../../std/brief-map.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Json } from "../../std/json.ts";
 import type { AgentView, Slowest } from "./progress-line.ts";
@@ -70,7 +71,7 @@ interface Running {
 
 export class RunningItems {
   readonly #clock: Clock;
-  readonly #byRef = new Map<number, Running>();
+  readonly #byRef = new BriefMap<number, Running>();
   /** Items by slot. If a slot has a new item, the old one has ended, even if its end was not reported. */
   readonly #bySlot: (Running | undefined)[];
   #named: { readonly item: LeasedItem; readonly name: string } | null = null;

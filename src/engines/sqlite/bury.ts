@@ -5,7 +5,7 @@ import { runNow } from "../sql/db.ts";
 import type { Deltas } from "../sql/deltas.ts";
 import type { GroupCache } from "../sql/group-cache.ts";
 import { DIALECT } from "./dialect.ts";
-import type { Session } from "./session.ts";
+import type { Session, Written } from "./session.ts";
 
 export interface Burial {
   readonly ref: number;
@@ -27,20 +27,37 @@ export function buryAll(
   const find = (sql: string, key: readonly (string | number)[]) => session.get<{ no: number }>(sql, ...key);
   let numbers: readonly (number | undefined)[] = asked.map((row) => groups.existingNumber(row, find));
   if (numbers.includes(undefined)) numbers = runNow(groups.numbersOf(asked));
-  const { lastInsertRowid } = session.insert(
-    LETTERS,
-    burials.map(({ ref, at, firstAt, death }, index) => [
-      ref,
-      numbers[index] ?? 0,
-      at,
-      ...headerValues(DIALECT, death, { message: "", firstAt }),
-    ]),
-  );
+  const { lastInsertRowid } = insertLetters(session, burials, numbers);
   const first = Number(lastInsertRowid) - burials.length + 1; // SQLite assigns consecutive row numbers
   for (const [index, { queue, at, firstAt }] of burials.entries()) {
     deltas.buried({ no: first + index, grp: numbers[index] ?? 0, buried_at: at, first_at: firstAt });
     deltas.queue(queue, "letters", 1);
   }
+}
+
+/** Most letters have only a reason, and a value that is not given costs nothing. */
+function insertLetters(
+  session: Session,
+  burials: readonly Burial[],
+  numbers: readonly (number | undefined)[],
+): Written {
+  if (burials.every(({ death }) => isPlain(death)))
+    return session.insert(
+      "letters (ref, grp, buried_at, reason, first_at)",
+      burials.map(({ ref, at, firstAt, death }, index) => [
+        ...[ref, numbers[index] ?? 0, at, death.reason, firstAt],
+      ]),
+    );
+  return session.insert(
+    LETTERS,
+    burials.map(({ ref, at, firstAt, death }, index) => [
+      ...[ref, numbers[index] ?? 0, at, ...headerValues(DIALECT, death, { message: "", firstAt })],
+    ]),
+  );
+}
+
+function isPlain({ worktreeArtifacts, poison, sourceSignature }: DeathRecord): boolean {
+  return worktreeArtifacts === undefined && poison !== true && sourceSignature === undefined;
 }
 
 const LETTERS = `letters (ref, grp, buried_at, ${Object.keys(DIALECT.letterHeader).join(", ")})`;

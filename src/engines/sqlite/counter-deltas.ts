@@ -2,25 +2,15 @@
 import { type ArrivalSum, Deltas, entryOf, type GroupSum, type NumberedLetter } from "../sql/deltas.ts";
 import { endRedrivesSql } from "../sql/operations.ts";
 import { DIALECT } from "./dialect.ts";
-import { countIntoRange, rangeOf } from "./letters-by-age.ts";
+import { addToRanges, countIntoRange, type RangeSum, rangeOf } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
 
-/** The net change of a group's letters in one range; see letters-by-age.ts. */
-interface RangeSum {
-  readonly group: number;
-  readonly range: number;
-  count: number;
-  firstAt: number;
-  lastAt: number;
-  /** The bounds of their first failures. */
-  firstMin: number;
-  firstMax: number;
-}
+type OpenRangeSum = { -readonly [Field in keyof RangeSum]: RangeSum[Field] };
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 export class CounterDeltas extends Deltas {
-  readonly #ranges = new Map<string, RangeSum>();
+  readonly #ranges = new Map<string, OpenRangeSum>();
 
   override restored(letter: NumberedLetter, arrivals = 0): void {
     super.restored(letter, arrivals);
@@ -40,8 +30,8 @@ export class CounterDeltas extends Deltas {
 
   write(session: Session): void {
     for (const [queue, counters] of this.queues) addTo(session, "queues", queue, counters);
-    for (const sum of this.#ranges.values()) countIntoRange(session, sum, sum);
-    for (const sum of this.arrivals.values()) countArrivals(session, sum);
+    this.#writeRanges(session);
+    countArrivals(session, [...this.arrivals.values()]);
     for (const sum of this.groups.values()) countGroup(session, sum);
     for (const [operation, counters] of this.operations) addTo(session, "operations", operation, counters);
     if (this.operations.size > 0)
@@ -49,7 +39,16 @@ export class CounterDeltas extends Deltas {
     for (const [queue, counters] of this.counters) countUp(session, queue, counters);
   }
 
-  #range({ grp: group, no }: NumberedLetter): RangeSum {
+  #writeRanges(session: Session): void {
+    const added: RangeSum[] = [];
+    for (const sum of this.#ranges.values()) {
+      if (sum.count > 0) added.push(sum);
+      else countIntoRange(session, sum, sum);
+    }
+    addToRanges(session, added);
+  }
+
+  #range({ grp: group, no }: NumberedLetter): OpenRangeSum {
     const range = rangeOf(no);
     const bounds = { firstAt: NEVER, lastAt: 0, firstMin: NEVER, firstMax: 0 };
     return entryOf(this.#ranges, `${group}/${range}`, { group, range, count: 0, ...bounds });
@@ -82,8 +81,22 @@ function addTo(session: Session, table: string, no: number, counters: ReadonlyMa
   session.run(`UPDATE ${table} SET ${sums} WHERE no = ?`, ...changed.map(([, by]) => by), no);
 }
 
+/** Adds all burials with one statement; letters that left or returned need the other one. */
+function countArrivals(session: Session, sums: readonly ArrivalSum[]): void {
+  const added: ArrivalSum[] = [];
+  for (const sum of sums) {
+    if (sum.waiting >= 0 && sum.ever >= sum.waiting && sum.ever > 0) added.push(sum);
+    else changeArrivals(session, sum);
+  }
+  session.insert(
+    "arrivals (grp, minute, waiting, ever)",
+    added.map(({ group, minute, waiting, ever }) => [group, minute, waiting, ever]),
+    "ON CONFLICT DO UPDATE SET waiting = waiting + excluded.waiting, ever = ever + excluded.ever",
+  );
+}
+
 /** Does not insert negative counts, because of the CHECK; see `countIntoRange`. */
-function countArrivals(session: Session, { group, minute, waiting, ever }: ArrivalSum): void {
+function changeArrivals(session: Session, { group, minute, waiting, ever }: ArrivalSum): void {
   if (waiting === 0 && ever === 0) return;
   session.run(
     `INSERT INTO arrivals (grp, minute, waiting, ever) VALUES (?1, ?2, max(?3, 0), max(?3, ?4, 0))

@@ -17,14 +17,16 @@ export function writeEvents(session: Session, log: EventLog): void {
   const runs = log.take();
   if (runs.length === 0) return;
   let id = newestEvent(session);
-  const rows = runs.map(({ type, data, queue, attempt, refs }): Value[] => {
+  const [single, ofMany]: [Value[][], Value[][]] = [[], []];
+  for (const { type, data, queue = null, attempt = null, refs } of runs) {
     const span = Math.max(refs.length, 1);
     id += span;
-    const [ref, list] = span === 1 ? [refs[0] ?? null, null] : [null, JSON.stringify(refs)];
     const text = data === undefined ? null : stringifyJson(data);
-    return [id, log.at, type, queue ?? null, ref, attempt ?? null, text, span, list];
-  });
-  session.insert("events (id, at, type, queue, ref, attempt, data, span, refs)", rows);
+    if (span === 1) single.push([id, log.at, type, queue, refs[0] ?? null, attempt, text]);
+    else ofMany.push([id, log.at, type, queue, attempt, text, span, JSON.stringify(refs)]);
+  }
+  session.insert("events (id, at, type, queue, ref, attempt, data)", single);
+  session.insert("events (id, at, type, queue, attempt, data, span, refs)", ofMany);
   for (const { type, queue, refs } of runs) {
     if (queue !== undefined && isCounted(type))
       countUp(session, queue, new Map([[type, Math.max(refs.length, 1)]]));

@@ -97,8 +97,9 @@ function inLine({ operationId }: LeaseRequest): string {
 }
 
 function findDue({ session, now }: Leasing, queue: number, request: LeaseRequest, max: number): DueRow[] {
+  // SQLite would plan a statement with a bare parameter as its limit again in each call.
   const sql = `SELECT ${COLUMNS} FROM items i JOIN payloads p ON p.ref = i.ref
-                WHERE ${inLine(request)} AND i.due_at <= ? ORDER BY i.due_at, i.ref LIMIT ?`;
+                WHERE ${inLine(request)} AND i.due_at <= ? ORDER BY i.due_at, i.ref LIMIT ? + 0`;
   const found: DueRow[] = [];
   for (const priority of PRIORITIES) {
     if (found.length >= max) break;
