@@ -222,9 +222,13 @@ export const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Returns undefined when the request does not fit into a frame. */
 export function launchFrame(id: number, launchId: string, spec: LaunchSpec): Buffer | undefined {
-  const variables = Object.entries(spec.env).map(([name, value]) => `${name}=${value}`);
-  const strings = [spec.cwd, spec.stdoutPath, spec.stderrPath, ...spec.argv, ...variables];
-  const text = `${strings.join("\0")}\0${LAUNCH_ID_VARIABLE}=${launchId}\0`;
+  let text = `${spec.cwd}\0${spec.stdoutPath}\0${spec.stderrPath}\0${spec.argv.join("\0")}\0`;
+  let variables = 1;
+  for (const name in spec.env) {
+    text += `${name}=${spec.env[name]}\0`;
+    variables += 1;
+  }
+  text += `${LAUNCH_ID_VARIABLE}=${launchId}\0`;
   const textBytes = Buffer.byteLength(text);
   const stdinBytes = typeof spec.stdin === "string" ? Buffer.byteLength(spec.stdin) : spec.stdin.byteLength;
   const { queued } = spec;
@@ -235,7 +239,7 @@ export function launchFrame(id: number, launchId: string, spec: LaunchSpec): Buf
   writeHeader(frame, KIND.launch, id);
   frame[9] = (queued ? FLAG_QUEUE : 0) | (spec.keepFiles ? FLAG_KEEP_FILES : 0);
   frame.writeUInt32LE(spec.argv.length, 10);
-  frame.writeUInt32LE(variables.length + 1, 14);
+  frame.writeUInt32LE(variables, 14);
   frame.writeUInt32LE(textBytes, 18);
   if (queued) writeQueued(frame, queued);
   frame.write(text, textAt);

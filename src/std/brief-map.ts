@@ -28,7 +28,12 @@ export class BriefMap<Key, Value> {
     if (!this.#map.delete(key)) return false;
     this.#deleted += 1;
     if (this.#deleted >= DELETED_MIN && this.#deleted >= this.#map.size) {
-      this.#map = new Map(this.#map);
+      const map = new Map<Key, Value>();
+      // A copy by the constructor would allocate an array for each entry.
+      this.#map.forEach((value, one) => {
+        map.set(one, value);
+      });
+      this.#map = map;
       this.#deleted = 0;
     }
     return true;

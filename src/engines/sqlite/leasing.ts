@@ -68,7 +68,7 @@ function queueNamed(session: Session, name: string): QueueRow {
   return row;
 }
 
-/** Rows are read as arrays, which cost half as much as objects. */
+/** Rows are read as arrays, which cost half as much as objects, and by index, because destructuring costs as much again. */
 type DueRow = readonly [
   ref: number,
   attempts: number,
@@ -151,33 +151,22 @@ function keepRate({ session }: Leasing, queue: number, spentUntil: number): void
 }
 
 function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
-  const [
-    ref,
-    attempts,
-    itemId,
-    data,
-    name,
-    attemptsCounted,
-    lostCount,
-    revision,
-    redriveCount,
-    index,
-    expiresAt,
-    options,
-  ] = row;
   const item = {
-    ref,
-    attempt: attempts + 1,
+    ref: row[0],
+    attempt: row[1] + 1,
     queue,
-    itemId,
-    data: parseJson(data) as Json,
-    attemptsCounted,
-    lostCount,
-    revision,
-    redriveCount,
-    index,
+    itemId: row[2],
+    data: parseJson(row[3]) as Json,
+    attemptsCounted: row[5],
+    lostCount: row[6],
+    revision: row[7],
+    redriveCount: row[8],
+    index: row[9],
     startedAt,
   };
+  const name = row[4];
+  const expiresAt = row[10];
+  const options = row[11];
   if (name === null && expiresAt === null && options === null) return item; // most items have none of these fields
   return {
     ...item,
