@@ -94,8 +94,8 @@ export interface Engine {
     readonly kinds?: readonly JobKind[];
   }): Promise<readonly Job[]>;
   /**
-   * Changes the given fields and writes the given event. Throws `job_not_found` for an unknown job. A change of the pause
-   * first writes `queue_paused` (with `author` and `reason`) or `queue_resumed`.
+   * Changes the given fields and writes the given event. Throws `job_not_found` for an unknown job. If the
+   * pause changes, `queue_paused` (with `author` and `reason`) or `queue_resumed` is written first.
    */
   changeJob(id: string, change: JobChange): Promise<Job>;
   /**
@@ -162,8 +162,8 @@ export interface Engine {
   /** Stores the progress of a running attempt in place of the previous one. Returns false if the lease was lost. */
   writeProgress(lease: Lease, value: Json): Promise<boolean>;
   /**
-   * Stores what agents used so far, replacing earlier records with the same ids. Also accepted after the lease was lost,
-   * because the cost was spent anyway.
+   * Stores the usage of agents so far, replacing earlier records with the same ids. Also accepted after the
+   * lease was lost, because the cost was incurred anyway.
    */
   writeAgentRuns(queue: string, runs: readonly AgentRun[]): Promise<void>;
   /**
@@ -200,14 +200,14 @@ export interface Engine {
   ): Promise<readonly ItemResult[]>;
   /** Lists the agents that ran for a queue, an item or a session, oldest first. */
   listAgentRuns(query: AgentRunQuery): Promise<readonly AgentRun[]>;
-  /** Adds up what agents used, also in failed, released and lost attempts. Without agents there is no sum. */
+  /** Sums the usage of agents, including failed, released and lost attempts. Without agents there is no sum. */
   sumAgentUsage(query: UsageQuery): Promise<readonly UsageSum[]>;
   /** Lists all attempts of an item, oldest first. */
   listAttempts(ref: number): Promise<readonly Attempt[]>;
   listLetters(query: LetterQuery): Promise<LetterPage>;
   /** Reads the letter of an item, including a resolved or discarded one. */
   readLetter(ref: number): Promise<StoredLetter | null>;
-  /** Reads a letter with the records that are shown with it; null if the item does not exist or is no letter. */
+  /** Reads a letter with its related records; null if the item does not exist or is not a letter. */
   readLetterRecords(address: LetterAddress): Promise<LetterRecords | null>;
   /** Lists the groups of waiting letters, largest first. Uses maintained counters, not a scan. */
   listGroups(filter: {
@@ -339,8 +339,9 @@ export interface Engine {
    */
   listOperations(filter: { readonly queue?: string; readonly open?: boolean }): Promise<readonly Operation[]>;
   /**
-   * Ends the operation if all its letters have ended. For a cancelled operation, first takes back letters that were leased
-   * when it was cancelled and are ready now. A redrive that is not cancelled ends automatically with its last letter.
+   * Ends the operation if all its letters have ended. For a cancelled operation, first recalls letters that
+   * were leased when it was cancelled and are ready now. A redrive that is not cancelled ends automatically
+   * with its last letter.
    */
   closeOperation(id: string): Promise<Operation>;
 

@@ -44,7 +44,7 @@ export interface KeptOutput extends Tails {
   readonly ends?: Tails;
   /** The path of the log; absent when there was no output. */
   readonly log?: string;
-  /** Why the log is missing although there was output. */
+  /** Why the log is missing despite output. */
   readonly logTrouble?: string;
 }
 

@@ -315,7 +315,7 @@ export function reportOf(failure: Failure): HandlerReport {
   return { answer: "dlq", problem };
 }
 
-/** Returns the path of the handler's log, beside the log of the failed attempt. */
+/** Returns the path of the handler's log, next to the log of the failed attempt. */
 export function handlerLog(attemptLog: string): string {
   return attemptLog.replace(/\.log$/, ".handler.log");
 }

@@ -246,7 +246,7 @@ export function mediaTypeOf(name: string, head: Buffer): string {
   const bytes = head.toString("latin1");
   const type = MAGIC.find(([, magic, at = 0]) => bytes.startsWith(magic, at))?.[0];
   const extension = extname(name).toLowerCase();
-  // Office documents are ZIP files; only the extension tells them apart.
+  // Office documents are ZIP files; only the extension distinguishes them.
   if (type !== undefined) return type === ZIP ? (ZIP_TYPES.get(extension) ?? type) : type;
   return isText(head) ? (TEXT_TYPES.get(extension) ?? "text/plain") : "application/octet-stream";
 }

@@ -74,7 +74,7 @@ export interface Launcher {
   setMarksFile(path: string): void;
   /** Recalls all queued commands that have not started. They end with `NOT_STARTED`. */
   recall(): void;
-  /** Ends all running commands and everything they left behind, and resolves when that is done. */
+  /** Ends all running commands and their remaining processes, and resolves when that is done. */
   close(): Promise<void>;
 }
 

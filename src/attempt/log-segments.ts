@@ -180,7 +180,7 @@ function lineOf(name: string, bytes: number): string {
   return `=== ${name} (${bytes} bytes) ===\n`;
 }
 
-/** Two FNV-1a hashes. Equal hashes of different names are told apart by the line in the segment. */
+/** Two FNV-1a hashes. The line in the segment distinguishes different names with equal hashes. */
 function hashesOf(name: string): readonly [number, number] {
   let [first, second] = [0x811c9dc5, 0x01000193];
   for (let at = 0; at < name.length; at += 1) {

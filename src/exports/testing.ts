@@ -1,4 +1,4 @@
-/** `redrive/testing`: a store in memory, a clock to move, and assertions on letters, for any test runner. */
+/** `redrive/testing`: an in-memory store, a controllable clock, and assertions on letters, for any test runner. */
 
 export {
   assertLetter,

@@ -1,4 +1,7 @@
-/** Identifies this process as a lease holder, and detects dead holders: on this machine at once, elsewhere by the TTL. */
+/**
+ * Identifies this process as a lease holder, and detects dead holders: immediately on this machine, elsewhere
+ * by the TTL.
+ */
 import { hostname } from "node:os";
 import type { Engine, Holder, NewHolder } from "../engine.ts";
 import { isStoreError, RedriveError } from "../errors.ts";

@@ -31,7 +31,7 @@ export interface ReapOptions {
   readonly endOrphans?: () => Promise<void>;
 }
 
-/** Reaps all dead holders of the queue and returns the number of items taken back. */
+/** Reaps all dead holders of the queue and returns the number of recovered items. */
 export async function reap(options: ReapOptions): Promise<number> {
   const { engine, queue, selfId } = options;
   const find = async () =>
@@ -41,7 +41,7 @@ export async function reap(options: ReapOptions): Promise<number> {
     await engine.heartbeat(selfId); // updates the store's clock: after a clock step, live holders look expired
     gone = await find();
   }
-  // Processes that a dead runner left behind must not run beside the item's next attempt.
+  // Processes that a dead runner left behind must not run alongside the item's next attempt.
   if (gone.some(isDeadHere)) await options.endOrphans?.();
   let reaped = 0;
   for (const holder of gone) reaped += await reapHolder(holder, options);
@@ -81,7 +81,7 @@ function marksOf(
   return marks ?? (() => ({}));
 }
 
-/** An item whose attempts were released more often counts its losses again, because its output may kill the worker. */
+/** Beyond this number of releases, losses of an item count again, because its output may be what kills the worker. */
 const RELEASES_MAX = 10;
 
 /**

@@ -15,7 +15,7 @@ import { tryTo } from "../std/try-to.ts";
 const MARK_BYTES = 16;
 const FLAG = { ended: 1, hasOutput: 2, signal: 4 } as const;
 
-/** What is known of an attempt that has started. */
+/** What is known about an attempt that has started. */
 export interface StartMark {
   /** Absent while the command runs, and when the runner or the launcher has ended it. */
   readonly end?: CommandEnd;
@@ -25,7 +25,7 @@ export interface StartMark {
 export interface CommandEnd {
   readonly exitCode?: number;
   readonly signal?: number;
-  /** Whether it has left output or report files, which its runner had not stored. */
+  /** Whether it left output or report files that its runner had not stored. */
   readonly hasOutput: boolean;
 }
 

@@ -30,7 +30,7 @@ export interface Group {
   readonly state: GroupState;
   /** Whether the group got new letters after it had been resolved. */
   readonly isRegression: boolean;
-  /** What agents used for the waiting letters, in all their attempts. Absent if none has run. */
+  /** The usage of agents for the waiting letters, in all attempts. Absent if none has run. */
   readonly usage?: AgentUsage;
   /** The person assigned to the group. */
   readonly assignee?: string;

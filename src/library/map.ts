@@ -254,7 +254,7 @@ function newItem<Item>(item: Item, { index, identity, key }: ItemPlace<Item>): N
 }
 
 function warnOfChange({ onNotice }: Context, name: string, ids: readonly string[]): void {
-  const text = `The map ${name} has items with the same key but other data (${ids.slice(0, 3).join(", ")}). The data of the first item is kept.`;
+  const text = `The map ${name} has items with the same key but different data (${ids.slice(0, 3).join(", ")}). The data of the first item is kept.`;
   if (onNotice) onNotice(text);
   else process.emitWarning(text, "RedriveWarning");
 }

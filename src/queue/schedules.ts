@@ -352,7 +352,7 @@ async function changeOne(
 interface Change<Answer> {
   readonly schedules: Stored["schedules"];
   readonly answer: Answer;
-  /** What the audit shows. Default: nothing, because the scheduler made the change. */
+  /** The change to show in the audit. Default: none, because the scheduler made the change. */
   readonly recorded?: RecordedChange;
 }
 

@@ -36,7 +36,7 @@ export interface GroupSummary {
   readonly isRegression: boolean;
   /** The algorithm versions that computed the letters' signatures. */
   readonly algorithms: readonly string[];
-  /** What agents used for the waiting letters, in all their attempts. Absent if none has run. */
+  /** The usage of agents for the waiting letters, in all attempts. Absent if none has run. */
   readonly usage?: UsageSum["usage"];
   /** The person assigned to the group. */
   readonly assignee?: string;

@@ -19,7 +19,7 @@ export interface RedrivePlan {
   readonly delayMs?: number;
   /** How often each item is retried after its first attempt. Default: the job's policy. */
   readonly maxRetries?: number;
-  /** How many items run at once. Default: the job's concurrency. */
+  /** How many items run concurrently. Default: the job's concurrency. */
   readonly slots?: number;
   /** The new priority of the items. Default: their current one. */
   readonly priority?: Priority;

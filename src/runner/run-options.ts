@@ -113,7 +113,7 @@ export interface RunObserver {
   added?(items: number): void;
   /** May return a promise that delays the next lease, e.g. when results accumulate. */
   ready?(): Promise<unknown> | undefined;
-  /** Called when the queue becomes paused, and when it is no longer paused. */
+  /** Called when the queue is paused or resumed. */
   paused?(isPaused: boolean): void;
   /** Called repeatedly while a runner without `keepGoing` waits for the next item to become due. */
   waiting?(wait: Waiting): void;

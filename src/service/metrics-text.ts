@@ -41,7 +41,7 @@ async function textOf(metrics: Metrics, prefix: string): Promise<string> {
   return (await registry.metrics()) + latencyText(metrics, prefix);
 }
 
-/** Written by hand, because the library can only observe histograms, and the store has already counted these. */
+/** Formatted here, because the library can only observe histograms, but the store has already counted these. */
 function latencyText({ receiptLatency: { buckets, count, sumSeconds }, receipts }: Metrics, prefix: string) {
   if (Object.keys(receipts).length === 0) return "";
   const name = `${prefix}receipt_duration_seconds`;

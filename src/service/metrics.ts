@@ -26,7 +26,7 @@ export interface QueueMetrics {
   readonly workers: number;
   /** Null when the queue has no breaker. */
   readonly breaker: BreakerSummary["state"] | null;
-  /** What the agents of the queue used; absent if none has run. */
+  /** The usage of the queue's agents; absent if none has run. */
   readonly usage?: AgentUsage;
   /** Counters by name, which only increase. */
   readonly counters: Readonly<Record<string, number>>;

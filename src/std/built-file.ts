@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const FOLDERS_MAX = 4;
 
-/** Searches beside the built library, and in dist/ when the code runs from source. */
+/** Searches next to the built library, or in dist/ when the code runs from source. */
 export function findBuiltFile(name: string, from: string): string | undefined {
   let folder = dirname(fileURLToPath(from));
   for (let level = 0; level < FOLDERS_MAX; level++) {

@@ -38,7 +38,7 @@ export function sleepOn(clock: Pick<Clock, "after">, ms: number, signal?: AbortS
   });
 }
 
-/** Node's timers overflow beyond this value and fire at once. */
+/** Node's timers overflow beyond this value and fire immediately. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** Formats a time as RFC 3339 in UTC with milliseconds, the format of every time in output and files. */

@@ -7,7 +7,7 @@ export class ElementsOfPages<Page, Element> implements AsyncIterableIterator<Ele
   readonly #elementsOf: (page: Page) => readonly Element[];
   #elements: readonly Element[] = [];
   #at = 0;
-  /** The reading of the next page, so that a second call of `next` waits for it. */
+  /** The pending read of the next page, so that a second call of `next` waits for it. */
   #turning: Promise<IteratorResult<Element, undefined>> | undefined;
 
   constructor(pages: AsyncIterator<Page, unknown>, elementsOf: (page: Page) => readonly Element[]) {
@@ -28,7 +28,7 @@ export class ElementsOfPages<Page, Element> implements AsyncIterableIterator<Ele
     return this.#turning;
   }
 
-  /** Called by `break`: ends the reading of pages. */
+  /** Called by `break`: stops reading pages. */
   async return(): Promise<IteratorResult<Element, undefined>> {
     await this.#pages.return?.();
     this.#elements = [];

@@ -275,7 +275,7 @@ const TOLERANT: readonly (readonly [signature: string, compute: (...values: neve
   ],
 ];
 
-/** Returns NaN, which no comparison matches, for what is not a number. */
+/** Returns NaN for anything that is not a number, because no comparison matches it. */
 function numberOf(value: unknown): number {
   if (typeof value === "string" && value.trim() !== "") return Number(value);
   return typeof value === "number" || typeof value === "bigint" ? Number(value) : Number.NaN;

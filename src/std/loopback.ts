@@ -9,7 +9,7 @@ export function hostName(host: string): string {
     .toLowerCase();
 }
 
-/** Whether a name or an address can only mean this machine. */
+/** Whether a host name or address always refers to this machine. */
 export function isLoopbackName(name: string): boolean {
   const plain = name.replace(/^::ffff:/, "");
   if (plain === "localhost" || plain.endsWith(".localhost") || plain === "::1") return true;

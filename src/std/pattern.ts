@@ -39,7 +39,7 @@ export function rememberedLinear(source: string): LinearPattern {
   return compiled;
 }
 
-/** Matches the whole text. `*` stands for any text, also with `/`, and `?` for one character. */
+/** Matches the whole text. `*` matches any text, including `/`, and `?` one character. */
 export function globMatcher(glob: string): LinearPattern {
   const source = glob.replace(/\*+|\?|[^*?]+/g, (part) => {
     if (part.startsWith("*")) return ".*";

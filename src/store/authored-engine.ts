@@ -1,6 +1,6 @@
 /**
- * An engine on which every change has an author. Commands, programs and requests each open one, so that the functions
- * between them and the store need no parameter for the author.
+ * An engine that adds an author to every change. Commands, programs and requests each open one, so that the
+ * functions in between need no parameter for the author.
  */
 import type { Engine } from "../engine.ts";
 

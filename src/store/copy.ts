@@ -87,7 +87,7 @@ async function requireEmpty(to: Engine): Promise<void> {
   }
 }
 
-/** Refuses a partial copy that has jobs of its own, because copying again would delete them. */
+/** Refuses a partial copy that has its own jobs, because copying again would delete them. */
 async function requireOwnJobs(from: Engine, to: Engine): Promise<void> {
   const jobs = tableNamed("jobs");
   const own = new Set<Json>();

@@ -1,6 +1,7 @@
 /**
- * Finds groups that look like one: their canonical patterns differ in one word that looks like a value. Only suggests;
- * the algorithm never joins groups because of other groups. The result does not depend on the order of the groups.
+ * Finds groups that may have the same cause: their canonical patterns differ only in one word that looks like
+ * a value. Only suggests; the algorithm never merges groups because of other groups. The result does not
+ * depend on the order of the groups.
  */
 import { canonicalPattern, commandEnd } from "./canonical/canonical-pattern.ts";
 import { isOrdinary } from "./mask/vocabulary.ts";
@@ -31,10 +32,10 @@ interface Candidate<Group> {
   >;
 }
 
-/** Compared at most: the largest groups. */
+/** Only the largest groups are compared, at most this many. */
 export const COMPARED_MAX = 2000;
 const WORDS_MAX = 60;
-/** A shorter message has too little in common to suggest anything. */
+/** Shorter messages have too little in common to suggest a merge. */
 const COMMON_WORDS_MIN = 3;
 const DIFFERENT = "<?>";
 const VALUE = "<*>";

@@ -221,7 +221,7 @@ function entriesOf(folder: string): string[] {
   return tryTo(() => readdirSync(folder).sort()) ?? [];
 }
 
-/** Writes a temporary file beside `path` and returns its path. */
+/** Writes a temporary file next to `path` and returns its path. */
 function writeDraft(path: string, value: object, isSynced: boolean): string {
   mkdirSync(dirname(path), { recursive: true });
   const draft = join(dirname(path), passing("record", "tmp"));

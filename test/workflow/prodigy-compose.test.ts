@@ -63,13 +63,13 @@ describe("extends", () => {
 
   test("reports the line that names the file: missing, circular, invalid", () => {
     expect(problemsOf("name: a\nextends: none.yml\n")[0]).toContain(
-      "w.yml:2:10: the file none.yml of extends was not found. Looked for /p/flows/bases/none.yml",
+      "w.yml:2:10: the file none.yml in extends was not found. Looked for /p/flows/bases/none.yml",
     );
     expect(problemsOf("extends: a\n", { "a.yml": "extends: b\n", "b.yml": "extends: a\n" })[0]).toContain(
-      "the file a of extends leads back to itself: /p/flows/w.yml, /p/a.yml, /p/b.yml, /p/a.yml",
+      "the file a in extends refers back to itself: /p/flows/w.yml, /p/a.yml, /p/b.yml, /p/a.yml",
     );
     expect(problemsOf("name: a\nextends: b.yml\n", { "flows/b.yml": "a: [\n" })[0]).toMatch(
-      /^w\.yml:2:10: the file b\.yml of extends cannot be read: \/p\/flows\/b\.yml:\d/,
+      /^w\.yml:2:10: the file b\.yml in extends cannot be read: \/p\/flows\/b\.yml:\d/,
     );
     const wrong = problemsOf("name: a\nextends: b\n", { "b.yml": "commands: [{ shel: a }]\n" });
     expect(wrong[0]).toContain('w.yml:2:10: steps[0].shel: unknown key "shel". Did you mean shell?');
@@ -104,7 +104,7 @@ describe("imports", () => {
     const text = "imports: [{ path: c.yml, selective: ['1', size] }]\ncommands: [{ shell: 'own ${size}' }]\n";
     expect(scriptsOf(text, more)).toEqual(["own ${size:-3}", "c1"]);
     expect(problemsOf(text.replace("size]", "none]"), more)[0]).toContain(
-      'selective: "none" is no parameter',
+      'selective: "none" is not a parameter',
     );
   });
 
@@ -114,7 +114,7 @@ describe("imports", () => {
     expect(read(text, others).warnings).toMatchObject([
       {
         line: 1,
-        message: "nothing of shared/b.yml is used, as in Prodigy. Without alias, its steps are appended",
+        message: "nothing from shared/b.yml is used because of alias, as in Prodigy. Without alias, its steps are appended",
       },
     ]);
   });
@@ -151,7 +151,7 @@ describe("template", () => {
     expect(workflow.map.steps[1]).toMatchObject({ timeoutMs: 9000 });
     expect(workflow.env).toMatchObject({ LEVEL: "warn" });
     expect(read(text, others).warnings.map(({ message }) => message)).toContain(
-      "override: odd has no effect, because the template has no such key",
+      "override: odd has no effect, because the template does not have this key",
     );
   });
 

@@ -1,4 +1,4 @@
-/** `redrive dlq edit|fix|note`: corrects the data of letters by hand or by a rule, and adds notes. */
+/** `redrive dlq edit|fix|note`: corrects the data of letters manually or by a rule, and adds notes. */
 import { letterToJson } from "../../item/letter.ts";
 import { requireLetter } from "../../queue/find-item.ts";
 import { editLetters, editToJson, previewEdit, schemasOf } from "../../redrive/amend.ts";

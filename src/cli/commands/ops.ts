@@ -115,7 +115,7 @@ const cancel = command({
 });
 
 /**
- * Whether commits may be unmerged. The process that runs a workflow's redrive merges when it ends, but that
+ * Whether commits may be unmerged, because the process that runs a workflow's redrive merges only when it ends, and that
  * process is not running.
  */
 async function mayBeUnmerged(engine: Engine, { kind, queue, succeeded }: Operation): Promise<boolean> {

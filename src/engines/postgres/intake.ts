@@ -113,7 +113,7 @@ async function addAtOnce(tx: Tx, intake: Intake, items: readonly NewItem[]): Pro
 
 interface Intake {
   readonly queueName: string;
-  /** The author of replacements; undefined when existing items stay as they are. */
+  /** The author of replacements; undefined if existing items are kept unchanged. */
   readonly replacer: string | undefined;
   /** Whether the ids are probably new, so that existing ones need not be looked up first. */
   readonly expectNew: boolean;

@@ -1,4 +1,4 @@
-/** Reads one letter with what is shown with it. */
+/** Reads one letter with its related records. */
 import { ATTEMPT_TIMES_MAX, type LetterAddress, type LetterRecords } from "../../engine.ts";
 import { attemptsOf } from "../sql/attempts.ts";
 import { eventOf } from "../sql/events.ts";
@@ -9,7 +9,7 @@ import { eventsAtTimes } from "./item-events.ts";
 import { letterFrom, lettersIn, type PageRow } from "./letters.ts";
 import type { Session } from "./session.ts";
 
-/** Reads a letter with what is shown with it; null if the item does not exist or is no letter. */
+/** Reads a letter with its related records; null if the item does not exist or is not a letter. */
 export async function readLetterRecords(
   session: Session,
   { queue, itemId }: LetterAddress,

@@ -247,7 +247,7 @@ function keepNotes({ db }: Step, settled: readonly Moved[]): Promise<number> {
   return runAwaiting(insertNotes(db, notes));
 }
 
-/** Notifies workers when an ordering key is free again or an item is ready at once. */
+/** Notifies workers when an ordering key is free again or an item is ready immediately. */
 async function settleOrderingKeys(tx: Tx, settled: readonly Moved[]): Promise<void> {
   const ordered = settled.flatMap(({ row: { queue, ordering_key, ref }, to }) =>
     ordering_key === null ? [] : [{ queue, ordering_key, ref, isReady: to === "ready" }],

@@ -7,7 +7,7 @@ import { versionHoldsIn } from "./migrate.ts";
 export type { Value } from "./arrays.ts";
 
 /**
- * What is returned from an answer: its rows as objects or as column lists, or only how many rows were
+ * The part of an answer to return: its rows as objects or as column lists, or only how many rows were
  * written.
  */
 export type AnswerForm = "rows" | "tuples" | "count";

@@ -1,4 +1,4 @@
-/** The records of agents that ran as steps, and sums of what they used. Costs are stored in billionths of a dollar. */
+/** The records of agents that ran as steps, and the sums of their usage. Costs are stored in billionths of a dollar. */
 import type { AgentRun, AgentRunQuery, UsageQuery, UsageSum } from "../../item/agent-run.ts";
 import { type AgentUsage, nanoUsd, usdOf } from "../../item/agent-usage.ts";
 import { compact } from "../../std/json.ts";

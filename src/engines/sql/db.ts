@@ -17,7 +17,7 @@ export type Scalar = string | number | boolean | null;
 /** A list is bound as one parameter; see `Dialect.among`. */
 export type SqlValue = Scalar | readonly Scalar[];
 
-/** What reads rows: a session of SQLite, or a transaction of PostgreSQL. */
+/** Anything that reads rows: a session of SQLite, or a transaction of PostgreSQL. */
 interface Reader {
   readonly now: number;
   get<Row>(sql: string, ...values: readonly SqlValue[]): Row | undefined | Promise<Row | undefined>;

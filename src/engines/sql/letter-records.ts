@@ -1,5 +1,5 @@
 /**
- * Reads what is shown with a letter in one statement: on PostgreSQL each statement is a round trip. The rows of each table
+ * Reads the records related to a letter in one statement: on PostgreSQL each statement is a round trip. The rows of each table
  * come as JSON.
  */
 import type { LetterRecords, StoredLetter } from "../../engine.ts";

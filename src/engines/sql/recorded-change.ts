@@ -1,4 +1,4 @@
-/** Records changes that have no event type of their own, so that they appear in the audit log. */
+/** Records changes without a separate event type, so that they appear in the audit log. */
 import type { RecordedChange } from "../../item/store-queries.ts";
 import { compact } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";

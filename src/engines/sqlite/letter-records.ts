@@ -1,4 +1,4 @@
-/** Reads one letter with what is shown with it. */
+/** Reads one letter with its related records. */
 import { attemptTimes, type LetterAddress, type LetterRecords } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
 import { type RecordsRow, recordColumns, recordsOf } from "../sql/letter-records.ts";
@@ -7,7 +7,7 @@ import { listItemEvents } from "./item-events.ts";
 import { readLetter } from "./letters.ts";
 import type { Session } from "./session.ts";
 
-/** Reads a letter with what is shown with it; null if the item does not exist or is no letter. */
+/** Reads a letter with its related records; null if the item does not exist or is not a letter. */
 export function readLetterRecords(session: Session, { queue, itemId }: LetterAddress): LetterRecords | null {
   const item = session.get<{ ref: number }>(
     "SELECT i.ref FROM queues q JOIN items i ON i.queue = q.no AND i.item_id = ?2 WHERE q.name = ?1",

@@ -108,13 +108,16 @@ function isEmptyValue(all: PatternWords, index: number): boolean {
   return after.startsWith("=") && (after !== "= " || all.gap(index + 2).startsWith("="));
 }
 
-/** Removes the position that compilers print after an arrow. */
+/** Removes the source position that compilers print after an arrow. */
 function withoutPosition(pattern: string): string {
   const at = pattern.lastIndexOf(" --> ");
   return at > 0 && /^\S+(?: \w+>?)?$/.test(pattern.slice(at + 5)) ? pattern.slice(0, at) : pattern;
 }
 
-/** Returns the end of what is invalid if the reason follows, as in `cart "<str>" is invalid: no price`; 0 if there is none. */
+/**
+ * Returns the end of the invalid thing if the reason follows, as in `cart "<str>" is invalid: no price`; 0
+ * otherwise.
+ */
 function invalidEnd(all: PatternWords): number {
   const is = all.word(1) === "is" ? 1 : all.word(2) === "is" ? 2 : 0;
   if (is === 0 || all.word(is + 1) !== "invalid" || !all.gap(is + 2).startsWith(": ")) return 0;
@@ -139,7 +142,7 @@ function isBeforeFreeText(word: string, gap: string): boolean {
 /** Kinds of tokens of a language. Compilers print them or leave them out. */
 const TOKENS = new Set("keyword identifier token reserved".split(" "));
 const JOINERS = new Set("and or of in on for to".split(" "));
-/** Words that may stand between a preposition and a value: "in the column <*>". */
+/** Words that may occur between a preposition and a value: "in the column <*>". */
 const KINDS = new Set(
   `type class struct enum trait module package crate library table column view relation schema database index constraint
   trigger function method procedure field property attribute variable parameter argument option key value file directory
@@ -161,7 +164,7 @@ const PLURAL_WORDS_MAX = 3;
 /** The words of the canonical pattern, in which each new value may absorb what precedes it. */
 class Folded {
   readonly #out: string[] = [];
-  /** Whether punctuation separates the next word from the last, so that two values stay two. */
+  /** Whether punctuation separates the next word from the last one, so that two values are not merged. */
   #isSeparated = false;
   /** How many words after a value may still be a counted noun. */
   #nounsLeft = 0;

@@ -1,6 +1,7 @@
 /**
- * Recognises names that a message prints without quotes: by their form, their position in the sentence, and a list of ordinary
- * words. A word that looks like a name stays part of the message unless its position is one where names stand.
+ * Recognises names that a message prints without quotes: by their form, their position in the sentence, and a
+ * list of ordinary words. A word that looks like a name stays part of the message unless it is in a position
+ * where names are usual.
  */
 import { isKind, isOrdinary } from "../mask/vocabulary.ts";
 import { LOWER, type PatternWords } from "./pattern-words.ts";
@@ -32,7 +33,7 @@ const COORDINATES = /^[@&]?[\w./-]+(?:::|:[\w./-]+:(?![A-Z])|@)[\w.:/<>-]*$|^[a-
 const HEX_LETTERS = /^[a-f]{4,}$/;
 const BEFORE_HEX = /^(?:id|ID|commit|hash|object|revision|digest|checksum)$/;
 
-/** The rules for a word that is not in small letters only. */
+/** The rules for a word that is not entirely in lower case. */
 export function nameReason(words: PatternWords, index: number, word: string): NameReason | undefined {
   if (index > 0) {
     if (SIGIL.test(word)) return "sigil";
@@ -50,7 +51,7 @@ export function nameReason(words: PatternWords, index: number, word: string): Na
   return plainNameReason(words, index, word);
 }
 
-/** The rules that also hold for a word in small letters. Most words are such, so cheap tests come first. */
+/** The rules for a word in lower case. Most words are, so cheap tests come first. */
 export function plainNameReason(words: PatternWords, index: number, word: string): NameReason | undefined {
   if (words.gap(index) !== " ") {
     if (isArgument(words, index, word)) return "argument";
@@ -116,7 +117,7 @@ function isSegment(words: PatternWords, index: number, word: string): boolean {
   return !SEVERITY.test(word) && !DESCRIBES.test(word) && !NAMES_FAILURE.test(word);
 }
 
-/** Whether the word looks like a name, and stands where names stand. */
+/** Whether the word looks like a name and is in a position where names are usual. */
 function isUnquotedName(words: PatternWords, index: number, word: string): boolean {
   const { plainCount } = words;
   if (word.length < 2 || plainCount === 0 || (plainCount === 1 && words.gap(index + 1) !== ": "))
@@ -162,7 +163,7 @@ function list(text: string): ReadonlySet<string> {
   return new Set(text.split(/\s+/));
 }
 
-/** Words that names follow: prepositions and the like. */
+/** Words that usually precede names: prepositions and the like. */
 const LEADS =
   list(`in for from of to at on with by as into than not but got and or matching near is was via using under
   against between after before expected specified given named called found received actual because that when`);
@@ -174,7 +175,7 @@ const FOLLOWS =
   when if while is was are were has had have must cannot can can't could does did will would should may need needs failed
   fails too not contain contains require requires exceed exceeds returned already isn't doesn't instead which that you
   expected found`);
-/** Words that say something about the name before them. */
+/** Words that describe the name before them. */
 const PREDICATES =
   list(`is was has had must cannot can't can could does did will would should may needs failed fails too not
   no contains requires exceeds returned already isn't doesn't wasn't exited died crashed terminated expired differ differs

@@ -127,7 +127,7 @@ export class PatternWords {
     return this.#count;
   }
 
-  /** How many words of at least two small letters the pattern has. */
+  /** How many words of at least two lower-case letters the pattern has. */
   get plainCount(): number {
     return this.#plainCount;
   }

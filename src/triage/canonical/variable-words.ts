@@ -1,4 +1,7 @@
-/** Decides which words of a pattern are variable although the maskers left them, by their form and their neighbours. */
+/**
+ * Decides, by their form and their neighbours, which words of a pattern are variable although the maskers did
+ * not mask them.
+ */
 import { isKind } from "../mask/vocabulary.ts";
 import { isBeforeExistence } from "./existence-words.ts";
 import { NAME_REASONS, NAMES_FAILURE, plainNameReason, nameReason as unquotedReason } from "./name-words.ts";
@@ -62,7 +65,7 @@ export function variableReason(words: PatternWords, index: number): VariableReas
   );
 }
 
-/** The rules for a word of small letters. Most words are such, so cheap tests come first. */
+/** The rules for a word in lower case. Most words are, so cheap tests come first. */
 function plainReason(words: PatternWords, index: number, word: string): VariableReason | undefined {
   if (isTypeValue(words, index, word)) return "type";
   if (words.gap(index) !== " " || words.isLast(index)) {

@@ -66,7 +66,7 @@ function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] 
 const FAULT =
   /[Uu]nable to handle kernel|[Uu]nable to handle page fault|general protection fault|\bdivide error|BUG: K[AMC]SAN/;
 
-/** Whether the line begins another report. Until a possible cause was printed, only a fault does. */
+/** Whether the line begins another report. Until a possible cause has been printed, only a fault does. */
 function isOtherReport(line: string, frames: readonly Frame[]): boolean {
   if (!isReport(line)) return false;
   return frames.some((frame) => frame.inApp) || FAULT.test(line);

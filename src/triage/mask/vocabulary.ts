@@ -15,7 +15,7 @@ export const KINDS = words(`
   ref remote repository file directory folder path bucket region zone cluster pod secret policy publication subscription
   collation cast wrapper tablespace symbol identifier token alias member named called point action format profile revision`);
 
-/** Whether a word is the kind of what the next word names: "table", "Table", "TABLE". */
+/** Whether a word is a kind of thing that the next word names: "table", "Table", "TABLE". */
 export function isKind(word: string): boolean {
   if (KINDS.has(word)) return true;
   const first = word.charCodeAt(0);
@@ -65,7 +65,10 @@ export const PLAIN = words(`
   looks left right takes take took needs need contains contain accepts accept allows allow expects expect uses keeps
   holds shows means wants`);
 
-/** Other common words of messages. With the endings of nouns, verbs and adjectives they tell ordinary words from names. */
+/**
+ * Other common words of messages. Together with the endings of nouns, verbs and adjectives, they distinguish
+ * ordinary words from names.
+ */
 const COMMON = words(`
   abbrev able aborted absolute abstract accept accessor account accounts acquire addon addr advice affects air album
   algorithm alias aliases align alive alloc allocate allow allowlist allows almost along amount analyze anchor anchors
@@ -158,7 +161,7 @@ const ORDINARY: ReadonlySet<string> = new Set(
   [...PLAIN, ...COMMON, ...KINDS].flatMap((word) => [word, `${word}s`]),
 );
 
-/** Whether a word in small letters is an ordinary word of messages, and not a name. */
+/** Whether a lower-case word is an ordinary word of messages rather than a name. */
 export function isOrdinary(word: string): boolean {
   if (ORDINARY.has(word) || DERIVED.test(word)) return true;
   const prefix = PREFIX.exec(word)?.[0];

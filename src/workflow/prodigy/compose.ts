@@ -79,10 +79,12 @@ function imports(own: JsonObject, source: Source): JsonObject {
     const { path, alias, selective } = isJsonObject(entry)
       ? entry
       : { path: entry, alias: undefined, selective: undefined };
-    const imported = source.read(source.files.besides(String(path)), `the file ${String(path)} of imports`);
+    const imported = source.read(source.files.besides(String(path)), `the file ${String(path)} in imports`);
     if (imported === undefined) return target;
     if (typeof alias === "string") {
-      source.warn(`nothing of ${String(path)} is used, as in Prodigy. Without alias, its steps are appended`);
+      source.warn(
+        `nothing from ${String(path)} is used because of alias, as in Prodigy. Without alias, its steps are appended`,
+      );
       return target;
     }
     const chosen = listOf(selective);
@@ -103,16 +105,16 @@ function selected(imported: JsonObject, chosen: readonly Json[], source: Source)
       taken[kind].push(...parameters[kind].filter((parameter) => nameOf(parameter) === one));
     else
       source.refuse(
-        `selective: "${String(one)}" is no parameter of the file. Name a step by its number, from 0`,
+        `selective: "${String(one)}" is not a parameter of the file. Refer to a step by its number, from 0`,
       );
   }
   return { commands: steps, parameters: taken };
 }
 
-/** What the file has takes precedence: its lists replace those of the base, its mappings are merged with them. */
+/** The file takes precedence: its lists replace those of the base, and its mappings are merged with those of the base. */
 function extended(own: JsonObject, source: Source): JsonObject {
   const name = String(own.extends);
-  const base = source.read(source.files.bases(name), `the file ${name} of extends`);
+  const base = source.read(source.files.bases(name), `the file ${name} in extends`);
   return base === undefined ? own : inherited(own, asStepsOf(own, base));
 }
 
@@ -132,7 +134,7 @@ function fromTemplate(own: JsonObject, source: Source): JsonObject {
   const named = isJsonObject(template.source) ? template.source.file : template.source;
   if (typeof named !== "string" || /^\w+:\/\//.test(named)) {
     source.refuse(
-      "template: Redrive reads no addresses. Save the template as a file, and write source: {file: PATH}",
+      "template: Redrive cannot load a URL. Save the template as a file, and write source: {file: PATH}",
     );
     return own;
   }
@@ -160,7 +162,7 @@ function overridden(template: JsonObject, overrides: JsonObject, source: Source)
   return Object.entries(overrides).reduce((made: JsonObject, [key, value]) => {
     if (key.includes(".") || made[key] !== undefined || OVERRIDES.includes(key))
       return replaced(made, key.split("."), value) as JsonObject;
-    source.warn(`override: ${key} has no effect, because the template has no such key`);
+    source.warn(`override: ${key} has no effect, because the template does not have this key`);
     return made;
   }, template);
 }

@@ -54,7 +54,7 @@ export class WorkflowFiles {
       const text = this.#access.read(path);
       if (text === undefined) continue;
       if (this.#chain.includes(path))
-        return { problem: `${what} leads back to itself: ${[...this.#chain, path].join(", ")}` };
+        return { problem: `${what} refers back to itself: ${[...this.#chain, path].join(", ")}` };
       const read = readYaml(text, {
         notMapping: "a workflow must be a mapping, or a list of steps",
         rewrite: (document) => {
