@@ -61,7 +61,7 @@ const ignoreOptions = z.strictObject({
 } satisfies Shape<IgnoreOptions>);
 const splitOptions = z.strictObject({ text: t.name, name: t.name.optional() });
 
-/** The groups of a store. A group is named by its signature, the beginning of it, or its name. */
+/** The groups of a store. A group is identified by its signature, a prefix of it, or its name. */
 export class Groups {
   readonly #context: Context;
 

@@ -21,7 +21,7 @@ import { type Duration, oneOrMany, type Shape } from "./values.ts";
 /** Selects letters. All given conditions must hold; a list matches if any entry does. */
 export interface LetterFilter {
   readonly ids?: string | readonly string[];
-  /** The signature of a group, its beginning, or the name of a group. An unknown group has no letters. */
+  /** The signature of a group, a prefix of it, or the name of a group. An unknown group has no letters. */
   readonly group?: string | readonly string[];
   readonly type?: ErrorTypeName | readonly ErrorTypeName[];
   readonly class?: ErrorClass | readonly ErrorClass[];

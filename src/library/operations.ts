@@ -90,7 +90,7 @@ export class Operations {
     this.#context = context;
   }
 
-  /** Finds an operation by its id or the beginning of it. Throws `operation_not_found`. */
+  /** Finds an operation by its id or a prefix of it. Throws `operation_not_found`. */
   async get(id: string): Promise<Operation> {
     return operationOf(await this.#require(id, "operations.get"));
   }

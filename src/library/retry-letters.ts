@@ -148,7 +148,7 @@ async function runHere(context: Context, redrive: Redrive, { options, work }: Re
   );
 }
 
-/** Sends the stages while workers run them. */
+/** Retries the stages one after another while workers process their letters. */
 async function superviseCanary(context: Context, redrive: Redrive, signal: AbortSignal | undefined) {
   const { engine, home, clock, author, onNotice } = context;
   await requireWorker(context, redrive.job.id, signal);

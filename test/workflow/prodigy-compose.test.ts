@@ -114,7 +114,8 @@ describe("imports", () => {
     expect(read(text, others).warnings).toMatchObject([
       {
         line: 1,
-        message: "nothing from shared/b.yml is used because of alias, as in Prodigy. Without alias, its steps are appended",
+        message:
+          "nothing from shared/b.yml is used because of alias, as in Prodigy. Without alias, its steps are appended",
       },
     ]);
   });

@@ -68,7 +68,7 @@ export const readItems = checkedNow("readItems", intake.readItems, {
   options: s.readOptions.optional(),
 });
 
-/** Finds a job by its id, its name or the beginning of its id; throws `job_not_found`. */
+/** Finds a job by its id, its name or a prefix of its id; throws `job_not_found`. */
 export const requireJob = checked("requireJob", find.requireJob, { engine, idOrName: text });
 
 /** The current totals of a job. */

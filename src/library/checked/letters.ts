@@ -168,7 +168,7 @@ export const splitGroup = checked("splitGroup", correct.splitGroup, {
   options: s.splitOptions,
 });
 
-/** Finds a group by its signature, the beginning of it, or its name. */
+/** Finds a group by its signature, a prefix of it, or its name. */
 export const requireGroup = checked("requireGroup", groups.requireGroup, { engine, word: text });
 
 /** Lists the groups of all queues, or of one. */

@@ -158,7 +158,7 @@ function holds(condition: string, at: yaml.Node, rewriting: Rewriting): boolean 
   const isTrue = answer?.ok === true && answer.value;
   rewriting.warn(
     at,
-    `the condition is decided before the run, with the environment and the profile: ${isTrue}`,
+    `the condition is evaluated before the run, with the environment and the profile: ${isTrue}`,
   );
   return isTrue;
 }
