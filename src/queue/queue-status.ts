@@ -6,6 +6,7 @@ import { OUTAGE_MS_MAX } from "../retry/policy.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, isJsonObject, type JsonObject } from "../std/json.ts";
 import { backoffToText, type QueueSpec, queueSpecOf } from "./queue-spec.ts";
+import { type QueueWaits, readWaits, waitsToJson } from "./queue-waits.ts";
 
 /** The status of a queue or a target. */
 export interface QueueSummary<Spec extends QueueSpec = QueueSpec> {
@@ -22,6 +23,8 @@ export interface QueueSummary<Spec extends QueueSpec = QueueSpec> {
   readonly parkedFor?: string;
   /** How long the longest-waiting item has been due; absent when no item is due. */
   readonly oldestReadyMs?: number;
+  /** How long the items that started last had waited. Given where one queue is shown, and only if some started lately. */
+  readonly waits?: QueueWaits;
   readonly workers: readonly WorkerSummary[];
 }
 
@@ -44,8 +47,10 @@ export function listQueues(engine: Engine): Promise<readonly QueueSummary[]> {
 }
 
 /** Returns the status of one queue. */
-export function summariseQueue(engine: Engine, job: Job): Promise<QueueSummary> {
-  return summariseStanding(engine, job, queueSpecOf);
+export async function summariseQueue(engine: Engine, job: Job): Promise<QueueSummary> {
+  const summary = await summariseStanding(engine, job, queueSpecOf);
+  const waits = await readWaits(engine, job.id);
+  return { ...summary, ...(waits && { waits }) };
 }
 
 export async function listStanding<Spec extends QueueSpec>(
@@ -134,6 +139,7 @@ export function queueToJson(queue: QueueSummary): JsonObject {
     pause: pause && { at: toRfc3339(pause.at), author: pause.author, reason: pause.reason },
     counts: countsToJson(counts),
     oldest_ready_ms: queue.oldestReadyMs ?? null,
+    waited_ms: queue.waits && waitsToJson(queue.waits),
     breaker: breaker
       ? compact({ state: breaker.state, until: breaker.until && toRfc3339(breaker.until) })
       : null,

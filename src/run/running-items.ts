@@ -5,7 +5,7 @@
 import { readRange, sizeOf } from "../attempt/output.ts";
 import { isPublished, type RunningOutput, readRunning } from "../attempt/output-watch.ts";
 import type { Engine } from "../engine.ts";
-import { usageToJson } from "../item/agent-run.ts";
+import { openSessionCommand, usageToJson } from "../item/agent-run.ts";
 import type { Item } from "../item/item.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
@@ -36,6 +36,9 @@ export async function readRunningItems(
     running.push(
       compact({
         item_id: item.itemId,
+        queue,
+        state: item.state,
+        data: item.data,
         name: item.name,
         attempt: attempt.number,
         started_at: toRfc3339(attempt.startedAt),
@@ -51,7 +54,9 @@ export async function readRunningItems(
 async function agentOf(engine: Engine, { queue, ref }: Item, startedAt: number): Promise<JsonObject> {
   const runs = await engine.listAgentRuns({ queue, ref, limit: RUNS_MAX });
   const run = runs.findLast((one) => one.startedAt >= startedAt);
-  return run === undefined ? {} : { step: run.step, agent: run.agent, usage: usageToJson(run.usage) };
+  if (run === undefined) return {};
+  const { step, agent, usage } = run;
+  return compact({ step, agent, usage: usageToJson(usage), open_command: openSessionCommand(run) });
 }
 
 const RUNS_MAX = 100;

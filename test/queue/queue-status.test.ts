@@ -28,6 +28,28 @@ describe("the status of a queue", () => {
     expect((await look(engine)).oldestReadyMs).toBe(5000);
   });
 
+  it("has how long the items that started last had waited", async () => {
+    const { engine, clock } = await open();
+    expect(await look(engine)).not.toHaveProperty("waits");
+    await addItems(
+      engine,
+      "q",
+      Array.from({ length: 20 }, (_, index) => ({ data: index, key: `i-${index}` })),
+    );
+    const holder = await engine.registerHolder(describeSelf("q"));
+    const start = (max: number) =>
+      engine.settleAndLease(holder.id, { settle: [], lease: { queue: "q", max } });
+    clock.advance(100);
+    await start(18);
+    clock.advance(2900);
+    await start(1);
+    clock.advance(4000);
+    await start(1);
+    const queue = await look(engine);
+    expect(queue.waits).toEqual({ p50Ms: 100, p95Ms: 3000, items: 20 });
+    expect(queueToJson(queue)).toMatchObject({ waited_ms: { p50: 100, p95: 3000, items: 20 } });
+  });
+
   it("has its workers, with their numbers of items", async () => {
     const { engine } = await open();
     await addItems(engine, "q", [{ data: 1 }, { data: 2 }]);

@@ -136,6 +136,11 @@ describe("queues", () => {
       query: { queue: "orders", state: ["ready"], limit: 2, cursor: String(page.next) },
     });
     expect(rest).toMatchObject({ items: [{ item_id: "n-3" }], next: null });
+    const found = await operator.call("GET /items", { query: { id: "n-" } });
+    expect(found.items.map(({ item_id }) => item_id)).toEqual(["n-1", "n-2", "n-3"]);
+    const none = await operator.call("GET /items", { query: { id: "n-", state: ["dead"] } });
+    expect(none.items).toEqual([]);
+    await expect(operator.call("GET /items", { query: {} })).rejects.toMatchObject({ code: "usage" });
     const held = await operator.call("POST /queues/{queue}/hold", {
       params: queue,
       body: { ids: ["n-1", "o-3"] },

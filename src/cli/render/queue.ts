@@ -8,6 +8,7 @@ import {
 import type { Pause } from "../../item/job.ts";
 import { backoffToText, durationToText, outageToText, rateToText } from "../../queue/queue-spec.ts";
 import type { QueueSummary } from "../../queue/queue-status.ts";
+import type { QueueWaits } from "../../queue/queue-waits.ts";
 import type { Policy } from "../../retry/policy.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
@@ -163,12 +164,18 @@ function countsOf(queue: QueueSummary, words: Words): readonly Fact[] {
   return [
     [words.ready, `${thousands(ready)}${oldest === undefined ? "" : `, the oldest due for ${oldest}`}`],
     [words.leased, rare(leased)],
+    ["Waited", queue.waits && waitsText(queue.waits)],
     ["Held", rare(held)],
     [words.done, thousands(done)],
     ["Dead", letters > dead ? `${thousands(dead)}, ${redriven}` : thousands(dead)],
     ["Skipped", rare(skipped)],
     ["Discarded", rare(discarded)],
   ];
+}
+
+function waitsText({ p50Ms, p95Ms, items }: QueueWaits): string {
+  const starts = items === 1 ? "the last start" : `the last ${thousands(items)} starts`;
+  return `p50 ${formatDuration(p50Ms)}, p95 ${formatDuration(p95Ms)} of ${starts}`;
 }
 
 /** Formats the settings under the names of their options. */

@@ -246,6 +246,9 @@ export const queue = z
     is_paused: z.boolean(),
     counts: z.record(z.string(), count),
     oldest_ready_ms: z.number().nullable(),
+    waited_ms: z.looseObject({ p50: z.number(), p95: z.number(), items: count }).optional().meta({
+      description: "how long the items that started last had waited; given where one queue is shown",
+    }),
     breaker: z.unknown().meta({ description: "the state of the circuit breaker; null if there is none" }),
     workers: z.array(z.looseObject({ holder: z.string(), host: z.string(), pid: z.number(), leased: count })),
     settings: z.record(z.string(), z.unknown()),
@@ -264,6 +267,7 @@ export const item = z
     redrive_count: count,
     data,
     usage: usage.optional().meta({ description: "the usage of the item's agents; only in lists" }),
+    result: z.unknown().optional().meta({ description: "what a done item returned; absent without one" }),
   })
   .meta({ id: "Item" });
 

@@ -1,6 +1,6 @@
 /** Routes of jobs. */
 import * as z from "zod";
-import { count, job, next, time, usage } from "./documents.ts";
+import { count, data, job, next, time, usage } from "./documents.ts";
 import { limit, name, rowCursor } from "./filter.ts";
 import type { Routes } from "./route.ts";
 
@@ -52,6 +52,7 @@ export const jobRoutes = {
       running: z.array(
         z.looseObject({
           item_id: z.string(),
+          data,
           attempt: count,
           started_at: time,
           worker: z.string(),
@@ -59,6 +60,10 @@ export const jobRoutes = {
           step: z.string().optional(),
           last_line: z.string().optional(),
           usage: usage.optional(),
+          open_command: z
+            .string()
+            .optional()
+            .meta({ description: "opens the session of the agent by hand, in its folder" }),
         }),
       ),
     }),

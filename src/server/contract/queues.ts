@@ -172,16 +172,18 @@ export const queueRoutes = {
   "GET /items": {
     id: "listItems",
     tag: "items",
-    summary: "List the items of a queue, job or target, oldest first.",
+    summary: "List the items of a queue, job or target, oldest first, or find items by id.",
+    description: "Give `queue`, or `id` to find up to `limit` items in all queues; the exact id comes first.",
     role: "viewer",
     query: z.strictObject({
-      queue: name,
+      queue: name.optional(),
+      id: itemId.optional().meta({ description: "the id of an item, or its beginning" }),
       state: z.array(z.enum(ITEM_STATES)).min(1).optional(),
       limit,
       cursor: rowCursor,
     }),
     response: z.looseObject({ items: z.array(item), next }),
-    errors: ["job_not_found"],
+    errors: ["job_not_found", "usage"],
   },
   "GET /items/{queue}/{item_id}": {
     id: "showItem",

@@ -7,7 +7,8 @@ import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { isFromElsewhere, NOT_READ } from "../../item/imported-letter.ts";
 import { type Attempt, attemptToJson, type Item, jobLogsFolder } from "../../item/item.ts";
-import { itemViewToJson, readItemView } from "../../queue/find-item.ts";
+import type { ItemState } from "../../item/state.ts";
+import { itemToJson, itemViewToJson, readItemView } from "../../queue/find-item.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { itemPageToJson, readItemPage } from "../../queue/item-page.ts";
 import { followLogs, isExact } from "../../run/follow-logs.ts";
@@ -33,7 +34,10 @@ type Routes = Pick<
 const LOG_TYPE = "text/plain; charset=utf-8";
 
 export const itemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Name]> } = {
-  "GET /items": async ({ engine }, { query: { queue, state: states, limit = PAGE_DEFAULT, cursor } }) => {
+  "GET /items": async ({ engine }, { query }) => {
+    const { queue, id: idOrPrefix, state: states, limit = PAGE_DEFAULT, cursor } = query;
+    if (idOrPrefix !== undefined) return foundItems(engine, { idOrPrefix, queue, states, limit });
+    if (queue === undefined) throw new RedriveError("usage", "Give a queue, or the id of an item.");
     const { id } = await requireQueueOf(engine, queue);
     return itemPageToJson(
       await readItemPage(engine, { queue: id, after: Number(cursor ?? 0), limit, states }),
@@ -72,6 +76,21 @@ export const itemHandlers: { readonly [Name in keyof Routes]: Handler<Routes[Nam
     });
   },
 };
+
+interface FindRequest {
+  readonly idOrPrefix: string;
+  readonly queue: string | undefined;
+  readonly states: readonly ItemState[] | undefined;
+  readonly limit: number;
+}
+
+/** Finds items by id or its beginning. There is no next page, because more letters of the id find fewer items. */
+async function foundItems(engine: Engine, { idOrPrefix, queue, states, limit }: FindRequest) {
+  const own = queue === undefined ? {} : { queue: (await requireQueueOf(engine, queue)).id };
+  const items = await engine.findItems(idOrPrefix, { ...own, limit });
+  const wanted = items.filter(({ state }) => states?.includes(state) ?? true);
+  return { items: wanted.map(itemToJson), next: null };
+}
 
 /** Chooses the attempt with this number, or the latest that is running or has output. */
 async function attemptOf(engine: Engine, item: Item, number: number | undefined): Promise<Attempt> {
