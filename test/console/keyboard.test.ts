@@ -2,9 +2,10 @@
 import type { Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Handler } from "../../src/attempt/handler.ts";
+import { setTarget } from "../../src/delivery/target-settings.ts";
 import { Worker } from "../../src/queue/worker.ts";
 import { failing, queueWithLetters } from "../server/kit.ts";
-import { axeFindings, openConsole, useBrowser } from "./kit.ts";
+import { axeFindings, openConsole, press, tabTo, useBrowser } from "./kit.ts";
 
 useBrowser();
 
@@ -28,10 +29,6 @@ async function withThreeCauses() {
   return console;
 }
 
-async function press(page: Page, ...keys: readonly string[]): Promise<void> {
-  for (const key of keys) await page.keyboard.press(key);
-}
-
 /** Starts the previewed change, and waits until it has ended. */
 async function startAndEnd(page: Page, preview: string, title: string): Promise<void> {
   await page.getByText(preview).waitFor();
@@ -52,7 +49,9 @@ test("three causes of 40 letters are fixed and retried in stages by keyboard alo
     ["vat", '"PT9"', 20],
     ["total", "5.0", 12],
   ] as const) {
-    await page.getByRole("row", { name: new RegExp(`${letters}`, "u") }).waitFor();
+    // The group of the round before may still be the first row for a moment.
+    const first = page.getByRole("table", { name: "The largest groups" }).getByRole("row").nth(1);
+    await first.getByRole("cell", { name: String(letters), exact: true }).waitFor();
     await press(page, "e");
     await page.getByRole("dialog", { name: "Edit letters of orders" }).waitFor();
     await page.keyboard.type(field);
@@ -88,6 +87,9 @@ const DIALOGS: readonly (readonly [path: string, button: string | null, keys: st
   ["/queues/orders", "Change…", "Enter", /Change the settings/u],
   ["/schedules", "Create a schedule…", "Enter", /Create a schedule/u],
   ["/receipts", "Create a target…", "Enter", /Create a target/u],
+  ["/receipts/billing", "Send a receipt…", "Enter", /Send a receipt to billing/u],
+  ["/receipts/billing", "Change…", "Enter", /Change billing/u],
+  ["/jobs/thumbnails", "Delete…", "Enter", /Delete thumbnails/u],
   ["/tokens", "Create a token…", "Enter", /token/iu],
 ];
 
@@ -98,6 +100,9 @@ describe.each(["light", "dark"] as const)("in the %s theme", (colorScheme) => {
       { key: "o-1", data: { bad: "the bank refused" } },
       { key: `o-2-${"long-".repeat(20)}`, data: { bad: "no such customer 17" } },
     ]);
+    await setTarget(console.engine, "billing", { url: "http://127.0.0.1:9/hook" });
+    await console.engine.createJob({ id: "thumbnails", name: "thumbnails", kind: "map", spec: {} });
+    await console.engine.changeJob("thumbnails", { status: "stopped" });
     const [group] = await console.engine.listGroups({});
     // A phone in one of the themes: a dialog must not be wider than its window either.
     const width = colorScheme === "dark" ? 390 : 1440;
@@ -125,18 +130,6 @@ const FOCUS_IS_INSIDE = "document.querySelector('dialog[open]').contains(documen
 
 const BEYOND_WIDTH =
   "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('dialog[open] [data-body]'))";
-
-const TABS_MAX = 60;
-
-/** Moves the focus with Tab alone until it is on the button. */
-async function tabTo(page: Page, name: string): Promise<void> {
-  await page.getByRole("button", { name }).waitFor();
-  for (let tabs = 0; tabs < TABS_MAX; tabs++) {
-    if (String(await page.evaluate("document.activeElement.textContent")).startsWith(name)) return;
-    await page.keyboard.press("Tab");
-  }
-  throw new Error(`Tab does not lead to ${name}`);
-}
 
 test("by keyboard alone: logging in, correcting a letter, a canary that halts, and a discard that is undone", async () => {
   const console = await openConsole();

@@ -1,11 +1,13 @@
 /** A real browser on a real server: Chromium from npm, or an installed Chrome named by REDRIVE_TEST_CHROME. */
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, onTestFinished } from "vitest";
 import type { Role } from "../../src/server/contract/route.ts";
 import { type Listening, listen } from "../../src/server/listen.ts";
 import { type Kit, serverKit } from "../server/kit.ts";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
 
 let browser: Browser | undefined;
 
@@ -48,6 +50,17 @@ export async function openConsole(options: Parameters<typeof serverKit>[0] = {})
   };
 }
 
+/** A console on a store in a file, and a home that processes share with it. */
+export async function onDisk(): Promise<{ readonly console: Console; readonly folder: string }> {
+  const temporary = new TemporaryDirectory();
+  onTestFinished(() => temporary.remove());
+  const folder = temporary.path;
+  const home = join(folder, "redrive");
+  mkdirSync(home);
+  const console = await openConsole({ url: `sqlite:${join(home, "redrive.db")}`, home });
+  return { console, folder };
+}
+
 async function openPage(kit: Kit, url: string, path = "/", options: OpenOptions = {}): Promise<Page> {
   const { role = "operator", width = 1440, height = 900, colorScheme = "light", expectedErrors } = options;
   if (browser === undefined) throw new Error("Call useBrowser() in the test file.");
@@ -74,6 +87,23 @@ async function openPage(kit: Kit, url: string, path = "/", options: OpenOptions 
   }
   await page.goto(url + path);
   return page;
+}
+
+/** Presses keys one after another. */
+export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
+  for (const key of keys) await page.keyboard.press(key);
+}
+
+const TABS_MAX = 100;
+
+/** Moves the focus with Tab alone until it is on the button. */
+export async function tabTo(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name }).first().waitFor();
+  for (let tabs = 0; tabs < TABS_MAX; tabs++) {
+    if (String(await page.evaluate("document.activeElement.textContent")).startsWith(name)) return;
+    await page.keyboard.press("Tab");
+  }
+  throw new Error(`Tab does not lead to ${name}`);
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

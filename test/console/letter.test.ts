@@ -56,7 +56,7 @@ test("attempts are compared, frames of libraries are folded, and evidence is sho
   await page.getByLabel("Compare with the previous attempt").check();
   const message = page.getByRole("row", { name: "Message" });
   expect(await message.textContent()).toBe("Messagethe bank answered 501the bank answered 502");
-  expect(await page.getByRole("row", { name: "Step" }).textContent()).toContain("the same");
+  expect(await page.getByRole("row", { name: "Type" }).textContent()).toContain("the same");
 
   const picture = page.getByRole("img", { name: "screen.png" }).first();
   await picture.waitFor();

@@ -139,7 +139,7 @@ test("the address of a list holds its filters", async () => {
   expect(await page.getByText("the bank refused").count()).toBe(0);
 });
 
-test("the palette finds pages, groups, queues and letters, and runs actions", async () => {
+test("the palette finds pages, groups, queues, items and letters, and runs actions", async () => {
   const { console } = await filled();
   const page = await console.open("/");
   await page.getByText("What fails").waitFor();
@@ -151,6 +151,10 @@ test("the palette finds pages, groups, queues and letters, and runs actions", as
   await page.getByRole("combobox").fill("orders");
   await page.getByRole("option", { name: "queue orders", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "orders" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("o-4");
+  await page.getByRole("option", { name: "item o-4 · orders · done" }).click();
+  await page.getByRole("heading", { level: 1, name: "o-4" }).waitFor();
 });
 
 test("the console works below the path of a proxy", async () => {

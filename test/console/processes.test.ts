@@ -2,23 +2,11 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { redrive, startRedrive } from "../support/cli.ts";
-import { TemporaryDirectory } from "../support/temporary-directory.ts";
-import { axeFindings, type Console, openConsole, useBrowser } from "./kit.ts";
+import { axeFindings, onDisk, useBrowser } from "./kit.ts";
 
 useBrowser();
-
-/** A console on a store in a file, and a home that processes share with it. */
-async function onDisk(): Promise<{ readonly console: Console; readonly folder: string }> {
-  const temporary = new TemporaryDirectory();
-  onTestFinished(() => temporary.remove());
-  const folder = temporary.path;
-  const home = join(folder, "redrive");
-  mkdirSync(home);
-  const console = await openConsole({ url: `sqlite:${join(home, "redrive.db")}`, home });
-  return { console, folder };
-}
 
 const WAITS = 'echo "charging $1"; while [ ! -e go ]; do sleep 0.05; kill -0 $PPID || exit 1; done';
 
@@ -122,7 +110,7 @@ test("a letter shows what its agents used, and how to open their sessions", asyn
   await page.getByRole("link", { name: "page" }).click();
   await page.getByRole("heading", { name: "Agents (2)" }).waitFor();
   const agents = page.getByRole("listitem");
-  await agents.filter({ hasText: "claudeattempt 1 · step 1 · 3 turns · $0.2500" }).waitFor();
+  await agents.filter({ hasText: "claudeattempt 1 · step 1 · 3 turns · $0.25" }).waitFor();
   await agents.filter({ hasText: "fixerattempt 1 · step 2 · no final result" }).waitFor();
   const copy = agents.getByRole("button", { name: "Copy the command that opens its session" });
   expect(await copy.getAttribute("title")).toBe("claude --resume s-17");
@@ -133,9 +121,22 @@ test("an item of a running map is skipped, and the map is paused, continued and 
   const { console, folder: home } = await onDisk();
   const map = ["map", "--name", "charges", "-j", "1", "--quiet", "--", "sh", "-c", WAITS, "x", "{}"];
   const running = startRedrive(map, { home, stdin: "first\nsecond\nthird\n" });
+  const jobId = async () => (await console.engine.listJobs({ limit: 1 }))[0]?.id ?? "";
   const page = await console.open("/jobs");
   await page.getByRole("link", { name: "charges-" }).click();
   const now = page.getByRole("listitem").filter({ hasText: "charging first" });
+  const [lease] = await console.engine.listItems({ queue: await jobId(), states: ["leased"], limit: 1 });
+  const at = await console.engine.now();
+  await console.engine.writeAgentRuns(await jobId(), [
+    {
+      ...{ id: "one", step: "step 1", agent: "claude", session: "s-17", usage: { turns: 3 } },
+      ...{ lease: { ref: lease?.ref ?? 0, attempt: 1 }, isFinal: false, startedAt: at, updatedAt: at },
+    },
+  ]);
+  await now.getByText("3 turns · step 1").waitFor();
+  await now.getByRole("button", { name: "Output" }).click();
+  await now.getByText(`redrive attach ${await jobId()} ${lease?.itemId}`, { exact: true }).waitFor();
+  await now.getByText("claude --resume s-17", { exact: true }).waitFor();
   await now.getByRole("button", { name: "Skip" }).click();
   await page.getByRole("listitem").filter({ hasText: "charging second" }).waitFor();
   await page.getByRole("button", { name: "Pause", exact: true }).click();
@@ -145,6 +146,5 @@ test("an item of a running map is skipped, and the map is paused, continued and 
   await page.getByRole("button", { name: "Stop", exact: true }).first().click();
   await running.ended;
   await page.getByText("The job has not finished.").waitFor();
-  const counts = await console.engine.count((await console.engine.listJobs({ limit: 1 }))[0]?.id ?? "");
-  expect(counts).toMatchObject({ skipped: 1, ready: 2, dead: 0 });
+  expect(await console.engine.count(await jobId())).toMatchObject({ skipped: 1, ready: 2, dead: 0 });
 });

@@ -50,7 +50,7 @@ export function stepName(step: string): string {
 }
 
 /** The step name of every function, which is not worth showing. */
-const FUNCTION_STEP = "handler";
+export const FUNCTION_STEP = "handler";
 
 /** The command line of a failed attempt, if its step was a command. */
 export function commandOf({ step_failed: step = "" }: Partial<Failure>): string | undefined {

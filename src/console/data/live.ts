@@ -31,7 +31,9 @@ const STALE: readonly (readonly [prefix: string, keys: readonly string[]])[] = [
 ];
 
 let connection: Connection = "connecting";
-let isPaused = false;
+/** A person pauses until they continue; a selection pauses while it lasts. Neither ends the pause of the other. */
+const pauses = { person: false, selection: false };
+const isPaused = () => pauses.person || pauses.selection;
 const listeners = new Set<() => void>();
 
 function setConnection(next: Connection): void {
@@ -45,17 +47,17 @@ function subscribe(listener: () => void): () => void {
 }
 
 export function useConnection(): Connection {
-  return useSyncExternalStore(subscribe, () => (isPaused ? "paused" : connection));
+  return useSyncExternalStore(subscribe, () => (isPaused() ? "paused" : connection));
 }
 
 /** Pauses or resumes refreshing, e.g. while rows are selected. */
-export function pauseLive(paused: boolean): void {
-  isPaused = paused;
+export function pauseLive(paused: boolean, by: keyof typeof pauses = "person"): void {
+  pauses[by] = paused;
   for (const listener of listeners) listener();
 }
 
 export function isLivePaused(): boolean {
-  return isPaused;
+  return pauses.person;
 }
 
 /** Connects to the event stream until the returned function is called. */
@@ -67,7 +69,7 @@ export function followEvents(client: QueryClient): () => void {
 
   const refresh = () => {
     timer = undefined;
-    if (isPaused || document.hidden) return schedule();
+    if (isPaused() || document.hidden) return schedule();
     const keys = [...stale];
     stale.clear();
     const isStale = ({ queryKey }: Query) => keys.includes(String(queryKey[0]));

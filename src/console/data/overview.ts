@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { LinkProps } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { call } from "./api.ts";
+import type { Series } from "./series.ts";
 
 /** One queue, job or target in the overview. */
 export interface QueueSummary {
@@ -61,16 +62,18 @@ interface Sample {
   readonly ended: ReadonlyMap<string, number>;
 }
 
-const SAMPLES_MAX = 60;
+/** Readings are kept this far apart, for so long. */
+const STEP_MS = 10_000;
+const STEPS_MAX = 60;
 const samples: Sample[] = [];
 
 export interface Rates {
-  /**
-   * Items finished per minute in all queues, one rate for each interval between two samples, oldest first.
-   */
-  readonly all: readonly number[];
+  /** Items finished per minute in all queues between the last two samples; undefined until there are two. */
+  readonly perMinute: number | undefined;
   /** The average rate of one queue since the first sample; undefined until there are two samples. */
   of(queue: string): number | undefined;
+  /** Items that ended in each interval, in all queues or in one; null after the first reading. */
+  series(queue?: string): Series | null;
 }
 
 /** Measures how many items finish per minute while the page is open. */
@@ -80,18 +83,20 @@ export function useRates(summary: Summary | undefined): Rates {
     if (summary === undefined) return;
     const at = Date.parse(summary.at);
     if (samples.at(-1)?.at === at) return;
+    // Events cause readings every second, of which only the latest is of interest until the step is over.
+    if (samples.length > 1 && at - (samples.at(-2)?.at ?? 0) < STEP_MS) samples.pop();
     samples.push({ at, ended: new Map(summary.queues.map((queue) => [queue.queue, endedOf(queue)])) });
-    if (samples.length > SAMPLES_MAX) samples.shift();
+    if (samples.length > STEPS_MAX) samples.shift();
     setCount((count) => count + 1);
   }, [summary]);
   return {
-    all: samples.slice(1).map((after, index) => perMinute(samples[index], after, total)),
-    of: (queue) =>
-      samples.length > 1
-        ? perMinute(samples[0], samples.at(-1), ({ ended }) => ended.get(queue) ?? 0)
-        : undefined,
+    perMinute: perMinute(samples.at(-2), samples.at(-1), total),
+    of: (queue) => perMinute(samples[0], samples.at(-1), countOf(queue)),
+    series: (queue) => seriesBetween(queue === undefined ? total : countOf(queue)),
   };
 }
+
+type Read = (sample: Sample) => number;
 
 function endedOf({ items }: QueueSummary): number {
   return items.done + items.dead;
@@ -101,11 +106,33 @@ function total({ ended }: Sample): number {
   return [...ended.values()].reduce((sum, count) => sum + count, 0);
 }
 
-function perMinute(
-  before: Sample | undefined,
-  after: Sample | undefined,
-  read: (sample: Sample) => number,
-): number {
-  if (before === undefined || after === undefined || after.at <= before.at) return 0;
+function countOf(queue: string): Read {
+  return ({ ended }) => ended.get(queue) ?? 0;
+}
+
+function perMinute(before: Sample | undefined, after: Sample | undefined, read: Read): number | undefined {
+  if (before === undefined || after === undefined || after.at <= before.at) return undefined;
   return Math.max(0, ((read(after) - read(before)) / (after.at - before.at)) * 60_000);
+}
+
+/** Readings are not exactly one step apart, so what ended between two of them is spread evenly. */
+function seriesBetween(read: Read): Series | null {
+  const [first, last] = [samples[0], samples.at(-1)];
+  if (first === undefined || last === undefined || first === last) return null;
+  const steps = Math.max(1, Math.round((last.at - first.at) / STEP_MS));
+  const stepMs = (last.at - first.at) / steps;
+  const marks = Array.from({ length: steps + 1 }, (_, index) => endedAt(first.at + index * stepMs, read));
+  const counts = marks.slice(1).map((mark, index) => Math.max(0, Math.round(mark - (marks[index] ?? 0))));
+  return { counts, since: first.at, stepMs };
+}
+
+function endedAt(at: number, read: Read): number {
+  const next = Math.max(
+    1,
+    samples.findIndex((sample) => sample.at >= at),
+  );
+  const [before, after] = [samples[next - 1], samples[next]];
+  if (before === undefined || after === undefined) return 0;
+  const share = (at - before.at) / (after.at - before.at);
+  return read(before) + (read(after) - read(before)) * Math.min(1, Math.max(0, share));
 }

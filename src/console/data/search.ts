@@ -30,7 +30,7 @@ export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "
 
 /** All query parameters of all lists. */
 const WORDS = [
-  ...(["q", "state", "queue", "sort", "group", "class", "filter", "older_than"] as const),
+  ...(["q", "state", "queue", "sort", "group", "class", "filter", "older_than", "newer_than"] as const),
   ...(["author", "origin", "since", "assignee"] as const),
 ] as const;
 
@@ -41,7 +41,7 @@ export function listSearch(raw: Raw): ListSearch {
 }
 
 /** The API query for the letters that a list shows. */
-export function letterQuery({ queue, group, q, filter, older_than, ...rest }: ListSearch) {
+export function letterQuery({ queue, group, q, filter, older_than, newer_than, ...rest }: ListSearch) {
   const state = oneOf(LETTER_STATES, rest.state);
   const errorClass = oneOf(ERROR_CLASSES, rest.class);
   return {
@@ -52,6 +52,9 @@ export function letterQuery({ queue, group, q, filter, older_than, ...rest }: Li
     ...(q !== undefined && { search: q }),
     ...(filter !== undefined && { filter }),
     ...(older_than !== undefined && { older_than }),
+    ...(newer_than !== undefined && { newer_than }),
+    // Lists show when letters died, which is the time of their last attempt.
+    ...((older_than ?? newer_than) !== undefined && { age_of: "last" as const }),
   };
 }
 
@@ -64,6 +67,7 @@ export function letterOptions({
   q,
   filter,
   older_than,
+  newer_than,
 }: ListSearch): string {
   const words = [
     state && `--state ${state}`,
@@ -73,6 +77,8 @@ export function letterOptions({
     q && `--search ${quoted(q)}`,
     filter && `--filter ${quoted(filter)}`,
     older_than && `--older-than ${older_than}`,
+    newer_than && `--newer-than ${newer_than}`,
+    (older_than ?? newer_than) && "--age-of last",
   ];
   return words.filter(Boolean).join(" ");
 }

@@ -2,8 +2,9 @@
 import { Link } from "@tanstack/react-router";
 import { wholeList } from "../data/list.ts";
 import { useRoute } from "../data/use-route.ts";
-import { TwoLines, textColumn } from "../ui/columns.tsx";
+import { LINK, TwoLines, textColumn } from "../ui/columns.tsx";
 import { ListPage } from "../ui/list-page.tsx";
+import { MiddleText } from "../ui/middle-text.tsx";
 import { plural } from "../ui/numbers.ts";
 import { State } from "../ui/state.tsx";
 import type { Column } from "../ui/table.tsx";
@@ -31,8 +32,8 @@ const COLUMNS: readonly Column<Row>[] = [
     track: "minmax(0, 1fr)",
     cell: ({ queue }) =>
       queue !== undefined && (
-        <Link to="/letters" search={{ queue }} className="hover:underline">
-          {queue}
+        <Link to="/letters" search={{ queue }} className={LINK}>
+          <MiddleText text={queue} />
         </Link>
       ),
   },
@@ -46,7 +47,7 @@ const COLUMNS: readonly Column<Row>[] = [
     track: "110px",
     aside: true,
     cell: ({ severity = "warning" }) => (
-      <State name={severity === "critical" ? "open" : "held"} label={severity} />
+      <State name={severity === "critical" ? "failed" : "interrupted"} label={severity} />
     ),
   },
 ];

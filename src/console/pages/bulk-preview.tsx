@@ -3,6 +3,7 @@
  * changes.
  */
 import type { ResponseOf } from "../../server/contract.ts";
+import { MiddleText } from "../ui/middle-text.tsx";
 import { countText, plural } from "../ui/numbers.ts";
 import { Pattern } from "../ui/pattern.tsx";
 import { Differences } from "./letter-data.tsx";
@@ -70,10 +71,18 @@ function Samples({ samples }: { readonly samples: Selection["samples"] }) {
     const names = samples.map(({ item_id }) => item_id).join(", ");
     return names === "" ? null : <p className="mt-2 truncate text-xs text-muted">For example {names}</p>;
   }
-  return changed.map(({ item_id: id, changes = [] }) => (
-    <div key={id} className="mt-2 text-xs text-muted">
-      <span className="font-mono">{id}</span>
-      <Differences changes={changes} />
-    </div>
-  ));
+  return (
+    <dl className="mt-3 grid grid-cols-1 gap-x-4 gap-y-1 border-t border-line pt-2 text-xs sm:grid-cols-[minmax(0,1fr)_minmax(0,2fr)]">
+      {changed.map(({ item_id: id, changes = [] }) => (
+        <div key={id} className="contents">
+          <dt className="min-w-0 pt-0.5 text-muted">
+            <MiddleText text={id} className="font-mono" />
+          </dt>
+          <dd className="min-w-0">
+            <Differences changes={changes} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
 }

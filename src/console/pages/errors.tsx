@@ -8,6 +8,7 @@ import { useListSearch } from "../data/list-search.ts";
 import { oneOf, quoted } from "../data/search.ts";
 import { TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
 import { ListPage } from "../ui/list-page.tsx";
+import { MiddleText } from "../ui/middle-text.tsx";
 import type { Column } from "../ui/table.tsx";
 
 type Row = ResponseOf<"GET /errors">["errors"][number];
@@ -37,13 +38,17 @@ const COLUMNS: readonly Column<Row>[] = [
         <Link
           to="/items/$queue/$item"
           params={{ queue: text(queue), item: text(item) }}
-          className="hover:underline"
+          className="block min-w-0 hover:underline"
         >
-          {text(item)}
+          <MiddleText text={text(item)} />
         </Link>
       ),
   },
-  textColumn("queue", "Queue or job", ({ queue }) => text(queue), { track: "150px", secondary: true }),
+  textColumn("queue", "Queue or job", ({ queue }) => text(queue), {
+    track: "170px",
+    secondary: true,
+    cell: ({ queue }) => <MiddleText text={text(queue)} />,
+  }),
   textColumn("attempt", "Attempt", ({ attempt }) => String(attempt ?? "–"), {
     track: "70px",
     align: "right",

@@ -1,7 +1,7 @@
 /** The dialogs of a group: ignore it for a while, merge it, split it. */
 
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useId, useState } from "react";
 import { call } from "../data/api.ts";
 import { quoted } from "../data/search.ts";
 import { useRoute } from "../data/use-route.ts";
@@ -76,7 +76,10 @@ export function IgnoreDialog({ group: { signature }, onClose }: DialogProps) {
 export function MergeDialog({ group, onClose }: DialogProps) {
   const navigate = useNavigate();
   const [into, setInto] = useState("");
+  const list = useId();
   const near = nearGroups(useExplanation(group.signature).data?.nearest ?? []);
+  const groups = useRoute("groups", "GET /groups", { query: {} });
+  const others = groups.data?.groups.filter(({ signature }) => signature !== group.signature) ?? [];
   return (
     <FormDialog
       title="Merge this group into another one"
@@ -114,9 +117,15 @@ export function MergeDialog({ group, onClose }: DialogProps) {
         required
         label="Into"
         hint="the signature of the other group, or a unique prefix"
+        list={list}
         value={into}
         onChange={setInto}
       />
+      <datalist id={list}>
+        {others.map(({ signature, title }) => (
+          <option key={signature} value={signature} label={title} />
+        ))}
+      </datalist>
       <SameAsCommand
         command={`redrive groups merge ${group.signature} --into ${quoted(into || "SIGNATURE")}`}
       />

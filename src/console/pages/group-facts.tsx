@@ -4,17 +4,18 @@
  */
 
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
+import { useLetters } from "../data/letters.ts";
+import { seriesOf } from "../data/series.ts";
 import { useRoute } from "../data/use-route.ts";
-
-import { Chips } from "../ui/filter.tsx";
+import { Chart } from "../ui/chart.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { countText, plural } from "../ui/numbers.ts";
 import { Panel } from "../ui/panel.tsx";
 import { Pattern } from "../ui/pattern.tsx";
-import { Sparkline } from "../ui/sparkline.tsx";
 import { durationText, Time } from "../ui/time.tsx";
+import { LettersOverTime } from "./letters-over-time.tsx";
 
 export type GroupDetails = ResponseOf<"GET /groups/{group}">;
 
@@ -110,32 +111,22 @@ function Similar({ nearest }: { readonly nearest: readonly Near[] }) {
   );
 }
 
-const SPANS = { "24 h": ["1h", "24h"], "7 d": ["6h", "7d"], "30 d": ["1d", "30d"] } as const;
-type Span = keyof typeof SPANS;
-
-/** A bar chart of the times at which the letters died. */
+/** When the letters of the group died and, if there were retries, when their attempts failed. */
 export function Trend({ signature }: { readonly signature: string }) {
-  const [span, setSpan] = useState<Span>("24 h");
-  const [bucket, newer_than] = SPANS[span];
-  const arrivals = useRoute("group", "GET /arrivals", { query: { group: signature, bucket, newer_than } });
-  const counts = arrivals.data?.counts ?? [];
-  const peak = Math.max(0, ...counts);
+  const { rows } = useLetters({ group: signature });
+  const times = rows.flatMap(({ failure_history: history }) =>
+    history.map(({ timestamp }) => Date.parse(timestamp)),
+  );
+  const attempts = seriesOf(times);
   return (
-    <Panel
-      title="Letters over time"
-      actions={<Chips label="Time" values={Object.keys(SPANS) as Span[]} value={span} onChange={setSpan} />}
-    >
-      <div className="p-3">
-        <Sparkline stretch counts={counts} label={`letters in ${span}`} height={56} />
-        <p className="mt-1 flex justify-between text-xs text-muted">
-          <span>{span} ago</span>
-          <span>
-            at most {countText(peak)} in {bucket}
-          </span>
-          <span>now</span>
-        </p>
-      </div>
-    </Panel>
+    <LettersOverTime scope={{ group: signature }} topic="group">
+      {attempts !== null && times.length > rows.length && (
+        <div>
+          <p className="mb-1 font-medium">Failed attempts of {plural(rows.length, "letter")}</p>
+          <Chart label="Failed attempts over time" noun="attempt" tone="accent" height={64} {...attempts} />
+        </div>
+      )}
+    </LettersOverTime>
   );
 }
 

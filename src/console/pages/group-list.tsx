@@ -5,7 +5,8 @@ import { type Group, knownType } from "../data/letter.ts";
 import { May, useMay } from "../shell/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { countColumn, LINK, TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
-import { middle, plural } from "../ui/numbers.ts";
+import { MiddleText } from "../ui/middle-text.tsx";
+import { plural } from "../ui/numbers.ts";
 import { Pattern } from "../ui/pattern.tsx";
 import { Sparkline } from "../ui/sparkline.tsx";
 import { State } from "../ui/state.tsx";
@@ -14,7 +15,6 @@ import { BulkDialog, type BulkKind } from "./bulk.tsx";
 import { FIXES } from "./group-facts.tsx";
 
 const NEW_MS = 3_600_000;
-const QUEUE_CHARS_MAX = 18;
 
 const error: Column<Group> = {
   key: "error",
@@ -52,7 +52,7 @@ function GroupName({ group, queues: names = [] }: NameProps) {
                 ✓ {FIXES[helped.kind] ?? helped.kind} helped before{" · "}
               </span>
             )}
-            {[assignee && `@${assignee}`, ...names.slice(0, 2), knownType(error_type), location]
+            {[assignee && `@${assignee}`, queuesText(names), knownType(error_type), location]
               .filter(Boolean)
               .join(" · ")}
           </>
@@ -61,6 +61,10 @@ function GroupName({ group, queues: names = [] }: NameProps) {
       />
     </Link>
   );
+}
+
+function queuesText([first = "", ...others]: readonly string[]): string {
+  return others.length === 0 ? first : `${first} +${others.length}`;
 }
 
 const count: Column<Group> = countColumn("count", "Letters", (group) => group.count, { track: "72px" });
@@ -77,9 +81,9 @@ const queues: Column<Group> = textColumn("jobs", "Queue or job", ({ jobs }) => j
   track: "160px",
   secondary: true,
   cell: ({ jobs: [first = "", ...others] }) => (
-    <span title={[first, ...others].join(", ")}>
-      {middle(first, QUEUE_CHARS_MAX)}
-      {others.length > 0 && ` +${others.length}`}
+    <span className="flex gap-1.5" title={[first, ...others].join(", ")}>
+      <MiddleText text={first} />
+      {others.length > 0 && <span className="text-muted">+{others.length}</span>}
     </span>
   ),
 });

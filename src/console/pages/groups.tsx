@@ -13,6 +13,11 @@ const assigneeText = (name: string) => (name === "anybody" ? "any assignee" : "a
 
 /** By number of letters, by the newest last failure, or by the newest first failure. */
 const ORDERS = ["letters", "last", "first"] as const;
+const ORDER_TEXTS: Readonly<Record<string, string>> = {
+  letters: "most letters first",
+  last: "last failed first",
+  first: "newest cause first",
+};
 
 export function Groups() {
   const navigate = useNavigate();
@@ -49,7 +54,7 @@ export function Groups() {
       list={list}
       filters={[
         { key: "state", label: "State", values: GROUP_STATES, as: "chips" },
-        { key: "sort", label: "Order", values: ORDERS },
+        { key: "sort", label: "Order", values: ORDERS, labelOf: (order) => ORDER_TEXTS[order] ?? order },
         { key: "q", label: "Search titles" },
         { key: "assignee", label: "Assignee", values: ["anybody", session], labelOf: assigneeText },
         { key: "queue", label: "queue", as: "applied" },

@@ -8,7 +8,7 @@ import { ITEMS_MAX, useJobItems } from "../data/job-items.ts";
 import { itemTexts } from "../data/letter.ts";
 import { countText } from "../ui/numbers.ts";
 import { ErrorPanel, Panel } from "../ui/panel.tsx";
-import { wordOf } from "./item-list.tsx";
+import { wordOf } from "../ui/state.tsx";
 
 const CELL = 12;
 const GAP = 2;

@@ -5,6 +5,7 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
+import { dataText } from "../data/letter.ts";
 import { usePages } from "../data/list.ts";
 import { useListSearch } from "../data/list-search.ts";
 import { oneOf } from "../data/search.ts";
@@ -14,17 +15,12 @@ import { ItemName } from "../ui/item-name.tsx";
 import { ListTable } from "../ui/list-page.tsx";
 import { countText } from "../ui/numbers.ts";
 import { Panel } from "../ui/panel.tsx";
-import { State } from "../ui/state.tsx";
+import { wordOf } from "../ui/state.tsx";
 import type { Column } from "../ui/table.tsx";
 
 type Item = ResponseOf<"GET /items">["items"][number];
 
 const STATES = ["ready", "leased", "held", "done", "dead", "skipped", "discarded"] as const;
-
-/** The API calls these items `leased`; users look for running items. */
-export function wordOf(state: string): string {
-  return state === "leased" ? "running" : state;
-}
 
 function isWaiting(state: string): boolean {
   return state === "ready" || state === "held";
@@ -45,17 +41,21 @@ const COLUMNS: readonly Column<Item>[] = [
     track: "72px",
     secondary: true,
   }),
+  textColumn("result", "Result", ({ result }) => dataText(result ?? ""), {
+    line: true,
+    cell: ({ result }) => <span className="font-mono text-xs text-muted">{dataText(result ?? "")}</span>,
+  }),
   countColumn("tries", "Attempts", ({ attempts }) => attempts, { track: "84px" }),
   // The due time of an item that has ended is no longer of interest.
   timeColumn("due", "Due", ({ state, due_at }) => (isWaiting(state) ? due_at : null)),
-  {
-    key: "state",
-    title: "State",
-    track: "100px",
-    aside: true,
-    cell: ({ state }) => <State name={state} label={wordOf(state)} />,
-  },
 ];
+
+/** Columns that say something about some items only. */
+const OF_STATE: Readonly<Record<string, (state: string, rows: readonly Item[]) => boolean>> = {
+  due: isWaiting,
+  priority: isWaiting,
+  result: (_state, rows) => rows.some(({ result }) => result !== undefined),
+};
 
 interface ItemListProps {
   readonly queue: string;
@@ -65,8 +65,8 @@ interface ItemListProps {
   readonly maxHeight?: string;
 }
 
-/** States in the order in which they are preferred as the initial choice. */
-const FIRST = ["leased", "ready", "dead", "held", "done"] as const;
+/** States in the order in which they are preferred as the initial choice. Running items have a list of their own. */
+const FIRST = ["ready", "dead", "held", "leased", "done"] as const;
 
 export function ItemList({ queue, counts = {}, maxHeight, ...props }: ItemListProps) {
   const fallback = props.fallback ?? FIRST.find((state) => (counts[state] ?? 0) > 0) ?? "ready";
@@ -94,9 +94,7 @@ export function ItemList({ queue, counts = {}, maxHeight, ...props }: ItemListPr
       <ListTable
         list={items}
         label="Items"
-        columns={
-          isWaiting(state) ? COLUMNS : COLUMNS.filter(({ key }) => key !== "due" && key !== "priority")
-        }
+        columns={COLUMNS.filter(({ key }) => OF_STATE[key]?.(state, items.rows) ?? true)}
         rowHeight={48}
         maxHeight={maxHeight}
         keyOf={({ item_id }) => item_id}

@@ -2,14 +2,15 @@
 
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ResponseOf } from "../../server/contract.ts";
-import { itemTexts } from "../data/letter.ts";
+import { headline, itemTexts } from "../data/letter.ts";
 import { quoted } from "../data/search.ts";
 import { useRoute } from "../data/use-route.ts";
-import { JsonView } from "../ui/json-view.tsx";
+import { CopyButton } from "../ui/copy.tsx";
+import { formatExact, JsonView } from "../ui/json-view.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { plural } from "../ui/numbers.ts";
 import { Heading, Panel } from "../ui/panel.tsx";
-import { State } from "../ui/state.tsx";
+import { State, wordOf } from "../ui/state.tsx";
 import { durationText, Time } from "../ui/time.tsx";
 import { AttemptLog, LiveLog } from "./item-log.tsx";
 import { QueueLink } from "./queue-link.tsx";
@@ -37,7 +38,7 @@ function Shown({ item }: { readonly item: ItemDetails }) {
         title={itemTexts(id, data, item.name).title}
         facts={
           <>
-            <State name={state} />
+            <State name={state} label={wordOf(state)} />
             <QueueLink queue={queue} />
             <span>{plural(attempts, "attempt")}</span>
             {revision > 1 && <span>revision {revision}</span>}
@@ -61,11 +62,17 @@ function Shown({ item }: { readonly item: ItemDetails }) {
         command={`redrive queue show ${quoted(queue)} ${quoted(id)}`}
       />
       <div className="grid grid-cols-1 items-start gap-3 xl:grid-cols-2">
-        <Panel title="Data">
+        <Panel title="Data" actions={<CopyButton text={formatExact(data)} label="Copy JSON" />}>
           <JsonView text={JSON.stringify(data) ?? "null"} />
         </Panel>
         <Panel title="Result">
-          <JsonView text={JSON.stringify(result) ?? "null"} />
+          {result === null ? (
+            <p className="px-3 py-3 text-muted">
+              {state === "done" ? "It returned nothing." : "There is no result yet."}
+            </p>
+          ) : (
+            <JsonView text={JSON.stringify(result) ?? "null"} />
+          )}
         </Panel>
         <Panel title={`Attempts (${history.length})`}>
           <ol className="divide-y divide-line">
@@ -74,7 +81,10 @@ function Shown({ item }: { readonly item: ItemDetails }) {
                 <span className="w-6 text-right">{index + 1}</span>
                 <State name={attempt.outcome} />
                 <Time at={attempt.started_at} />
-                <span className="text-muted">{tookText(attempt)}</span>
+                <span className="whitespace-nowrap text-muted">{tookText(attempt)}</span>
+                <span className="min-w-0 flex-1 truncate" title={messageOf(attempt)}>
+                  {headline(messageOf(attempt))}
+                </span>
               </li>
             ))}
           </ol>
@@ -87,6 +97,11 @@ function Shown({ item }: { readonly item: ItemDetails }) {
       </div>
     </>
   );
+}
+
+/** Why the attempt failed; empty if it did not. */
+function messageOf({ failure }: Attempt): string {
+  return (failure as { readonly error_message?: string } | undefined)?.error_message ?? "";
 }
 
 /** The API returns an end time only for attempts that have ended. */

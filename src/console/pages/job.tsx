@@ -76,7 +76,7 @@ function Shown({ job }: { readonly job: Job }) {
               <div key={name}>
                 <dt className="text-muted">{name}</dt>
                 <dd className={`text-xl font-semibold ${name === "dead" && count > 0 ? "text-red" : ""}`}>
-                  {countText(count)}
+                  <CountLink job={id} name={name} count={count} />
                 </dd>
               </div>
             ))}
@@ -84,9 +84,11 @@ function Shown({ job }: { readonly job: Job }) {
         </div>
       </Panel>
       <Continue job={job} />
+      <div className="mb-3 empty:hidden">
+        <RunningItems canControl job={id} isActive={job.status === "running"} />
+      </div>
       <div className="grid grid-cols-1 items-start gap-3 xl:grid-cols-2">
         <div className="min-w-0 space-y-3">
-          <RunningItems canControl job={id} isActive={job.status === "running"} />
           <WhatFailed job={job} />
           <ItemGrid job={id} total={total} />
           {job.kind === "workflow" && <JobWorktrees job={id} />}
@@ -94,6 +96,32 @@ function Shown({ job }: { readonly job: Job }) {
         <ItemList queue={id} counts={{ done: succeeded, dead, skipped }} maxHeight="40rem" />
       </div>
     </>
+  );
+}
+
+/** The items that each number counts. */
+const COUNTED: Readonly<Record<string, string>> = {
+  succeeded: "done",
+  dead: "dead",
+  skipped: "skipped",
+  remaining: "ready",
+};
+
+function CountLink({
+  job,
+  name,
+  count,
+}: {
+  readonly job: string;
+  readonly name: string;
+  readonly count: number;
+}) {
+  const state = COUNTED[name];
+  if (state === undefined || count === 0) return countText(count);
+  return (
+    <Link to="/jobs/$id" params={{ id: job }} search={{ state }} className="hover:underline">
+      {countText(count)}
+    </Link>
   );
 }
 
@@ -134,7 +162,7 @@ function WhatFailed({ job: { job_id: id, groups } }: { readonly job: Job }) {
               params={{ signature }}
               className="flex gap-3 px-3 py-2 hover:bg-grey-soft"
             >
-              <span className="w-14 text-right font-medium">{countText(count)}</span>
+              <span className="min-w-8 text-right font-medium">{countText(count)}</span>
               <Pattern text={typeof title === "string" ? title : pattern} className="min-w-0 truncate" />
             </Link>
           </li>

@@ -1,6 +1,6 @@
 /** The attempts of a letter. Shows one with its output, stack trace and log, or compares two of them. */
 import { useState } from "react";
-import { type Failure, headline, type LetterDetails, typeName } from "../data/letter.ts";
+import { type Failure, FUNCTION_STEP, headline, knownType, type LetterDetails } from "../data/letter.ts";
 import { stackIn } from "../data/stack.ts";
 import { TextDiff } from "../ui/diff.tsx";
 import { Facts } from "../ui/facts.tsx";
@@ -162,8 +162,8 @@ function contextOf({ error_context: lines = [], step_failed: step }: Failure): s
 function factsOf(failure: Failure, time: (at: number) => string): [string, string][] {
   const all: [string, string | undefined][] = [
     ["Message", failure.error_message],
-    ["Type", `${typeName(failure.error_type)}, ${failure.error_class}`],
-    ["Step", failure.step_failed],
+    ["Type", [knownType(failure.error_type), failure.error_class].filter(Boolean).join(", ")],
+    ["Step", failure.step_failed === FUNCTION_STEP ? undefined : failure.step_failed],
     ["Exit", failure.exit_code === undefined ? failure.signal : String(failure.exit_code)],
     ["Time", time(Date.parse(failure.timestamp))],
     ["Took", durationText(failure.duration_ms)],

@@ -4,11 +4,9 @@ import { failureText, headline, type Letter, lastFailure } from "../data/letter.
 import type { ListSearch } from "../data/search.ts";
 import { countColumn, LINK, TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
 import { ItemName } from "../ui/item-name.tsx";
-import { middle } from "../ui/numbers.ts";
+import { MiddleText } from "../ui/middle-text.tsx";
 import { State } from "../ui/state.tsx";
 import type { Column } from "../ui/table.tsx";
-
-const QUEUE_CHARS_MAX = 18;
 
 export const letterKey = ({ queue, item_id }: Pick<Letter, "queue" | "item_id">) => `${queue} ${item_id}`;
 
@@ -20,7 +18,7 @@ export function letterWord(state: string): string {
 const queueColumn: Column<Letter> = textColumn("queue", "Queue or job", ({ queue }) => queue, {
   track: "150px",
   secondary: true,
-  cell: ({ queue }) => <span title={queue}>{middle(queue, QUEUE_CHARS_MAX)}</span>,
+  cell: ({ queue }) => <MiddleText text={queue} />,
 });
 
 const stateColumn: Column<Letter> = {

@@ -96,7 +96,11 @@ function EditData({ letter, etag, onEnd, onRetry }: EditDataProps) {
         <Editor value={text} onChange={setText} problem={problem} />
       </Suspense>
       {preview.error !== null && <ErrorPanel error={preview.error} />}
-      {changes !== undefined && changes.length > 0 && <Differences changes={changes} />}
+      {changes !== undefined && changes.length > 0 && (
+        <div className="border-t border-line px-3 py-2">
+          <Differences changes={changes} />
+        </div>
+      )}
       {save.error && <ErrorPanel error={save.error} />}
       <div className="flex flex-wrap items-center gap-2 border-t border-line px-3 py-2">
         <input
@@ -137,9 +141,9 @@ function schemaProblem(message: string): { readonly path: string; readonly text:
 }
 
 export function Differences({ changes }: { readonly changes: readonly Change[] }) {
-  if (changes.length === 0) return <p className="px-3 py-2 text-muted">Nothing changes.</p>;
+  if (changes.length === 0) return <p className="text-muted">Nothing changes.</p>;
   return (
-    <ul aria-label="Differences" className="border-t border-line px-3 py-2 font-mono text-xs">
+    <ul aria-label="Differences" className="font-mono text-xs">
       {changes.map(({ path, before, after }) => (
         <li key={path} className="py-0.5 break-all">
           <span className="text-muted">{path || "data"}: </span>
@@ -167,7 +171,9 @@ function Revisions({ letter }: { readonly letter: LetterDetails }) {
             Since revision {amendment.revision - 1}, edited by {amendment.author} <Time at={amendment.at} />
             {typeof amendment.note === "string" && `: ${amendment.note}`}
           </summary>
-          <Differences changes={diffJson(amendment.before as Json, letter.item_data as Json)} />
+          <div className="border-t border-line px-3 py-2">
+            <Differences changes={diffJson(amendment.before as Json, letter.item_data as Json)} />
+          </div>
           <details className="px-3 pb-2">
             <summary className="cursor-pointer text-xs text-muted">
               The complete data before this edit

@@ -97,7 +97,7 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
                 ? `One of ${plural(letter.group_count, "letter")} with this failure`
                 : "The only letter with this failure"}
             </Link>{" "}
-            · {letter.reason}
+            · {letter.reason.replace(/: Unknown$/u, "")}
           </p>
           <div className="mt-3 flex flex-wrap gap-2">
             <May atLeast="operator">
@@ -119,7 +119,7 @@ function Shown({ letter, etag }: { readonly letter: LetterDetails; readonly etag
             {command !== undefined && <CopyButton text={command} label="Copy the command" />}
             <May atLeast="operator">
               <a
-                className={buttonClass("quiet")}
+                className={buttonClass("link")}
                 href={urlOf("GET /letters/{queue}/{item_id}/capsule", { params: { queue, item_id: item } })}
                 title="A file with everything needed to examine the letter elsewhere"
                 download

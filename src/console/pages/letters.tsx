@@ -14,15 +14,24 @@ import { BulkDialog, type BulkKind } from "./bulk.tsx";
 import { BulkBar, targetOf } from "./bulk-bar.tsx";
 import { letterColumns, letterKey, letterWord } from "./letter-columns.tsx";
 
+const ORDER_TEXTS: Readonly<Record<string, string>> = {
+  newest: "newest first",
+  oldest: "oldest first",
+  attempts: "most tries first",
+  item: "by item",
+  type: "by error type",
+};
+
 const FILTERS: readonly Filter<Letter>[] = [
   { key: "state", label: "State", values: LETTER_STATES, as: "chips", labelOf: letterWord },
   { key: "class", label: "Error class", values: ["any class", ...ERROR_CLASSES] },
-  { key: "sort", label: "Order", values: LETTER_ORDERS },
+  { key: "sort", label: "Order", values: LETTER_ORDERS, labelOf: (order) => ORDER_TEXTS[order] ?? order },
   { key: "q", label: "Search messages" },
   { key: "filter", label: "CEL filter, e.g. item.total > 100", as: "wide" },
   { key: "queue", label: "queue", as: "applied" },
   { key: "group", label: "group", as: "applied" },
   { key: "older_than", label: "older than", as: "applied" },
+  { key: "newer_than", label: "newer than", as: "applied" },
 ];
 
 export function Letters() {

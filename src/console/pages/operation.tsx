@@ -81,7 +81,9 @@ function Shown({ operation }: { readonly operation: OperationDetails }) {
           {kind === "redrive" && operation.ended_at === undefined && <NoWorker queue={job_id} />}
         </div>
       </Panel>
-      <div className="grid grid-cols-1 items-start gap-3 xl:grid-cols-2">
+      <div
+        className={`grid grid-cols-1 items-start gap-3 ${operation.refusals.length > 0 ? "xl:grid-cols-2" : ""}`}
+      >
         {operation.refusals.length > 0 && (
           <Panel title="Refused">
             <ul className="divide-y divide-line">
@@ -177,6 +179,7 @@ const CONDITIONS = {
   search: "q",
   filter: "filter",
   older_than: "older_than",
+  newer_than: "newer_than",
 } as const;
 
 /**
@@ -187,8 +190,11 @@ function targetOf({ job_id: queue, filter, letters, selected }: OperationDetails
   // An edit may have changed fields that the filter tests, so ids are preferred if the response contains all
   // of them.
   if (letters.length === selected) return { queue, ids: letters.map(({ item_id }) => item_id) };
-  const { queue: _, job: __, ids, ...conditions } = filter;
+  const { queue: _, job: __, ids, age_of: ageOf, ...conditions } = filter;
   if (Array.isArray(ids)) return Object.keys(conditions).length === 0 ? { queue, ids } : null;
+  // A list selects by the time of the last attempt only.
+  const hasAge = conditions.older_than !== undefined || conditions.newer_than !== undefined;
+  if (hasAge && ageOf !== "last") return null;
   const search: Partial<Record<keyof ListSearch, string>> = {};
   for (const [name, value] of Object.entries(conditions)) {
     const word = CONDITIONS[name as keyof typeof CONDITIONS];

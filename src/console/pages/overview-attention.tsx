@@ -46,7 +46,10 @@ export function Attention({ overview }: { readonly overview: ReturnType<typeof u
         {concerns.slice(0, SHOWN).map(({ key, text, advice, link, isBad }) => (
           <li key={key}>
             <Link {...link} className="flex gap-2 px-3 py-2 hover:bg-grey-soft">
-              <span aria-hidden="true" className={isBad ? "text-red" : "text-amber"}>
+              <span
+                aria-hidden="true"
+                className={`w-3 shrink-0 text-center ${isBad ? "text-red" : "text-amber"}`}
+              >
                 {isBad ? "✕" : "!"}
               </span>
               <span className="min-w-0">

@@ -4,6 +4,7 @@ import { Link, type LinkProps } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { isStanding, linkOf, type QueueSummary, type useOverview } from "../data/overview.ts";
 import { useRoute } from "../data/use-route.ts";
+import { MiddleText } from "../ui/middle-text.tsx";
 import { countText, plural } from "../ui/numbers.ts";
 import { Panel } from "../ui/panel.tsx";
 import { Progress } from "../ui/progress.tsx";
@@ -48,7 +49,7 @@ export function RunningNow() {
             progress={<Progress done={succeeded} dead={dead} total={total} />}
           >
             {countText(succeeded)} of {countText(total)}
-            <Dead count={dead} />
+            {dead > 0 && <span className="text-red"> · {countText(dead)} dead</span>}
           </Line>
         ))}
       </ul>
@@ -111,10 +112,7 @@ export function QueueLines({ overview, all }: QueuesProps) {
       <ul className="divide-y divide-line">
         {rows.map((queue) => (
           <Line key={queue.queue} link={linkOf(queue)} name={queue.name} state={stateOf(queue)}>
-            {countText(queue.items.ready)} ready
-            {queue.oldest_ready_seconds !== null && ` for ${durationText(queue.oldest_ready_seconds * 1000)}`}{" "}
-            · {countText(queue.items.leased)} running
-            <Dead count={queue.items.dead} />
+            <Counts queue={queue} />
           </Line>
         ))}
       </ul>
@@ -122,14 +120,31 @@ export function QueueLines({ overview, all }: QueuesProps) {
   );
 }
 
+/** The numbers of ready, running and dead items, without zeros. */
+function Counts({ queue: { items, oldest_ready_seconds: oldest } }: { readonly queue: QueueSummary }) {
+  const since = oldest === null ? "" : ` for ${durationText(oldest * 1000)}`;
+  const parts = [
+    items.ready > 0 && `${countText(items.ready)} ready${since}`,
+    items.leased > 0 && `${countText(items.leased)} running`,
+  ].filter(Boolean);
+  if (parts.length === 0 && items.dead === 0) return "idle";
+  return (
+    <>
+      {parts.join(" · ")}
+      {items.dead > 0 && (
+        <span className="text-red">
+          {parts.length > 0 && " · "}
+          {countText(items.dead)} dead
+        </span>
+      )}
+    </>
+  );
+}
+
 /** The state of a queue; nothing if it is normal. */
 function stateOf({ is_paused: isPaused, breaker }: QueueSummary): ReactNode {
   if (isPaused) return <State name="paused" />;
   return breaker === "open" ? <State name="dead" label="breaker open" /> : null;
-}
-
-function Dead({ count }: { readonly count: number }) {
-  return count > 0 && <span className="text-red"> · {countText(count)} dead</span>;
 }
 
 interface LineProps {
@@ -145,9 +160,7 @@ function Line({ link, name, state, progress, children }: LineProps) {
     <li>
       <Link {...link} className="block px-3 py-2 hover:bg-grey-soft">
         <span className="flex items-center gap-2">
-          <span className="min-w-0 flex-1 truncate" title={name}>
-            {name}
-          </span>
+          <MiddleText text={name} className="min-w-0 flex-1" />
           {state}
           <span className="shrink-0 text-xs text-muted">{children}</span>
         </span>

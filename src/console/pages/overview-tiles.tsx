@@ -1,12 +1,10 @@
 /** The counts at the top of the overview. Each links to the rows that it counts. */
 
 import { Link, type LinkProps } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
-import { type QueueSummary, sumOf, type useOverview, useRates } from "../data/overview.ts";
+import { linkOf, type QueueSummary, sumOf, type useOverview, useRates } from "../data/overview.ts";
 import { useRoute } from "../data/use-route.ts";
 import { countText, plural } from "../ui/numbers.ts";
-import { Sparkline } from "../ui/sparkline.tsx";
 import { durationText } from "../ui/time.tsx";
 
 interface TilesProps {
@@ -18,7 +16,7 @@ interface TilesProps {
 export function Tiles({ dead, groups, overview }: TilesProps) {
   const retrying = useRoute("letters", "GET /letters/count", { query: { state: ["ready", "leased"] } });
   const arrivals = useRoute("letters", "GET /arrivals", { query: { bucket: "1h", newer_than: "24h" } });
-  const { all: rates } = useRates(overview);
+  const { perMinute } = useRates(overview);
   const queues = overview?.queues ?? [];
   const waiting = queues.filter(({ oldest_ready_seconds: seconds }) => seconds !== null);
   const oldest = waiting.sort((a, b) => Number(b.oldest_ready_seconds) - Number(a.oldest_ready_seconds))[0];
@@ -31,9 +29,7 @@ export function Tiles({ dead, groups, overview }: TilesProps) {
         value={dead}
         isBad={(dead ?? 0) > 0}
         note={counts.length > 0 && `${countText(counts.reduce((sum, one) => sum + one, 0))} in 24 h`}
-      >
-        {counts.length > 0 && <Sparkline stretch counts={counts} label="letters in 24 h" height={26} />}
-      </Tile>
+      />
       <Tile
         title="Open groups"
         link={{ to: "/groups" }}
@@ -51,15 +47,11 @@ export function Tiles({ dead, groups, overview }: TilesProps) {
         title="Running now"
         link={{ to: "/workers" }}
         value={overview && sumOf(queues, ({ items }) => items.leased)}
-        note={overview && workersText(queues, rates.at(-1))}
-      >
-        {rates.length > 1 && (
-          <Sparkline stretch tone="accent" counts={rates} label="items per minute" height={26} />
-        )}
-      </Tile>
+        note={overview && workersText(queues, perMinute)}
+      />
       <Tile
         title="Oldest waiting"
-        link={{ to: "/queues" }}
+        link={oldest === undefined ? { to: "/queues" } : linkOf(oldest)}
         text={oldest === undefined ? "–" : durationText(Number(oldest.oldest_ready_seconds) * 1000)}
         note={oldest === undefined ? "nothing waits" : `in ${oldest.name}`}
       />
@@ -83,30 +75,23 @@ interface TileProps {
   readonly text?: string;
   readonly note?: string | false | undefined;
   readonly isBad?: boolean;
-  /** Shown next to the number, or instead of it. */
-  readonly children?: ReactNode;
 }
 
-function Tile({ title, link, value, text, note, isBad = false, children }: TileProps) {
+function Tile({ title, link, value, text, note, isBad = false }: TileProps) {
   const shown = text ?? (value === undefined ? undefined : countText(value));
   return (
     <Link
       {...link}
-      className="flex min-h-24 min-w-0 flex-col max-md:last:col-span-2 rounded-lg border border-line bg-panel px-3 py-2.5 hover:border-line-strong"
+      className="flex min-w-0 flex-col max-md:last:col-span-2 rounded-lg border border-line bg-panel px-3 py-2.5 hover:border-line-strong"
     >
       <span className="text-muted">{title}</span>
-      <span className="mt-0.5 flex min-h-7 items-end gap-3">
-        {shown !== undefined && (
-          <span
-            className={`text-xl font-semibold ${isBad ? "text-red" : ""}`}
-            title={value?.toLocaleString("en-US")}
-          >
-            {shown}
-          </span>
-        )}
-        {children !== undefined && <span className="min-w-0 flex-1">{children}</span>}
+      <span
+        className={`mt-0.5 min-h-7 text-xl font-semibold ${isBad ? "text-red" : ""}`}
+        title={value?.toLocaleString("en-US")}
+      >
+        {shown}
       </span>
-      <span className="mt-auto truncate text-xs text-muted">{note}</span>
+      <span className="min-h-4 truncate text-xs text-muted">{note}</span>
     </Link>
   );
 }

@@ -10,9 +10,11 @@ import { countText, plural } from "../ui/numbers.ts";
 import { Empty, ErrorPanel, Heading, Panel, Skeleton } from "../ui/panel.tsx";
 import { Table } from "../ui/table.tsx";
 import { isNew, OVERVIEW_COLUMNS, useGroupActions } from "./group-list.tsx";
+import { LettersOverTime } from "./letters-over-time.tsx";
 import { Attention } from "./overview-attention.tsx";
 import { QueueLines, RecentOperations, RunningNow } from "./overview-lines.tsx";
 import { Tiles } from "./overview-tiles.tsx";
+import { Throughput } from "./throughput.tsx";
 
 const SHOWN = 8;
 
@@ -41,7 +43,11 @@ export function Overview() {
             )}
             {groups.data && groups.data.groups.length > 0 && <GroupTable groups={groups.data.groups} />}
           </Panel>
-          <div className="min-w-0 max-xl:order-1">
+          <div className="min-w-0 space-y-3 max-xl:order-1">
+            <div className="grid grid-cols-1 gap-3 md:grid-cols-2">
+              <LettersOverTime title="Dead letters over time" scope={{}} topic="letters" />
+              <Throughput overview={overview.data} />
+            </div>
             <RecentOperations />
           </div>
         </div>

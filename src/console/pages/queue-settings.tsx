@@ -20,7 +20,7 @@ export function QueueSettings({ queue }: { readonly queue: QueueDetails }) {
       title="Settings"
       actions={
         <May atLeast="admin">
-          <Button tone="quiet" onClick={() => setEditing(true)}>
+          <Button tone="link" onClick={() => setEditing(true)}>
             Change…
           </Button>
         </May>
@@ -53,7 +53,10 @@ export function SettingFacts({ settings }: Pick<QueueDetails, "settings">) {
 }
 
 function wordOf(key: string): string {
-  return key.replace(/_ms$/u, "").replaceAll("_", " ");
+  return key
+    .replace(/_ms$/u, "")
+    .replace(/^(.*)_max$/u, "max_$1")
+    .replaceAll("_", " ");
 }
 
 function settingText(key: string, value: unknown): string {

@@ -4,7 +4,7 @@ import { getRouteApi, Link, Navigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { ResponseOf } from "../../server/contract.ts";
 import { call } from "../data/api.ts";
-import { linkOf, useQueueSummary } from "../data/overview.ts";
+import { linkOf, useOverview, useQueueSummary } from "../data/overview.ts";
 import { quoted } from "../data/search.ts";
 import { useRoute } from "../data/use-route.ts";
 import { May } from "../shell/session.tsx";
@@ -16,9 +16,11 @@ import { Empty, Heading, Panel } from "../ui/panel.tsx";
 import { durationText } from "../ui/time.tsx";
 import { AddItem } from "./add-item.tsx";
 import { ItemList } from "./item-list.tsx";
+import { LettersOverTime } from "./letters-over-time.tsx";
 import { QueueSettings } from "./queue-settings.tsx";
 import { QueueState } from "./queues.tsx";
 import { RunningItems } from "./running-items.tsx";
+import { Throughput } from "./throughput.tsx";
 
 const route = getRouteApi("/queues/$name");
 export type QueueDetails = ResponseOf<"GET /queues/{queue}">;
@@ -35,6 +37,7 @@ export function Queue() {
 function Shown({ queue }: { readonly queue: QueueDetails }) {
   const { name, counts } = queue;
   const [isAdding, setAdding] = useState(false);
+  const overview = useOverview({ polls: true });
   return (
     <>
       <Heading
@@ -42,10 +45,16 @@ function Shown({ queue }: { readonly queue: QueueDetails }) {
         facts={
           <>
             <QueueState queue={queue} />
-            {typeof queue.description === "string" && <span>{queue.description}</span>}
             <span>{plural(queue.workers.length, "worker")}</span>
             {queue.oldest_ready_ms !== null && (
               <span>oldest ready item waits {durationText(queue.oldest_ready_ms)}</span>
+            )}
+            {queue.waited_ms !== undefined && (
+              <span
+                title={`of the ${plural(queue.waited_ms.items, "item")} that started last, from when they were due`}
+              >
+                waiting time p50 {durationText(queue.waited_ms.p50)}, p95 {durationText(queue.waited_ms.p95)}
+              </span>
             )}
             <Link
               to="/letters"
@@ -56,6 +65,7 @@ function Shown({ queue }: { readonly queue: QueueDetails }) {
             </Link>
           </>
         }
+        about={queue.description}
         command={`redrive queue show ${quoted(name)}`}
         actions={
           <May atLeast="operator">
@@ -74,6 +84,8 @@ function Shown({ queue }: { readonly queue: QueueDetails }) {
           <ItemList queue={name} counts={counts} />
         </div>
         <div className="min-w-0 space-y-3">
+          <LettersOverTime scope={{ queue: name }} topic="queue" />
+          <Throughput overview={overview.data} queue={name} />
           <QueueSettings queue={queue} />
           <Panel title="Workers">
             {queue.workers.length === 0 && (

@@ -6,6 +6,7 @@ import { useOverview, useRates } from "../data/overview.ts";
 import { useRoute } from "../data/use-route.ts";
 import { countColumn, LINK, TwoLines } from "../ui/columns.tsx";
 import { type Filter, ListPage } from "../ui/list-page.tsx";
+import { MiddleText } from "../ui/middle-text.tsx";
 import { countText, plural } from "../ui/numbers.ts";
 import { State } from "../ui/state.tsx";
 import type { Column } from "../ui/table.tsx";
@@ -20,19 +21,42 @@ function rateText(rate: number): string {
   return rate > 0 && rate < 10 ? rate.toFixed(1) : countText(Math.round(rate));
 }
 
-export function queueState({ is_paused: isPaused, breaker }: Pick<Row, "is_paused" | "breaker">): string {
-  return isPaused ? "paused" : breaker ? "breaker open" : "active";
+type StateFacts = Pick<Row, "is_paused" | "breaker" | "counts" | "workers">;
+
+/** The states of a queue, as the command line names them, with the sign that each is shown with. */
+const STATES = {
+  paused: "paused",
+  "breaker open": "failed",
+  probing: "retrying",
+  "no workers": "interrupted",
+  working: "running",
+  idle: "idle",
+} as const;
+
+export function queueState({
+  is_paused: isPaused,
+  breaker,
+  counts,
+  workers,
+}: StateFacts): keyof typeof STATES {
+  const gate = (breaker as { readonly state?: string } | null)?.state;
+  const { ready = 0, leased = 0 } = counts;
+  if (isPaused) return "paused";
+  if (gate === "open") return "breaker open";
+  if (gate === "half_open") return "probing";
+  if (workers.length === 0 && ready > 0) return "no workers";
+  return ready + leased > 0 && workers.length > 0 ? "working" : "idle";
 }
 
-export function QueueState({ queue }: { readonly queue: Pick<Row, "is_paused" | "breaker"> }) {
+export function QueueState({ queue }: { readonly queue: StateFacts }) {
   const state = queueState(queue);
-  return <State name={state === "breaker open" ? "held" : state} label={state} />;
+  return <State name={STATES[state]} label={state} />;
 }
 
 export const stateColumn: Column<Row> = {
   key: "state",
   title: "State",
-  track: "110px",
+  track: "116px",
   aside: true,
   sort: queueState,
   cell: (queue) => <QueueState queue={queue} />,
@@ -48,7 +72,7 @@ export const lettersColumn: Column<Row> = {
     <Link
       to="/letters"
       search={{ queue: name }}
-      className={letters > 0 ? "font-medium text-red hover:underline" : ""}
+      className={letters > 0 ? "font-medium text-red hover:underline" : "text-muted"}
     >
       {countText(letters)}
     </Link>
@@ -58,7 +82,7 @@ export const lettersColumn: Column<Row> = {
 export const STATE_FILTER: Filter<Row> = {
   key: "state",
   label: "State",
-  values: ["all", "active", "paused", "breaker open"],
+  values: ["all", "working", "idle", "no workers", "paused", "breaker open"],
   as: "chips",
   of: queueState,
 };
@@ -72,9 +96,9 @@ const COLUMNS: readonly Column<RatedRow>[] = [
     cell: ({ name, description }) => (
       <Link to="/queues/$name" params={{ name }} className={LINK}>
         {typeof description === "string" && description !== "" ? (
-          <TwoLines first={name} second={description} title={description} />
+          <TwoLines first={<MiddleText text={name} />} second={description} title={description} />
         ) : (
-          <span className="font-medium">{name}</span>
+          <MiddleText text={name} className="font-medium" />
         )}
       </Link>
     ),

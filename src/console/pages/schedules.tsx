@@ -6,8 +6,9 @@ import { useRoute } from "../data/use-route.ts";
 import { May } from "../shell/session.tsx";
 import { PauseAction } from "../ui/action.tsx";
 import { Button } from "../ui/button.tsx";
-import { queueColumn, textColumn, timeColumn } from "../ui/columns.tsx";
+import { queueColumn, TwoLines, textColumn, timeColumn } from "../ui/columns.tsx";
 import { ListPage } from "../ui/list-page.tsx";
+import { MiddleText } from "../ui/middle-text.tsx";
 import { State } from "../ui/state.tsx";
 import type { Column } from "../ui/table.tsx";
 import { RemoveSchedule, type Schedule, ScheduleForm } from "./schedule-form.tsx";
@@ -18,17 +19,15 @@ const stateOf = ({ paused_at: pausedAt }: Row) => (pausedAt === null ? "active" 
 
 const COLUMNS: readonly Column<Row>[] = [
   textColumn("name", "Schedule", ({ schedule }) => schedule, {
-    cell: ({ schedule }) => <span className="font-medium">{schedule}</span>,
+    cell: ({ schedule }) => <MiddleText text={schedule} className="font-medium" />,
   }),
   queueColumn(),
   {
     key: "cron",
     title: "When",
-    track: "minmax(0, 1fr)",
+    track: "130px",
     cell: ({ cron, timezone }) => (
-      <span className="font-mono text-xs">
-        {cron} <span className="text-muted">{timezone}</span>
-      </span>
+      <TwoLines first={<span className="font-mono text-xs">{cron}</span>} second={timezone} />
     ),
   },
   timeColumn("last", "Last run", ({ last_run_at }) => last_run_at, { secondary: true }),
@@ -45,7 +44,7 @@ const COLUMNS: readonly Column<Row>[] = [
     key: "act",
     title: "Action",
     track: "210px",
-    aside: true,
+    line: true,
     cell: (row) => <RowActions row={row} />,
   },
 ];

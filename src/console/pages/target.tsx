@@ -47,7 +47,6 @@ function Shown({ target }: { readonly target: Target }) {
         facts={
           <>
             <QueueState queue={target} />
-            {typeof target.description === "string" && <span>{target.description}</span>}
             {settings.url !== undefined && <span className="break-all">{String(settings.url)}</span>}
             <span>{countText(waiting)} waiting</span>
             <span>{countText(delivered)} delivered</span>
@@ -60,6 +59,7 @@ function Shown({ target }: { readonly target: Target }) {
             </Link>
           </>
         }
+        about={target.description}
         command={`redrive receipts target ${quoted(name)}`}
         actions={
           <May atLeast="operator">
@@ -89,7 +89,7 @@ function Shown({ target }: { readonly target: Target }) {
           title="Settings"
           actions={
             <May atLeast="admin">
-              <Button tone="quiet" onClick={() => setOpen("change")}>
+              <Button tone="link" onClick={() => setOpen("change")}>
                 Change…
               </Button>
             </May>

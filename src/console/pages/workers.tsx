@@ -29,9 +29,7 @@ export function Workers() {
       facts={!list.isPending && plural(list.rows.length, "worker")}
       command="redrive queue list"
       list={list}
-      filters={[
-        { key: "q", label: "Search queues and machines", of: ({ queue, host }) => `${queue} ${host}` },
-      ]}
+      filters={[{ key: "q", label: "Search workers", of: ({ queue, host }) => `${queue} ${host}` }]}
       columns={COLUMNS}
       keyOf={({ holder, queue }) => `${holder} ${queue}`}
       empty={{

@@ -1,6 +1,6 @@
 /**
- * The entries of the command palette: pages, actions, and the groups, queues, jobs and letters that match the
- * text.
+ * The entries of the command palette: pages, actions, groups, queues, jobs and letters that match the text, and
+ * items whose id begins with it.
  */
 
 import { useQueryClient } from "@tanstack/react-query";
@@ -9,6 +9,7 @@ import { call } from "../data/api.ts";
 import { isLivePaused, pauseLive } from "../data/live.ts";
 import { useRoute } from "../data/use-route.ts";
 import { copyText } from "../ui/copy.tsx";
+import { wordOf } from "../ui/state.tsx";
 import { useZone } from "../ui/time.tsx";
 import { PAGES } from "./pages.ts";
 import type { Entry } from "./palette.tsx";
@@ -25,7 +26,7 @@ export function useFound(text: string, onHelp: () => void): readonly Entry[] {
   const needle = text.toLowerCase();
   const has: Has = (...values) => values.some((value) => value.toLowerCase().includes(needle));
   const own = [...usePages(has), ...useActions(has, onHelp)];
-  const found = [useGroups(has), useQueues(has), useJobs(has), useLetters(text)];
+  const found = [useGroups(has), useQueues(has), useJobs(has), useItems(text), useLetters(text)];
   return [...own, ...found.flatMap((entries) => entries.slice(0, EACH_MAX))];
 }
 
@@ -110,6 +111,25 @@ function useJobs(has: Has): readonly Entry[] {
       kind: "job",
       title: id,
       run: () => void navigate({ to: "/jobs/$id", params: { id } }),
+    }));
+}
+
+/** Letters have pages of their own, which show more. */
+function useItems(text: string): readonly Entry[] {
+  const navigate = useNavigate();
+  const items = useRoute(
+    "items",
+    "GET /items",
+    { query: { id: text, limit: EACH_MAX } },
+    { enabled: text.length >= LETTER_CHARS_MIN },
+  );
+  return (items.data?.items ?? [])
+    .filter(({ state }) => state !== "dead")
+    .map(({ queue, item_id: item, state }) => ({
+      id: `item-${queue}-${item}`,
+      kind: "item",
+      title: `${item} · ${queue} · ${wordOf(state)}`,
+      run: () => void navigate({ to: "/items/$queue/$item", params: { queue, item } }),
     }));
 }
 

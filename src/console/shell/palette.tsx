@@ -1,5 +1,5 @@
 /**
- * The command palette: searches pages, actions, groups, queues, jobs and letters. Arrow keys select, Enter
+ * The command palette: searches pages, actions, groups, queues, jobs, items and letters. Arrow keys select, Enter
  * opens or runs.
  */
 
@@ -11,7 +11,7 @@ import { useFound } from "./palette-entries.ts";
 /** An entry to choose. `run` is called after the palette has closed. */
 export interface Entry {
   readonly id: string;
-  readonly kind: "page" | "action" | "group" | "queue" | "job" | "letter";
+  readonly kind: "page" | "action" | "group" | "queue" | "job" | "item" | "letter";
   readonly title: string;
   run(): void;
 }
@@ -47,8 +47,8 @@ export function Palette({ onClose, onHelp }: PaletteProps) {
         aria-expanded="true"
         aria-controls="found"
         aria-activedescendant={found[chosen]?.id}
-        aria-label="Search pages, actions, groups, queues, jobs and letters"
-        placeholder="A page, an action, a group, a queue, a job, a letter"
+        aria-label="Search pages, actions, groups, queues, jobs, items and letters"
+        placeholder="A page, an action, a group, a queue, a job, an item, a letter"
         value={text}
         onChange={(event) => {
           setText(event.target.value);

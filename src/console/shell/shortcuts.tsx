@@ -4,6 +4,7 @@ import { PAGES } from "./pages.ts";
 
 const KEYS: readonly (readonly [keys: string, effect: string])[] = [
   ["/ or Ctrl K", "search pages, groups, letters, queues, jobs and actions"],
+  ["f", "move to the filters of a list"],
   ["j, k", "next and previous row, or letter"],
   ["Enter", "open the row"],
   ["x, Shift X", "select the row, or all rows up to it"],

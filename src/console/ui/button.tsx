@@ -5,6 +5,7 @@ const TONES = {
   primary: "bg-accent text-accent-text border-accent hover:opacity-90",
   plain: "bg-raised text-text border-line-strong hover:bg-grey-soft",
   danger: "bg-raised text-red border-red hover:bg-red-soft",
+  link: "border-transparent px-0! text-accent hover:underline",
   quiet: "border-transparent text-muted hover:text-text hover:bg-grey-soft",
 } as const;
 

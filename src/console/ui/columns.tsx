@@ -1,6 +1,7 @@
 /** Common table columns: texts, counts, times, and a title with a description below. */
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { MiddleText } from "./middle-text.tsx";
 import { countText } from "./numbers.ts";
 import type { Column } from "./table.tsx";
 import { Time } from "./time.tsx";
@@ -24,8 +25,13 @@ export function countColumn<Row>(
   of: (row: Row) => number,
   options: Options<Row> = {},
 ): Column<Row> {
-  const cell = (row: Row) => countText(of(row));
+  const cell = (row: Row) => <Count count={of(row)} />;
   return { key, title, track: "80px", align: "right", sort: of, cell, ...options };
+}
+
+/** A zero says little, so that the other numbers stand out. */
+export function Count({ count }: { readonly count: number }) {
+  return <span className={count === 0 ? "text-muted" : ""}>{countText(count)}</span>;
 }
 
 export function timeColumn<Row>(
@@ -42,8 +48,8 @@ export function queueColumn<Row extends { readonly queue: string }>(): Column<Ro
   const queueOf = ({ queue }: Row) => queue;
   return textColumn("queue", "Queue", queueOf, {
     cell: ({ queue }) => (
-      <Link to="/queues/$name" params={{ name: queue }} className="hover:underline">
-        {queue}
+      <Link to="/queues/$name" params={{ name: queue }} className={LINK}>
+        <MiddleText text={queue} />
       </Link>
     ),
   });

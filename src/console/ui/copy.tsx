@@ -20,7 +20,7 @@ interface CopyProps {
   readonly className?: string;
 }
 
-export function CopyButton({ text, label = "Copy", className = buttonClass("quiet") }: CopyProps) {
+export function CopyButton({ text, label = "Copy", className = buttonClass("link") }: CopyProps) {
   const [copied, setCopied] = useState(false);
   const onClick = async () => {
     await copyText(text);

@@ -48,7 +48,12 @@ export function Dialog({ title, onClose, children, footer, wide = false }: Dialo
             ×
           </button>
         </header>
-        <div data-body className="min-h-0 overflow-auto px-4 py-3">
+        <div
+          data-body
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+          tabIndex={0}
+          className="min-h-0 overflow-auto px-4 py-3"
+        >
           {children}
         </div>
         {footer !== undefined && (

@@ -1,9 +1,7 @@
 /** An item in two lines: its title, and its data or id below. */
 import { itemTexts } from "../data/letter.ts";
 import { TwoLines } from "./columns.tsx";
-import { middle } from "./numbers.ts";
-
-const TITLE_CHARS_MAX = 56;
+import { MiddleText } from "./middle-text.tsx";
 
 interface ItemNameProps {
   readonly id: string;
@@ -17,7 +15,7 @@ export function ItemName({ id, data, name }: ItemNameProps) {
     <TwoLines
       mono
       title={`${title}\n${detail}`}
-      first={<span className="font-sans">{middle(title, TITLE_CHARS_MAX)}</span>}
+      first={<MiddleText text={title} className="font-sans" />}
       second={detail}
     />
   );

@@ -2,10 +2,12 @@
  * A page with one list: heading, equivalent command, filters stored in the URL, and a table with its empty
  * states.
  */
-import type { ReactNode } from "react";
+import { type ReactNode, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import type { List } from "../data/list.ts";
-import { useListSearch } from "../data/list-search.ts";
+import { type ListChange, useListSearch } from "../data/list-search.ts";
 import type { ListSearch } from "../data/search.ts";
+import { useKeys } from "../shell/keys.ts";
 import { Button } from "./button.tsx";
 import { Applied, Chips, Choice, SearchBox } from "./filter.tsx";
 import { countText } from "./numbers.ts";
@@ -107,34 +109,68 @@ export function ListTable<Row>({ list, filters = [], empty, above, ...table }: L
   );
 }
 
+/** On a phone, all but the chips and what is applied is behind a button. The key f moves to the first search box. */
 function Filters<Row>({ filters }: { readonly filters: readonly Filter<Row>[] }) {
   const [search, change] = useListSearch();
+  const [isOpen, setOpen] = useState(false);
+  const group = useRef<HTMLDivElement>(null);
+  useKeys({
+    f: () => {
+      // A field that is not visible yet cannot get the focus, and the next key belongs to it already.
+      flushSync(() => setOpen(true));
+      group.current?.querySelector("input")?.focus();
+    },
+  });
   if (filters.length === 0) return null;
+  const control = (filter: Filter<Row>) => (
+    <FilterControl key={filter.key} filter={filter} {...{ search, change }} />
+  );
+  const isShort = ({ as }: Filter<Row>) => as === "chips" || as === "applied";
+  const folded = filters.filter((one) => !isShort(one));
+  const active = folded.filter(({ key }) => search[key] !== undefined).length;
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2">
-      {filters.map(({ key, label, values, labelOf, as = values ? "list" : "search" }) => {
-        const value = search[key];
-        const set = (next: string) =>
-          change({ [key]: next === "" || next === values?.[0] ? undefined : next });
-        if (as === "applied")
-          return value && <Applied key={key} text={`${label}: ${value}`} onRemove={() => set("")} />;
-        if (values === undefined)
-          return (
-            <SearchBox key={key} label={label} value={value ?? ""} onChange={set} wide={as === "wide"} />
-          );
-        const Control = as === "chips" ? Chips : Choice;
-        return (
-          <Control
-            key={key}
-            label={label}
-            values={values}
-            labelOf={labelOf}
-            value={value ?? values[0] ?? ""}
-            onChange={set}
-          />
-        );
-      })}
+      <div className="flex max-w-full min-w-0 items-center gap-2 empty:hidden max-sm:w-full max-sm:justify-between">
+        {filters.filter(({ as }) => as === "chips").map(control)}
+        {folded.length > 0 && (
+          <Button className="sm:hidden" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            Filters{active > 0 && ` (${active})`}
+          </Button>
+        )}
+      </div>
+      <div
+        ref={group}
+        className={`flex flex-wrap items-center gap-2 max-sm:w-full ${isOpen ? "" : "max-sm:hidden"}`}
+      >
+        {folded.map(control)}
+      </div>
+      {filters.filter(({ as }) => as === "applied").map(control)}
     </div>
+  );
+}
+
+interface ControlProps<Row> {
+  readonly filter: Filter<Row>;
+  readonly search: ListSearch;
+  readonly change: (next: ListChange) => void;
+}
+
+function FilterControl<Row>({ filter, search, change }: ControlProps<Row>) {
+  const { key, label, values, labelOf, as = values ? "list" : "search" } = filter;
+  const value = search[key];
+  const set = (next: string) => change({ [key]: next === "" || next === values?.[0] ? undefined : next });
+  if (as === "applied") return value && <Applied text={`${label}: ${value}`} onRemove={() => set("")} />;
+  if (values === undefined)
+    return <SearchBox label={label} value={value ?? ""} onChange={set} wide={as === "wide"} />;
+  const Control = as === "chips" ? Chips : Choice;
+  return (
+    <Control
+      label={label}
+      values={values}
+      labelOf={labelOf}
+      value={value ?? values[0] ?? ""}
+      onChange={set}
+    />
   );
 }
 

@@ -28,5 +28,5 @@ export function machineName(host: string): string {
 }
 
 export function costText(usd: number): string {
-  return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
+  return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}`;
 }

@@ -4,6 +4,7 @@
  */
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { type Run, runsOf } from "./ansi.ts";
+import { CopyButton } from "./copy.tsx";
 import { countText } from "./numbers.ts";
 
 const LINES_MAX = 2000;
@@ -47,6 +48,7 @@ export function Output({ text, label, isLive = false, actions, isBare = false }:
           <input type="checkbox" checked={wraps} onChange={() => setWraps(!wraps)} /> Wrap lines
         </label>
         <span role="status">{countOf(found.all, lines.length, needle)}</span>
+        {text !== "" && <CopyButton text={text} className="text-accent hover:underline" />}
         {actions}
       </div>
       <section

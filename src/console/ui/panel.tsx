@@ -32,21 +32,24 @@ export interface HeadingProps {
   readonly actions?: ReactNode;
   /** The command line equivalent of the page. */
   readonly command?: string;
+  /** What people wrote about it. */
+  readonly about?: unknown;
 }
 
-export function Heading({ title, facts, actions, command }: HeadingProps) {
+export function Heading({ title, facts, actions, command, about }: HeadingProps) {
   return (
-    <div className="mb-3 flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
-      <div className="min-w-0 flex-1 basis-56 sm:basis-96">
-        <h1 className="text-xl font-semibold break-words">{title}</h1>
-        {facts !== undefined && (
-          <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1 text-muted">{facts}</div>
-        )}
+    <div className="mb-3 space-y-1">
+      <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
+        <h1 className="min-w-0 flex-1 basis-56 text-xl font-semibold break-words sm:basis-96">{title}</h1>
+        <div className="flex max-w-full flex-wrap items-center gap-2">
+          {command !== undefined && <SameAsCommand command={command} />}
+          {actions}
+        </div>
       </div>
-      <div className="flex max-w-full flex-wrap items-center gap-2">
-        {command !== undefined && <SameAsCommand command={command} />}
-        {actions}
-      </div>
+      {facts !== undefined && (
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-muted">{facts}</div>
+      )}
+      {typeof about === "string" && about !== "" && <p className="max-w-4xl text-muted">{about}</p>}
     </div>
   );
 }
@@ -69,7 +72,7 @@ export function Empty({ title, children, command }: EmptyProps) {
 
 export function Skeleton({ rows = 5 }: { readonly rows?: number }) {
   return (
-    <div role="status" aria-label="Loading" className="animate-pulse divide-y divide-line">
+    <div role="status" aria-label="Loading" className="appears-late divide-y divide-line">
       {Array.from({ length: rows }, (_, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: rows without content have no other key
         <div key={index} className="flex h-11 items-center gap-4 px-3">
@@ -77,6 +80,7 @@ export function Skeleton({ rows = 5 }: { readonly rows?: number }) {
           <span className="h-3 w-1/6 rounded bg-grey-soft" />
         </div>
       ))}
+      <p className="appears-last px-3 py-2 text-muted">This takes longer than usual. It goes on.</p>
     </div>
   );
 }

@@ -20,8 +20,8 @@ export function useRowSelection<Row>(rows: readonly Row[], keyOf: (row: Row) => 
     setSelected(next);
   };
   useEffect(() => {
-    pauseLive(selected.size > 0);
-    return () => pauseLive(false);
+    pauseLive(selected.size > 0, "selection");
+    return () => pauseLive(false, "selection");
   }, [selected.size]);
   useKeys({ Escape: clear });
   return { selected, select, clear };

@@ -33,6 +33,11 @@ const TONES: Readonly<Record<string, readonly [tone: Tone, sign: string]>> = {
   ignored: ["grey", "○"],
 };
 
+/** `leased` is the word of queues; people look for what is running. */
+export function wordOf(state: string): string {
+  return state === "leased" ? "running" : state;
+}
+
 type Tone = "red" | "amber" | "blue" | "green" | "grey";
 
 const CLASSES: Readonly<Record<Tone, string>> = {

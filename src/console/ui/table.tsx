@@ -45,7 +45,7 @@ export interface TableProps<Row> {
   readonly onSort?: ((sort: string) => void) | undefined;
 }
 
-const OVERSCAN = 12;
+const OVERSCAN = 8;
 const ROW_HEIGHT = 44;
 const CARD_HEIGHT = 68;
 
@@ -71,6 +71,13 @@ export function Table<Row>(props: TableProps<Row>) {
     estimateSize: () => (isCards ? CARD_HEIGHT : rowHeight),
     initialOffset: left.get(place)?.top ?? 0,
     overscan: OVERSCAN,
+    // Cards differ in height, which has to follow a row when others are added before it.
+    ...(isCards && {
+      getItemKey: (index: number) => {
+        const row = rows[index];
+        return row === undefined ? index : keyOf(row);
+      },
+    }),
   });
   const visible = virtual.getVirtualItems();
   const last = visible.at(-1)?.index ?? 0;
@@ -81,7 +88,7 @@ export function Table<Row>(props: TableProps<Row>) {
     const element = scroller.current;
     return () => void left.set(place, { top: element?.scrollTop ?? 0, current });
   }, [place, current]);
-  const rest = useRestOfWindow(scroller);
+  const rest = useRestOfWindow(scroller, virtual.isScrolling);
   const openRow = useLatest(onOpen) as ((row: unknown) => void) | undefined;
   const selectRow = useLatest(onSelect);
 
@@ -229,15 +236,18 @@ const REST_MIN = 240;
 const BELOW_TABLE = 18;
 
 /** The height from the top of the element to the bottom of the window, so that only the table scrolls. */
-function useRestOfWindow(element: RefObject<HTMLElement | null>): string {
+function useRestOfWindow(element: RefObject<HTMLElement | null>, isScrolling: boolean): string {
   const [height, setHeight] = useState("60vh");
   const measure = useRef(() => {});
   measure.current = () => {
     const top = (element.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
     setHeight(`${Math.max(REST_MIN, window.innerHeight - top - BELOW_TABLE)}px`);
   };
-  // Content above the table may grow when its data arrives, so the height is measured after every render.
-  useLayoutEffect(() => measure.current());
+  // Content above the table may grow when its data arrives, so the height is measured after every render. It does not grow
+  // while the list scrolls, and measuring would force a second layout in every frame.
+  useLayoutEffect(() => {
+    if (!isScrolling) measure.current();
+  });
   useEffect(() => {
     const onResize = () => measure.current();
     window.addEventListener("resize", onResize);

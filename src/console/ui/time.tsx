@@ -88,6 +88,30 @@ export function clockText(at: number, inZone: Zone, today: number): string {
   return `${date}${clock.format(at)}`;
 }
 
+const DAY_MS = 86_400_000;
+
+function formatIn(zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat("en-GB", { ...options, ...(zone === "utc" && { timeZone: "UTC" }) });
+}
+
+/** A time below an axis: the time of day within a day or two, otherwise the date. */
+export function tickText(at: number, spanMs: number, inZone: Zone): string {
+  const isShort = spanMs <= 2 * DAY_MS;
+  return formatIn(
+    inZone,
+    isShort ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" },
+  ).format(at);
+}
+
+/** From when to when an interval lasted, e.g. `19 Nov, 14:00 – 15:00`. */
+export function intervalText(from: number, to: number, inZone: Zone): string {
+  const day = formatIn(inZone, { day: "numeric", month: "short" });
+  if (to - from >= DAY_MS) return day.format(from);
+  const seconds = to - from < 60_000 && ({ second: "2-digit" } as const);
+  const clock = formatIn(inZone, { hour: "2-digit", minute: "2-digit", ...seconds });
+  return `${day.format(from)}, ${clock.format(from)} – ${clock.format(to)}`;
+}
+
 interface TimeProps {
   readonly at: string | number | null | undefined;
   /** Shows the exact time instead of the relative one. */
