@@ -118,7 +118,8 @@ function noConnection(): RedriveError {
 
 /**
  * Two copies of SQLite in one process, such as that of Node, do not see each other's locks: both write at once, and the one that
- * closes first deletes the journal of the other.
+ * closes first deletes the journal of the other. The store cannot use the copy of Node instead, because that binds every number
+ * as a real one, and integer divisions in SQL would have fractions.
  */
 function otherLibrary(): RedriveError {
   return new RedriveError("usage", "The given connection belongs to another copy of SQLite than the store.", {
