@@ -39,11 +39,17 @@ const EVENTS_MAX = 10;
 export async function readHistory(engine: Engine, records: LetterRecords): Promise<LetterHistory> {
   const { letter, attempts, operations, groupCount, group } = records;
   const decisions = await decisionsOf(engine, letter, operations);
-  const kept = keptMoments(letter).filter(
-    (moment) => moment.kind !== "resolved" || decisions.every(isOther(moment)),
-  );
-  const known = [...attempts.map(attemptMoment), ...decisions, ...kept];
-  const times = [...known.map(({ at }) => at), ...attempts.flatMap(({ endedAt }) => endedAt ?? [])];
+  const kept = keptMoments(letter);
+  const known = [
+    ...attempts.map(attemptMoment),
+    ...decisions,
+    ...kept.filter((moment) => moment.kind !== "resolved" || decisions.every(isOther(moment))),
+  ];
+  // Not the times of the decisions: an operation may write its events milliseconds later.
+  const times = [
+    ...attempts.flatMap(({ startedAt, endedAt }) => [startedAt, endedAt ?? startedAt]),
+    ...kept.map(({ at }) => at),
+  ];
   const events = await eventsOf(engine, records, times);
   const redrives = redrivesOf(attempts, { operations, buriedAt: burialTimes(events) });
   return {

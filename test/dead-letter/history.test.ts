@@ -104,3 +104,27 @@ test("a letter without a store has its failures, notes and end", async () => {
   expect(await kinds("a")).toEqual(expect.arrayContaining(["discard"]));
   expect(await kinds("a")).not.toContain("resolved");
 });
+
+test.each([0, 1])(
+  "the events are the same when an operation changes letters %i ms after it began",
+  async (ms) => {
+    await bench.bury(["a"]);
+    for (const kind of ["discard", "restore", "discard"] as const) {
+      later();
+      const id = `${kind}-${clock.now()}`;
+      await bench.begin(id, { kind, filter: { itemIds: ["a"] } });
+      clock.advance(ms);
+      await bench.engine.advance(id, { max: 10 });
+      await bench.engine.closeOperation(id);
+    }
+    const { events, moments } = await historyOf("a");
+    expect(events.map(({ type }) => type)).toEqual([
+      "item_queued",
+      "attempt_started",
+      "attempt_failed",
+      "dlq_item_added",
+      "dlq_item_removed",
+    ]);
+    expect(moments.map(({ kind }) => kind)).toEqual(["attempt", "discard", "restore", "discard"]);
+  },
+);
