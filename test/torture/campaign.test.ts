@@ -23,14 +23,14 @@ function expectClean(report: TortureReport, seed: number): void {
 describe.runIf(process.platform === "linux")("what is struck several times a second", () => {
   it.each(seeds(403))(
     "a map whose runners and launchers are killed loses nothing and leaves no process, seed %i",
-    async (seed) => expectClean(await torture({ seed, isSteady: true, kills: 15 }), seed),
+    async (seed) => expectClean(await torture({ seed, isSteady: true, kills: 8 }), seed),
     TEST_MS_MAX,
   );
 
   it.each(seeds(20_264))(
     "a queue on SQLite is processed completely, seed %i",
     async (seed) => {
-      const options = { seed, engine: "sqlite", isSteady: true, kills: 15 } as const;
+      const options = { seed, engine: "sqlite", isSteady: true, kills: 8 } as const;
       expectClean(await chaos({ ...options, recoveryMsMax: RECOVERY_MS_MAX }), seed);
     },
     TEST_MS_MAX,
