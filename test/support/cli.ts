@@ -7,7 +7,7 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { isShort, runInProcess } from "./in-process-cli.ts";
+import { isProcessTaken, kindOf, runAsProcess, runInProcess } from "./in-process-cli.ts";
 import { until } from "./until.ts";
 
 /** The program under test. `REDRIVE_TEST_CLI` selects another one, such as that of an installed package. */
@@ -39,29 +39,38 @@ export interface CliResult {
 }
 
 /** Runs one command line to its end. */
-export function redrive(args: readonly string[], options: CliOptions): Promise<CliResult> {
-  return needsProcess(args, options)
-    ? startRedrive(args, { stdin: "", ...options }).ended
-    : redriveHere(args, options);
+export async function redrive(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  const kind = process.env.REDRIVE_TEST_CLI === undefined && options.on === undefined ? kindOf(args) : undefined;
+  const names = Object.keys(options.env ?? {});
+  if (kind === "short" && names.every((name) => READ_BY_PROGRAM.test(name)))
+    return redriveHere(args, options, runInProcess);
+  if (kind === "running" && !isProcessTaken() && !names.some((name) => READ_BY_NODE.test(name)))
+    return redriveHere(args, options, runAsProcess);
+  return startRedrive(args, { stdin: "", ...options }).ended;
 }
 
 /** Variables that the program reads from its terminal; others may change the process itself, such as `NODE_OPTIONS`. */
 const READ_BY_PROGRAM = /^(PATH|HOME|REDRIVE_\w+)$/;
 
-function needsProcess(args: readonly string[], { env = {}, on }: CliOptions): boolean {
-  const isOrdinary = Object.keys(env).every((name) => READ_BY_PROGRAM.test(name));
-  return !isShort(args) || !isOrdinary || on !== undefined || process.env.REDRIVE_TEST_CLI !== undefined;
-}
+/** Variables that Node reads once, at its start, or that a process cannot change for itself. */
+const READ_BY_NODE = /^(NODE_|LD_|UV_|TZ$|TMPDIR$)/;
 
-async function redriveHere(args: readonly string[], options: CliOptions): Promise<CliResult> {
+async function redriveHere(
+  args: readonly string[],
+  options: CliOptions,
+  runHere: typeof runInProcess,
+): Promise<CliResult> {
   const { home, cwd = home, stdin = "" } = options;
   const invocation = { programPath: CLI_PATH, cwd, env: environmentOf(options), stdin };
-  const { code, stdout, stderr } = await runInProcess(args, invocation);
+  const { code, stdout, stderr } = await runHere(args, invocation);
   return resultOf({ code, signal: null, stdoutBytes: stdout, stderr: stderr.toString() });
 }
 
+/** Of the test run: while a command has the environment of this process, it has another path. */
+const PATH = process.env.PATH ?? "";
+
 function environmentOf({ home, env }: CliOptions): Readonly<Record<string, string>> {
-  return { PATH: process.env.PATH ?? "", HOME: home, REDRIVE_HOME: join(home, "redrive"), ...env };
+  return { PATH, HOME: home, REDRIVE_HOME: join(home, "redrive"), ...env };
 }
 
 function resultOf(result: Omit<CliResult, "stdout" | "json">): CliResult {
