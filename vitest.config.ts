@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { newStoreSql } from "./scripts/new-store.mjs";
+import { LongestFirst } from "./test/support/longest-first.ts";
 import { UnsteadyReporter } from "./test/support/unsteady-reporter.ts";
 
 /** Where CI wants a report that a program can read. */
@@ -13,13 +14,23 @@ const NEEDS_SETUP = [
   "test/library/**/*.test.ts",
 ];
 
+/** Files that replace modules, timers or variables of the process, so that each needs its own. */
+const ALONE = "fix|function|fuzz|letter-mirror|live-progress|logs-on-terminal|outside-trouble|provider";
+/**
+ * Test files of folders that only call functions. They share a few workers, because a process and its modules cost most of them
+ * more than their tests.
+ */
+const TOGETHER = [
+  "checks,cli,config,dead-letter,delivery,intake,item,lease,queue,redrive,report,retry,run,runner,server,service,std,store",
+  "support,triage,workflow",
+].map((folders) => `test/{${folders}}/**/!(${ALONE}).test.ts`);
+
 const TEMPORARY_ROOT = "test/support/temporary-root.ts";
 
 /** Test files of the console, which share one browser. */
 const IN_BROWSER = ["test/console/**/*.test.ts"];
 
 const shared = {
-  setupFiles: ["test/support/properties.ts"],
   testTimeout: 120_000,
   hookTimeout: 120_000,
   // A busy machine is no failure: what a test waits for has as long as the test itself, not the second of the default.
@@ -33,6 +44,7 @@ const newStore = JSON.stringify(await newStoreSql());
 export default defineConfig({
   test: {
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     reporters: [
       "default",
       new UnsteadyReporter(),
@@ -47,8 +59,20 @@ export default defineConfig({
           ...shared,
           name: "unit",
           retry: 1,
+          isolate: false,
+          include: TOGETHER,
+          exclude: NEEDS_SETUP,
+          globalSetup: [TEMPORARY_ROOT],
+        },
+      },
+      {
+        define: { REDRIVE_NEW_STORE: newStore },
+        test: {
+          ...shared,
+          name: "unit-alone",
+          retry: 1,
           include: ["test/**/*.test.ts"],
-          exclude: [...NEEDS_SETUP, ...IN_BROWSER],
+          exclude: [...NEEDS_SETUP, ...IN_BROWSER, ...TOGETHER],
           globalSetup: [TEMPORARY_ROOT],
         },
       },

@@ -8,12 +8,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { keepOutput } from "../../src/attempt/capture.ts";
 import type { Captured, Ended } from "../../src/attempt/launch.ts";
 import { tailText } from "../../src/attempt/output.ts";
 import { OutputWatch } from "../../src/attempt/output-watch.ts";
+import { fc } from "../support/properties.ts";
 import { temporaryFolder } from "./launch-kit.ts";
 
 test("small output is in the tails and, under titles, in the log", async () => {

@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileCommand } from "../../src/attempt/template.ts";
 import { RedriveError } from "../../src/errors.ts";
 import { asText, type Json } from "../../src/std/json.ts";
+import { fc } from "../support/properties.ts";
 
 const ITEM: Json = {
   name: "a b",

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canRedraw, clean, fit as cut, paintFor, width } from "../../src/cli/render/text.ts";
+import { fc } from "../support/properties.ts";
 
 const RED = "\x1b[31mx\x1b[39m";
 

@@ -1,8 +1,8 @@
 /** Reports the number of finished items after each second. */
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { RateMeter } from "../../src/cli/render/progress-state.ts";
 import { rateText, thousands } from "../../src/cli/render/text.ts";
+import { fc } from "../support/properties.ts";
 
 function meterOf(...finishedAtSecond: number[]): RateMeter {
   const meter = new RateMeter();

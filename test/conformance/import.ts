@@ -1,9 +1,9 @@
 /** The contract of import: imported letters equal the exported ones, and nothing existing is overwritten. */
-import fc from "fast-check";
 import { expect } from "vitest";
 import type { LetterQuery } from "../../src/engine.ts";
 import type { Letter } from "../../src/item/letter.ts";
 import { storedLetters } from "../item/arbitraries.ts";
+import { fc } from "../support/properties.ts";
 import { buried, failureOf, lost, released, retried, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, newItem, QUEUE, type Workbench } from "./workbench.ts";
 

@@ -1,12 +1,12 @@
 /** Archives: what is appended is read back, a torn end is cut off, and a file that is not whole is refused. */
 import { appendFileSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { ArchiveWriter, archivePath, readArchive } from "../../src/dead-letter/archive.ts";
 import { type Letter, letterFromJson, letterToJson } from "../../src/item/letter.ts";
 import { letters } from "../item/arbitraries.ts";
 import { sampleLetter } from "../redrive/sample-letters.ts";
+import { fc } from "../support/properties.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 
 const folder = new TemporaryDirectory();

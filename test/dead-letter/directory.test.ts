@@ -2,12 +2,12 @@
 
 import { cpSync, existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { itemFileName, writeDirectory } from "../../src/dead-letter/directory.ts";
 import { readDirectory } from "../../src/dead-letter/import-export/read-folder.ts";
 import { type Letter, letterFromJson, letterToJson } from "../../src/item/letter.ts";
 import { letters as anyLetter } from "../item/arbitraries.ts";
+import { fc } from "../support/properties.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { namesIn, readJson } from "./letter-kit.ts";
 

@@ -1,5 +1,4 @@
 /** Failures that are the same, byte for byte, are one group whatever data their items have, on every way to a letter. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { settlementOf } from "../../src/dead-letter/bury.ts";
 import { completeLetter } from "../../src/dead-letter/import-export/imported-letters.ts";
@@ -8,6 +7,7 @@ import type { Failure } from "../../src/item/failure.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
 import type { Json, JsonObject } from "../../src/std/json.ts";
 import { failures } from "../item/arbitraries.ts";
+import { fc } from "../support/properties.ts";
 import { failureOf } from "../support/settlements.ts";
 
 const words = fc.constantFrom(

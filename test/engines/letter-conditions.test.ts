@@ -2,7 +2,6 @@
  * An expression that the store evaluates finds the letters that evaluating it for every letter finds, or the same error. Data
  * and expressions are random, with the values that databases and JavaScript read differently.
  */
-import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
 import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
@@ -13,6 +12,7 @@ import { storeCondition } from "../../src/redrive/store-condition.ts";
 import { messageOf } from "../../src/std/thrown.ts";
 import { storedLetters } from "../item/arbitraries.ts";
 import { postgresStores } from "../support/postgres-stores.ts";
+import { fc } from "../support/properties.ts";
 
 const QUEUE = "job-1";
 const LETTERS = 150;

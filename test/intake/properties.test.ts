@@ -1,7 +1,7 @@
 /** What holds for any data: the way it is written down and cut into chunks changes neither values nor ids. */
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Json } from "../../src/std/json.ts";
+import { fc } from "../support/properties.ts";
 import { cut, readBytes } from "./read-all.ts";
 
 const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 });

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KEY_BYTES, SeenTable } from "../../src/intake/seen-table.ts";
+import { fc } from "../support/properties.ts";
 
 test("it counts like a map, for colliding keys and repeated keys", () => {
   // Few different bytes make keys that share their leading bits and so their first slot.

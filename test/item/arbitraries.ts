@@ -1,10 +1,10 @@
 /** Random failures and letters for property tests of the codecs. */
-import fc from "fast-check";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../../src/item/error-type.ts";
 import type { Failure } from "../../src/item/failure.ts";
 import { type Letter, RESOLUTION_KINDS } from "../../src/item/letter.ts";
 import { ITEM_STATES } from "../../src/item/state.ts";
 import type { Json } from "../../src/std/json.ts";
+import { fc } from "../support/properties.ts";
 
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 });
 const text = fc.string({ unit: "grapheme" });

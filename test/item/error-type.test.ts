@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   ERROR_CLASSES,
@@ -9,6 +8,7 @@ import {
   isErrorTypeName,
   reviewOf,
 } from "../../src/item/error-type.ts";
+import { fc } from "../support/properties.ts";
 
 describe("an error type as JSON", () => {
   test("it is a name, or a name with fields", () => {

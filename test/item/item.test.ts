@@ -1,7 +1,7 @@
 import { posix } from "node:path";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fileNameOf } from "../../src/item/item.ts";
+import { fc } from "../support/properties.ts";
 
 describe("an item's id as a file name", () => {
   it("is unchanged if it is safe", () => {

@@ -1,9 +1,9 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { failureFromJson, failureToJson } from "../../src/item/failure.ts";
 import { type Letter, letterFromJson, letterToJson } from "../../src/item/letter.ts";
 import { compact, type JsonObject } from "../../src/std/json.ts";
 import { PRODIGY_LETTER } from "../support/prodigy-letter.ts";
+import { fc } from "../support/properties.ts";
 import { failures, letters } from "./arbitraries.ts";
 
 const throughText = (json: JsonObject) => JSON.parse(JSON.stringify(json)) as JsonObject;

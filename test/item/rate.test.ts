@@ -1,7 +1,7 @@
 /** The arithmetic of a rate that many share: never too much, never for long too little, whatever the clock does. */
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { allow, type Rate, spend } from "../../src/item/rate.ts";
+import { fc } from "../support/properties.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 

@@ -1,7 +1,7 @@
 /** The counters of receipts: what is written with each try is what metrics read. */
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { receiptCounts, receiptLatencyOf } from "../../src/item/receipt.ts";
+import { fc } from "../support/properties.ts";
 
 const read = (...names: readonly (readonly string[])[]) =>
   receiptLatencyOf(names.flat().map((name) => ({ name, value: 1 })));

@@ -1,6 +1,5 @@
 /** Integers beyond 2^53 keep their digits and their type on the whole way of an item, on every store. */
 import { readFileSync } from "node:fs";
-import fc from "fast-check";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   DlqManager,
@@ -16,6 +15,7 @@ import { open, type Redrive } from "../../src/index.ts";
 import type { Json } from "../../src/std/json.ts";
 import { randomName } from "../../src/std/random.ts";
 import { dropSchema, postgresUrl } from "../support/postgres-stores.ts";
+import { fc } from "../support/properties.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 
 const directory = new TemporaryDirectory();

@@ -1,8 +1,8 @@
 /** JSON merge patch: the examples of RFC 7396, and what holds for all values. */
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mergePatch } from "../../src/redrive/recipe.ts";
 import { isJsonObject, type Json } from "../../src/std/json.ts";
+import { fc } from "../support/properties.ts";
 
 /** Appendix A: original, patch, result. */
 const EXAMPLES: readonly [Json, Json, Json][] = [

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Pacer, parseRate, rateToText } from "../../src/redrive/plan.ts";
+import { fc } from "../support/properties.ts";
 import { TestClock } from "../support/test-clock.ts";
 
 it.each([

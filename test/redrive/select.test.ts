@@ -1,5 +1,4 @@
 /** Selecting letters: what the store searches by, and CEL over the letter, page by page. */
-import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
 import type { LetterOrder, LetterQuery } from "../../src/engine.ts";
 import { LETTER_ORDERS } from "../../src/engine.ts";
@@ -17,6 +16,7 @@ import {
 import { analysisToJson } from "../../src/triage/analyse.ts";
 import { QUEUE, Workbench } from "../conformance/workbench.ts";
 import { letters } from "../item/arbitraries.ts";
+import { fc } from "../support/properties.ts";
 import { buried, failureOf } from "../support/settlements.ts";
 import { TestClock } from "../support/test-clock.ts";
 

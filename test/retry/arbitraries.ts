@@ -1,5 +1,4 @@
 /** Random backoffs, policies and failures for the property tests of the decisions. */
-import fc from "fast-check";
 import type { ErrorClass, ErrorTypeName } from "../../src/item/error-type.ts";
 import type { Failure } from "../../src/item/failure.ts";
 import type { Outcome } from "../../src/item/settlement.ts";
@@ -10,6 +9,7 @@ import {
   OUTAGE_ACTIONS,
   type Policy,
 } from "../../src/retry/policy.ts";
+import { fc } from "../support/properties.ts";
 
 const ms = fc.oneof(
   fc.nat(1_000_000),

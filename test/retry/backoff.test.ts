@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RedriveError } from "../../src/errors.ts";
 import { backoffMs, clampDelayMs, DELAY_MS_MAX, parseBackoff } from "../../src/retry/backoff.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "../../src/retry/policy.ts";
+import { fc } from "../support/properties.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { backoffs } from "./arbitraries.ts";
 

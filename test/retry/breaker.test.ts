@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   admit,
@@ -9,6 +8,7 @@ import {
   report,
 } from "../../src/retry/breaker.ts";
 import { DEFAULT_BREAKER } from "../../src/retry/policy.ts";
+import { fc } from "../support/properties.ts";
 
 /** Drives a breaker and keeps its tickets; its state goes through JSON at every step, as through a store. */
 class Driver {

@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES, errorTypeToJson } from "../../src/item/error-type.ts";
 import { classify, type FailureFacts } from "../../src/retry/classify.ts";
 import { parseReportedFailure } from "../../src/retry/reported-failure.ts";
+import { fc } from "../support/properties.ts";
 
 const command = "cargo test";
 /** Type and class as they are written outside. */

@@ -1,10 +1,10 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Verdict } from "../../src/item/item.ts";
 import type { Outcome } from "../../src/item/settlement.ts";
 import { DELAY_MS_MAX } from "../../src/retry/backoff.ts";
 import { decide, type ItemHistory, needsAnswer } from "../../src/retry/decide.ts";
 import { DEFAULT_POLICY, type Policy } from "../../src/retry/policy.ts";
+import { fc } from "../support/properties.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { failed, failure, lost, outcomes, policies } from "./arbitraries.ts";
 

@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DELAY_MS_MAX } from "../../src/retry/backoff.ts";
 import { parseReportedFailure } from "../../src/retry/reported-failure.ts";
+import { fc } from "../support/properties.ts";
 
 const NOW = Date.UTC(2025, 0, 1);
 const parse = (json: unknown) => parseReportedFailure(JSON.stringify(json), NOW);

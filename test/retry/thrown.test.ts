@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeThrown } from "../../src/retry/thrown.ts";
+import { fc } from "../support/properties.ts";
 
 describe("an error", () => {
   test("its message is one line, with its stack", () => {

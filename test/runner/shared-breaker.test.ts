@@ -1,10 +1,10 @@
 /** One gate for many workers: they write it by compare-and-set, and whoever comes second decides again. */
-import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { SettleAndLease, SettleAndLeaseResult } from "../../src/engine.ts";
 import type { BreakerPolicy } from "../../src/retry/policy.ts";
 import { SharedBreaker } from "../../src/runner/dispatch-gate.ts";
 import type { JsonObject } from "../../src/std/json.ts";
+import { fc } from "../support/properties.ts";
 
 const POLICY: BreakerPolicy = {
   failureThreshold: 3,

@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AssertionError, assert, unreachable } from "../../src/std/assert.ts";
 import { fromRfc3339, systemClock, toRfc3339 } from "../../src/std/clock.ts";
+import { fc } from "../support/properties.ts";
 
 test("a time is written as RFC 3339 in UTC with milliseconds, and read back", () => {
   expect(toRfc3339(1_736_591_100_007)).toBe("2025-01-11T10:25:00.007Z");

@@ -1,5 +1,4 @@
 /** Expressions in CEL: typed before they run, and never true by mistake. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   compileExpression,
@@ -10,6 +9,7 @@ import {
 } from "../../src/std/expression.ts";
 import type { Json } from "../../src/std/json.ts";
 import { MAP_FIELDS } from "../../src/workflow/step-variables.ts";
+import { fc } from "../support/properties.ts";
 
 const ITEM: Json = { n: 5, f: 5.5, s: "abc", list: [1, 2, 3], nothing: null, yes: true, deep: { k: 1 } };
 

@@ -1,9 +1,9 @@
 /** Differences of data: applied to what was before, they give what is after. */
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type Json } from "../../src/std/json.ts";
 import { type Change, diffJson, isSameJson } from "../../src/std/json-diff.ts";
 import { parsePath, setAtPath } from "../../src/std/set-path.ts";
+import { fc } from "../support/properties.ts";
 
 const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as Json);
 

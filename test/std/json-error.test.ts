@@ -1,7 +1,7 @@
 /** Where a text stops being JSON: told for every text that the engine refuses, and for no other. */
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { jsonErrorOffset, lineAndColumn } from "../../src/std/json-error.ts";
+import { fc } from "../support/properties.ts";
 
 function isJson(text: string): boolean {
   try {

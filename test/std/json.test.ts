@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   asText,
@@ -10,6 +9,7 @@ import {
   parseJson,
   stringifyJson,
 } from "../../src/std/json.ts";
+import { fc } from "../support/properties.ts";
 
 describe("canonical JSON", () => {
   test("the order of keys does not matter, at any depth", () => {

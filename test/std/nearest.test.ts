@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { editDistance, nearest } from "../../src/std/nearest.ts";
+import { fc } from "../support/properties.ts";
 
 test.each([
   ["max_paralel", "max_parallel"],

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { nameSeries, randomName, toBase32 } from "../../src/std/random.ts";
+import { fc } from "../support/properties.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 
 test("base 32 takes five bits per character, the first bits first", () => {

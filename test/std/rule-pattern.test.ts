@@ -1,7 +1,7 @@
 /** Regular expressions of rules: the same answers as in JavaScript, in linear time; the rest is refused. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compilePattern } from "../../src/std/pattern.ts";
+import { fc } from "../support/properties.ts";
 
 describe("what it understands", () => {
   test.each([

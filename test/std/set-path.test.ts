@@ -1,9 +1,9 @@
 /** Paths into data: what is written is read back, and what is set is there and nothing else is changed. */
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/std/json.ts";
 import { diffJson } from "../../src/std/json-diff.ts";
 import { type Path, parsePath, pathText, setAtPath } from "../../src/std/set-path.ts";
+import { fc } from "../support/properties.ts";
 
 const step = fc.oneof(
   fc.string(),

@@ -1,5 +1,4 @@
 /** Why letters died: pure counting. */
-import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import type { ErrorTypeName } from "../../src/item/error-type.ts";
 import type { Letter } from "../../src/item/letter.ts";
@@ -11,6 +10,7 @@ import {
   stepFor,
   TimeAxis,
 } from "../../src/triage/analyse.ts";
+import { fc } from "../support/properties.ts";
 import { failureOf } from "../support/settlements.ts";
 
 const NOON = Date.UTC(2026, 0, 1, 12);

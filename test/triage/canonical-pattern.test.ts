@@ -1,8 +1,8 @@
 /** The canonical pattern: which words become values, and which values become one. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalPattern } from "../../src/triage/canonical/canonical-pattern.ts";
 import { VARIABLE_REASONS, type VariableReason } from "../../src/triage/canonical/variable-words.ts";
+import { fc } from "../support/properties.ts";
 
 const WORDS: Readonly<
   Record<VariableReason, { readonly hits: readonly string[]; readonly misses: readonly string[] }>

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { errorLine, pickErrorLine } from "../../src/triage/error-line.ts";
+import { fc } from "../support/properties.ts";
 
 describe("the error line of", () => {
   test.each([

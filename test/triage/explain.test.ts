@@ -1,9 +1,9 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { explainFailure, explainWords } from "../../src/triage/explain.ts";
 import { MASKS } from "../../src/triage/mask/masker.ts";
 import { signatureOf } from "../../src/triage/signature.ts";
 import { failures } from "../item/arbitraries.ts";
+import { fc } from "../support/properties.ts";
 
 const silent = { errorType: { name: "CommandFailed" as const }, errorMessage: "" };
 

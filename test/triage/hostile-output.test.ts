@@ -1,7 +1,7 @@
 /** Whatever a program prints, its failure gets a signature, and soon. */
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { previewText } from "../../src/triage/preview.ts";
+import { fc } from "../support/properties.ts";
 
 const LINES = [
   "#1 0x1 in a(a(a a a",

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MESSAGE_CHARS_MAX, normalise } from "../../src/triage/normalise.ts";
+import { fc } from "../support/properties.ts";
 
 describe("differences between failures are kept", () => {
   test.each([

@@ -1,9 +1,9 @@
 import { Readable, Writable } from "node:stream";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { runCli } from "../../src/cli/program.ts";
 import { previewLines, previewText } from "../../src/triage/preview.ts";
 import { signatureOf } from "../../src/triage/signature.ts";
+import { fc } from "../support/properties.ts";
 
 async function patternsOf(...chunks: readonly (string | Buffer)[]): Promise<readonly string[]> {
   const buffers = chunks.map((chunk) => (typeof chunk === "string" ? Buffer.from(chunk) : chunk));

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ErrorTypeName } from "../../src/item/error-type.ts";
 import { signatureOf } from "../../src/triage/signature.ts";
 import { failures } from "../item/arbitraries.ts";
+import { fc } from "../support/properties.ts";
 
 const failed = (errorMessage: string, name: ErrorTypeName = "CommandFailed") => ({
   errorType: { name },

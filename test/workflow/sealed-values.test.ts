@@ -1,8 +1,8 @@
 /** What is captured is stored without its secrets, and is whole again where they are known. */
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/std/json.ts";
 import { sealerOf } from "../../src/workflow/secrets.ts";
+import { fc } from "../support/properties.ts";
 
 const SECRETS = [
   { name: "TOKEN", value: "t0ken" },

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { canonicalJson, type Json } from "../../src/std/json.ts";
 import {
@@ -13,6 +12,7 @@ import {
   selectFrom,
   selectItems,
 } from "../../src/workflow/select-items.ts";
+import { fc } from "../support/properties.ts";
 
 const ALL: SelectionRules = { sortBy: [], offset: 0 };
 

@@ -3,11 +3,11 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findShells, fuzzAgents, fuzzScripts } from "../../bench/shell/fuzz.mjs";
 import { programOf } from "../../src/workflow/program.ts";
 import { fillScript, type ShellScript, shellProblems } from "../../src/workflow/shell-values.ts";
+import { fc } from "../support/properties.ts";
 import { seeds } from "../support/seeds.ts";
 
 /** Places in a script, each with what the script prints for the value. */

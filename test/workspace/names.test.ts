@@ -1,8 +1,8 @@
 /** Names: git accepts every one, and no two things share one. */
 import { spawnSync } from "node:child_process";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { agentBranch, itemKey, jobBranch } from "../../src/workspace/names.ts";
+import { fc } from "../support/properties.ts";
 
 function isBranchName(name: string): boolean {
   return spawnSync("git", ["check-ref-format", "--branch", name]).status === 0;

@@ -13,8 +13,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { fc } from "../support/properties.ts";
 import { commit, everythingIn, git, put, userSide, Workshop } from "./repo-kit.ts";
 
 let workshop: Workshop;

@@ -1,8 +1,8 @@
 /** What is exported and imported again is equal, in every format that keeps letters whole, through real engines. */
-import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Engine } from "../../../src/engine.ts";
 import type { Letter } from "../../../src/item/letter.ts";
+import { fc } from "../../support/properties.ts";
 import { ExchangeKit, storable } from "./exchange-kit.ts";
 
 const kit = new ExchangeKit();

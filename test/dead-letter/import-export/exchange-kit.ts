@@ -1,7 +1,6 @@
 /** Stores and files for tests of export and import, and letters of all kinds that a store can have. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import { exportLetters } from "../../../src/dead-letter/import-export/export.ts";
 import { type ImportOptions, importLetters } from "../../../src/dead-letter/import-export/import.ts";
 import type { ExportFormat } from "../../../src/dead-letter/import-export/reading.ts";
@@ -10,6 +9,7 @@ import { openStore } from "../../../src/engines/open.ts";
 import { type Letter, letterToJson, RESOLUTION_KINDS } from "../../../src/item/letter.ts";
 import type { JsonObject } from "../../../src/std/json.ts";
 import { letters as anyLetters } from "../../item/arbitraries.ts";
+import { fc } from "../../support/properties.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 
 const STATES = ["dead", "ready", "leased", "discarded", "done"] as const;

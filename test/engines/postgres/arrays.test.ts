@@ -1,9 +1,9 @@
 /** Lists of values come to the server as they are. */
-import fc from "fast-check";
 import { afterAll, expect, it } from "vitest";
 import { storable } from "../../../src/engines/postgres/arrays.ts";
 import { Session } from "../../../src/engines/postgres/session.ts";
 import { postgresUrl } from "../../support/postgres-stores.ts";
+import { fc } from "../../support/properties.ts";
 
 const session = new Session({ url: postgresUrl("public") });
 afterAll(() => session.close());

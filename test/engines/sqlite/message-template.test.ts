@@ -1,7 +1,7 @@
 /** That a message taken apart still says which texts are in it. */
-import fc from "fast-check";
 import { expect, it } from "vitest";
 import { BLANK, candidatesOf, templateOf } from "../../../src/engines/sqlite/message-template.ts";
+import { fc } from "../../support/properties.ts";
 
 it("numbers are parameters, and a template has blanks in their places", () => {
   expect(templateOf("No answer from 10.0.0.7 after 30 s")).toEqual({

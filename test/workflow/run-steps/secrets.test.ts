@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Action, Step } from "../../../src/workflow/model.ts";
 import { maskerOf } from "../../../src/workflow/secrets.ts";
+import { fc } from "../../support/properties.ts";
 import { claude, openBench, shell, stepOf } from "./step-kit.ts";
 
 const SECRET = `tok"en'$4711 é`;
