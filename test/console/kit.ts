@@ -66,7 +66,7 @@ async function openPage(kit: Kit, url: string, path = "/", options: OpenOptions 
   if (browser === undefined) throw new Error("Call useBrowser() in the test file.");
   const context: BrowserContext = await browser.newContext({ viewport: { width, height }, colorScheme });
   const page = await context.newPage();
-  page.setDefaultTimeout(Number(process.env.REDRIVE_TEST_TIMEOUT_MS ?? 30_000));
+  page.setDefaultTimeout(Number(process.env.REDRIVE_TEST_TIMEOUT_MS ?? 60_000));
   const errors: string[] = [];
   const report = (text: string) => {
     if (!expectedErrors?.test(text)) errors.push(text);

@@ -21,7 +21,7 @@ test("progress is live while a worker runs, is killed, and another one takes ove
 
   const command = ["worker", "--queue", "orders", "--", "sh", "-c", WAITS, "x", "{}"];
   const worker = startRedrive(command, { home });
-  await expect.poll(() => running.textContent(), { timeout: 30_000 }).toBe("1");
+  await expect.poll(() => running.textContent()).toBe("1");
   await page.goto(`${console.url}/items/orders/o-1`);
   await page.getByText("Output, live").waitFor();
   await page.getByRole("region", { name: "Live output" }).getByText("charging o-1").waitFor();

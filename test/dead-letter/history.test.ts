@@ -123,6 +123,7 @@ test.each([0, 1])(
       "attempt_started",
       "attempt_failed",
       "dlq_item_added",
+      "group_opened",
       "dlq_item_removed",
     ]);
     expect(moments.map(({ kind }) => kind)).toEqual(["attempt", "discard", "restore", "discard"]);

@@ -5,6 +5,7 @@
 import { closeSync, copyFileSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { useProcesses } from "../support/cli.ts";
 import { fillUp, makeReadOnly, mountSmall, NO_MOUNTS } from "../support/mounts.ts";
 import { until } from "../support/until.ts";
 import {
@@ -18,6 +19,8 @@ import {
   type Workshop,
 } from "./workshop.ts";
 import { openWriteLock } from "./write-lock.ts";
+
+useProcesses();
 
 const NOTE = 'echo "$1" >> $L';
 const MB = 1024 * 1024;

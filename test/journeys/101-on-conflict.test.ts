@@ -69,7 +69,7 @@ describe("on_conflict", () => {
   });
 
   it("is repeated after a kill of the runner, and the conflict is resolved once", {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const { project, side, workflow } = openConflict([
       { shell: `touch $SIDE/begun; while test -e $SIDE/hold; do sleep 0.02; done; ${KEEP_BOTH}` },

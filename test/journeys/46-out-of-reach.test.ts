@@ -22,7 +22,7 @@ function asNobody(shop: Workshop, args: readonly string[]) {
     cwd: "/",
     env: { ...shop.env, HOME: "/" },
     encoding: "utf8",
-    timeout: 30_000,
+    timeout: 100_000,
   });
 }
 

@@ -2,7 +2,10 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { findDamage, salvageStore } from "../../src/engines/open.ts";
+import { useProcesses } from "../support/cli.ts";
 import { ON_POSTGRES, openWorkshop, upTo, type Workshop } from "./workshop.ts";
+
+useProcesses();
 
 const PAGE_BYTES = 4096;
 const inFile = it.skipIf(ON_POSTGRES);

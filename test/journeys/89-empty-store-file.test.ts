@@ -2,7 +2,10 @@
 import { existsSync, statSync } from "node:fs";
 import { expect, it } from "vitest";
 import { openStore } from "../../src/engines/open.ts";
+import { useProcesses } from "../support/cli.ts";
 import { ON_POSTGRES, openWorkshop, SOUND } from "./workshop.ts";
+
+useProcesses();
 
 const inFile = it.skipIf(ON_POSTGRES);
 

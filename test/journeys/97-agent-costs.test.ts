@@ -76,7 +76,7 @@ function sumOf(ledger: string): { cost: number; turns: number } {
 
 it.runIf(process.platform === "linux")(
   "the totals are the sum of what the agents reported, after three kill -9 of the runner",
-  { timeout: 90_000 },
+  { timeout: 120_000 },
   async () => {
     const { project, ledger } = openCosts();
     const file = project.workflow(workflow(ledger));

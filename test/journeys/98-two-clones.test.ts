@@ -99,7 +99,7 @@ describe("two clones work one job", () => {
     const hosts = project.get("all.txt").trim().split("\n");
     expect([hosts.length, new Set(hosts)]).toEqual([4, new Set(["by first", "by second"])]);
     expect(project.git("ls-remote", "origin", "refs/heads/redrive/*")).toBe("");
-  }, 60_000);
+  });
 
   it("a machine that is cut off until its lease has ended comes back: each item is merged once", async () => {
     const { project, second, file, cutOff, reconnect } = await openHosts((shop) => ({
@@ -199,7 +199,7 @@ describe("a remote that makes trouble", () => {
     const [ended, helped] = await Promise.all([running.ended, helper.ended]);
     expect([ended.code, helped.code]).toEqual([0, 0]);
     expect(merges(project)).toEqual(EACH_ONCE);
-  }, 60_000);
+  });
 
   it("has the work of a worker that was killed before it could record it: each item is merged once", async () => {
     const { project, shared, clone, hook, first, file } = openClones(gatedOnFirst);
@@ -240,7 +240,7 @@ describe("a remote that makes trouble", () => {
     open(project, "first");
     expect((await running.ended).code).toBe(0);
     expect(merges(project)).toEqual(EACH_ONCE);
-  }, 60_000);
+  });
 });
 
 describe("a remote", () => {

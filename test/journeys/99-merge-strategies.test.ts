@@ -137,7 +137,7 @@ it("redrive report says what was done, what failed and why, and what it cost", a
 
 it.each(["squash", "branch-per-item"])(
   "invariant 9: with %s, items are merged once although the runner is killed three times",
-  { timeout: 90_000 },
+  { timeout: 120_000 },
   async (strategy) => {
     const ids = Array.from({ length: 12 }, (_, index) => `i${index}`);
     const project = openProject(itemsJson(...ids));

@@ -208,6 +208,6 @@ describe("an edit of one letter", () => {
 
 async function untilEnded(client: RedriveClient, id: string) {
   const read = () => client.call("GET /operations/{operation_id}", { params: { operation_id: id } });
-  await expect.poll(async () => (await read()).ended_at, { timeout: 20_000 }).toBeDefined();
+  await expect.poll(async () => (await read()).ended_at).toBeDefined();
   return read();
 }

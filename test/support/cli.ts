@@ -38,13 +38,29 @@ export interface CliResult {
   json<T = Record<string, unknown>>(): T;
 }
 
+let hasOwnProcesses = false;
+
+/**
+ * For test files that read or damage the file of a store: SQLite moves the last commits from the WAL into it when the process ends,
+ * or when the statements of a closed connection are collected.
+ */
+export function useProcesses(): void {
+  hasOwnProcesses = true;
+}
+
 /** Runs one command line to its end. */
 export async function redrive(args: readonly string[], options: CliOptions): Promise<CliResult> {
-  const kind = process.env.REDRIVE_TEST_CLI === undefined && options.on === undefined ? kindOf(args) : undefined;
+  const kind =
+    process.env.REDRIVE_TEST_CLI === undefined && options.on === undefined ? kindOf(args) : undefined;
   const names = Object.keys(options.env ?? {});
   if (kind === "short" && names.every((name) => READ_BY_PROGRAM.test(name)))
     return redriveHere(args, options, runInProcess);
-  if (kind === "running" && !isProcessTaken() && !names.some((name) => READ_BY_NODE.test(name)))
+  if (
+    kind === "running" &&
+    !hasOwnProcesses &&
+    !isProcessTaken() &&
+    !names.some((name) => NEEDS_PROCESS.test(name))
+  )
     return redriveHere(args, options, runAsProcess);
   return startRedrive(args, { stdin: "", ...options }).ended;
 }
@@ -52,8 +68,8 @@ export async function redrive(args: readonly string[], options: CliOptions): Pro
 /** Variables that the program reads from its terminal; others may change the process itself, such as `NODE_OPTIONS`. */
 const READ_BY_PROGRAM = /^(PATH|HOME|REDRIVE_\w+)$/;
 
-/** Variables that Node reads once, at its start, or that a process cannot change for itself. */
-const READ_BY_NODE = /^(NODE_|LD_|UV_|TZ$|TMPDIR$)/;
+/** Variables that Node reads once, at its start, and those of an editor, which gets the terminal. */
+const NEEDS_PROCESS = /^(NODE_|LD_|UV_|TZ$|TMPDIR$|EDITOR$|VISUAL$)/;
 
 async function redriveHere(
   args: readonly string[],

@@ -25,7 +25,7 @@ const SHORT: Readonly<Record<string, readonly string[] | "all">> = {
       "list",
       "maintain",
     ],
-    ...["mirror", "note", "purge", "restore", "show", "stats"],
+    ...["mirror", "note", "purge", "restore", "show", "stats", ""],
   ],
   errors: "all",
   events: "all",
@@ -33,10 +33,10 @@ const SHORT: Readonly<Record<string, readonly string[] | "all">> = {
   items: "all",
   jobs: "all",
   logs: "all",
-  ops: ["cancel", "list", "pause", "show", "undo"],
+  ops: ["", "cancel", "list", "pause", "show", "undo"],
   overview: "all",
   queue: "all",
-  receipts: ["inspect", "list", "pause", "resume", "target"],
+  receipts: ["", "inspect", "list", "pause", "resume", "target"],
   schedule: "all",
   status: "all",
   store: ["check", "copy", "info", "migrate"],
@@ -49,7 +49,7 @@ const SHORT: Readonly<Record<string, readonly string[] | "all">> = {
  * paths are relative to its folder, so that only one of them runs here at a time.
  */
 const RUNNING: Readonly<Record<string, readonly string[] | "all">> = {
-  dlq: ["fix", "redrive", "reprocess", "retry"],
+  dlq: ["edit", "fix", "redrive", "reprocess", "retry"],
   map: "all",
   ops: ["resume"],
   receipts: ["deliver", "recover", "send"],
@@ -74,7 +74,8 @@ export function kindOf([family = "", command = "", ...more]: readonly string[]):
 
 function isIn(table: typeof SHORT, family: string, command: string): boolean {
   const commands = Object.hasOwn(table, family) ? table[family] : undefined;
-  return commands === "all" || commands?.includes(command) === true;
+  const name = command.startsWith("-") ? "" : command; // a family's default
+  return commands === "all" || commands?.includes(name) === true;
 }
 
 export interface Invocation {
