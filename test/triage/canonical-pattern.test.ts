@@ -13,8 +13,8 @@ const WORDS: Readonly<
     misses: ["a cart", "A cart", "I am done"],
   },
   literal: {
-    hits: ["value: null: is bad", "open = true, is bad"],
-    misses: ["null is bad", "error: none left"],
+    hits: ["value: null: is bad", "open = true, is bad", "None is not a cart"],
+    misses: ["the null is bad", "null", "error: none left"],
   },
   dotted: {
     hits: ["the module shop.cart is bad"],
@@ -47,7 +47,12 @@ const WORDS: Readonly<
   user: { hits: ["session of user bob <ip>"], misses: ["user is unknown", "user name too long"] },
   operand: { hits: ["connect ECONNREFUSED redis"], misses: ["ENOENT: no such file or directory"] },
   last: {
-    hits: ["unknown key: price", "access granted to: ana,ben", "not ready: disk, network"],
+    hits: [
+      "unknown key: price",
+      "access granted to: ana,ben",
+      "not ready: disk, network",
+      "one of ab, be, ce, de, ef, fg, gh, hi, ij, jk here",
+    ],
     misses: ["state: SOLD_OUT", "failed: disk full", "cause: OutOfMemoryError", "expected one of: red, blue"],
   },
   exists: {
@@ -130,8 +135,8 @@ const WORDS: Readonly<
     misses: ["state: Staged, then it failed", "part one, cause: SOLD_OUT, mode: Fast"],
   },
   subject: {
-    hits: ["Tuple should have two parts"],
-    misses: ["Tuple is too long", "the tuple should be short"],
+    hits: ["Tuple should have two parts", "data/cart must be string"],
+    misses: ["Tuple is too long", "the tuple should be short", "not data/cart is bad"],
   },
   sigil: {
     hits: ["the variable $cart is not set", "wrong type for %s in it", "key not found: :price"],

@@ -50,6 +50,7 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
     hits: {
       "found lock Token{78af589 owner=cart} at 3": "found lock Token<data> at <num>",
       'bad item {"a": {"b": 1}}.': "bad item <data>.",
+      "{'cart': 1} is not a list": "<data> is not a list",
     },
     misses: ['{"id": 7}', 'answered {"error": "no such cart"}', "a { b", "an empty {}"],
   },

@@ -13,7 +13,7 @@ export const NAME_REASONS = {
   identifier: "a word in mixed case or with underscores is an identifier",
   argument: "a word in brackets directly after a name is its argument",
   pair: "it is a value in a list of keys and values",
-  subject: "the word before must or should is what the message is about",
+  subject: "the first word is what the message is about",
   flag: "a word that begins with a dash is an option of a command",
   sigil: "a word that begins with a sign such as $ is a variable",
   coordinates: "a name of parts joined by colons or @ identifies one thing",
@@ -41,14 +41,18 @@ export function nameReason(words: PatternWords, index: number, word: string): Na
     if (isIdentifier(words, index, word)) return "identifier";
     if (COORDINATES.test(word) && /^[: ]*[ ([]$/.test(words.gap(index)) && words.plainCount > 1)
       return "coordinates";
-  } else if (
-    words.gap(1) === " " &&
-    /^(?:should|must)$/.test(words.word(1)) &&
-    /^[A-Z][A-Za-z]+$/.test(word)
-  ) {
-    return "subject";
   }
-  return plainNameReason(words, index, word);
+  return isSubject(words, index, word) ? "subject" : plainNameReason(words, index, word);
+}
+
+/** `cart/items/price`, with any words. */
+const POINTER = /^[\w$@~.-]*(?:\/[\w$@~.-]+)+$/;
+
+/** Whether the first word is what the message is about: "Price must be positive", "cart/price is missing". */
+function isSubject(words: PatternWords, index: number, word: string): boolean {
+  if (index > 0 || words.gap(1) !== " ") return false;
+  if (/^(?:should|must)$/.test(words.word(1)) && /^[A-Z][A-Za-z]+$/.test(word)) return true;
+  return POINTER.test(word) && PREDICATES.has(words.word(1));
 }
 
 /** The rules for a word in lower case. Most words are, so cheap tests come first. */

@@ -12,7 +12,7 @@ import { isNamedType, isTypeValue } from "./type-words.ts";
 export const VARIABLE_REASONS = {
   mask: "a part of this word differs from item to item",
   letter: "a single letter names one thing",
-  literal: "it is the value after a colon or an equals sign",
+  literal: "it is a value such as null or true",
   dotted: "a dotted name identifies one field or module",
   symbol: "a symbol at this position is what the message is about",
   angles: "a word in angle brackets stands for one thing",
@@ -131,6 +131,8 @@ function valueReason(words: PatternWords, index: number, word: string): Variable
   if ((follows || gap.endsWith("=") || gap.endsWith("= ")) && LITERAL.has(word)) {
     if (AFTER_VALUE.test(words.gap(index + 1))) return "literal";
   }
+  if (index === 0 && LITERAL.has(word) && /^(?:is|was|has|does|cannot|must)$/.test(words.word(1)))
+    return "literal";
   if (!words.isLast(index)) return isListed(words, index, word) ? "last" : undefined;
   if (gap === " " && ERRNO.test(words.word(index - 1))) return "operand";
   if (isListed(words, index, word)) return "last";
@@ -143,16 +145,19 @@ const BETWEEN = /^, ?$/;
 const ALLOWED = /^(?:of|set|list|values|options|choices)$/;
 
 const LIST_WORDS_MAX = 40;
+/** A list of so many words is a value wherever it stands: it is cut at another place in every message. */
+const LONG_LIST_MIN = 8;
 
-/** Whether the text ends with a list of single words after a colon, and the word is one of them: `granted to: ana,ben`. */
+/** Whether the word is in a long list, or in one of single words after a colon that ends the text: `granted to: ana,ben`. */
 function isListed(words: PatternWords, index: number, word: string): boolean {
   if (!BETWEEN.test(words.gap(index)) && !BETWEEN.test(words.gap(index + 1))) return false;
   if (!SIMPLE.test(word) || NAMES_FAILURE.test(word)) return false;
   let first = index;
   while (first > index - LIST_WORDS_MAX && BETWEEN.test(words.gap(first))) first -= 1;
-  if (!words.gap(first).endsWith(": ") || ALLOWED.test(words.word(first - 1))) return false;
   let last = index;
   while (last < index + LIST_WORDS_MAX && BETWEEN.test(words.gap(last + 1))) last += 1;
+  if (last - first >= LONG_LIST_MIN) return true;
+  if (!words.gap(first).endsWith(": ") || ALLOWED.test(words.word(first - 1))) return false;
   return words.isLast(last) && ENDS_TEXT.test(words.gap(last + 1));
 }
 

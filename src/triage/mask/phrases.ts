@@ -101,7 +101,7 @@ const CALL = /<name>\([^()<>"'`]{1,200}\)/g;
 const TYPES =
   /(?:<name>|\btime|\btimestamp) with(?:out)? time zone\b|(?:<name>|\bdouble) precision\b|(?:<name>|\bcharacter|\bbit) varying\b|<name>(?:\(<num>\)|\[\])+/g;
 const MASKS = /(?<![\w/@])([A-Za-z_/@]{0,30}<[a-z]{2,5}>)(?:(?:[,;|]? |[,;:|./#-]|, ?)\1)+/g;
-const QUOTED = /((["'`])<str>\2)(?:(?:,|,? and|,? or) \1)+/g;
+const QUOTED = /((["'`])<str>\2)(?:(?:(?:,|,? and|,? or) |\|)\1)+/g;
 const AND_MORE = /(?<![\w\-./\\@%+~$#*<>\u0080-\uffff])(?:[\w$]{1,100}, ){2,50}(?=and <num> more)/g;
 const LIST_HINT =
   /<[a-z]{2,5}>["'`]?[ ,;:|./#-]{1,6}(?:and |or )?["'`]?[A-Za-z_/@]{0,30}<|<name>\(|<name>\[| zone| more\b|precision|varying/;

@@ -18,12 +18,12 @@ function maskWith(mask: string, text: string, shape: RegExp, hit?: Hit): string 
   });
 }
 
-const OBJECT = /(?<!^)\{[^{}]{0,400}\}/g;
+const OBJECT = /(?<!^)\{[^{}]{0,400}\}|^\{[^{}]{0,400}\}(?= [a-z])/g;
 const ROUNDS_MAX = 5;
 /** A field that describes the failure. Its object is part of the message. */
 const DESCRIBES_FAILURE = /(?:^|[\s{,"'])(?:code|details?|err|errors?|message|msg|reason)["']?\s{0,4}[:=]/i;
 
-/** Each round masks the innermost objects. The message itself and an object that describes the failure stay. */
+/** Each round masks the innermost objects. A message that is an object and an object that describes the failure stay. */
 function maskObjects(text: string, hit?: Hit): string {
   let masked = text;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {

@@ -3,7 +3,7 @@ import { type Hit, type Masker, replaceAll } from "./masker.ts";
 
 export const TYPE_MASKER: Masker = { masks: ["type", "regex"], mask: maskTypes };
 
-const TYPE_HINT = /[\w.]<[A-Za-z_&*'([]|\]\w|\*[A-Za-z]|e\{\}|t\{\}/;
+const TYPE_HINT = /[\w.]<[A-Za-z_&*'([]|\]\w|\*[A-Za-z_]|e\{\}|t\{\}/;
 const INNER = "[\\w.:&*()'?[\\] ]";
 const TYPE = new RegExp(
   [
@@ -18,7 +18,7 @@ const TYPE = new RegExp(
 const MASK = /<[a-z]{2,5}>/;
 
 /** A pattern between slashes; without a special character it is a path. */
-const REGEX = /(?<![\w./>])\/(?=[^\s/]{0,80}[()[\]*+?^$|\\])[^\s/]{1,80}\/[a-z]{0,5}(?![\w/])/g;
+const REGEX = /(?<![\w./>])\/(?=[^\s/]{0,80}[()[\]*+?^$|\\])[^\s/]{1,80}\/[a-z]{0,5}(?![\w/<])/g;
 
 function maskTypes(text: string, hit?: Hit): string {
   const types = TYPE_HINT.test(text)
