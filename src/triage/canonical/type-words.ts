@@ -8,6 +8,7 @@ const TYPES = new Set(
 );
 /** Words for a missing value, which a message names like a type: "expected string, received undefined". */
 const NO_VALUE = new Set(["undefined", "null", "none", "nan", "nil", "function"]);
+const CANDIDATES = new Set([...TYPES, ...NO_VALUE]);
 const BEFORE_TYPES = new Set(
   "of to from as with type types into use pass not got be given expected received unmarshal convert cast".split(
     " ",
@@ -16,8 +17,8 @@ const BEFORE_TYPES = new Set(
 
 /** Whether the word is a data type that stands where a value does: "of type int", "must be int, not string", "types: int + string". */
 export function isTypeValue(words: PatternWords, index: number, word: string): boolean {
+  if (!CANDIDATES.has(word)) return false;
   if (NO_VALUE.has(word)) return /^(?:received|got)$/.test(words.word(index - 1)) && words.gap(index) === " ";
-  if (!TYPES.has(word)) return false;
   const gap = words.gap(index);
   if (gap === " " && BEFORE_TYPES.has(words.word(index - 1))) return true;
   const next = words.word(index + 1);

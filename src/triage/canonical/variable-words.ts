@@ -150,7 +150,7 @@ const LONG_LIST_MIN = 8;
 
 /** Whether the word is in a long list, or in one of single words after a colon that ends the text: `granted to: ana,ben`. */
 function isListed(words: PatternWords, index: number, word: string): boolean {
-  if (!BETWEEN.test(words.gap(index)) && !BETWEEN.test(words.gap(index + 1))) return false;
+  if (!words.gap(index).startsWith(",") && !words.gap(index + 1).startsWith(",")) return false;
   if (!SIMPLE.test(word) || NAMES_FAILURE.test(word)) return false;
   let first = index;
   while (first > index - LIST_WORDS_MAX && BETWEEN.test(words.gap(first))) first -= 1;
