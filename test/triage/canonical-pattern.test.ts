@@ -76,6 +76,7 @@ const WORDS: Readonly<
       "instance of cart",
       "Cart is missing",
       "the server returned Forbidden",
+      "could not connect to Redis at <ip>",
       "a KEEP_ALL is here",
       "the column DATA TYPE is bad",
     ],

@@ -24,7 +24,7 @@ export const VARIABLE_REASONS = {
   last: "the words after the last colon are the value",
   exists: "it names the thing that exists or does not exist",
   name: "a word with a capital at this position is a name",
-  bracketed: "a word in square brackets after the kind of thing is its name",
+  bracketed: "a word in brackets at this position is the name of one thing",
   index: "the index of a value belongs to the value",
   invalid: "it only states what is invalid, and the reason follows",
   ...NAME_REASONS,
@@ -38,7 +38,8 @@ const HAS_DIGIT = /\d/;
 export function fixedReason(words: PatternWords, index: number): string {
   const word = words.word(index);
   if (HAS_DIGIT.test(word)) return "a code: a different code means a different group";
-  if (NAMES_FAILURE.test(word)) return "an error name: a different name means a different group";
+  if (NAMES_FAILURE.test(word))
+    return "the name of an error or a constant: a different name means a different group";
   if (/^ ?=/.test(words.gap(index + 1))) return "the key of a value";
   return "message text: different text means a different group";
 }
@@ -243,7 +244,7 @@ function isCapitalName(words: PatternWords, index: number, word: string): boolea
   const after = words.gap(index + 1);
   const next = words.word(index + 1);
   if (/^[A-Z][a-z]+$/.test(word) && !STATE.test(word) && /^[a-z]{2,}$/.test(before) && isWithin(after, next))
-    return true;
+    return !(before === "to" && words.word(index - 2).startsWith("connect")); // which service is down matters
   if (!BEFORE_NAMES.has(before) || !/[a-z]$/.test(words.word(index - 2))) return false;
   return /^(?:[,.;)]|$|\[)/.test(after) || (after === " " && AFTER_NAMES.has(next));
 }
