@@ -4,6 +4,9 @@ const COMMANDS: Readonly<Record<string, string>> = {
   cook: "run",
   "resume-job": "resume",
   "migrate-yaml": "migrate-workflow",
+  worktree: "worktrees",
+  progress: "status",
+  sessions: "jobs",
 };
 
 const OPTIONS: Readonly<Record<string, string>> = {
@@ -21,13 +24,28 @@ export function fromProdigy(words: readonly string[]): readonly string[] {
   const own = end < 0 ? words : words.slice(0, end);
   const [first = "", ...rest] = own;
   const command = Object.hasOwn(COMMANDS, first) ? (COMMANDS[first] ?? first) : first;
-  const changed = rewordOf(command, rest);
+  const changed = rewordOf(command, rest, first);
   return [...(own.length > 0 ? [command] : []), ...withOptions(changed), ...words.slice(own.length)];
 }
 
-function rewordOf(command: string, words: readonly string[]): readonly string[] {
+function rewordOf(command: string, words: readonly string[], given: string): readonly string[] {
   if (command === "events") return eventWords(words);
+  if (command === "run" || command === "resume")
+    return words.filter((word, at) => !ANSWERS.test(word) || TAKES_TEXT.test(words[at - 1] ?? ""));
+  if (given === "worktree" || given === "sessions") return listWords(command, words);
   return command === "dlq" && words[0] === "stats" ? statsWords(words) : words;
+}
+
+/** Work is merged without a question, and there are no levels of detail. */
+const ANSWERS = /^(?:-y|--yes|--auto-accept|-v{1,3}|--verbose)$/;
+
+const TAKES_TEXT = /^--(?:args|map|var|param)$/;
+
+/** `worktree ls` is `worktrees list`, `sessions ls` is `jobs`. */
+function listWords(command: string, [verb, ...rest]: readonly string[]): readonly string[] {
+  const isList = verb === "ls" || verb === "list";
+  if (command === "jobs") return isList ? rest : [verb ?? "", ...rest].filter(Boolean);
+  return isList ? ["list", ...rest] : [verb ?? "", ...rest].filter(Boolean);
 }
 
 const OF_JOB = /^--(?:job-id|workflow-id)(?:=(.*))?$/;

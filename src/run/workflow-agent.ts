@@ -34,6 +34,7 @@ import {
   openWorkflowRuntime,
   stepContextOf,
   type WorkflowRuntime,
+  workflowVariable,
 } from "./workflow-runtime.ts";
 
 /** Opens the handler for a redrive, which runs without the other phases. */
@@ -250,8 +251,8 @@ async function mergedElsewhere(
   return merged.get(item.itemId);
 }
 
-function iterationVariables({ spec, job }: WorkflowRuntime, item: LeasedItem): Record<string, Json> {
-  return { workflow: { name: spec.workflow.name, id: job.id, iteration: item.index + 1 } };
+function iterationVariables(runtime: WorkflowRuntime, item: LeasedItem): Record<string, Json> {
+  return { workflow: workflowVariable(runtime, item.index + 1) };
 }
 
 /** Continues at the interrupted or failed step, and records each completed step. */

@@ -162,11 +162,18 @@ export function itemVariables(item: LeasedItem): Record<string, Json> {
   return { item: item.data, item_id: item.itemId, index: item.index };
 }
 
-export function jobVariables({ job, spec, env, sealer }: WorkflowRuntime): Record<string, Json> {
+/** Returns `${workflow.*}`. The duration counts from the start of the job, in seconds, to the start of the phase or the item. */
+export function workflowVariable({ job, spec, jobRuntime }: WorkflowRuntime, iteration = 1): Json {
+  const duration = Math.max(0, Math.round((jobRuntime.clock.now() - job.createdAt) / 1000));
+  return { name: spec.workflow.name, id: job.id, iteration, duration };
+}
+
+export function jobVariables(runtime: WorkflowRuntime): Record<string, Json> {
+  const { job, spec, env, sealer } = runtime;
   const { setup, captured } = workflowProgressOf(job);
   return {
     job_id: job.id,
-    workflow: { name: spec.workflow.name, id: job.id, iteration: 1 },
+    workflow: workflowVariable(runtime),
     env: { ...outsideEnv(), ...env },
     ...sealer.unseal(captured),
     ...spec.variables,

@@ -132,13 +132,15 @@ export const MAP_FIELDS = [
 ] as const;
 /** Fields of `${shell.…}`, `${claude.…}`, `${last.…}` and of each of `${steps.…}`. */
 export const RESULT_FIELDS = ["output", "exit_code", "success", "stderr", "duration"] as const;
-export const WORKFLOW_FIELDS = ["name", "id", "iteration"] as const;
+export const WORKFLOW_FIELDS = ["name", "id", "iteration", "duration"] as const;
 /** Fields of `${merge.…}` in the merge phase. */
 export const MERGE_FIELDS = ["source_branch", "target_branch", "worktree", "session_id"] as const;
 /** Fields of `${error.…}` in a failure handler. */
 export const ERROR_FIELDS = ["type", "message", "step", "exit_code", "stderr", "stdout"] as const;
 /** Fields of `${validation.…}` in `on_incomplete`. */
-export const VALIDATION_FIELDS = ["score", "missing", "gaps", "status", "implemented", "output"] as const;
+export const VALIDATION_FIELDS = [
+  ...["score", "missing", "gaps", "status", "implemented", "output", "attempt_number"],
+] as const;
 /** Fields of `${foreach.…}` in each round. */
 export const FOREACH_FIELDS = ["item", "index", "total"] as const;
 

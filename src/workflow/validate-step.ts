@@ -33,7 +33,9 @@ export async function validateStep(validation: Validation, at: At): Promise<Step
     round++
   ) {
     const { score, missing, gaps = missing, report = {}, output = "" } = found;
-    const scope = at.scope.with({ validation: { ...report, score, missing, gaps, output } });
+    const scope = at.scope.with({
+      validation: { ...report, score, missing, gaps, output, attempt_number: round },
+    });
     const path = onIncomplete.maxAttempts > 1 ? `on_incomplete ${round}` : "on_incomplete";
     const helped = await at.runList(onIncomplete.steps, { ...inside(at, path), scope });
     if (helped.kind !== "done") return helped;

@@ -161,6 +161,7 @@ describe("the examples", () => {
       "testing", // frameworks.test.ts
       "transactions", // frameworks.test.ts
       "tsconfig.json",
+      "verified-together",
     ]);
   });
 });

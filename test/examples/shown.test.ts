@@ -11,6 +11,7 @@ const CODES: Readonly<Record<string, readonly number[]>> = {
   "convert-files": [3, 0],
   "enrich-records": [3, 0],
   "no-git": [0],
+  "verified-together": [0, 0],
 };
 
 describe("the page of an example", () => {

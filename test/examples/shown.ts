@@ -38,8 +38,8 @@ function update(path: string, steps: readonly Shown[], printed: readonly string[
   writeFileSync(path, markdown);
 }
 
-/** A slow run reports its progress; on a fast machine none of these runs does. */
-const PROGRESS = /^redrive: \d+ of \d+ done/;
+/** A slow run reports its progress, which a fast one does not; which items are verified together depends on their speed. */
+const PROGRESS = /^(?:redrive: \d+ of \d+ done|verify failed with the work of \d+ items)/;
 
 /**
  * The lines in any order, without the parts that differ between runs: names, times, commits, the cut of a message.

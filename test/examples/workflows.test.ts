@@ -104,6 +104,16 @@ describe("the examples of workflows", () => {
     expect(letters()).toEqual([]);
   });
 
+  it("verified-together: the item that breaks the project with the others is done again on their work", () => {
+    const folder = repository("verified-together");
+    const { exitCode, stderr } = shell.run("redrive run workflow.yml", folder);
+    expect(exitCode, stderr).toBe(0);
+    expect(shell.run("./check.sh", folder).exitCode).toBe(0);
+    expect(readFileSync(join(folder, "pages/invoice.txt"), "utf8")).toBe("The invoice shows {sum}.\n");
+    expect(JSON.parse(shell.run("redrive jobs --json").stdout).jobs[0]).toMatchObject({ succeeded: 3 });
+    expect(letters()).toEqual([]);
+  });
+
   it("no-git: runs in a folder without a repository", () => {
     const folder = shell.copy("no-git");
     const { exitCode, stderr } = shell.run("redrive run workflow.yml", folder);
@@ -115,7 +125,7 @@ describe("the examples of workflows", () => {
   });
 
   it("every one of them can be shown with --dry-run, which changes nothing", () => {
-    for (const example of ["fix-lint", "convert-files", "enrich-records", "no-git"]) {
+    for (const example of ["fix-lint", "convert-files", "enrich-records", "no-git", "verified-together"]) {
       const folder = shell.copy(example);
       const before = readdirSync(folder);
       expect(shell.run("redrive validate workflow.yml", folder).stdout).toBe("workflow.yml is valid.\n");

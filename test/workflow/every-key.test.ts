@@ -136,6 +136,127 @@ const OURS: Readonly<Record<string, Part>> = {
     around: (keys) => ({ map: MAP, budget: { turns: 9, ...keys } }),
     values: { usd: 1, tokens: 1, turns: 1, attempt: { turns: 1 } },
   },
+  "budget of an attempt": {
+    around: (keys) => ({ map: MAP, budget: { attempt: { turns: 9, ...keys } } }),
+    values: { usd: 1, tokens: 1, turns: 1 },
+  },
+  circuit_breaker: {
+    around: (keys) => ({ map: MAP, error_policy: { circuit_breaker: keys } }),
+    values: { failure_threshold: 2, success_threshold: 2, timeout: "1s", half_open_requests: 2 },
+  },
+  on_item_failure: {
+    around: (keys) => ({
+      map: MAP,
+      error_policy: { on_item_failure: "custom" in keys ? keys : { custom: [STEP] } },
+    }),
+    values: { custom: [{ shell: "b" }] },
+  },
+  backoff: {
+    around: (keys) => inStep({ ...STEP, retry: { backoff: { type: kindOf(keys), ...keys } } }),
+    values: {
+      type: "fixed",
+      initial_delay: "2s",
+      max_delay: "9s",
+      factor: 3,
+      multiplier: 3,
+      increment: "2s",
+      jitter: false,
+      delays: ["2s"],
+    },
+  },
+  agent: {
+    around: (keys) =>
+      inStep({
+        agent: { command: "a", prompt: "p", ...keys },
+        ...("resume" in keys && { continue_session: true }),
+      }),
+    values: { command: "b", resume: "b --resume ${agent.session}", prompt: "q", prompt_by: "argument" },
+  },
+  write_file: {
+    around: (keys) => inStep({ write_file: { path: "p", content: "{}", ...keys } }),
+    values: { path: "q", content: "[]", mode: "0600", format: "json" },
+  },
+  foreach: {
+    around: (keys) =>
+      inStep({
+        foreach: {
+          ...("list" in keys ? {} : { items: ["a"] }),
+          ...("steps" in keys ? {} : { do: [STEP] }),
+          ...keys,
+        },
+      }),
+    values: {
+      items: ["b"],
+      list: ["b"],
+      steps: [{ shell: "b" }],
+      do: [{ shell: "b" }],
+      parallel: 2,
+      max_items: 1,
+      continue_on_error: true,
+      own_item: true,
+    },
+  },
+  "items of foreach": {
+    around: (keys) => inStep({ foreach: { items: "command" in keys ? keys : { command: "a" }, do: [STEP] } }),
+    values: { command: "b" },
+  },
+  on_failure: {
+    around: (keys) =>
+      inStep({
+        ...STEP,
+        on_failure: { ...("steps" in keys || "commands" in keys ? {} : { steps: [STEP] }), ...keys },
+      }),
+    values: {
+      steps: [{ shell: "b" }],
+      commands: [{ shell: "b" }],
+      max_attempts: 2,
+      fail_workflow: false,
+      handler_failure_fatal: true,
+    },
+  },
+  validate: {
+    around: (keys) => inStep({ ...STEP, validate: { ...("steps" in keys ? {} : STEP), ...keys } }),
+    values: {
+      steps: [{ shell: "b" }],
+      result_file: "r.json",
+      threshold: 50,
+      on_incomplete: [{ shell: "b" }],
+    },
+  },
+  verify: {
+    around: (keys) => ({ map: MAP, verify: { steps: [STEP], ...keys } }),
+    values: { steps: [{ shell: "b" }], batch: 4, timeout: "1s" },
+  },
+  "a phase": {
+    around: (keys) => ({ map: MAP, setup: { commands: [STEP], ...keys } }),
+    values: { commands: [{ shell: "b" }], timeout: "1s" },
+  },
+  merge: {
+    around: (keys) => ({ map: MAP, merge: { commands: [STEP], ...keys } }),
+    values: {
+      commands: [{ shell: "b" }],
+      timeout: "1s",
+      strategy: "squash",
+      on_conflict: [STEP],
+      message: "m",
+    },
+  },
+  "a secret": {
+    around: (keys) => ({ map: MAP, secrets: [{ name: "S", file: "f", ...keys }] }),
+    values: { name: "T", file: "g" },
+  },
+  "a file of variables": {
+    around: (keys) => ({ map: MAP, env_files: [{ path: "p", ...keys }] }),
+    values: { path: "q", required: false },
+  },
+  "input by a command": {
+    around: (keys) => ({ map: { ...MAP, input: { command: "a", ...keys } } }),
+    values: { command: "b" },
+  },
+  "the template of an agent": {
+    around: (keys) => ({ map: { ...MAP, agent_template: { commands: [STEP], ...keys } } }),
+    values: { commands: [{ shell: "b" }] },
+  },
 };
 
 /** The kind of backoff that uses the key. */
@@ -156,28 +277,45 @@ const WITHOUT_SAMPLE = [
   ...["step.continue_session", "step.capture_format"],
 ];
 
+type Schema = { readonly [key: string]: unknown };
+
+/** The keys of every mapping of the schema, wherever it stands. A mapping that is a step with more keys has only those. */
+function mappingsIn(schema: unknown, stepKeys: readonly string[]): readonly (readonly string[])[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const { properties } = schema as Schema;
+  const inner = Object.values(schema).flatMap((one: unknown) => mappingsIn(one, stepKeys));
+  if (typeof properties !== "object" || properties === null) return inner;
+  const keys = Object.keys(properties);
+  const more = keys.filter((key) => !stepKeys.includes(key));
+  const isStep = more.length < keys.length && stepKeys.every((key) => keys.includes(key));
+  return [isStep && more.length > 0 ? more : keys, ...inner];
+}
+
 describe("keys of the format", () => {
-  const schema = workflowJsonSchema() as {
-    properties: Keys;
-    $defs: Record<string, { properties?: Keys }>;
-  };
-  const known = {
-    root: schema.properties,
-    ...Object.fromEntries(
-      Object.keys(OURS)
-        .slice(1)
-        .map((part) => [part, schema.$defs[part]?.properties ?? {}]),
-    ),
-  };
-  const keys = Object.entries(known).flatMap(([part, properties]) =>
-    Object.keys(properties).map((key) => [part, key] as const),
+  const schema = workflowJsonSchema() as { readonly $defs: { readonly step: { readonly properties: Keys } } };
+  const mappings = mappingsIn(schema, Object.keys(schema.$defs.step.properties));
+  const sampled = Object.entries(OURS).map(([part, { values }]) => [
+    ...Object.keys(values),
+    ...WITHOUT_SAMPLE.filter((key) => key.startsWith(`${part}.`)).map((key) => key.slice(part.length + 1)),
+  ]);
+  const listed = (keys: readonly string[]) => [...new Set(keys)].sort().join(" ");
+
+  test("every mapping of the schema has a sample of each of its keys", () => {
+    const known = new Set(sampled.map(listed));
+    expect(mappings.length).toBeGreaterThan(20);
+    expect(mappings.map(listed).filter((keys) => !known.has(keys))).toEqual([]);
+    const written = new Set(mappings.map(listed));
+    expect([...known].filter((keys) => !written.has(keys))).toEqual([]);
+  });
+
+  const keys = Object.entries(OURS).flatMap(([part, { values }]) =>
+    Object.keys(values).map((key) => [part, key] as const),
   );
 
   test.each(keys.filter(([part, key]) => !WITHOUT_SAMPLE.includes(`${part}.${key}`)))(
     "%s: %s changes the workflow",
     (part, key) => {
       const { around, values } = OURS[part] ?? { around: (given: Keys) => given, values: {} };
-      expect(Object.keys(values)).toContain(key);
       const [bare, given] = [around({}), around({ [key]: values[key] })];
       expect(isValid(given)).toBe(true);
       expect(seen(given)).not.toBe(seen(bare));

@@ -39,6 +39,11 @@ describe("a step", () => {
     ],
     ["a failure that is not ignored", "shell: a\non_failure: false", "shell: a"],
     [
+      "the number of a repair",
+      "claude: /a\nvalidate: { shell: b, on_incomplete: { claude: '/c ${validation.attempt_number}' } }",
+      "claude: /a\nvalidate: { shell: b, on_incomplete: { claude: '/c ${validation.attempt_number}', max_attempts: 2 } }",
+    ],
+    [
       "a command as handler",
       "shell: a\non_failure: fix it",
       "shell: a\non_failure: { steps: [{ shell: fix it }], max_attempts: 0, fail_workflow: false }",
@@ -342,6 +347,32 @@ describe("a handler without fail_workflow", () => {
     const text = "commands: [{ shell: a }]\nmerge: [{ shell: b, on_failure: { claude: /c } }]\n";
     expect(workflowOf(text).merge[0]?.onFailure).toMatchObject({ maxAttempts: 1, failWorkflow: true });
   });
+});
+
+test("a capture whose name has a meaning here gets another one, wherever it is read", () => {
+  const text =
+    "commands:\n  - { shell: ls, capture: list, capture_format: lines }\n  - { shell: a, capture_output: last }\n" +
+    "  - { shell: 'b ${list[0]} ${list.1} ${last}', when: \"${list} != '' && ${last.success}\" }\n";
+  const { steps } = workflowOf(text).map;
+  expect(steps.map(({ capture }) => capture?.name)).toEqual(["list_1", "last_1", undefined]);
+  expect(steps[2]).toMatchObject({
+    action: { script: "b ${list_1[0]} ${list_1.1} ${last_1}" },
+    when: 'asText(vars.?list_1.orValue(null)) != "" && isTrue(vars.?steps.?last_1.?success.orValue(null))',
+  });
+});
+
+test("a number may stand where a program evaluates the text", () => {
+  const text =
+    "mode: mapreduce\nmap: { input: i.json, agent_template: [{ shell: a }] }\nreduce:\n" +
+    "  - { shell: wc, capture: n, capture_format: number }\n  - { shell: who, capture: name }\n" +
+    "  - shell: \"awk 'BEGIN { print ${map.total} + ${n} }'; echo $((${map.failed} + 1)) ${map.total}\"\n";
+  expect(workflowOf(text).reduce[2]?.action).toMatchObject({
+    script: "awk 'BEGIN { print ${raw:map.total} + ${raw:n} }'; echo $((${raw:map.failed} + 1)) ${map.total}",
+  });
+  const parsed = read(text.replace("+ ${n}", "+ ${name}"));
+  expect("problems" in parsed && parsed.problems[0]?.message).toContain(
+    "awk reads it as part of its program",
+  );
 });
 
 test("the path of an optional file of variables uses what env has for them", () => {
@@ -840,6 +871,9 @@ describe("what differs is reported", () => {
       "steps:\n  - cwd: w\n    shell: a\n    on_failure: { claude: /b }\n",
       /^4: fail_workflow is not set: the step is run again .* Prodigy would continue/,
     ],
+    ["a failure that is not ignored", withStep("shell: a\non_failure: false"), /^6: on_failure: false means/],
+    ["a timeout at the top", `mode: mapreduce\ntimeout: 60\n${MAP}`, /^2: timeout has no effect/],
+    ["max_parallel at the top", `mode: mapreduce\nmax_parallel: 5\n${MAP}`, /^2: max_parallel has no effect/],
     ["analyze", withStep("analyze: { force_refresh: true }"), /^5: analyze has no effect/],
     ["auto_commit", withStep("shell: a\nauto_commit: true"), /^6: auto_commit has no effect/],
     [

@@ -180,7 +180,14 @@ function stepsOf(summary: JobSummary, sampleItemId?: string): readonly Step[] {
   steps.push([`redrive dlq list --job ${jobId}`, "list the letters"]);
   const item = sampleItemId === undefined ? null : shellWord(sampleItemId);
   if (item !== null) steps.push([`redrive dlq inspect ${item}`, "inspect one of them"]);
-  return isRunning ? steps : [...steps, ...retrySteps(summary, item)];
+  return isRunning ? steps : withoutRepeated([...steps, ...retrySteps(summary, item)]);
+}
+
+/** A workflow is resumed, and its letters are retried, by the same command, which is suggested once. */
+function withoutRepeated(steps: readonly Step[]): readonly Step[] {
+  const [first, last] = [steps[0], steps.at(-1)];
+  if (first === undefined || last === undefined || first === last || first[0] !== last[0]) return steps;
+  return [[first[0], `${first[1]}; ${last[1]}`], ...steps.slice(1, -1)];
 }
 
 /** Suggests only commands that retry at least one letter; other letters need a review first. */

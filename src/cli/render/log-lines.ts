@@ -8,6 +8,8 @@ import type { Context } from "../context.ts";
 import { clean } from "./text.ts";
 
 const NAME_CHARS_MAX = 24;
+const OUTPUTS = ["stdout", "stderr"];
+const AGENT = ":agent";
 
 export class LogLines {
   readonly #context: Context;
@@ -31,13 +33,15 @@ export class LogLines {
   print(followed: Followed): void {
     const { part } = followed;
     if ("outcome" in part) this.#end(followed, part.outcome);
-    else if ("title" in part) this.#write(followed, { title: part.title }, `== ${part.title} ==`);
-    else this.#output(followed, part);
+    else if ("title" in part) {
+      this.#writeBegun(followed, OUTPUTS); // the output before a title may lack its line end
+      this.#write(followed, { title: part.title }, `== ${part.title} ==`);
+    } else this.#output(followed, part);
   }
 
   #output(followed: Followed, part: Extract<Followed["part"], { stream: string }>): void {
     const { stream, bytes, isAgentStream = false } = part;
-    const key = `${keyOf(followed)}:${stream}`;
+    const key = `${keyOf(followed)}:${stream}${isAgentStream ? AGENT : ""}`;
     if (!this.#isWholeJob && !isAgentStream && !this.#context.isJson) {
       this.#context.terminal.stdout.write(this.#plain(key, bytes));
       return;
@@ -56,15 +60,21 @@ export class LogLines {
   }
 
   #end(followed: Followed, outcome: string): void {
-    for (const stream of ["stdout", "stderr"]) {
-      const key = `${keyOf(followed)}:${stream}`;
-      const rest = this.#begun.get(key);
-      this.#begun.delete(key);
-      if (rest && rest.length > 0) this.#write(followed, { stream }, rest.toString());
-    }
+    this.#writeBegun(followed, [...OUTPUTS, ...OUTPUTS.map((stream) => stream + AGENT)]);
     const { of, name = of, attempt } = followed;
     if (this.#context.isJson) this.#json({ item_id: of, attempt: attempt ?? null, outcome });
     else this.#context.note(`Attempt ${attempt} of ${clean(name)}: ${outcome}.`);
+  }
+
+  /** Writes incomplete lines. Those of an agent's stream are messages that may still go on, until the attempt ends. */
+  #writeBegun(followed: Followed, streams: readonly string[]): void {
+    for (const name of streams) {
+      const key = `${keyOf(followed)}:${name}`;
+      const rest = this.#begun.get(key);
+      this.#begun.delete(key);
+      const [stream = ""] = name.split(AGENT);
+      if (rest && rest.length > 0) this.#write(followed, { stream }, rest.toString());
+    }
   }
 
   #write(

@@ -14,10 +14,16 @@ export function rewriteFailureHandler(step: yaml.YAMLMap, rewriting: Rewriting):
   if (yaml.isScalar(node) && typeof node.value === "boolean") {
     rewriting.touch();
     if (node.value) yaml.put(step, "on_failure", ignoring(node));
-    else yaml.take(step, "on_failure");
+    else {
+      yaml.take(step, "on_failure");
+      rewriting.warn(node, NOT_IGNORED);
+    }
   } else if (yaml.isMap(node)) rewriteSettings(node, rewriting);
   else yaml.put(step, "on_failure", withoutRetry(node, rewriting));
 }
+
+const NOT_IGNORED =
+  "on_failure: false means that the step must succeed. The pages of Prodigy disagree on it: write on_failure: true to continue after a failure";
 
 /** A handler that does nothing and lets the workflow continue. */
 function ignoring(at: yaml.Node): yaml.YAMLMap {

@@ -4,9 +4,10 @@
  */
 
 import { templateParts } from "../../attempt/template.ts";
-import { compileExpression } from "../../std/expression.ts";
+import { compileExpression, isExpressionName } from "../../std/expression.ts";
 import { nearest } from "../../std/nearest.ts";
 import * as yaml from "../../yaml/edit-yaml.ts";
+import { shellProblems } from "../shell-values.ts";
 import { MAP_FIELDS, RESERVED_NAMES } from "../step-variables.ts";
 import { conditionToCel } from "./conditions.ts";
 import { readListReference } from "./list-reference.ts";
@@ -16,6 +17,7 @@ import type { Rewriting } from "./rewriting.ts";
 export function collectNames(node: unknown, rewriting: Rewriting): void {
   if (yaml.isSeq(node)) for (const item of node.items) collectNames(item, rewriting);
   if (!yaml.isMap(node)) return;
+  for (const key of ["capture", "capture_output"]) otherName(yaml.nodeAt(node, key), rewriting);
   const [id, capture] = [
     yaml.plainOf(node, "id"),
     yaml.plainOf(node, "capture") ?? yaml.plainOf(node, "capture_output"),
@@ -35,6 +37,16 @@ export function collectNames(node: unknown, rewriting: Rewriting): void {
       for (const pair of value.items) rewriting.names.add(yaml.keyText(pair));
     collectNames(value, rewriting);
   }
+}
+
+/** A capture with a name that has a meaning here, such as `list` or `last`, gets another one. */
+function otherName(node: yaml.Node | undefined, rewriting: Rewriting): void {
+  if (!rewriting.isProdigy || !yaml.isScalar(node) || typeof node.value !== "string") return;
+  const [name = "", ...fields] = node.value.split(".");
+  if (!/^[A-Za-z_]\w*$/.test(name) || (!RESERVED_NAMES.has(name) && isExpressionName(name))) return;
+  const other = rewriting.renamed.get(name) ?? rewriting.newName(name);
+  rewriting.renamed.set(name, other);
+  node.value = [other, ...fields].join(".");
 }
 
 /** Keys that contain a script; all other texts are plain templates. */
@@ -83,10 +95,11 @@ function rewriteCondition(node: unknown, rewriting: Rewriting): void {
   node.value = cel.replace(
     TRANSLATED,
     (written, plain: string | undefined, quoted: string | undefined, rest: string) => {
-      const name = plain ?? quoted ?? "";
+      const name = rewriting.renamed.get(plain ?? "") ?? plain ?? quoted ?? "";
       if (rewriting.stepNames.has(name) && STEP_FIELDS.has(rest.slice(".?".length)))
         return `vars.?steps${stepOf(name)}${rest}.orValue(null)`;
-      if (names.has(name) || plain === undefined) return written;
+      if (names.has(name) || plain === undefined)
+        return name === (plain ?? quoted) ? written : `vars.?${name}${rest}.orValue(null)`;
       return `vars.?${ownerOf(name, rewriting)}${rest}.orValue(${absent(name, rewriting)})`;
     },
   );
@@ -123,28 +136,42 @@ const PLACEHOLDER = /\$\$\{|\$\{([^{}]*)\}/g;
 
 function rewriteText(node: yaml.Scalar<string>, place: Place, rewriting: Rewriting): void {
   const text = node.value;
-  const changed = text.replace(PLACEHOLDER, (written, inner: string | undefined, at: number) => {
+  const changed = text.replace(PLACEHOLDER, (written, inner: string | undefined) => {
     if (inner === undefined) return written;
-    const replaced = replacementOf(inner, { ...place, text, node }, rewriting) ?? written;
-    const isCounted = place.isScript && isNumber(inner, rewriting) && isInArithmetic(text, at);
-    return isCounted ? replaced.replace("${", "${raw:") : replaced;
+    const known = withOtherName(inner, rewriting);
+    const replaced = replacementOf(known, { ...place, text, node }, rewriting);
+    return replaced ?? (known === inner ? written : `\${${known}}`);
   });
-  if (changed === text) return;
-  node.value = changed;
+  const safe = place.isScript && rewriting.isProdigy ? withRawNumbers(changed, rewriting) : changed;
+  if (safe === text) return;
+  node.value = safe;
   rewriting.touch();
 }
 
-const NUMBERS =
-  /^(?:index|map\.(?:total|successful|failed|skipped)|(?:step|workflow)\.(?:commit_count|insertions|deletions))$/;
-
-function isNumber(inner: string, { numbers, isProdigy }: Rewriting): boolean {
-  return isProdigy && (NUMBERS.test(inner) || numbers.has(inner));
+function withOtherName(inner: string, { renamed }: Rewriting): string {
+  return inner.replace(
+    /^(raw:)?([A-Za-z_]\w*)/,
+    (_, raw = "", name: string) => raw + (renamed.get(name) ?? name),
+  );
 }
 
-/** A shell evaluates the text between `$((` and `))`; a number is safe there. */
-function isInArithmetic(text: string, at: number): boolean {
-  const before = text.slice(0, at);
-  return before.lastIndexOf("$((") > before.lastIndexOf("))");
+/** A number is no code, so it may stand where a shell or a program such as awk evaluates the text. */
+function withRawNumbers(script: string, rewriting: Rewriting): string {
+  if (shellProblems(script).length === 0) return script;
+  const zeros = (part: string) =>
+    part.replace(PLACEHOLDER, (written, inner: string | undefined) => (inner === undefined ? written : "0"));
+  return script.replace(PLACEHOLDER, (written, inner: string | undefined, at: number) => {
+    if (inner === undefined || !isNumber(inner, rewriting)) return written;
+    const alone = zeros(script.slice(0, at)) + written + zeros(script.slice(at + written.length));
+    return shellProblems(alone).length === 0 ? written : `\${raw:${inner}}`;
+  });
+}
+
+const NUMBERS =
+  /^(?:index|map\.(?:total|successful|failed|skipped|\w+_rate|\w+_duration_secs)|(?:step|workflow)\.(?:commit_count|insertions|deletions))$/;
+
+function isNumber(inner: string, { numbers }: Rewriting): boolean {
+  return NUMBERS.test(inner) || numbers.has(inner);
 }
 
 interface Spot extends Place {

@@ -49,7 +49,8 @@ function rewriteRoot(root: yaml.YAMLMap, rewriting: Rewriting, isTheirForm: bool
   rewriteMode(root, rewriting);
   rewriteComposition(root, rewriting);
   rewriteEnvironment(root, rewriting);
-  for (const [key, why] of Object.entries(WITHOUT_EFFECT)) {
+  const withoutEffect = { ...WITHOUT_EFFECT, ...(rewriting.hasTheirDefaults && ONLY_THEIRS) };
+  for (const [key, why] of Object.entries(withoutEffect)) {
     const value = yaml.take(root, key);
     if (value !== undefined) rewriting.warn(value, `${key} has no effect: ${why}`);
   }
@@ -82,6 +83,12 @@ function rewriteOneByOne(root: yaml.YAMLMap, rewriting: Rewriting): readonly unk
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   version: "there is only one format",
   checkpoint: "every change of an item is stored at once, and a run can always be resumed",
+};
+
+/** Keys that its pages show at the top, and that it ignores there. Elsewhere they are mistakes. */
+const ONLY_THEIRS: Readonly<Record<string, string>> = {
+  timeout: "write it at setup, reduce and merge, and agent_timeout_secs in map",
+  max_parallel: "write it in map",
 };
 
 /** `workflow: {commands: […]}` is an older form with the same keys as the top level. */

@@ -32,6 +32,8 @@ export class Rewriting {
   readonly environment = new Map<string, string | undefined>();
   /** Names of captures, and ids of steps. */
   readonly names = new Set<string>();
+  /** Captures whose names have a meaning here, with the names that they have got. */
+  readonly renamed = new Map<string, string>();
   /** Steps whose exit code, success and standard error can be read, by id or capture name. */
   readonly stepNames = new Set<string>();
   /** Variables that the workflow does not define and that `--var` may set. */
