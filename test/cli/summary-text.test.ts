@@ -166,8 +166,9 @@ test("a workflow's letters are retried by resume, which also reduces and merges"
   expect(text).toMatch(/redrive resume convert-7h2k9m4x +retry it, and finish the job$/);
   expect(text).not.toContain("dlq retry");
   const both = textOf({ ...dead, kind: "workflow", remaining: 1 });
-  expect(both.match(/redrive resume/g)).toHaveLength(1);
-  expect(both.replaceAll(/\s+/g, " ")).toContain("resume: 1 remains; retry it, and finish the job");
+  expect(both.match(/redrive resume.*/g)).toEqual([
+    expect.stringMatching(/ {2}resume: 1 remains; retry it$/),
+  ]);
   const stopped = textOf({ ...dead, kind: "workflow", status: "stopped", remaining: 3 });
   expect(stopped.match(/redrive resume/g)).toHaveLength(1);
 });

@@ -185,14 +185,13 @@ function stepsOf(summary: JobSummary, sampleItemId?: string): readonly Step[] {
 
 /** A workflow is resumed, and its letters are retried, by the same command, which is suggested once. */
 function withoutRepeated(steps: readonly Step[]): readonly Step[] {
-  const [first, last] = [steps[0], steps.at(-1)];
-  if (first === undefined || last === undefined || first === last || first[0] !== last[0]) return steps;
-  return [[first[0], `${first[1]}; ${last[1]}`], ...steps.slice(1, -1)];
+  const last = steps.at(-1);
+  return steps.filter((step) => step === last || step[0] !== last?.[0]);
 }
 
 /** Suggests only commands that retry at least one letter; other letters need a review first. */
 function retrySteps(summary: JobSummary, item: string | null): readonly Step[] {
-  const { jobId, kind, status, dead, eligible = dead } = summary;
+  const { jobId, kind, status, dead, remaining, eligible = dead } = summary;
   const them = dead === 1 ? "it" : "them";
   if (eligible === 0) {
     return [
@@ -203,7 +202,9 @@ function retrySteps(summary: JobSummary, item: string | null): readonly Step[] {
   const again = dead > 1 && eligible < dead ? `retry ${thousands(eligible)} of them` : `retry ${them}`;
   if (kind === "map") return [[`redrive dlq retry ${jobId}`, again]];
   // Resuming a workflow also retries its letters, then runs the later phases.
-  return status === "completed" ? [[`redrive resume ${jobId}`, `${again}, and finish the job`]] : [];
+  if (status !== "completed") return [];
+  const what = remaining > 0 ? `resume: ${theyRemain(remaining)}; ${again}` : `${again}, and finish the job`;
+  return [[`redrive resume ${jobId}`, what]];
 }
 
 function wrap(text: string, columns: number): string[] {
