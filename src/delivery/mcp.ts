@@ -4,9 +4,9 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
-import { RedriveError } from "../errors.ts";
 import { isJsonObject, type Json, type JsonObject, tagBigints, untagBigints } from "../std/json.ts";
-import { codeOf, messageOf } from "../std/thrown.ts";
+import { loadOptional } from "../std/optional-package.ts";
+import { messageOf } from "../std/thrown.ts";
 import { jsonOf } from "./error-body.ts";
 import {
   askFollowing,
@@ -308,20 +308,8 @@ export async function openSession(settings: DeliverySpec, fetch: Fetch): Promise
 }
 
 /** Loads the SDK, an optional package. Throws a `usage` error when it is not installed. */
-export async function loadSdk(load = importSdk) {
-  try {
-    return await load();
-  } catch (error) {
-    if (!["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes(codeOf(error) ?? "")) throw error;
-    throw new RedriveError(
-      "usage",
-      "Receipts over MCP need the package @modelcontextprotocol/sdk, which is not installed.",
-      {
-        hint: "Install it alongside redrive: `npm install @modelcontextprotocol/sdk` (with -g if redrive is installed globally).",
-        cause: error,
-      },
-    );
-  }
+export function loadSdk(load = importSdk) {
+  return loadOptional("@modelcontextprotocol/sdk", "Receipts over MCP need", load);
 }
 
 async function importSdk() {

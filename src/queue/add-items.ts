@@ -7,29 +7,17 @@ import type { Engine, EngineWithin, TransactionConnection } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
 import { idProblem } from "../intake/identity.ts";
 import { KEY_BYTES, SeenTable } from "../intake/seen-table.ts";
-import type { Item, NewItem, Priority } from "../item/item.ts";
-import type { ItemOptions } from "../item/item-options.ts";
+import type { Item, NewItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { canonicalJson, compact, type Json } from "../std/json.ts";
 import { nameSeries } from "../std/random.ts";
 import { requireQueue } from "./find-job.ts";
 import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
-/** An item to add. */
-export interface QueueItem extends ItemOptions {
-  readonly data: Json;
+/** An item to add. The defaults of `priority` and `expiresAt` come from the queue's settings. */
+export interface QueueItem extends Omit<NewItem, "itemId"> {
   /** The unique key of the item in the queue. Default: a generated one. */
   readonly key?: string;
-  /** A display name. */
-  readonly name?: string;
-  /** Default: the priority from the queue's settings. */
-  readonly priority?: Priority;
-  /** The earliest start time, in milliseconds since the epoch. Default: now. */
-  readonly dueAt?: number;
-  /** The expiry time, in milliseconds since the epoch. Default: from the queue's settings. */
-  readonly expiresAt?: number;
-  /** The ordering key: items with the same key run one at a time, oldest first. Default: none. */
-  readonly orderingKey?: string;
 }
 
 /** The result of adding one item. */

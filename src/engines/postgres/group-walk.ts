@@ -8,7 +8,7 @@ import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { condition, groupConditions } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
 import { MINUTE_MS, minuteOf } from "../sql/deltas.ts";
-import { DEAD, type Found, type Source, WAITING } from "../sql/letter-search.ts";
+import { beyond, DEAD, direction, type Found, type Source, WAITING } from "../sql/letter-search.ts";
 import { DIALECT } from "./dialect.ts";
 import type { Tx } from "./session.ts";
 
@@ -159,14 +159,6 @@ function conditionOf(source: Source): string {
 
 function aged({ age }: Walk): Fragment {
   return age ?? condition("true");
-}
-
-function beyond(order: Walk["order"]): string {
-  return order === "newest" ? "<" : ">";
-}
-
-function direction(order: Walk["order"]): string {
-  return order === "newest" ? "DESC" : "ASC";
 }
 
 /** How many letters match a filter, according to the group counters. */

@@ -278,6 +278,16 @@ export const KEY: Readonly<Record<LetterOrder, string>> = {
   type: "g.error_type",
 };
 
+/** The comparison with which a page by number continues. */
+export function beyond(order: "newest" | "oldest"): string {
+  return order === "newest" ? "<" : ">";
+}
+
+/** The direction of a page by number. */
+export function direction(order: "newest" | "oldest"): string {
+  return order === "newest" ? "DESC" : "ASC";
+}
+
 /** The ORDER BY clause of each order. */
 export const ROWS: Readonly<Record<LetterOrder, string>> = {
   newest: "no DESC",

@@ -6,7 +6,7 @@ import type { LetterFilter } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
 import { allOf, condition, groupConditions } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
-import { type Found, type Source, WAITING } from "../sql/letter-search.ts";
+import { beyond, direction, type Found, type Source, WAITING } from "../sql/letter-search.ts";
 import { DIALECT } from "./dialect.ts";
 import { aged, spanOf } from "./letter-search.ts";
 import { countInSpan, firstInSpan, lastNumberIn } from "./letters-by-age.ts";
@@ -174,14 +174,6 @@ function nextOfGroup({ source, order }: Walk, grp: string): string {
   const items = where.includes("i.") ? "CROSS JOIN items i ON i.ref = l.ref" : "";
   return `SELECT l.no FROM ${table} l ${items} WHERE l.no ${beyond(order)} ?1 AND l.grp = ${grp} AND ${where}
            ORDER BY l.no ${direction(order)} LIMIT 1`;
-}
-
-function beyond(order: Walk["order"]): string {
-  return order === "newest" ? "<" : ">";
-}
-
-function direction(order: Walk["order"]): string {
-  return order === "newest" ? "DESC" : "ASC";
 }
 
 function startOf(order: Walk["order"]): number {

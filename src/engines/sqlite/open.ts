@@ -6,6 +6,7 @@ import type { Engine } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { type Clock, systemClock } from "../../std/clock.ts";
 import { makeFolder, makePrivate } from "../../std/files.ts";
+import type { OpenOptions } from "../open.ts";
 import { createStoreFile } from "./create-file.ts";
 import { engineOf } from "./engine.ts";
 import { MIGRATIONS } from "./schema.ts";
@@ -15,15 +16,9 @@ import { followClock } from "./store-clock.ts";
 /** The statements that create a store with the current schema at once. The build derives them from the migrations. */
 declare const REDRIVE_NEW_STORE: string;
 
-export interface SqliteOptions {
+/** By default a write waits 10 s for another process before it fails with `store_busy`. */
+export interface SqliteOptions extends OpenOptions {
   readonly path: string;
-  readonly clock?: Clock;
-  /** How long a write waits for another process before it fails with `store_busy`. Default 10 s. */
-  readonly busyMsMax?: number;
-  /** Called with the reason when an operation has waited for more than a second. */
-  readonly onWait?: (reason: string) => void;
-  /** Refuses a file that does not exist instead of creating it. */
-  readonly mustExist?: boolean;
 }
 
 export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> {
