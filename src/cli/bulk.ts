@@ -189,7 +189,11 @@ export async function decide(context: Context, words: BulkWords, decision: Decis
 
 function unanswered(question: string) {
   const hint = "Add --yes to confirm, or --dry-run to see the letters.";
-  return userError("usage", `This needs --yes, because there is no terminal to ask on: ${question}`, hint);
+  return userError(
+    "usage",
+    `This needs --yes, because there is no terminal to confirm it: ${question}`,
+    hint,
+  );
 }
 
 function surveyText(context: Context, { preview, now }: { preview: Survey; now: number }): string {

@@ -105,7 +105,7 @@ function dryRunText(
 
 const AFTERWARDS: Readonly<Record<Policy["onItemFailure"], string>> = {
   dlq: "then it goes to the dead letter queue",
-  retry: "at once, without waiting, then it goes to the dead letter queue",
+  retry: "immediately, then it goes to the dead letter queue",
   skip: "then it is skipped",
   stop: "then the job stops",
   custom: "then the handler decides",

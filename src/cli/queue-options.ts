@@ -95,7 +95,7 @@ function sharedSettings<Flags extends SharedFlags>(flags: Flags) {
 
 export const targetOptions = {
   ...option.under("Where receipts go", {
-    url: option.word("--url <url>", "the address, http or https"),
+    url: option.word("--url <url>", "the URL, http or https"),
     protocol: option.choice("--protocol <protocol>", "POST JSON, or call an MCP tool (default: http)", [
       "http",
       "mcp",

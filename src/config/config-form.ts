@@ -229,9 +229,7 @@ const roleValues = (role: string) =>
 
 const loginForm = z
   .strictObject({
-    issuer: z
-      .url("expected the address of the provider")
-      .describe("The address of the OpenID Connect provider."),
+    issuer: z.url("expected the URL of the provider").describe("The URL of the OpenID Connect provider."),
     client_id: required("an id").describe("The id under which Redrive is registered with the provider."),
     client_secret: maybe(
       z.union(

@@ -52,7 +52,7 @@ const mapOptions = {
     onFailure: option.withDefault(
       option.choice(
         "--on-failure <action>",
-        "after the last retry: keep the item as a dead letter, retry it at once, skip it, or stop the job",
+        "after the last retry: keep the item as a dead letter, retry it immediately, skip it, or stop the job",
         option.FAILURE_CHOICES,
       ),
       "dlq",

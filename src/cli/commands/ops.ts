@@ -68,7 +68,7 @@ function listText({ paint, columns }: Context, operations: readonly Operation[])
 }
 
 const show = command({
-  summary: "Show an operation: what it selected, did and refused, and why.",
+  summary: "Show an operation: its selection, its progress, and the reasons for refusals.",
   examples: ["redrive ops show op-7h2k"],
   arguments: { id: ID },
   run: async (context, { id }) => {

@@ -161,7 +161,7 @@ export function SplitDialog({ group: { signature, count, sample_items: samples }
       }}
     >
       <p className="text-muted">
-        Letters whose message contains the text, and later ones, form a group of their own. For example{" "}
+        Letters whose message contains the text, and later ones, move to a separate group. For example{" "}
         {samples.slice(0, 3).join(", ")} are in this group now.
       </p>
       <TextField required label="Text in the message" value={text} onChange={setText} />

@@ -145,7 +145,7 @@ export const group = z
     is_regression: z.boolean(),
     sample_items: z.array(z.string()),
     location: z.string().nullable().optional(),
-    usage: usage.optional().meta({ description: "what agents used for the waiting letters" }),
+    usage: usage.optional().meta({ description: "the usage of agents for the waiting letters" }),
     assignee: z.string().optional().meta({ description: "the person the group is assigned to" }),
     arrivals: z
       .array(count)

@@ -117,7 +117,7 @@ export const operationRoutes = {
   "GET /operations/{operation_id}": {
     id: "showOperation",
     tag: "operations",
-    summary: "Show an operation: what it selected, did and refused, and why.",
+    summary: "Show an operation: its selection, its progress, and the reasons for refusals.",
     role: "viewer",
     params,
     response: operationDetails,

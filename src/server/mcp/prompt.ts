@@ -22,7 +22,7 @@ export function triageText({ queue, has }: TriageRequest): string {
   const steps = [
     "Call overview, then list_groups. Work through the groups, largest first.",
     "For each group: call explain_group, then inspect_letter for two or three of its letters, and read_log where the message is not enough. Use compare_with to see what differs between attempts.",
-    "Decide the cause: an outage that has ended, wrong data, a bug in the code, or something that nobody needs any more.",
+    "Decide the cause: an outage that has ended, wrong data, a bug in the code, or work that is no longer needed.",
     ...(has("preview_edit")
       ? ["For wrong data, call preview_edit on one letter and check the differences."]
       : []),
@@ -40,7 +40,7 @@ export function triageText({ queue, has }: TriageRequest): string {
 const CHANGE_STEPS = [
   "Call preview_change and check the count, the samples and the refusals. If they are what you expect, call start_change with the selection_id, the count and a reason. Retry with canary: true when the cause may still exist.",
   "Call watch_operation until it has ended. If letters fail again, stop and read why. undo_operation takes back edits, discards and restores.",
-  "Discard only what certainly needs no work any more. Write what you found with write_note, and resolve groups whose cause is gone.",
+  "Discard only letters that certainly need no more work. Record your findings with write_note, and resolve groups whose cause is gone.",
   "Report each group: cause, what you did, the operation ids, and what a person must decide.",
 ] as const;
 

@@ -185,7 +185,7 @@ const PREDICATES =
   no contains requires exceeds returned already isn't doesn't wasn't exited died crashed terminated expired differ differs
   redeclared redefined undeclared undefined unused unknown unbound shadowed deprecated`);
 
-/** Whether names stand at this position. */
+/** Whether names are usual at this position. */
 function isPlaced(words: PatternWords, index: number): boolean {
   const gap = words.gap(index);
   if (index === 0 || /[:;.] $/.test(gap)) return isClauseSubject(words, index);

@@ -216,7 +216,7 @@ function stepsOf(workflow: JsonObject): readonly Json[] {
   return listOf(workflow.commands ?? workflow.steps);
 }
 
-/** Steps are under `commands` or `steps`; those of the other file move to the key that this one has. */
+/** Steps are under `commands` or `steps`. Moves the steps of the other file to the key that this file uses. */
 function asStepsOf(own: JsonObject, other: JsonObject): JsonObject {
   const { commands, steps, ...rest } = other;
   const list = commands ?? steps;

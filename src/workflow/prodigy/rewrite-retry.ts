@@ -51,7 +51,7 @@ export function rewriteRetry(node: yaml.Node | undefined, rewriting: Rewriting):
   else
     rewriting.refuse(
       action,
-      "on_failure cannot be set for retries. Write on_failure beside retry, in the step: its steps run when the step is out of attempts",
+      "on_failure cannot be set for retries. Write on_failure next to retry, in the step: its steps run when the step is out of attempts",
     );
 }
 

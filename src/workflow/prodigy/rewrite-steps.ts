@@ -224,7 +224,7 @@ function structuredContent(file: yaml.YAMLMap, rewriting: Rewriting): void {
 }
 
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
-  context: "an agent reads only its prompt. Write there what it needs",
+  context: "an agent reads only its prompt. Put what it needs into the prompt",
   analysis: "Redrive does not analyse a code base",
   auto_commit: "what a step leaves uncommitted is committed at the end of the item",
   commit_config: "what a step leaves uncommitted is committed at the end of the item, with its own message",

@@ -82,7 +82,7 @@ function rewriteOneByOne(root: yaml.YAMLMap, rewriting: Rewriting): readonly unk
 
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   version: "there is only one format",
-  checkpoint: "every change of an item is stored at once, and a run can always be resumed",
+  checkpoint: "every change of an item is stored immediately, and a run can always be resumed",
 };
 
 /** Keys that its pages show at the top, and that it ignores there. Elsewhere they are mistakes. */
