@@ -1,6 +1,6 @@
 /** Explains why a failure is in its group: the rule or the algorithm, corrections, and the most similar groups. */
 import type { Engine, StoredLetter } from "../engine.ts";
-import { corrected, type GroupRecord } from "../item/group.ts";
+import { type Correction, corrected, type GroupRecord } from "../item/group.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import { type Explanation, explainFailure, nearestPatterns } from "../triage/explain.ts";
 import { type FailureGroup, type GroupRule, groupOf } from "../triage/grouping.ts";
@@ -21,6 +21,8 @@ export interface GroupExplanation {
   readonly group?: FailureGroup;
   /** The group after corrections; absent if they change nothing. */
   readonly correctedTo?: string;
+  /** The merge or split that moved it there; the last of several. */
+  readonly correctedBy?: Correction;
   /** Whether `groups rebuild` would move the letter to another group. */
   readonly wouldMove: boolean;
   /** The most similar groups first. Distance 0 is the same text; 1 means no word in common. */
@@ -86,12 +88,20 @@ export async function explainLetter(engine: Engine, letter: StoredLetter, rules:
   const failure = letter.failureHistory.at(-1);
   if (failure === undefined) return { ...found, wouldMove: false, ...similar };
   const group = groupOf(failure, rules);
-  const end = corrected(group, failure.errorMessage, await engine.listCorrections());
+  const corrections = await engine.listCorrections();
+  const end = corrected(group, failure.errorMessage, corrections);
+  const message = failure.errorMessage.toLowerCase();
+  const correctedBy = corrections.findLast(
+    ({ to, text }) => to === end.signature && (text === undefined || message.includes(text.toLowerCase())),
+  );
   return {
     ...found,
     reading: explainFailure(failure),
     group,
-    ...(end.signature !== group.signature && { correctedTo: end.signature }),
+    ...(end.signature !== group.signature && {
+      correctedTo: end.signature,
+      ...(correctedBy && { correctedBy }),
+    }),
     wouldMove: end.signature !== signature,
     ...similar,
   };

@@ -423,6 +423,11 @@ describe("groups on the screen", () => {
     expect(apart.stdout).toContain(`redrive groups merge ${signature} --into `);
     const same = await shop.run(["groups", "explain", "a1", "--with", "a3"]);
     expect(same.stdout).toContain("The same group");
+    const full = (await groupOf(shop, "full")).signature;
+    await shop.run(["groups", "merge", signature, "--into", full, "--yes"], AUTHOR);
+    const merged = await shop.run(["groups", "explain", "a2", "--with", "a1"]);
+    expect(merged.stdout).toContain(`Moved from ${signature} to ${full} by a merge of ann at `);
+    expect(merged.stdout).toContain("The same group, by a rule or a correction");
   });
 
   test("every bulk command finds a group by a prefix of its signature", async () => {

@@ -33,7 +33,8 @@ import { ALGORITHM, type Signature } from "../../triage/signature.ts";
 import { argument, command } from "../command.ts";
 import { EXIT, userError } from "../exit-code.ts";
 import { limit, listOf, ofJob, text } from "../options.ts";
-import { explanationText, fixText, groupListText, groupText } from "../render/group.ts";
+import { explanationText } from "../render/explanation.ts";
+import { fixText, groupListText, groupText } from "../render/group.ts";
 import { shortSignatures } from "../render/letter-list.ts";
 
 export const GROUP = "a group's signature, a unique prefix of it, or its name";
