@@ -14,7 +14,7 @@ const SHOTS = [
     path: "/groups",
     ready: "Bad Gateway",
     open: "Bad Gateway",
-    shows: "Why this is one group",
+    shows: "Why these letters are grouped",
   },
   {
     name: "letter",

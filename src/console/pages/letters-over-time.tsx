@@ -10,27 +10,23 @@ import { Panel } from "../ui/panel.tsx";
 const SPANS = { "24 h": ["1h", "24h"], "7 d": ["6h", "7d"], "30 d": ["1d", "30d"] } as const;
 type Span = keyof typeof SPANS;
 
+const TITLE = "Letters over time";
+
 interface LettersOverTimeProps {
   readonly scope: { readonly group: string } | { readonly queue: string } | Record<never, never>;
   /** The query that an event makes stale, as in live.ts. */
   readonly topic: string;
-  readonly title?: string;
   readonly children?: ReactNode;
 }
 
-export function LettersOverTime({
-  scope,
-  topic,
-  title = "Letters over time",
-  children,
-}: LettersOverTimeProps) {
+export function LettersOverTime({ scope, topic, children }: LettersOverTimeProps) {
   const navigate = useNavigate();
   const [span, setSpan] = useState<Span>("24 h");
   const [bucket, newer_than] = SPANS[span];
   const arrivals = useRoute(topic, "GET /arrivals", { query: { ...scope, bucket, newer_than } });
   return (
     <Panel
-      title={title}
+      title={TITLE}
       actions={<Chips label="Time" values={Object.keys(SPANS) as Span[]} value={span} onChange={setSpan} />}
     >
       <div className="space-y-3 p-3">
@@ -40,7 +36,7 @@ export function LettersOverTime({
               <p className="text-muted">No letter died in the last {span}.</p>
             ) : (
               <Chart
-                label={title}
+                label={TITLE}
                 noun="letter"
                 counts={counts}
                 since={Date.parse(since)}

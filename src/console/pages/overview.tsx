@@ -45,7 +45,7 @@ export function Overview() {
           </Panel>
           <div className="min-w-0 space-y-3 max-xl:order-1">
             <div className="grid grid-cols-1 gap-3 md:grid-cols-2">
-              <LettersOverTime title="Dead letters over time" scope={{}} topic="letters" />
+              <LettersOverTime scope={{}} topic="letters" />
               <Throughput overview={overview.data} />
             </div>
             <RecentOperations />

@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<Row>[] = [
     key: "act",
     title: "Action",
     track: "210px",
-    line: true,
+    line: "last",
     cell: (row) => <RowActions row={row} />,
   },
 ];

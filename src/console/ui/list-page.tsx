@@ -130,7 +130,7 @@ function Filters<Row>({ filters }: { readonly filters: readonly Filter<Row>[] })
   const active = folded.filter(({ key }) => search[key] !== undefined).length;
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2">
-      <div className="flex max-w-full min-w-0 items-center gap-2 empty:hidden max-sm:w-full max-sm:justify-between">
+      <div className="flex w-full min-w-0 items-center justify-between gap-2 empty:hidden sm:contents">
         {filters.filter(({ as }) => as === "chips").map(control)}
         {folded.length > 0 && (
           <Button className="sm:hidden" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
@@ -140,7 +140,7 @@ function Filters<Row>({ filters }: { readonly filters: readonly Filter<Row>[] })
       </div>
       <div
         ref={group}
-        className={`flex flex-wrap items-center gap-2 max-sm:w-full ${isOpen ? "" : "max-sm:hidden"}`}
+        className={`flex w-full flex-wrap items-center gap-2 sm:contents ${isOpen ? "" : "max-sm:hidden"}`}
       >
         {folded.map(control)}
       </div>

@@ -88,7 +88,14 @@ function CardCells<Row>({ columns, row }: CellsProps<Row>) {
   const [title, ...others] = columns;
   if (title === undefined) return null;
   const asides = others.filter(({ aside }) => aside);
-  const lines = others.filter(({ line }) => line);
+  const linesAt = (place: true | "last") =>
+    others
+      .filter(({ line }) => line === place)
+      .map(({ key, cell }) => (
+        <span role="cell" key={key} className={`block min-w-0 ${place === "last" ? "mt-1.5" : ""}`}>
+          {cell(row)}
+        </span>
+      ));
   const below = others.filter(({ aside, line, isEmpty }) => !aside && !line && !isEmpty?.(row));
   return (
     <div role="presentation" className="min-w-0 flex-1">
@@ -102,18 +109,15 @@ function CardCells<Row>({ columns, row }: CellsProps<Row>) {
           </span>
         ))}
       </div>
-      {lines.map(({ key, cell }) => (
-        <span role="cell" key={key} className="block min-w-0">
-          {cell(row)}
-        </span>
-      ))}
+      {linesAt(true)}
       <div role="presentation" className="mt-0.5 flex flex-wrap gap-x-3 text-xs text-muted">
         {below.map(({ key, title: name, cell }) => (
-          <span role="cell" key={key} className="max-w-full min-w-0 truncate">
-            {name} {cell(row)}
+          <span role="cell" key={key} className="flex max-w-full min-w-0 gap-1">
+            {name} <span className="min-w-0 truncate">{cell(row)}</span>
           </span>
         ))}
       </div>
+      {linesAt("last")}
     </div>
   );
 }

@@ -17,8 +17,8 @@ export interface Column<Row> {
   readonly secondary?: boolean;
   /** In a card: next to the first column instead of below it. */
   readonly aside?: boolean;
-  /** In a card: on a separate line without a label. */
-  readonly line?: boolean;
+  /** In a card: on a separate line without a label, below the title or below everything. */
+  readonly line?: boolean | "last";
   /** The sort key of the column. A click on the heading sorts by it. */
   readonly sort?: (row: Row) => string | number;
   /** Whether to omit the cell from a card. */
