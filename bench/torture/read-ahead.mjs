@@ -15,14 +15,21 @@ const JOB = "ahead";
 const SLOTS = 4;
 /** Every eleventh item fails. */
 const FAILS_EACH = 11;
+/** Every third item prints nothing, so that its success is complete without its runner. */
+const SILENT_EACH = 3;
 /** How many outputs are read with `redrive logs`. */
 const LOGS_READ = 12;
 const TARGETS = ["runner", "launcher", "both"];
 /** The policy buries an item whose worker vanished so often while it ran. */
 const { lossesMax: LOSSES_MAX } = DEFAULT_POLICY;
 
-/** One line per start in the ledger, and one line of output. */
-const SCRIPT = `echo "$1 $REDRIVE_ATTEMPT" >> "$TORTURE_LEDGER"; echo "output of $1 $REDRIVE_ATTEMPT"; [ $(($1 % ${FAILS_EACH})) -ne 0 ]`;
+/** One line per start in the ledger, one line of output, and one line per end in the ledger of ends. */
+const SCRIPT = [
+  `echo "$1 $REDRIVE_ATTEMPT" >> "$TORTURE_LEDGER"`,
+  `[ $(($1 % ${SILENT_EACH})) -eq 0 ] || echo "output of $1 $REDRIVE_ATTEMPT"`,
+  `echo "$1 $REDRIVE_ATTEMPT" >> "$TORTURE_LEDGER.ends"`,
+  `[ $(($1 % ${FAILS_EACH})) -ne 0 ]`,
+].join("; ");
 
 /** `options`: `items`, `kills`, `random`, `note`. Returns `{ violations, figures, home }`, as the other kinds do. */
 export async function tortureReadAhead({ items, kills, random, note }) {
@@ -53,6 +60,7 @@ function startIn(home, items) {
   const input = join(home, "input.txt");
   writeFileSync(input, Array.from({ length: items }, (_, n) => `${n + 1}\n`).join(""));
   writeFileSync(ledgerOf(home), "");
+  writeFileSync(`${ledgerOf(home)}.ends`, "");
   const env = { ...process.env, REDRIVE_HOME: home, REDRIVE_STORE: "", REDRIVE_CONFIG: "", NO_COLOR: "1" };
   const mapWords = ["map", "--name", JOB, "--input", input, "-j", String(SLOTS), "--retries", "0", "--quiet"];
   const words = {
@@ -93,12 +101,18 @@ async function verify(home, { items, strikes, run }) {
     const stored = await engine.findItems("", { queue, limit: 1_000_000 });
     const lines = readFileSync(ledgerOf(home), "utf8").trim().split("\n");
     const started = new Set(lines);
+    const ends = new Set(
+      readFileSync(`${ledgerOf(home)}.ends`, "utf8")
+        .trim()
+        .split("\n"),
+    );
     const problems = (await engine.check()).map(({ rule, detail }) => `store check: ${rule}: ${detail}`);
     if (stored.length !== items)
       problems.push(`${items} items were in the input, ${stored.length} are stored`);
     if (started.size !== lines.length) problems.push("an attempt was started twice");
     const outcomes = {};
     let lostUnstarted = 0;
+    let lostEnded = 0;
     let givenUp = 0;
     const succeeded = [];
     for (const item of stored) {
@@ -114,7 +128,11 @@ async function verify(home, { items, strikes, run }) {
         const { number, outcome } = attempt;
         outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
         const hasStarted = started.delete(`${item.data} ${number}`);
+        const hasEnded = ends.has(`${item.data} ${number}`);
         if (outcome === "lost" && !hasStarted) lostUnstarted += 1;
+        if (outcome === "lost" && hasEnded) lostEnded += 1;
+        if ((outcome === "succeeded" || outcome === "failed") && !hasEnded)
+          problems.push(`item ${item.data} attempt ${number} ${outcome} and never ended`);
         if ((outcome === "succeeded" || outcome === "failed") && !hasStarted)
           problems.push(`item ${item.data} attempt ${number} ${outcome} and never started`);
         if (outcome === "failed") problems.push(...failedOutput(item, attempt));
@@ -125,12 +143,16 @@ async function verify(home, { items, strikes, run }) {
     // A command may be killed between its mark and its first line: at most as many as there are slots.
     if (lostUnstarted > strikes * SLOTS)
       problems.push(`${lostUnstarted} attempts are lost that never started, with ${strikes} kills`);
+    // A launcher that is killed marks no more ends; one that lives marks all but those of the same moment.
+    if (lostEnded > strikes * SLOTS)
+      problems.push(`${lostEnded} attempts are lost that had ended, with ${strikes} kills`);
     problems.push(...(await successOutput(succeeded, run)));
     return {
       problems,
       figures: {
         ...{ items, starts: lines.length, ...outcomes },
-        ...{ "lost before their first line": lostUnstarted, [`given up after ${LOSSES_MAX} kills`]: givenUp },
+        ...{ "lost before their first line": lostUnstarted, "lost after their last line": lostEnded },
+        ...{ [`given up after ${LOSSES_MAX} kills`]: givenUp },
       },
     };
   } finally {
@@ -139,10 +161,15 @@ async function verify(home, { items, strikes, run }) {
 }
 
 function failedOutput({ data }, { number, log, failure }) {
-  const text = `output of ${data} ${number}\n`;
+  const text = outputOf(data, number);
   if (failure?.stdoutTail !== text)
     return [`the failure of ${data} has another output: ${failure?.stdoutTail}`];
+  if (text === "") return [];
   return readFileSync(log ?? "/dev/null", "utf8").includes(text) ? [] : [`the log of ${data} is missing`];
+}
+
+function outputOf(data, number) {
+  return Number(data) % SILENT_EACH === 0 ? "" : `output of ${data} ${number}\n`;
 }
 
 async function successOutput(succeeded, run) {
@@ -151,7 +178,7 @@ async function successOutput(succeeded, run) {
   for (let at = 0; at < succeeded.length; at += each) {
     const [{ itemId, data }, number] = succeeded[at];
     const { printed } = await run("logs", JOB, itemId).ended;
-    if (!printed.includes(`output of ${data} ${number}\n`)) problems.push(`redrive logs ${data}: ${printed}`);
+    if (!printed.includes(outputOf(data, number))) problems.push(`redrive logs ${data}: ${printed}`);
   }
   return problems;
 }
