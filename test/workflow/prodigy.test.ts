@@ -705,7 +705,7 @@ describe("the environment", () => {
     expect(workflowOf(text(level), { environment: () => "true" }).env).toEqual({ NAME: "a" });
     expect(read(text(level))).toMatchObject({
       workflow: { env: { NAME: "b" } },
-      warnings: [{ message: expect.stringContaining("decided before the run") }],
+      warnings: [{ message: expect.stringContaining("evaluated before the run") }],
     });
   });
 
