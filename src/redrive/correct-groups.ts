@@ -18,7 +18,7 @@ export type CorrectOptions = { readonly author: string; readonly onProgress?: (l
 export type Corrected = { readonly target: NamedGroup; readonly moved: number };
 
 /**
- * Merges groups, also for later failures. If the target was itself merged, its current group becomes the
+ * Merges groups. Later failures follow the merge. If the target was itself merged, its current group becomes the
  * target.
  */
 export async function mergeGroups(

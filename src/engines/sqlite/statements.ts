@@ -20,7 +20,7 @@ export class Statements {
   readonly #ofArrays = new Map<string, Statement>();
   /** The column names of the statements that return arrays. */
   readonly #columns = new Map<string, readonly string[]>();
-  /** Each forgets one statement that contains a condition, the oldest first. */
+  /** Functions that drop a cached statement with a condition, oldest statement first. */
   readonly #conditions: (() => void)[] = [];
 
   /** `namesColumns`: whether its statements name their columns; those of a caller's connection need not. */

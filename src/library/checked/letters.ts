@@ -154,7 +154,7 @@ export const undoOperation = checked("undoOperation", undo.undoOperation, {
   }),
 });
 
-/** Merges groups, also for later failures. */
+/** Merges groups. Later failures follow the merge. */
 export const mergeGroups = checked("mergeGroups", correct.mergeGroups, {
   engine,
   request: s.mergeRequest,
