@@ -21,7 +21,8 @@ import { assert } from "../std/assert.ts";
 import type { JsonObject } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 import { partsNamedIn } from "./named-parts.ts";
-import { matcherOf, type Selection } from "./select.ts";
+import { narrowedBy } from "./push-down.ts";
+import { matcherOf, type Selection, treeOf } from "./select.ts";
 
 export interface Interruptible {
   /** Aborting the signal stops the work between two steps and leaves the operation open. */
@@ -105,8 +106,7 @@ async function filterOf({ kind, filter, plan }: Operation): Promise<LetterFilter
   const [first] = KIND_RULES[kind].states;
   const whole = { ...filter, states: filter.states ?? (first === undefined ? [] : [first]) };
   if (typeof plan.where !== "string") return whole;
-  const { narrowedBy } = await import("./where.ts");
-  return narrowedBy(plan.where, whole);
+  return narrowedBy(await treeOf(plan.where), whole);
 }
 
 function nextPage(engine: Engine, { filter, cursor, plan }: Operation): Promise<LetterPage> {

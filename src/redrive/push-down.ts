@@ -6,11 +6,10 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 import type { LetterFilter } from "../item/letter-query.ts";
 import { ITEM_STATES, type ItemState } from "../item/state.ts";
-import { compiledWhere } from "./matcher.ts";
 
-/** Adds the expression's conditions to the filter. */
-export function narrowedBy(where: string, filter: LetterFilter): LetterFilter {
-  return partsOf(compiledWhere(where).tree).reduce((narrow, part) => narrowBy(narrow, part), filter);
+/** Adds the conditions of the expression with this syntax tree to the filter. */
+export function narrowedBy(tree: ASTNode, filter: LetterFilter): LetterFilter {
+  return partsOf(tree).reduce((narrow, part) => narrowBy(narrow, part), filter);
 }
 
 function partsOf(node: ASTNode): readonly ASTNode[] {

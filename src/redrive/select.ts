@@ -1,4 +1,6 @@
 /** Selects letters by a store filter and a CEL expression. Reads pages, so that memory use is bounded. */
+
+import type { ASTNode } from "@marcbachmann/cel-js";
 import {
   type Engine,
   LETTER_PARTS,
@@ -17,6 +19,9 @@ import { KIND_RULES, type OperationKind } from "../item/operation.ts";
 import type { ItemState } from "../item/state.ts";
 import { ElementsOfPages } from "../std/elements-of-pages.ts";
 import { partsNamedIn } from "./named-parts.ts";
+import { narrowedBy } from "./push-down.ts";
+import { simpleTree } from "./simple-expression.ts";
+import { storeCondition } from "./store-condition.ts";
 
 /** Defines a set of letters. An invalid selection is an error; it never matches all letters. */
 export interface Selection {
@@ -31,6 +36,11 @@ export type Matcher = (letter: Letter) => boolean;
 export async function matcherOf(where: string): Promise<Matcher> {
   const { compileMatcher } = await import("./where.ts");
   return compileMatcher(where);
+}
+
+/** The syntax tree of a CEL expression. Throws `filter_invalid` for an expression that does not compile. */
+export async function treeOf(where: string): Promise<ASTNode> {
+  return simpleTree(where) ?? (await import("./where.ts")).compiledWhere(where).tree;
 }
 
 export interface SelectOptions {
@@ -215,10 +225,10 @@ interface Search extends Selection {
 
 async function searchFor({ filter, where }: Selection): Promise<Search> {
   if (where === undefined) return { filter, isDecidable: false };
-  const { narrowedBy, storeCondition } = await import("./where.ts");
-  const condition = storeCondition(where); // throws if the expression is invalid
+  const tree = await treeOf(where);
+  const condition = storeCondition(tree);
   return {
-    filter: narrowedBy(where, filter),
+    filter: narrowedBy(tree, filter),
     where,
     isDecidable: isDecidable(condition),
     ...((isDecidable(condition) || canBeFalse(condition)) && { condition }),
@@ -260,7 +270,7 @@ async function* searchPages(
       ...(at !== undefined && { cursor: at }),
     };
     const page: LetterPage = await engine.listLetters(query);
-    const letters = matcher.filter(page.letters, page.undecided?.letterSequences);
+    const letters = await matcher.filter(page.letters, page.undecided?.letterSequences);
     if (letters === null) continue; // reads the page again with the parts that the expression needs
     yield { query, read: page.letters, letters, next: page.next };
     at = page.next;
@@ -274,24 +284,24 @@ interface SearchMatcher {
   readonly filter: (
     letters: readonly StoredLetter[],
     undecided: ReadonlySet<number> | undefined,
-  ) => readonly StoredLetter[] | null;
+  ) => Promise<readonly StoredLetter[] | null>;
 }
 
 /** Evaluates the expression on partly loaded letters, or on whole ones if the caller needs them anyway. */
 async function partMatcherOf({ where }: Search, isWhole: boolean): Promise<SearchMatcher> {
-  if (where === undefined) return { parts: () => undefined, filter: (letters) => letters };
-  const { compileMatcher, compilePartMatcher } = await import("./where.ts");
+  if (where === undefined) return { parts: () => undefined, filter: async (letters) => letters };
   if (!isWhole) {
+    const { compilePartMatcher } = await import("./where.ts");
     const { parts, filter } = compilePartMatcher(where);
-    return { parts, filter };
+    return { parts, filter: async (letters) => filter(letters) };
   }
-  const matches = compileMatcher(where);
   return {
     parts: () => undefined,
-    filter: (letters, undecided) =>
-      undecided?.size === 0
-        ? letters
-        : letters.filter((letter) => undecided?.has(letter.letterSequence) === false || matches(letter)),
+    filter: async (letters, undecided) => {
+      if (undecided?.size === 0) return letters;
+      const matches = await matcherOf(where);
+      return letters.filter((letter) => undecided?.has(letter.letterSequence) === false || matches(letter));
+    },
   };
 }
 

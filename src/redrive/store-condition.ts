@@ -17,11 +17,10 @@ import {
   type TextValue,
 } from "../item/letter-condition.ts";
 import { toRfc3339 } from "../std/clock.ts";
-import { compiledWhere } from "./matcher.ts";
 
-/** Throws `filter_invalid` for an expression that does not compile. */
-export function storeCondition(where: string): LetterCondition {
-  return conditionOf(compiledWhere(where).tree);
+/** The condition of the expression with this syntax tree. */
+export function storeCondition(tree: ASTNode): LetterCondition {
+  return conditionOf(tree);
 }
 
 const UNKNOWN: LetterCondition = { is: "unknown" };
