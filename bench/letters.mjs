@@ -176,7 +176,7 @@ function readInChild(url, where) {
 }
 
 const LISTING_NOTE =
-  "CPU time of the process in a call, in seven new processes: the median and the maximum of their first calls, in which V8 has compiled nothing yet and the heap grows, beside the median of their calls 4 to 8. The goal is held against the median of the first calls. Every letter comes with its data, all its failures, its notes and amendments; data and failures that no filter reads are parsed when they are used.";
+  "CPU time of the process in a call, in seven new processes: the median and the maximum of their first calls, in which V8 has compiled nothing yet and the heap grows, beside the median of their calls 4 to 8. The goal is held against the median of the first calls. Every letter comes with its data, all its failures, its notes and amendments; data and failures that no filter reads become strings and are parsed when they are used.";
 
 function listingRows(listings, letters) {
   return Object.entries(listings).map(([what, { first, firstMax, later }]) => ({

@@ -143,6 +143,46 @@ function contents(test: Declare): void {
     expect(inspect(printed)).toContain(failureOf(leased).errorMessage);
   });
 
+  test("every letter of a page has all its fields, whichever is read first", async (bench) => {
+    const { engine } = bench;
+    await bench.registerHolder();
+    const dataOf = (at: number) => (at % 50 === 7 ? "x".repeat(70_000) : { at, text: "é☃".repeat(at) });
+    const ids = Array.from({ length: 130 }, (_, at) => `item-${String(at).padStart(3, "0")}`);
+    await engine.add(
+      QUEUE,
+      ids.map((itemId, at) => ({ itemId, data: dataOf(at) })),
+    );
+    const leased = await bench.lease(ids.length);
+    await bench.settle(
+      ...leased.slice(0, 10).map((lease) => retried(lease)),
+      ...leased.slice(10).map((lease) => buried(lease)),
+    );
+    const again = await bench.lease(ids.length);
+    await bench.settle(...again.map((lease) => buried(lease)));
+    const read = async () => (await engine.listLetters({ limit: 200, order: "item" })).letters;
+    const [copied, cloned, written, named, whole] = await Promise.all([
+      read(),
+      read(),
+      read(),
+      read(),
+      read(),
+    ]);
+    expect(whole.map(({ itemId }) => itemId)).toEqual(ids);
+    for (const [at, letter] of whole.entries()) {
+      expect(letter.failureHistory).toHaveLength(letter.failureCount);
+      expect(letter.failureHistory.at(-1)?.timestamp).toBe(letter.lastAttempt);
+      expect(letter.itemData).toEqual(dataOf(at));
+      const alone = await engine.readLetter(letter.ref);
+      expect(letter).toEqual(alone);
+      expect({ ...copied[at] }).toEqual({ ...alone });
+      expect(structuredClone(cloned[at])).toEqual({ ...alone });
+      expect(JSON.stringify(written[at])).toBe(JSON.stringify(alone));
+      expect(Object.keys(named[at] ?? {})).toEqual(Object.keys(alone ?? {}));
+    }
+    expect(whole.filter(({ failureCount }) => failureCount === 2)).toHaveLength(again.length);
+    expect(again).toHaveLength(10);
+  });
+
   test("an item that is not a letter cannot be read as one", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");

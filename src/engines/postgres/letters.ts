@@ -8,9 +8,10 @@ import { failedAttempts, lastFailureOf } from "../sql/attempts.ts";
 import {
   type GroupColumns,
   LETTER_TABLES,
+  type LetterColumns,
   type LetterTable,
-  type LetterTuple,
-  letterOf,
+  type LetterTexts,
+  lettersOf,
   withAdditions,
 } from "../sql/letters.ts";
 import type { Tx } from "./session.ts";
@@ -127,32 +128,39 @@ function ifAnyHas(table: string, sql: string): string {
 }
 
 export function letterFrom(row: PageRow): StoredLetter {
-  const texts = [row.data ?? null, row.attempts ?? null, row.last_failure ?? null] as const;
-  return withAdditions(letterOf(tupleOf(row), texts, row), {
+  const [letter] = lettersOf(columnsOf(row), [textsOf(row)], new Map([[GROUP, row]]));
+  assert(letter, "one row makes one letter");
+  return withAdditions(letter, {
     lateResults: row.late_results,
     amendments: row.amendments?.map(amendmentOf),
     notes: row.notes,
   });
 }
 
-function tupleOf(row: PageRow): LetterTuple {
-  return [
-    row.no,
-    row.ref,
-    0, // the row contains its group
-    row.item_id,
-    row.first_at ?? 0,
-    row.state,
-    row.revision,
-    row.redrives,
-    row.reason,
-    row.artifacts,
-    row.poison,
-    row.source_signature,
-    row.kind ?? null,
-    row.closed_at ?? null,
-    row.author ?? null,
-    row.why ?? null,
-    row.operation ?? null,
-  ];
+function textsOf({ data, attempts = null, last_failure: lastFailure = null }: PageRow): LetterTexts {
+  return {
+    data: () => data ?? null,
+    attempts: () => attempts,
+    lastFailure: () => lastFailure,
+  };
+}
+
+/** Each row contains its group. */
+const GROUP = 0;
+
+function columnsOf(row: PageRow): LetterColumns {
+  const { kind, closed_at: closedAt = 0, author = null, why = null, operation = null } = row;
+  return {
+    no: [row.no],
+    ref: [row.ref],
+    group: [GROUP],
+    itemId: [row.item_id],
+    firstAt: [row.first_at ?? 0],
+    state: [row.state],
+    revision: [row.revision],
+    redrives: [row.redrives],
+    reason: [row.reason],
+    rare: [[row.artifacts, row.poison, row.source_signature]],
+    ...(kind !== undefined && { resolution: [[kind, closedAt, author, why, operation]] }),
+  };
 }

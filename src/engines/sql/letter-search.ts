@@ -349,8 +349,10 @@ export function mergeParts<Letter extends PageCursor>(
 }
 
 function undecidedOf(page: readonly PageCursor[], parts: readonly Pick<Part, "undecided">[]): Undecided {
+  const letterSequences = new Set<number>();
+  for (const { no, undecided } of page) if (undecided === 1) letterSequences.add(no);
   return {
-    letterSequences: new Set(page.flatMap(({ no, undecided }) => (undecided === 1 ? [no] : []))),
+    letterSequences,
     total: parts.reduce((sum, { undecided = 0 }) => sum + undecided, 0),
   };
 }

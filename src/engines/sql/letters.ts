@@ -11,38 +11,44 @@ export type LetterTable = "letters" | "resolved_letters";
 
 export const LETTER_TABLES: readonly LetterTable[] = ["letters", "resolved_letters"];
 
-/**
- * A letter with its item, as an array, because SQLite packs rows into arrays. Optional columns were not read;
- * the last ones exist only for resolved letters.
- */
-export type LetterTuple = readonly [
-  no: number,
-  ref: number,
-  group: number,
-  itemId: string,
-  firstAt: number,
-  state?: ItemState,
-  revision?: number,
-  redrives?: number,
-  reason?: string,
-  artifacts?: string | null,
-  poison?: number,
-  sourceSignature?: string | null,
-  kind?: ResolutionKind | null,
-  closedAt?: number | null,
-  author?: string | null,
-  why?: string | null,
-  operation?: string | null,
+/** Letters with their items, a list for each column. Optional columns were not read, or have nothing for any of the letters. */
+export interface LetterColumns {
+  readonly no: readonly number[];
+  readonly ref: readonly number[];
+  readonly group: readonly number[];
+  readonly itemId: readonly string[];
+  readonly firstAt: readonly number[];
+  readonly state?: readonly ItemState[] | undefined;
+  readonly revision?: readonly number[] | undefined;
+  readonly redrives?: readonly number[] | undefined;
+  readonly reason?: readonly string[] | undefined;
+  readonly rare?: readonly (RareColumns | null)[] | undefined;
+  readonly resolution?: readonly ResolutionColumns[] | undefined;
+}
+
+/** What few letters have. */
+export type RareColumns = readonly [artifacts: string | null, poison: number, sourceSignature: string | null];
+
+/** The columns that only resolved letters have. */
+export type ResolutionColumns = readonly [
+  kind: ResolutionKind,
+  closedAt: number,
+  author: string | null,
+  why: string | null,
+  operation: string | null,
 ];
 
-/** The texts of an item, each null if it was not read or does not exist. */
-export type LetterTexts = readonly [
-  data: string | null,
+/** The texts of items by their positions among the letters; null for those that were not read or do not exist. */
+export interface LetterTexts {
+  data(position: number): string | null;
   /** The text of `failedAttempts`. */
-  attempts: string | null,
+  attempts(position: number): string | null;
   /** The last failure, if only this one was read. */
-  lastFailure: string | null,
-];
+  lastFailure(position: number): string | null;
+}
+
+const nothing = () => null;
+export const NO_TEXTS: LetterTexts = { data: nothing, attempts: nothing, lastFailure: nothing };
 
 /** The columns of a letter that come from its group. */
 export interface GroupColumns {
@@ -58,17 +64,41 @@ export type Additions = {
   readonly [Key in "lateResults" | "amendments" | "notes"]: StoredLetter[Key] | null | undefined;
 };
 
-/** Builds a letter without its additions. Does not use `compact`, because a listing calls this for every letter. */
-export function letterOf(row: LetterTuple, texts: LetterTexts, group: GroupColumns): StoredLetter {
-  const letter: Growing<StoredLetter> = new LoadedLetter(row, texts, group);
-  // Destructuring would iterate the array, which costs more than the rest of the function.
-  const artifacts = row[9];
-  const sourceSignature = row[11];
-  const kind = row[12];
-  if (artifacts != null) letter.worktreeArtifacts = artifactsFromJson(parseJson(artifacts) as JsonObject);
-  if (row[10] === 1) letter.poison = true;
-  if (sourceSignature != null) letter.sourceSignature = sourceSignature;
-  if (kind != null) letter.resolution = resolutionOf(kind, row);
+/**
+ * Builds letters without their additions; `groups` has the groups of all of them. A loop of its own: V8 compiles a function with
+ * a loop over thousands of letters together with whatever else it calls.
+ */
+export function lettersOf(
+  columns: LetterColumns,
+  texts: readonly LetterTexts[],
+  groups: ReadonlyMap<number, GroupColumns>,
+): StoredLetter[] {
+  const { group } = columns;
+  const letters: StoredLetter[] = [];
+  for (let at = 0; at < group.length; at += 1)
+    letters.push(
+      new LoadedLetter(columns, {
+        at,
+        texts: texts[at] ?? NO_TEXTS,
+        group: groups.get(group[at] as number) as GroupColumns,
+      }),
+    );
+  const { rare, resolution } = columns;
+  return rare || resolution
+    ? letters.map((letter, at) => withRare(letter, rare?.[at], resolution?.[at]))
+    : letters;
+}
+
+function withRare(
+  letter: Growing<StoredLetter>,
+  rare: RareColumns | null | undefined,
+  resolution: ResolutionColumns | null | undefined,
+): StoredLetter {
+  const [artifacts = null, poison = 0, sourceSignature = null] = rare ?? [];
+  if (artifacts !== null) letter.worktreeArtifacts = artifactsFromJson(parseJson(artifacts) as JsonObject);
+  if (poison === 1) letter.poison = true;
+  if (sourceSignature !== null) letter.sourceSignature = sourceSignature;
+  if (resolution) letter.resolution = resolutionOf(resolution);
   return letter;
 }
 
@@ -85,9 +115,16 @@ export function withAdditions(
 
 type Growing<T> = { -readonly [Key in keyof T]: T[Key] };
 
+/** A letter among others, with its texts and its group. */
+interface Place {
+  readonly at: number;
+  readonly texts: LetterTexts;
+  readonly group: GroupColumns;
+}
+
 /**
- * A letter whose data and failures are parsed when they are first used: parsing costs as much as reading, and
- * most listings use few of them. All fields are own and enumerable, so that a copy includes them.
+ * A letter whose data and failures are parsed when they are first used: parsing costs more than reading, and most listings use
+ * few of them. All fields are own and enumerable, so that a copy includes them.
  */
 class LoadedLetter implements StoredLetter {
   declare readonly ref: number;
@@ -108,26 +145,22 @@ class LoadedLetter implements StoredLetter {
   declare readonly reason: string;
   declare readonly revision: number;
   declare readonly redriveCount: number;
-  /** The text of the data until it is parsed. */
-  #data: string | null;
-  #itemData: Json = null;
-  /** The text of the failed attempts until it is parsed. */
-  #attempts: string | null;
-  #failures: readonly Failure[];
+  readonly #at: number;
+  #texts: LetterTexts;
+  #itemData: Json | undefined;
+  #failures: readonly Failure[] | undefined;
+  #times: Times | undefined;
 
-  constructor(row: LetterTuple, texts: LetterTexts, group: GroupColumns) {
-    const attempts = texts[1];
-    const lastFailure = texts[2];
-    this.#data = texts[0];
-    this.#attempts = lastFailure === null ? attempts : null;
-    this.#failures = lastFailure === null ? NO_FAILURES : [readFailure(lastFailure)];
-    this.ref = row[1];
-    this.letterSequence = row[0];
-    this.itemId = row[3];
+  constructor(columns: LetterColumns, { at, texts, group }: Place) {
+    this.#at = at;
+    this.#texts = texts;
+    this.ref = columns.ref[at] as number;
+    this.letterSequence = columns.no[at] as number;
+    this.itemId = columns.itemId[at] as string;
     Object.defineProperty(this, "itemData", LoadedLetter.#ITEM_DATA);
-    this.firstAttempt = row[4];
-    this.lastAttempt = attempts === null ? 0 : lastEndOf(attempts);
-    this.failureCount = attempts === null ? 0 : countOf(attempts);
+    this.firstAttempt = columns.firstAt[at] as number;
+    Object.defineProperty(this, "lastAttempt", LoadedLetter.#LAST_ATTEMPT);
+    Object.defineProperty(this, "failureCount", LoadedLetter.#FAILURE_COUNT);
     Object.defineProperty(this, "failureHistory", LoadedLetter.#FAILURE_HISTORY);
     this.errorSignature = group.signature;
     this.errorPattern = group.pattern;
@@ -135,31 +168,42 @@ class LoadedLetter implements StoredLetter {
     this.manualReviewRequired = group.review === 1;
     this.jobId = group.queue;
     this.queue = group.queue;
-    this.state = row[5] ?? "dead";
-    this.reason = row[8] ?? "";
-    this.revision = row[6] ?? 0;
-    this.redriveCount = row[7] ?? 0;
+    this.state = columns.state?.[at] ?? "dead";
+    this.reason = columns.reason?.[at] ?? "";
+    this.revision = columns.revision?.[at] ?? 0;
+    this.redriveCount = columns.redrives?.[at] ?? 0;
   }
 
-  static readonly #ITEM_DATA: PropertyDescriptor & ThisType<LoadedLetter> = {
-    enumerable: true,
-    configurable: true,
-    get() {
-      if (this.#data !== null) this.#itemData = parseJson(this.#data);
-      this.#data = null;
-      return this.#itemData;
-    },
-  };
+  static readonly #ITEM_DATA = lazily(function (this: LoadedLetter) {
+    if (this.#itemData !== undefined) return this.#itemData;
+    const text = this.#texts.data(this.#at);
+    this.#itemData = text === null ? null : parseJson(text);
+    this.#forgetTexts();
+    return this.#itemData;
+  });
 
-  static readonly #FAILURE_HISTORY: PropertyDescriptor & ThisType<LoadedLetter> = {
-    enumerable: true,
-    configurable: true,
-    get() {
-      if (this.#attempts !== null) this.#failures = failuresOf(this.#attempts);
-      this.#attempts = null;
-      return this.#failures;
-    },
-  };
+  static readonly #FAILURE_HISTORY = lazily(function (this: LoadedLetter) {
+    if (this.#failures !== undefined) return this.#failures;
+    this.#times ??= timesIn(this.#texts, this.#at);
+    this.#failures = failuresIn(this.#texts, this.#at);
+    this.#forgetTexts();
+    return this.#failures;
+  });
+
+  static readonly #FAILURE_COUNT = lazily(function (this: LoadedLetter) {
+    this.#times ??= timesIn(this.#texts, this.#at);
+    return this.#times.count;
+  });
+
+  static readonly #LAST_ATTEMPT = lazily(function (this: LoadedLetter) {
+    this.#times ??= timesIn(this.#texts, this.#at);
+    return this.#times.lastAt;
+  });
+
+  /** The texts are in memory together with those of other letters. */
+  #forgetTexts(): void {
+    if (this.#itemData !== undefined && this.#failures !== undefined) this.#texts = NO_TEXTS;
+  }
 
   /** Node would print `[Getter]` for the data and the failures. */
   [Symbol.for("nodejs.util.inspect.custom")](): object {
@@ -167,22 +211,35 @@ class LoadedLetter implements StoredLetter {
   }
 }
 
-const NO_FAILURES: readonly Failure[] = [];
+function lazily(get: () => unknown): PropertyDescriptor {
+  return { enumerable: true, configurable: true, get };
+}
 
-function resolutionOf(kind: ResolutionKind, row: LetterTuple): Resolution {
-  const [closedAt, author, why, operation] = row.slice(13) as LastColumns;
+interface Times {
+  readonly count: number;
+  readonly lastAt: number;
+}
+
+function timesIn(texts: LetterTexts, position: number): Times {
+  const attempts = texts.attempts(position);
+  return attempts === null
+    ? { count: 0, lastAt: 0 }
+    : { count: countOf(attempts), lastAt: lastEndOf(attempts) };
+}
+
+function failuresIn(texts: LetterTexts, position: number): readonly Failure[] {
+  const last = texts.lastFailure(position);
+  if (last !== null) return [readFailure(last)];
+  const attempts = texts.attempts(position);
+  return attempts === null ? [] : failuresOf(attempts);
+}
+
+function resolutionOf([kind, at, author, why, operation]: ResolutionColumns): Resolution {
   return compact({
     kind,
-    at: closedAt ?? 0,
+    at,
     author: author ?? undefined,
     reason: why ?? undefined,
     operationId: operation ?? undefined,
   });
 }
-
-type LastColumns = [
-  closedAt?: number | null,
-  author?: string | null,
-  why?: string | null,
-  operation?: string | null,
-];

@@ -56,7 +56,6 @@ function isWhole({ session, filter, source }: Walk): boolean {
 function inOrder({ session, source: { table }, order, after, limit }: Walk): number[] {
   return numbersIn(
     session,
-    order,
     condition(
       `SELECT no FROM ${table} WHERE no ${beyond(order)} ? ORDER BY no ${direction(order)} LIMIT ?`,
       after ?? startOf(order),
@@ -65,16 +64,19 @@ function inOrder({ session, source: { table }, order, after, limit }: Walk): num
   );
 }
 
-function numbersIn(session: Session, order: Walk["order"], { sql, values }: Fragment): number[] {
-  const numbers = session.packed<[no: number]>("no", `FROM (${sql})`, ...values).map(([no]) => no);
-  return numbers.sort((a, b) => (order === "newest" ? b - a : a - b));
+/** The numbers that a SELECT with ORDER BY and LIMIT returns, in its order. */
+function numbersIn(session: Session, { sql, values }: Fragment): number[] {
+  const row = session.get<{ numbers: string }>(
+    `SELECT json_group_array(no) AS numbers FROM (${sql})`,
+    ...values,
+  );
+  return JSON.parse(row?.numbers ?? "[]") as number[];
 }
 
 /** The next letters in the order of the walk that meet the conditions, in any group. */
 function nearest({ session, source, order, after, limit }: Walk, { sql, values }: Fragment): number[] {
   return numbersIn(
     session,
-    order,
     condition(
       `SELECT l.no FROM ${source.table} l CROSS JOIN groups g ON g.no = l.grp CROSS JOIN items i ON i.ref = l.ref
         WHERE l.no ${beyond(order)} ? AND ${source.condition} AND ${sql} ORDER BY l.no ${direction(order)} LIMIT ?`,

@@ -1,30 +1,21 @@
-/** Reads letters with the records of their items from SQLite, a whole page with one statement per table. */
+/** Reads letters with the records of their items from SQLite, many letters with one statement. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
-import type { LateResult, LetterNote } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
-import { listAmendments } from "../sql/amendments.ts";
-import { failedAttempts, lastFailureOf } from "../sql/attempts.ts";
 import {
   type GroupColumns,
   LETTER_TABLES,
+  type LetterColumns,
   type LetterTable,
-  type LetterTexts,
-  type LetterTuple,
-  letterOf,
-  withAdditions,
+  lettersOf,
 } from "../sql/letters.ts";
-import { runOn } from "./db.ts";
+import { withPageAdditions } from "./letter-additions.ts";
+import { textsOf } from "./letter-texts.ts";
 import type { Session, Value } from "./session.ts";
 
 /** Reads the letter of an item, even a resolved one; null if there is none. */
 export function readLetter(session: Session, ref: number): StoredLetter | null {
   for (const table of LETTER_TABLES) {
-    const [letter] = readFrom(
-      session,
-      table,
-      { from: `${table} l`, where: "l.ref = ?", value: ref },
-      ALL_PARTS,
-    );
+    const [letter] = readFrom(session, { table, from: `${table} l`, where: "l.ref = ?", value: ref });
     if (letter !== undefined) return letter;
   }
   return null;
@@ -37,11 +28,11 @@ export function readLetters(
   session: Session,
   found: readonly { readonly table: LetterTable; readonly no: number }[],
   wanted?: readonly LetterPart[],
-): StoredLetter[] {
+): readonly StoredLetter[] {
   const parts = wanted ? new Set(wanted) : ALL_PARTS;
   const byTable = LETTER_TABLES.map((table) => {
-    const numbers = found.filter((one) => one.table === table).map((one) => one.no);
-    return numbers.length === 0 ? [] : readFrom(session, table, numbered(table, numbers), parts);
+    const numbers = numbersOf(found, table);
+    return numbers.length === 0 ? [] : readFrom(session, numbered(table, numbers), parts);
   });
   const [only = [], ...others] = byTable.filter((letters) => letters.length > 0);
   if (others.length === 0 && only.length === found.length) return only;
@@ -53,8 +44,18 @@ export function readLetters(
   });
 }
 
+function numbersOf(
+  found: readonly { readonly table: LetterTable; readonly no: number }[],
+  table: LetterTable,
+): number[] {
+  const numbers: number[] = [];
+  for (const one of found) if (one.table === table) numbers.push(one.no);
+  return numbers;
+}
+
 /** The letters to read. The SQL refers to them as `l`. */
 interface Chosen {
+  readonly table: LetterTable;
   readonly from: string;
   readonly where: string;
   readonly value: Value;
@@ -66,135 +67,108 @@ interface Chosen {
  */
 function numbered(table: LetterTable, numbers: readonly number[]): Chosen {
   const from = `json_each(?) numbers CROSS JOIN ${table} l ON l.no = numbers.value`;
-  return { from, where: "true", value: JSON.stringify(numbers) };
+  return { table, from, where: "true", value: JSON.stringify(numbers) };
 }
 
 function readFrom(
   session: Session,
-  table: LetterTable,
-  { from, where, value }: Chosen,
-  parts: ReadonlySet<LetterPart>,
+  chosen: Chosen,
+  parts: ReadonlySet<LetterPart> = ALL_PARTS,
 ): StoredLetter[] {
-  const rows = session.packed<LetterTuple>(
-    columnsOf(table, parts),
-    `FROM ${from} CROSS JOIN items i ON i.ref = l.ref WHERE ${where}`,
+  const columns = columnsOf(session, chosen, parts);
+  const { ref: refs } = columns;
+  if (refs.length === 0) return [];
+  const groups = groupsOf(session, [...new Set(columns.group)]);
+  const letters = lettersOf(columns, textsOf(session, refs, parts), groups);
+  return parts.has("additions") ? withPageAdditions(session, letters, refs) : letters;
+}
+
+/** Each list is one JSON text, because each value of a row costs a call. */
+interface Lists {
+  readonly no: string;
+  readonly ref: string;
+  readonly group: string;
+  readonly itemId: string;
+  readonly firstAt: string;
+  /** Whether some of the letters have another record than that of a letter that just died. */
+  readonly has_others?: number;
+  /** The reason, if it is the same for all letters. */
+  readonly same_reason?: string | null;
+}
+
+const LISTS = `json_group_array(l.no) AS no, json_group_array(l.ref) AS ref, json_group_array(l.grp) AS "group",
+  json_group_array(i.item_id) AS itemId`;
+const IS_RARE = "l.artifacts IS NOT NULL OR l.poison = 1 OR l.source_signature IS NOT NULL";
+const SAME = `max(i.state <> 'dead' OR i.revision <> 1 OR i.redrives <> 0 OR ${IS_RARE}) AS has_others,
+  CASE WHEN min(l.reason) = max(l.reason) THEN min(l.reason) END AS same_reason`;
+
+interface RecordLists {
+  readonly state: string;
+  readonly revision: string;
+  readonly redrives: string;
+  readonly reason: string;
+  readonly rare: string;
+  readonly resolution: string;
+}
+
+const RECORD = `json_group_array(i.state) AS state, json_group_array(i.revision) AS revision,
+  json_group_array(i.redrives) AS redrives, json_group_array(l.reason) AS reason,
+  json_group_array(CASE WHEN ${IS_RARE} THEN json_array(l.artifacts, l.poison, l.source_signature) END) AS rare`;
+const RESOLUTION =
+  "json_group_array(json_array(l.kind, l.closed_at, l.author, l.why, l.operation)) AS resolution";
+
+/** Reads the columns of the letters. Most have the same record, so the lists of theirs are read only if they differ. */
+function columnsOf(
+  session: Session,
+  { table, from, where, value }: Chosen,
+  parts: ReadonlySet<LetterPart>,
+): LetterColumns {
+  const rest = `FROM ${from} CROSS JOIN items i ON i.ref = l.ref WHERE ${where}`;
+  const hasTimes = parts.has("times") || parts.has("failures");
+  const isWhole = parts.has("record") || parts.has("additions"); // amended letters are found by their revision
+  const isResolved = table === "resolved_letters";
+  const firstAt = `json_group_array(${hasTimes ? "l.first_at" : "0"}) AS firstAt`;
+  const lists = session.get<Lists>(
+    `SELECT ${[LISTS, firstAt, ...(isWhole ? [SAME] : [])].join(", ")} ${rest}`,
     value,
   );
-  if (rows.length === 0) return [];
-  const refs = rows.map((row) => row[1]);
-  const groups = groupsOf(session, rows);
-  const texts = textsOf(session, refs, parts);
-  const additions = parts.has("additions") ? new PageAdditions(session, refs) : null;
-  return rows.map((row, at) => letterFrom(row, texts[at] ?? NO_TEXTS, { groups, additions }));
+  assert(lists, "an aggregate returns a row");
+  const { no, ref, group, itemId, has_others: hasOthers, same_reason: reason } = lists;
+  const columns = {
+    no: JSON.parse(no) as number[],
+    ref: JSON.parse(ref) as number[],
+    group: JSON.parse(group) as number[],
+    itemId: JSON.parse(itemId) as string[],
+    firstAt: JSON.parse(lists.firstAt) as number[],
+  };
+  if (!isWhole || columns.no.length === 0) return columns;
+  if (hasOthers === 0 && typeof reason === "string" && !isResolved)
+    return { ...columns, ...sameRecord(columns.no.length, reason) };
+  const sql = `SELECT ${RECORD}${isResolved ? `, ${RESOLUTION}` : ""} ${rest}`;
+  const record = Object.entries(session.get<RecordLists>(sql, value) ?? {});
+  return { ...columns, ...Object.fromEntries(record.map(([name, text]) => [name, JSON.parse(text)])) };
 }
 
-function columnsOf(table: LetterTable, parts: ReadonlySet<LetterPart>): string {
-  const hasTimes = parts.has("times") || parts.has("failures");
-  const always = `l.no, l.ref, l.grp, i.item_id, ${hasTimes ? "l.first_at" : "0"}`;
-  // Amended letters are found by their revision.
-  if (!parts.has("record") && !parts.has("additions")) return always;
-  return `${always}, ${RECORD}${table === "resolved_letters" ? `, ${RESOLUTION}` : ""}`;
-}
-
-const RECORD = "i.state, i.revision, i.redrives, l.reason, l.artifacts, l.poison, l.source_signature";
-const RESOLUTION = "l.kind, l.closed_at, l.author, l.why, l.operation";
-
-const NO_TEXTS: LetterTexts = [null, null, null];
-
-/** Reads the texts of each item, in the order of the items. */
-function textsOf(
-  session: Session,
-  refs: readonly number[],
-  parts: ReadonlySet<LetterPart>,
-): readonly LetterTexts[] {
-  const hasFailures = parts.has("failures");
-  const data = parts.has("data") && "(SELECT p.data FROM payloads p WHERE p.ref = refs.value)";
-  const attempts = (hasFailures || parts.has("times")) && failedAttempts("refs.value", hasFailures);
-  const lastFailure = parts.has("last_failure") && !hasFailures && lastFailureOf("refs.value");
-  if (!data && !attempts && !lastFailure) return [];
-  return session.tuples<[string | null, string | null, string | null]>(
-    `SELECT ${[data, attempts, lastFailure].map((column) => column || "NULL").join(", ")} FROM json_each(?) refs`,
-    refs,
-  );
-}
-
-/** Data that the letters of a page share. */
-interface Page {
-  readonly groups: ReadonlyMap<number, GroupRow>;
-  readonly additions: PageAdditions | null;
-}
-
-function letterFrom(row: LetterTuple, texts: LetterTexts, { groups, additions }: Page): StoredLetter {
-  const group = groups.get(row[2]);
-  assert(group, `letter ${row[0]} is of group ${row[2]}, which is not there`);
-  const letter = letterOf(row, texts, group);
-  return additions === null ? letter : additions.addTo(letter);
-}
-
-interface GroupRow extends GroupColumns {
-  readonly no: number;
+/** The records of letters that just died for the same reason. */
+function sameRecord(count: number, reason: string): Partial<LetterColumns> {
+  return {
+    reason: new Array<string>(count).fill(reason),
+    revision: new Array<number>(count).fill(1),
+  };
 }
 
 /** Many letters share a group, so it is read once for all of them. */
-function groupsOf(session: Session, rows: readonly LetterTuple[]): ReadonlyMap<number, GroupRow> {
-  const numbers = new Set(rows.map((row) => row[2]));
-  const groups = session.all<GroupRow>(
-    `SELECT g.no, q.name AS queue, g.signature, g.pattern, g.eligible, g.review
-       FROM json_each(?) numbers CROSS JOIN groups g ON g.no = numbers.value CROSS JOIN queues q ON q.no = g.queue`,
-    JSON.stringify([...numbers]),
+function groupsOf(session: Session, numbers: readonly number[]): ReadonlyMap<number, GroupColumns> {
+  const rows = session.packed<[no: number, queue: string, string, string, number, number]>(
+    "g.no, q.name, g.signature, g.pattern, g.eligible, g.review",
+    "FROM json_each(?) numbers CROSS JOIN groups g ON g.no = numbers.value CROSS JOIN queues q ON q.no = g.queue",
+    numbers,
   );
-  return new Map(groups.map((group) => [group.no, group]));
-}
-
-/** Late results, amendments and notes of a page of letters. */
-class PageAdditions {
-  readonly #session: Session;
-  readonly #lateResults: ReadonlyMap<number, LateResult[]>;
-  readonly #notes: ReadonlyMap<number, LetterNote[]>;
-
-  constructor(session: Session, refs: readonly number[]) {
-    this.#session = session;
-    this.#lateResults = recordsOf<LateResult>(session, refs, {
-      table: "late_results",
-      columns: "r.at, r.attempt AS attemptNumber, r.outcome, r.note",
-    });
-    this.#notes = recordsOf<LetterNote>(session, refs, { table: "notes", columns: "r.at, r.author, r.text" });
-  }
-
-  addTo(letter: StoredLetter): StoredLetter {
-    const { ref, revision } = letter;
-    const lateResults = this.#lateResults.get(ref);
-    const notes = this.#notes.get(ref);
-    if (lateResults === undefined && notes === undefined && revision === 1) return letter;
-    const amendments = revision > 1 ? runOn(this.#session, (db) => listAmendments(db, ref)) : null;
-    return withAdditions(letter, { lateResults, amendments, notes });
-  }
-}
-
-/** Most pages have no such records, which a single index lookup shows. */
-function recordsOf<Entry extends object>(
-  session: Session,
-  refs: readonly number[],
-  { table, columns }: { readonly table: "late_results" | "notes"; readonly columns: string },
-): ReadonlyMap<number, Entry[]> {
-  const found = new Map<number, Entry[]>();
-  const isAny = `SELECT 1 FROM ${table} WHERE ref BETWEEN ? AND ? LIMIT 1`;
-  if (
-    session.get(
-      isAny,
-      refs.reduce((a, b) => Math.min(a, b)),
-      refs.reduce((a, b) => Math.max(a, b)),
-    ) === undefined
-  )
-    return found;
-  const records = session.all<{ readonly ref: number }>(
-    `SELECT r.ref, ${columns} FROM json_each(?) refs CROSS JOIN ${table} r ON r.ref = refs.value ORDER BY r.rowid`,
-    refs,
+  assert(rows.length === numbers.length, "a letter is of a group that is not there");
+  return new Map(
+    rows.map(([no, queue, signature, pattern, eligible, review]) => [
+      no,
+      { queue, signature, pattern, eligible, review },
+    ]),
   );
-  for (const { ref, ...rest } of records) {
-    const entries = found.get(ref);
-    if (entries === undefined) found.set(ref, [rest as Entry]);
-    else entries.push(rest as Entry);
-  }
-  return found;
 }
