@@ -29,6 +29,18 @@ export function attemptOf({ failure, ...row }: AttemptRow): Attempt {
   return failure === null ? attempt : { ...attempt, failure: readFailure(failure) };
 }
 
+/** Like `attemptOf`, but parses the failure when it is first used: of a letter's attempts, mostly the times are used. */
+export function lazyAttemptOf({ failure: text, ...row }: AttemptRow): Attempt {
+  const attempt = objectOf<Attempt>(row, { json: ["result"] });
+  if (text === null) return attempt;
+  let failure: Failure | undefined;
+  const get = () => {
+    failure ??= readFailure(text);
+    return failure;
+  };
+  return Object.defineProperty(attempt, "failure", { enumerable: true, configurable: true, get });
+}
+
 export function* listAttempts(db: Db, ref: number): Step<Attempt[]> {
   return (yield* db.all<AttemptRow>(attemptsOf("?1"), ref)).map(attemptOf);
 }
@@ -45,6 +57,7 @@ export function readFailure(text: string): Failure {
 
 /** Separates attempts in the text of `failedAttempts`. JSON never contains this character unescaped. */
 const BETWEEN = "\u001e";
+const TIME_CHARS_MAX = 20;
 
 /**
  * Returns an expression for the failed attempts of an item as one text, so that one statement reads them for
@@ -54,10 +67,13 @@ const BETWEEN = "\u001e";
 export function failedAttempts(ref: string, withFailures: boolean): string {
   const failed = `FROM attempts a WHERE a.ref = ${ref} AND (a.outcome = 'failed' OR a.outcome = 'lost')`;
   // Without failures only the last end is read, because sorting thousands of attempts takes longer than counting them.
-  const texts = withFailures
-    ? `string_agg(concat_ws(' ', a.ended_at, a.failure), '${BETWEEN}' ORDER BY a.number DESC)`
-    : `(SELECT a.ended_at ${failed} ORDER BY a.number DESC LIMIT 1)`;
-  return `(SELECT count(*) || '${BETWEEN}' || ${texts} ${failed})`;
+  if (!withFailures) {
+    const last = `(SELECT a.ended_at ${failed} ORDER BY a.number DESC LIMIT 1)`;
+    return `(SELECT count(*) || '${BETWEEN}' || ${last} ${failed})`;
+  }
+  // Both databases aggregate in the order of the subquery, which is that of the primary key. An ORDER BY inside of the aggregate sorts.
+  return `(SELECT count(*) || '${BETWEEN}' || string_agg(concat_ws(' ', ended_at, failure), '${BETWEEN}')
+             FROM (SELECT a.ended_at, a.failure ${failed} ORDER BY a.number DESC) a)`;
 }
 
 /** Returns the number of attempts in a text of `failedAttempts`. */
@@ -70,8 +86,6 @@ export function lastEndOf(text: string): number {
   const start = text.indexOf(BETWEEN) + 1;
   return Number.parseInt(text.slice(start, start + TIME_CHARS_MAX), 10);
 }
-
-const TIME_CHARS_MAX = 20;
 
 /** Returns the failures in a text of `failedAttempts`, oldest first. An imported attempt may have none. */
 export function failuresOf(text: string): Failure[] {

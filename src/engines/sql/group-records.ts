@@ -222,11 +222,17 @@ const FIXES_MAX = 10;
 export function groupColumns({ jsonRows, serial }: Dialect, signature: string): string {
   const note = ["at", "author", "text"];
   const ofSignature = `WHERE signature = ${signature}`;
+  const fixes = `SELECT * FROM group_fixes ${ofSignature} ORDER BY at DESC, no DESC LIMIT ${FIXES_MAX}`;
   return [
     `${jsonRows(`SELECT ${COLUMNS} FROM group_records ${ofSignature}`, COLUMNS.split(", "))} AS records`,
     `${jsonRows(`SELECT at, author, text FROM group_notes ${ofSignature} ORDER BY ${serial}`, note)} AS group_notes`,
-    `${jsonRows(`SELECT * FROM group_fixes ${ofSignature} ORDER BY at DESC, no DESC LIMIT ${FIXES_MAX}`, FIX_COLUMNS)} AS fixes`,
+    `${ifAny(`group_fixes ${ofSignature}`, jsonRows(fixes, FIX_COLUMNS))} AS fixes`,
   ].join(", ");
+}
+
+/** SQL for rows of a table, null if there are none: SQLite prepares to sort before it knows, which takes longer than all searches. */
+export function ifAny(from: string, rows: string): string {
+  return `CASE WHEN EXISTS (SELECT 1 FROM ${from}) THEN ${rows} END`;
 }
 
 /** The latest fixes of each signature, newest first. */

@@ -5,9 +5,9 @@
 import type { LetterRecords, StoredLetter } from "../../engine.ts";
 import { compact } from "../../std/json.ts";
 import { AGENT_RUN_COLUMNS, type AgentRunRow, agentRunOf } from "./agent-runs.ts";
-import { type AttemptRow, attemptOf, attemptsOf } from "./attempts.ts";
+import { type AttemptRow, attemptsOf, lazyAttemptOf } from "./attempts.ts";
 import type { Dialect } from "./db.ts";
-import { type FixRow, fixOf, groupColumns, type RecordRow, recordOf } from "./group-records.ts";
+import { type FixRow, fixOf, groupColumns, ifAny, type RecordRow, recordOf } from "./group-records.ts";
 import { OPERATION_SQL, operationOf, storedOf } from "./operations.ts";
 
 /** Everything but the events, which each engine finds in its own way. */
@@ -18,7 +18,7 @@ export function recordsOf(letter: StoredLetter, row: RecordsRow): Omit<LetterRec
   const requeuedAs = rowsIn<string>(row.requeued_as);
   return {
     letter,
-    attempts: rowsIn<AttemptRow>(row.tries).map(attemptOf),
+    attempts: rowsIn<AttemptRow>(row.tries).map(lazyAttemptOf),
     operations: rowsIn<object>(row.operations).map((one) => operationOf(storedOf(one))),
     groupCount: row.group_count ?? 0,
     group: record === undefined ? null : recordOf(record, { notes, fixes }),
@@ -59,10 +59,10 @@ export function recordColumns(sql: Dialect, { ref, queue, signature }: Names): s
   return `${jsonRows(attemptsOf(ref), ATTEMPT_COLUMNS)} AS tries,
     ${jsonRows(`${OPERATION_SQL} WHERE q.name = ${queue} ORDER BY o.no`, OPERATION_COLUMNS)} AS operations,
     (SELECT o.item_id FROM items o WHERE o.ref = (SELECT origin FROM items WHERE ref = ${ref})) AS requeued_from,
-    (SELECT ${jsonArray("c.item_id ORDER BY c.ref")} FROM items c WHERE c.origin = ${ref}) AS requeued_as,
+    (SELECT ${jsonArray("c.item_id")} FROM (SELECT item_id FROM items WHERE origin = ${ref} ORDER BY ref) c) AS requeued_as,
     (SELECT CAST(sum(g.count) AS bigint) FROM groups g WHERE g.queue = ${queueNo} AND g.signature = ${signature}) AS group_count,
     ${groupColumns(sql, signature)},
-    ${jsonRows(runs, AGENT_RUN_COLUMNS)} AS agent_runs`;
+    ${ifAny(`agent_runs WHERE ref = ${ref}`, jsonRows(runs, AGENT_RUN_COLUMNS))} AS agent_runs`;
 }
 
 const AGENT_RUNS_MAX = 1000;
