@@ -84,8 +84,18 @@ export const LETTER_PARTS = ["data", "record", "times", "last_failure", "failure
 /** One of `LETTER_PARTS`. */
 export type LetterPart = (typeof LETTER_PARTS)[number];
 
+/** The JSON of a letter's data and of each failure, oldest first, as the store has it; null if a part was not read. */
+export interface StoredTexts {
+  readonly data: string;
+  readonly failures: readonly string[];
+}
+
+/** The key of the method that returns the texts of a letter. Copies of a letter do not have it. */
+export const STORED_TEXTS: unique symbol = Symbol("stored texts");
+
 /** A letter as the store returns it. */
 export interface StoredLetter extends Letter {
+  readonly [STORED_TEXTS]?: () => StoredTexts | null;
   readonly ref: number;
   /** Increases with every burial in the store: the newest letter has the highest number. */
   readonly letterSequence: number;

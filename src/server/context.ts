@@ -2,6 +2,7 @@
 import type { Config } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import type { Clock } from "../std/clock.ts";
+import { stringifyJson } from "../std/json.ts";
 import type { Login } from "./auth/login.ts";
 import type { Principal } from "./auth/principal.ts";
 import type { RouteSpec } from "./contract/route.ts";
@@ -67,6 +68,29 @@ export class Reply {
     this.document = document;
     this.headers = headers;
     this.status = status;
+  }
+
+  /** The JSON of the document. */
+  text(): string {
+    return stringifyJson(this.document);
+  }
+}
+
+/** A document whose JSON is cheaper to write than the document is to make. */
+export class TextReply extends Reply {
+  readonly #write: () => string;
+
+  constructor(
+    { document, text }: { readonly document: () => unknown; readonly text: () => string },
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(undefined, headers);
+    Object.defineProperty(this, "document", { get: document });
+    this.#write = text;
+  }
+
+  override text(): string {
+    return this.#write();
   }
 }
 

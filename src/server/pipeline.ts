@@ -1,6 +1,6 @@
 /** The processing of every request: origin, authentication, role, limits, input, the handler, and the response. */
 import { authorText } from "../item/author.ts";
-import { isJsonObject, type Json, stringifyJson } from "../std/json.ts";
+import { isJsonObject, type Json } from "../std/json.ts";
 import { authoredEngine } from "../store/authored-engine.ts";
 import { unauthorized } from "./auth/login.ts";
 import { mayAct, type Principal } from "./auth/principal.ts";
@@ -158,8 +158,8 @@ export class Pipeline {
     const { route } = handled;
     const result = await runHandler(handled, context, input);
     if (result instanceof Response) return result;
-    const { document, headers, status } = result;
-    const text = `${stringifyJson(document)}\n`;
+    const { headers, status } = result;
+    const text = `${result.text()}\n`;
     if (this.#options.checksResponses && !isStream(route.response)) route.response.parse(JSON.parse(text));
     return { text, status: status ?? route.status ?? 200, headers };
   }

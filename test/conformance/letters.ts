@@ -1,9 +1,12 @@
 /** The contract of letters: what they contain while they wait and after they are resolved. */
 import { inspect } from "node:util";
 import { expect } from "vitest";
+import { letterToText } from "../../src/dead-letter/letter-view.ts";
 import type { AgentRun } from "../../src/item/agent-run.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
+import { letterToJson } from "../../src/item/letter.ts";
 import { attemptTimes } from "../../src/item/letter-query.ts";
+import { stringifyJson } from "../../src/std/json.ts";
 import { buried, failureOf, lost, retried, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, QUEUE } from "./workbench.ts";
 
@@ -50,6 +53,10 @@ function records(test: Declare): void {
         }),
         agentRuns: await engine.listAgentRuns({ queue: QUEUE, ref: item?.ref ?? 0, limit: 10 }),
       });
+    }
+    for (const itemId of ["a", "b", "c"]) {
+      const letter = await bench.letter(itemId);
+      expect(letter && letterToText(letter)).toBe(letter && stringifyJson(letterToJson(letter)));
     }
     const read = await engine.readLetterRecords({ queue: QUEUE, itemId: "a" });
     expect(read?.events.map(({ type }) => type)).toEqual(
@@ -160,7 +167,8 @@ function contents(test: Declare): void {
     const again = await bench.lease(ids.length);
     await bench.settle(...again.map((lease) => buried(lease)));
     const read = async () => (await engine.listLetters({ limit: 200, order: "item" })).letters;
-    const [copied, cloned, written, named, whole] = await Promise.all([
+    const [copied, cloned, written, named, texts, whole] = await Promise.all([
+      read(),
       read(),
       read(),
       read(),
@@ -177,6 +185,7 @@ function contents(test: Declare): void {
       expect({ ...copied[at] }).toEqual({ ...alone });
       expect(structuredClone(cloned[at])).toEqual({ ...alone });
       expect(JSON.stringify(written[at])).toBe(JSON.stringify(alone));
+      expect(letterToText(texts[at] ?? letter)).toBe(stringifyJson(letterToJson(letter)));
       expect(Object.keys(named[at] ?? {})).toEqual(Object.keys(alone ?? {}));
     }
     expect(whole.filter(({ failureCount }) => failureCount === 2)).toHaveLength(again.length);

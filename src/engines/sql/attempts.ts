@@ -89,10 +89,15 @@ export function lastEndOf(text: string): number {
 
 /** Returns the failures in a text of `failedAttempts`, oldest first. An imported attempt may have none. */
 export function failuresOf(text: string): Failure[] {
-  const failures: Failure[] = [];
+  return failureTextsOf(text).map(readFailure);
+}
+
+/** Like `failuresOf`, as JSON. */
+export function failureTextsOf(text: string): string[] {
+  const failures: string[] = [];
   for (const attempt of text.split(BETWEEN).slice(1).reverse()) {
     const at = attempt.indexOf(" ");
-    if (at !== -1) failures.push(readFailure(attempt.slice(at + 1)));
+    if (at !== -1) failures.push(attempt.slice(at + 1));
   }
   return failures;
 }

@@ -1,10 +1,10 @@
 /** Builds a letter from its row and the records of its item and group. */
-import type { StoredLetter } from "../../engine.ts";
+import { STORED_TEXTS, type StoredLetter, type StoredTexts } from "../../engine.ts";
 import type { Failure } from "../../item/failure.ts";
 import { artifactsFromJson, type Resolution, type ResolutionKind } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
-import { countOf, failuresOf, lastEndOf, readFailure } from "./attempts.ts";
+import { countOf, failuresOf, failureTextsOf, lastEndOf, readFailure } from "./attempts.ts";
 
 /** The tables of waiting letters and of resolved letters. */
 export type LetterTable = "letters" | "resolved_letters";
@@ -205,11 +205,21 @@ class LoadedLetter implements StoredLetter {
     if (this.#itemData !== undefined && this.#failures !== undefined) this.#texts = NO_TEXTS;
   }
 
+  [STORED_TEXTS](): StoredTexts | null {
+    const data = this.#texts.data(this.#at);
+    const attempts = this.#texts.attempts(this.#at);
+    if (data === null || attempts === null || this.#texts.lastFailure(this.#at) !== null) return null;
+    return attempts.includes(OLD_EVIDENCE) ? null : { data, failures: failureTextsOf(attempts) };
+  }
+
   /** Node would print `[Getter]` for the data and the failures. */
   [Symbol.for("nodejs.util.inspect.custom")](): object {
     return { ...this };
   }
 }
+
+/** How failures of older versions begin the list of their evidence, which has another form today. */
+const OLD_EVIDENCE = '"evidence":["';
 
 function lazily(get: () => unknown): PropertyDescriptor {
   return { enumerable: true, configurable: true, get };

@@ -115,21 +115,26 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
+/** The bytes of a column, and where each text begins; the last entry is behind the last text. */
+interface Column {
+  readonly bytes: Buffer;
+  readonly starts: readonly number[];
+}
+
 class Block implements LetterTexts {
-  readonly #bytes: BlockRow;
+  readonly #row: BlockRow;
   readonly #long: LongTexts;
   /** The position of its first letter. */
   readonly #from: number;
   readonly #count: number;
-  /** Where each text of a column begins, and where the last one ends. */
-  readonly #starts = new Map<Name, readonly number[]>();
+  readonly #columns = new Map<Name, Column | null>();
 
   constructor(
-    bytes: BlockRow,
+    row: BlockRow,
     long: LongTexts,
     { from, count }: { readonly from: number; readonly count: number },
   ) {
-    this.#bytes = bytes;
+    this.#row = row;
     this.#long = long;
     this.#from = from;
     this.#count = count;
@@ -148,25 +153,32 @@ class Block implements LetterTexts {
   }
 
   #text(name: Name, at: number): string | null {
-    const bytes = this.#bytes[name];
-    if (bytes === undefined) return null;
+    const column = this.#columnOf(name);
+    if (column === null) return null;
     const long = this.#long.get(name)?.get(at);
     if (long !== undefined) return long;
-    const starts = this.#startsOf(name, bytes);
-    const text = bufferOf(bytes).toString("utf8", starts[at], (starts[at + 1] ?? 0) - 1);
+    const { bytes, starts } = column;
+    const text = bytes.toString("utf8", starts[at], (starts[at + 1] ?? 0) - 1);
     return text === "" ? null : text;
   }
 
-  #startsOf(name: Name, bytes: Uint8Array): readonly number[] {
-    const known = this.#starts.get(name);
-    if (known !== undefined) return known;
-    const between = BETWEEN.charCodeAt(0);
-    const starts = [0];
-    for (let end = bytes.indexOf(between); end !== -1; end = bytes.indexOf(between, end + 1))
-      starts.push(end + 1);
-    starts.push(bytes.length + 1);
-    assert(starts.length === this.#count + 1, "a text in the store has a character that JSON does not allow");
-    this.#starts.set(name, starts);
-    return starts;
+  #columnOf(name: Name): Column | null {
+    let column = this.#columns.get(name);
+    if (column === undefined) {
+      const bytes = this.#row[name];
+      column = bytes === undefined ? null : columnIn(bufferOf(bytes), this.#count);
+      this.#columns.set(name, column);
+    }
+    return column;
   }
+}
+
+function columnIn(bytes: Buffer, count: number): Column {
+  const between = BETWEEN.charCodeAt(0);
+  const starts = [0];
+  for (let end = bytes.indexOf(between); end !== -1; end = bytes.indexOf(between, end + 1))
+    starts.push(end + 1);
+  starts.push(bytes.length + 1);
+  assert(starts.length === count + 1, "a text in the store has a character that JSON does not allow");
+  return { bytes, starts };
 }

@@ -1,5 +1,11 @@
 /** Handlers of the routes that read and edit letters. */
-import { type LetterView, letterViewToJson, readLetterView } from "../../dead-letter/letter-view.ts";
+import {
+  type LetterView,
+  letterToText,
+  letterViewToJson,
+  letterViewToText,
+  readLetterView,
+} from "../../dead-letter/letter-view.ts";
 import type { Engine, StoredLetter } from "../../engine.ts";
 import { RedriveError } from "../../errors.ts";
 import { letterToJson } from "../../item/letter.ts";
@@ -8,7 +14,7 @@ import { compileRecipe, type Recipe } from "../../redrive/recipe.ts";
 import { countSelected, selectPage } from "../../redrive/select.ts";
 import { compact, type Json, type JsonObject } from "../../std/json.ts";
 import { diffJson } from "../../std/json-diff.ts";
-import { type Handler, Reply } from "../context.ts";
+import { type Handler, Reply, TextReply } from "../context.ts";
 import { PAGE_DEFAULT } from "../contract/filter.ts";
 import type { letterRoutes } from "../contract/letters.ts";
 import { type ItemAddress, requireExactLetter } from "../find.ts";
@@ -25,7 +31,11 @@ export const letterHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
     const parts = isBrief && redactor === null ? BRIEF_PARTS : undefined;
     const page = { limit, counted: false, ...compact({ order, cursor, parts }) };
     const { letters, next } = await selectPage(engine, selection, page);
-    return { items: letters.map(isBrief ? (letter) => briefOf(letter, redactor) : letterToJson), next };
+    if (isBrief) return { items: letters.map((letter) => briefOf(letter, redactor)), next };
+    return new TextReply({
+      document: () => ({ items: letters.map(letterToJson), next }),
+      text: () => `{"items":[${letters.map(letterToText).join()}],"next":${JSON.stringify(next)}}`,
+    });
   },
 
   "GET /letters/count": async ({ engine }, { query }) => {
@@ -35,7 +45,8 @@ export const letterHandlers: { readonly [Name in keyof Routes]: Handler<Routes[N
 
   "GET /letters/{queue}/{item_id}": async ({ engine }, { params }) => {
     const view = await requireLetterView(engine, params);
-    return new Reply(letterViewToJson(view), { etag: etagOf(view.letter) });
+    const reply = { document: () => letterViewToJson(view), text: () => letterViewToText(view) };
+    return new TextReply(reply, { etag: etagOf(view.letter) });
   },
 
   "PATCH /letters/{queue}/{item_id}": async (context, { params, query, body }) => {
