@@ -58,7 +58,7 @@ test("by keyboard alone: a target is created, a receipt is sent, and an undelive
   const page = await console.open("/", { role: "admin" });
   await page.getByText("● Live").waitFor();
   await press(page, "g", "r");
-  await page.getByText("There are no targets of receipts.").waitFor();
+  await page.getByText("There are no receipt targets.").waitFor();
   await tabTo(page, "Create a target…");
   await press(page, "Enter");
   await page.keyboard.type("billing");

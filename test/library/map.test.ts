@@ -91,7 +91,7 @@ onEveryStore("map", (store) => {
     await redrive.map("users", [{ id: "a", age: 1 }], ({ age }) => age, { key });
     const result = await redrive.map("users", [{ id: "a", age: 2 }], ({ age }) => age, { key });
     expect(result).toMatchObject({ total: 1, succeeded: 1 });
-    expect(notices.join()).toContain("other data (a)");
+    expect(notices.join()).toContain("different data (a)");
   });
 
   it("signal: rejects, and the next call continues", async () => {
