@@ -22,6 +22,18 @@ export function itemTests(test: Declare): void {
     expect(await bench.engine.listItems({ queue: QUEUE, limit: 0 })).toEqual([]);
   });
 
+  test("a queue with thousands of items is listed in the same order", async (bench) => {
+    const names = Array.from({ length: 2100 }, (_, at) => `item-${(at * 7) % 2100}`);
+    await bench.add(...names);
+    const ids = async (after: number) =>
+      (await bench.engine.listItems({ queue: QUEUE, limit: 50, after, states: ["ready"] })).map(
+        ({ itemId }) => itemId,
+      );
+    expect(await ids(0)).toEqual(names.slice(0, 50));
+    const { ref } = await bench.item(names[2059] ?? "");
+    expect(await ids(ref)).toEqual(names.slice(2060));
+  });
+
   test("items can be listed by their states", async (bench) => {
     await bench.registerHolder();
     await bench.bury(["dead"]);

@@ -4,7 +4,7 @@ import { type Item, type Lease, priorityOf } from "../../item/item.ts";
 import { readOptions } from "../../item/item-options.ts";
 import { type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Db, SqlValue, Step } from "./db.ts";
-import { queueNo } from "./jobs.ts";
+import { countQueue, queueNo } from "./jobs.ts";
 import { objectOf } from "./rows.ts";
 
 type StoredItem = Omit<Item, "priority" | "progress"> & {
@@ -85,11 +85,13 @@ export function* findItems(
 export function* listItems(db: Db, query: ItemQuery): Step<Item[]> {
   const { queue, states, itemIds, after = 0, limit } = query;
   const { typed, among } = db.sql;
+  const isSorted = itemIds === undefined && (yield* countQueue(db, queue)).total <= SORTED_MAX;
   return yield* readItems(
     db,
     `SELECT i.*, 0 AS rank FROM items i
-      WHERE ${seek(db, query)} AND (${typed("?3", "text[]")} IS NULL OR ${among("i.state", "?3", "text")})
-      ORDER BY i.ref LIMIT ?4`,
+      WHERE ${isSorted ? OF_QUEUE : seek(db, query)}
+        AND (${typed("?3", "text[]")} IS NULL OR ${among("i.state", "?3", "text")})
+      ORDER BY ${isSorted ? "+" : ""}i.ref LIMIT ?4`,
     after,
     yield* queueNo(db, queue),
     states ?? null,
@@ -97,6 +99,10 @@ export function* listItems(db: Db, query: ItemQuery): Step<Item[]> {
     ...(itemIds === undefined ? [] : [itemIds]),
   );
 }
+
+/** All items of a small queue are read and sorted, because those of other queues may lie between them. */
+const SORTED_MAX = 2000;
+const OF_QUEUE = "+i.ref > ?1 AND i.queue = ?2";
 
 /**
  * Chooses the fastest access path: by ids, by SQLite's index of held items, or by number. The `+` before a
