@@ -1,5 +1,6 @@
 /** How long the items of a queue that started last had waited, from when they were due to when a worker took them. Only reads the store. */
 import type { Engine } from "../engine.ts";
+import { RUN_MAX } from "../item/event.ts";
 import type { JsonObject } from "../std/json.ts";
 
 /** The waiting times of the latest starts. */
@@ -10,15 +11,28 @@ export interface QueueWaits {
   readonly items: number;
 }
 
-/** The newest events of the store, among which starts of a queue that works are found. */
+/**
+ * The newest events of the store, among which starts of a queue that works are found. PostgreSQL leaves up to `RUN_MAX` ids between
+ * two of them.
+ */
 const EVENTS_READ = 2000;
 /** Items are read with their data, so only a sample of them is. */
 const STARTS_MAX = 50;
 
 /** Returns undefined if the newest events have no start of the queue. */
 export async function readWaits(engine: Engine, queue: string): Promise<QueueWaits | undefined> {
-  const after = Math.max(0, (await engine.newestEvent()) - EVENTS_READ);
-  const events = await engine.listEvents({ queue, types: ["attempt_started"], after, limit: EVENTS_READ });
+  const newest = await engine.newestEvent();
+  const startsOf = (ids: number) =>
+    engine.listEvents({
+      queue,
+      types: ["attempt_started"],
+      after: Math.max(0, newest - ids),
+      limit: EVENTS_READ,
+    });
+  const near = await startsOf(EVENTS_READ);
+  const far = near.length < STARTS_MAX ? await startsOf(EVENTS_READ * RUN_MAX) : near;
+  // Where ids follow without gaps, that may be more than were read, and the newest are missing.
+  const events = far.length < EVENTS_READ ? far : near;
   const starts = new Map(events.slice(-STARTS_MAX).map((event) => [event.itemId ?? "", event]));
   if (starts.size === 0) return undefined;
   const items = await engine.listItems({ queue, itemIds: [...starts.keys()], limit: starts.size });

@@ -44,6 +44,7 @@ class Transcript {
       .replace(/\b[\d.,]+\/(s|min|h)\b/g, "FAST")
       .replace(/("(?:[a-z_]+_ms|duration_seconds|pid|id)": |_seconds[^ \n]* )[\d.]+/g, "$1N")
       .replace(/("next": )"\d+"/g, "$1N")
+      .replace(/("p\d\d": )\d+/g, "$1N")
       .replace(/\b[\w.-]+:\d+:[a-z0-9]{6}(\/\d+)?\b/g, "HOLDER")
       .replace(/(bytes": |-)\d+(?=,?\n)/g, "$1N")
       .replace(/\b(ship|op)-[a-z0-9]{8,}\b/g, "$1-ID")
