@@ -17,7 +17,7 @@ const PAGES: Readonly<Record<string, { readonly example: string; readonly codes:
   "07-managing-letters.md": { example: "shipments", codes: [3, 0, 0, 0, 0, 0, 3, 0, 0, 0] },
   "08-settings.md": { example: "shipments", codes: [0, 0] },
   "09-import-export.md": { example: "shipments", codes: [3, 0, 0, 0, 0] },
-  "12-groups.md": { example: "shipments", codes: [3, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0] },
+  "12-groups.md": { example: "shipments", codes: [3, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0] },
   "13-queues.md": { example: "invoices", codes: [0, 0, 3, 0, 0, 0, 0, 3] },
   "15-error-log.md": { example: "invoices", codes: [0, 0, 0, 0] },
   "16-many-machines.md": { example: "invoices", codes: [0, 0, 0] },

@@ -147,16 +147,16 @@ test("suggestions to merge groups name no hidden value", async () => {
   const kit = await serverKit({ config: async () => ({ ...DEFAULT_CONFIG, redact }) });
   const letterOf = (city: string) => ({
     key: city,
-    data: { city, bad: `the ${city} archive is full: quota exceeded` },
+    data: { city, bad: `no ${city} archive here` },
   });
-  await queueWithLetters(kit.engine, "orders", [letterOf("Rome"), letterOf("Paris")]);
+  await queueWithLetters(kit.engine, "orders", [letterOf("rome"), letterOf("lima")]);
   const seen = async (role: "admin" | "viewer") => {
     const { suggestions } = await (await kit.as(role)).call("GET /groups/suggestions");
     expect(suggestions).toHaveLength(1);
     return JSON.stringify(suggestions);
   };
   const [admin, viewer] = await Promise.all([seen("admin"), seen("viewer")]); // roles share no read
-  expect(admin).toContain("Rome");
-  expect(viewer).not.toContain("Rome");
-  expect(viewer).not.toContain("Paris");
+  expect(admin).toContain("rome");
+  expect(viewer).not.toContain("rome");
+  expect(viewer).not.toContain("lima");
 });

@@ -66,16 +66,16 @@ describe("the fields of a group", () => {
 test("groups that differ in a word that looks like a value are suggested as one", async () => {
   const kit = await serverKit();
   await queueWithLetters(kit.engine, "orders", [
-    { key: "o-1", data: { bad: "the Rome archive is full: quota exceeded" } },
-    { key: "o-2", data: { bad: "the Paris archive is full: quota exceeded" } },
+    { key: "o-1", data: { bad: "no rome archive here" } },
+    { key: "o-2", data: { bad: "no lima archive here" } },
     { key: "o-3", data: { bad: "no space on the disk" } },
   ]);
   await queueWithLetters(kit.engine, "mails", [{ key: "m-1", data: { bad: "no such mailbox" } }]);
   const viewer = await kit.as("viewer");
   const { suggestions, total } = await viewer.call("GET /groups/suggestions");
   expect(total).toBe(1);
-  expect(suggestions[0]?.groups.map(({ differs_in }) => differs_in).sort()).toEqual(["Paris", "Rome"]);
-  expect(suggestions[0]?.common).toContain("archive is full");
+  expect(suggestions[0]?.groups.map(({ differs_in }) => differs_in).sort()).toEqual(["lima", "rome"]);
+  expect(suggestions[0]?.common).toContain("archive here");
   const of = (job: string) => viewer.call("GET /groups/suggestions", { query: { job } });
   expect((await of("orders")).total).toBe(1);
   expect((await of("mails")).total).toBe(0);
