@@ -1,12 +1,15 @@
 /** Reads letters with the records of their items from SQLite, many letters with one statement. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
+import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
+import { failedAttempts } from "../sql/attempts.ts";
 import {
   type GroupColumns,
   LETTER_TABLES,
   type LetterColumns,
   type LetterTable,
   lettersOf,
+  type ResolutionColumns,
 } from "../sql/letters.ts";
 import { withPageAdditions } from "./letter-additions.ts";
 import { textsOf } from "./letter-texts.ts";
@@ -15,10 +18,56 @@ import type { Session, Value } from "./session.ts";
 /** Reads the letter of an item, even a resolved one; null if there is none. */
 export function readLetter(session: Session, ref: number): StoredLetter | null {
   for (const table of LETTER_TABLES) {
-    const [letter] = readFrom(session, { table, from: `${table} l`, where: "l.ref = ?", value: ref });
-    if (letter !== undefined) return letter;
+    const [row] = session.tuples<SingleRow>(SINGLE[table], ref);
+    if (row !== undefined) return withPageAdditions(session, [letterIn(row)], [ref])[0] ?? null;
   }
   return null;
+}
+
+/** The columns of one letter with its group and its texts: a list of each would take longer. */
+type SingleRow = readonly [
+  ...letter: [no: number, ref: number, group: number, itemId: string, firstAt: number],
+  ...record: [state: ItemState, revision: number, redrives: number, reason: string],
+  ...rare: [artifacts: string | null, poison: number, sourceSignature: string | null],
+  ...group: [queue: string, signature: string, pattern: string, eligible: number, review: number],
+  ...texts: [data: string | null, attempts: string | null],
+  ...resolution: ResolutionColumns | [],
+];
+
+const SINGLE: Readonly<Record<LetterTable, string>> = {
+  letters: singleIn("letters"),
+  resolved_letters: singleIn("resolved_letters"),
+};
+
+function singleIn(table: LetterTable): string {
+  return `SELECT l.no, l.ref, l.grp, i.item_id, l.first_at, i.state, i.revision, i.redrives, l.reason,
+                 l.artifacts, l.poison, l.source_signature, q.name, g.signature, g.pattern, g.eligible, g.review,
+                 (SELECT p.data FROM payloads p WHERE p.ref = l.ref), ${failedAttempts("l.ref", true)}
+                 ${table === "resolved_letters" ? ", l.kind, l.closed_at, l.author, l.why, l.operation" : ""}
+            FROM ${table} l CROSS JOIN items i ON i.ref = l.ref CROSS JOIN groups g ON g.no = l.grp
+                 CROSS JOIN queues q ON q.no = g.queue WHERE l.ref = ?`;
+}
+
+function letterIn(row: SingleRow): StoredLetter {
+  const [no, ref, group, itemId, firstAt, state, revision, redrives, reason, artifacts, poison, source] = row;
+  const [queue, signature, pattern, eligible, review, data, attempts] = row.slice(12) as unknown as [
+    ...[string, string, string, number, number],
+    ...[string | null, string | null],
+  ];
+  const resolution = row.slice(19) as unknown as ResolutionColumns | [];
+  const texts = { data: () => data, attempts: () => attempts, lastFailure: () => null };
+  const [letter] = lettersOf(
+    {
+      ...{ no: [no], ref: [ref], group: [group], itemId: [itemId], firstAt: [firstAt] },
+      ...{ state: [state], revision: [revision], redrives: [redrives], reason: [reason] },
+      rare: [[artifacts, poison, source]],
+      ...(resolution.length > 0 && { resolution: [resolution as ResolutionColumns] }),
+    },
+    [texts],
+    new Map([[group, { queue, signature, pattern, eligible, review }]]),
+  );
+  assert(letter, "one row makes one letter");
+  return letter;
 }
 
 const ALL_PARTS: ReadonlySet<LetterPart> = new Set(LETTER_PARTS);
@@ -70,11 +119,7 @@ function numbered(table: LetterTable, numbers: readonly number[]): Chosen {
   return { table, from, where: "true", value: JSON.stringify(numbers) };
 }
 
-function readFrom(
-  session: Session,
-  chosen: Chosen,
-  parts: ReadonlySet<LetterPart> = ALL_PARTS,
-): StoredLetter[] {
+function readFrom(session: Session, chosen: Chosen, parts: ReadonlySet<LetterPart>): StoredLetter[] {
   const columns = columnsOf(session, chosen, parts);
   const { ref: refs } = columns;
   if (refs.length === 0) return [];
