@@ -7,6 +7,7 @@ import { RedriveError } from "../../errors.ts";
 import type { Clock } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { Notifier } from "../../std/notifier.ts";
+import { tryTo } from "../../std/try-to.ts";
 import type { Scalar } from "../sql/db.ts";
 import { storeChanged } from "../store-version.ts";
 import { bound, type Given, insertTexts, type Value } from "./bound-values.ts";
@@ -294,9 +295,24 @@ export class Session {
     if (this.#closed) return;
     for (const end of this.#watches) end();
     this.#watches.clear();
+    this.#moveIntoFile();
     this.#statements.clear();
     this.guard(() => this.#own?.close());
     this.#closed = true;
+  }
+
+  /**
+   * SQLite moves the log into the file when the last connection ends, which is only when all its statements have been collected.
+   * Until then a copy of the file would lack the last commits, so what this session wrote is moved before.
+   */
+  #moveIntoFile(): void {
+    if (this.#own === undefined || this.inMemory) return;
+    // What fails here loses nothing: the commits stay in the log.
+    tryTo(() => {
+      const { changes = 0 } =
+        this.get<{ readonly changes: number }>("SELECT total_changes() AS changes") ?? {};
+      if (changes > 0) this.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    });
   }
 
   /** Converts SQLite's errors into a `RedriveError` with a hint. */
