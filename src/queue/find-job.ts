@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Engine } from "../engine.ts";
 import { RedriveError } from "../errors.ts";
-import { ENDING_KINDS, type Job } from "../item/job.ts";
+import { ENDING_KINDS, type Job, type JobKind } from "../item/job.ts";
 import { nearest } from "../std/nearest.ts";
 
 /** Finds a job by its id or name, else the latest whose id was generated from the name. Throws `job_not_found`. */
@@ -35,13 +35,13 @@ export async function requireLatestJob(engine: Engine, cwd: string): Promise<Job
 
 const PAGE_JOBS = 200;
 
-/** Yields each job once. Pages are delimited by creation time, which several jobs may share. */
-export async function* everyJob(engine: Engine): AsyncGenerator<Job> {
+/** Yields each job of the kinds, or of all, once. Pages are delimited by creation time, which several jobs may share. */
+export async function* everyJob(engine: Engine, kinds?: readonly JobKind[]): AsyncGenerator<Job> {
   const seen = new Set<string>();
   let limit = PAGE_JOBS;
   let before: { readonly before?: number } = {};
   for (;;) {
-    const page = await engine.listJobs({ limit, ...before });
+    const page = await engine.listJobs({ limit, ...before, ...(kinds && { kinds }) });
     const fresh = page.filter(({ id }) => !seen.has(id));
     yield* fresh;
     if (page.length < limit) return;

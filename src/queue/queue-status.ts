@@ -5,6 +5,7 @@ import { isGone } from "../lease/holder.ts";
 import { OUTAGE_MS_MAX } from "../retry/policy.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, isJsonObject, type JsonObject } from "../std/json.ts";
+import { everyJob } from "./find-job.ts";
 import { backoffToText, type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 import { type QueueWaits, readWaits, waitsToJson } from "./queue-waits.ts";
 
@@ -39,8 +40,6 @@ export type WorkerSummary = Pick<Holder, "host" | "pid"> & {
   readonly leased: number;
 };
 
-const PAGE_MAX = 1000;
-
 /** Returns the status of all queues, sorted by name. */
 export function listQueues(engine: Engine): Promise<readonly QueueSummary[]> {
   return listStanding(engine, "queue", queueSpecOf);
@@ -58,10 +57,10 @@ export async function listStanding<Spec extends QueueSpec>(
   kind: "queue" | "target",
   specOf: (job: Job) => Spec,
 ): Promise<readonly QueueSummary<Spec>[]> {
-  const jobs = await engine.listJobs({ limit: PAGE_MAX, kinds: [kind] });
   const holders = await engine.listHolders();
   const all: QueueSummary<Spec>[] = [];
-  for (const job of jobs) all.push(await summariseStanding(engine, job, specOf, holders));
+  for await (const job of everyJob(engine, [kind]))
+    all.push(await summariseStanding(engine, job, specOf, holders));
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -76,6 +76,13 @@ describe("the status of a queue", () => {
     expect(await look(engine)).not.toHaveProperty("parkedUntil");
   });
 
+  it("is listed with all others, also if there are thousands", async () => {
+    const { engine } = await open();
+    for (let n = 0; n < 1000; n += 1)
+      await engine.createJob({ id: `more-${n}`, name: `more-${n}`, kind: "queue", spec: {} });
+    expect(await listQueues(engine)).toHaveLength(1001);
+  });
+
   it("is listed by name with the others, and without jobs", async () => {
     const { engine } = await open();
     await createQueue(engine, "a");
