@@ -10,6 +10,8 @@ export interface OpenOptions {
   readonly busyMsMax?: number;
   /** Called with the reason when an operation has waited for more than a second. */
   readonly onWait?: (reason: string) => void;
+  /** How many connections to PostgreSQL a process opens at most, unless the URL has `pool`. Default 10. */
+  readonly connectionsMax?: number;
   /** Refuses a store that does not exist (`input_invalid`) instead of creating it. Default false. */
   readonly mustExist?: boolean;
 }

@@ -1,6 +1,6 @@
 /** `redrive serve`: serves the HTTP API, the console, metrics and health checks of a store. */
 import { once } from "node:events";
-import { hostname } from "node:os";
+import { availableParallelism, hostname } from "node:os";
 import { RedriveError } from "../../errors.ts";
 import type { TraceRequest } from "../../server/context.ts";
 import { command, type Given } from "../command.ts";
@@ -85,10 +85,18 @@ const serve = command({
           return EXIT.done;
         });
       },
-      { creates: true, isAuthor: false },
+      { creates: true, isAuthor: false, connectionsMax: connectionsFor(availableParallelism()) },
     );
   },
 });
+
+/**
+ * A request that waits in the server costs less than one that competes for the cores with all others: with 32 clients on two cores
+ * and six connections, the slowest hundredth of requests took 22 ms, with ten 25 ms.
+ */
+function connectionsFor(cores: number): number {
+  return Math.min(10, 2 + 2 * cores);
+}
 
 export const commands = { serve };
 

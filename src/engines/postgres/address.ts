@@ -26,8 +26,8 @@ const POOL_DEFAULT = 10;
 /** PostgreSQL truncates longer names. */
 const SCHEMA_BYTES_MAX = 63;
 
-export function readAddress(url: string): Address {
-  const addresses = eachHost(url).map(readOne);
+export function readAddress(url: string, poolDefault = POOL_DEFAULT): Address {
+  const addresses = eachHost(url).map((one) => readOne(one, poolDefault));
   const [first] = addresses;
   assert(first !== undefined, "a URL has a host");
   const connectionStrings = addresses.flatMap((address) => address.connectionStrings);
@@ -42,7 +42,10 @@ function eachHost(url: string): readonly string[] {
   return hosts.includes(",") ? hosts.split(",").map((host) => `${before}${host}${after}`) : [url];
 }
 
-function readOne(url: string): Omit<Address, "mustWrite" | "shown"> & { readonly mustWrite?: boolean } {
+function readOne(
+  url: string,
+  poolDefault: number,
+): Omit<Address, "mustWrite" | "shown"> & { readonly mustWrite?: boolean } {
   const parsed = parse(url);
   const take = (name: string) => {
     const value = parsed.searchParams.get(name);
@@ -51,7 +54,7 @@ function readOne(url: string): Omit<Address, "mustWrite" | "shown"> & { readonly
   };
   const ours = {
     schema: readSchema(take("schema")),
-    poolMax: readPool(take("pool")),
+    poolMax: readPool(take("pool"), poolDefault),
     prepares: readFlag("prepare", take("prepare")),
     listens: readFlag("listen", take("listen")),
   };
@@ -156,8 +159,8 @@ function readSchema(text: string | undefined): string {
   });
 }
 
-function readPool(text: string | undefined): number {
-  const max = text === undefined ? POOL_DEFAULT : Number(text);
+function readPool(text: string | undefined, otherwise: number): number {
+  const max = text === undefined ? otherwise : Number(text);
   if (Number.isInteger(max) && max >= 1 && max <= 1000) return max;
   throw new RedriveError("usage", `The pool parameter of the store URL is "${text}".`, {
     hint: "Write the maximum number of connections per process, from 1 to 1000, for example ?pool=10.",

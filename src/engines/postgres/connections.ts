@@ -12,6 +12,7 @@ export interface ConnectionsOptions {
   readonly url: string;
   /** How long a write waits for locks. */
   readonly busyMsMax?: number;
+  readonly connectionsMax?: number;
   /**
    * A pool shared by several sessions of a process (`connectionsTo`); its creator ends it. Default: a
    * separate pool.
@@ -64,8 +65,8 @@ export class Connections {
   #pool: pg.Pool;
   #closed = false;
 
-  constructor({ url, busyMsMax, connections }: ConnectionsOptions) {
-    this.#address = readAddress(url);
+  constructor({ url, busyMsMax, connections, connectionsMax }: ConnectionsOptions) {
+    this.#address = readAddress(url, connectionsMax);
     this.#servers = new Servers(this.#address);
     this.#busyMsMax = busyMsMax;
     this.#ownsPool = connections === undefined;

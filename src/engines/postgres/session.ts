@@ -25,6 +25,8 @@ export interface SessionOptions {
   readonly clock?: Clock;
   /** How long a write waits for locks. Default 30 s. */
   readonly busyMsMax?: number;
+  /** How many connections the pool has at most, unless the URL has `pool`. */
+  readonly connectionsMax?: number;
   /** How long to ask for the status of a commit whose answer was lost. Default 5 s. */
   readonly doubtMsMax?: number;
   /**

@@ -17,7 +17,7 @@ import { followClock } from "./store-clock.ts";
 declare const REDRIVE_NEW_STORE: string;
 
 /** By default a write waits 10 s for another process before it fails with `store_busy`. */
-export interface SqliteOptions extends OpenOptions {
+export interface SqliteOptions extends Omit<OpenOptions, "connectionsMax"> {
   readonly path: string;
 }
 

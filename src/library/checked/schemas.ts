@@ -100,6 +100,7 @@ export const limitSettings = t.objectOf<LimitSettings>({
 export const openOptions = t.objectOf<OpenOptions>({
   ...t.optional(clock, "clock"),
   ...t.optional(t.durationMs, "busyMsMax"),
+  ...t.optional(t.count, "connectionsMax"),
   ...t.optional(t.flag, "mustExist"),
   ...t.optional(callback, "onWait"),
 });

@@ -160,6 +160,20 @@ describe("a URL", () => {
     expect(Number(row?.count)).toBe(2);
   });
 
+  it("goes before the number of connections that the program asks for", async () => {
+    const maxOf = async (pool: Record<string, string>) => {
+      const schema = newSchema();
+      const url = new URL(postgresUrl(schema, pool));
+      url.searchParams.set("application_name", schema);
+      const engine = await openStore(url.href, { connectionsMax: 3 });
+      opened.push(engine);
+      await Promise.all(Array.from({ length: 12 }, () => engine.listHolders()));
+      const counted = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1";
+      return Number((await askPostgres<{ count: string }>(counted, schema))[0]?.count);
+    };
+    expect([await maxOf({}), await maxOf({ pool: "2" })]).toEqual([3, 2]);
+  });
+
   it("names the application by default", async () => {
     const engine = await open(postgresUrl(newSchema()));
     await engine.listHolders();
