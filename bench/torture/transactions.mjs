@@ -57,6 +57,7 @@ class Run {
     const seen = [];
     const following = this.#follow(engine, seen);
     await Promise.all(Array.from({ length: this.#wish.writers }, () => this.#writeUntilEnough(client)));
+    await this.#untilSessionsEnd(client);
     this.#isOver = true;
     await following;
     await this.#judge(engine, client, seen);
@@ -88,6 +89,15 @@ class Run {
       }
       this.#wish.note(`${this.#figures.transactions} transactions, ${this.#figures.kills} kills`);
     }
+  }
+
+  /**
+   * The server notices late that a killed writer is gone: its sessions may wait for each other's locks. Until then their open
+   * transactions hold back the events that followed.
+   */
+  async #untilSessionsEnd(client) {
+    const sql = "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'writer %' LIMIT 1";
+    while ((await client.query(sql)).rowCount > 0) await sleep(20);
   }
 
   #record(line) {
